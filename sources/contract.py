@@ -1,0 +1,412 @@
+"""The interface as data: every field, type, limit and gap, written once.
+
+The dlt sources take their columns from here, the sandbox its validation, the reverse step its input models. Nothing
+here does anything: records are tuples of fields, operations name their records, and what the interface leaves open
+("not shown") is a gap with its possible readings and the policy chosen for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Family = Literal["legacy", "public_v1"]
+Verb = Literal["GET", "POST", "PATCH"]
+FieldType = Literal["identifier", "text", "integer", "number", "boolean", "date", "decimal_text", "object", "array"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a record or an input.
+
+    Attributes:
+        name: the JSON name, exact.
+        type: `identifier` is a number or text that names something (kept as text); `decimal_text` is a decimal written
+            as text; `date` is YYYY-MM-DD; the others are JSON's own.
+        json: the JSON type that the interface gives, where `type` says more than it (an identifier, a date).
+        required: True or False; None where it is conditional or not shown.
+        fields: of an object, or of the objects in an array. Empty for an array means `items`.
+        items: the type of an array's items where they are no objects.
+        min_length: of a text. min_items, max_items: of an array. minimum: of a number. max_decimals: of a number.
+        int64: an integer that the interface calls int64.
+        meaning: what the interface says of it.
+    """
+
+    name: str
+    type: FieldType
+    json: Literal["", "string", "number", "integer"] = ""
+    required: bool | None = False
+    fields: tuple[Field, ...] = ()
+    items: FieldType | None = None
+    min_length: int = 0
+    min_items: int = 0
+    max_items: int | None = None
+    minimum: int | None = None
+    max_decimals: int | None = None
+    int64: bool = False
+    meaning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A named set of fields; `key` is the field that identifies one."""
+
+    name: str
+    fields: tuple[Field, ...]
+    key: str = ""
+
+    def field(self, name: str) -> Field:
+        """The field of that JSON name. Raises KeyError where there is none."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of the interface: verb, path under the family's base, query, input and outcome."""
+
+    name: str
+    family: Family
+    verb: Verb
+    path: str
+    query: tuple[str, ...] = ()
+    input: Record | None = None
+    paging: Literal["none", "pages", "cursor"] = "none"
+    records: Record | None = None
+    scope: str = ""
+    outcome: Literal["ok", "created", "no_content"] = "ok"
+    error_code: Literal["", "integer", "string"] = ""
+    """JSON type of `code` in family A's `errors` array; empty where the shape is not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that the interface does not show: its readings (the first is the sandbox's default) and our policy."""
+
+    name: str
+    what: str
+    readings: tuple[str, ...]
+    policy: str
+
+
+# --- records (Resources and their fields) ------------------------------------------------------------------------
+
+CUSTOMER_DOCUMENT: Final = Record(
+    "customer_document",
+    (
+        Field("number", "text"),
+        Field("fiscalName", "text"),
+        Field("fiscalAddress", "text"),
+        Field("email", "text"),
+        Field("isDefault", "boolean"),
+        Field("forTaxes", "boolean"),
+    ),
+)
+
+CUSTOMER: Final = Record(
+    "customers",
+    (
+        Field("id", "identifier", "integer", required=True),
+        Field("firstName", "text"),
+        Field("lastName", "text"),
+        Field("phone", "text"),
+        Field("email", "text"),
+        Field("loginCode", "text"),
+        Field("createdAt", "text", meaning="format: not shown"),
+        Field("priceListId", "identifier", "number"),
+        Field("erpCode", "text", meaning="code used by the integrator's ERP"),
+        Field("birthdate", "date", "string", meaning="YYYY-MM-DD"),
+        Field("documents", "array", fields=CUSTOMER_DOCUMENT.fields),
+    ),
+    key="id",
+)
+
+PROMOTION: Final = Record(
+    "promotions",
+    (
+        Field("id", "identifier", "number", required=True),
+        Field("name", "text", required=True),
+        Field("useCount", "integer", required=True),
+        Field("usageLimit", "integer"),
+        Field("isActive", "boolean", required=True),
+        Field("startDate", "text", required=True, meaning="format: not shown"),
+        Field("expirationDate", "text", required=True, meaning="format: not shown"),
+    ),
+    key="id",
+)
+
+PRICE_LIST: Final = Record(
+    "price_lists",
+    (
+        Field("id", "identifier", "string", required=True),
+        Field("name", "text"),
+        Field("sourcePriceListId", "identifier", "string"),
+        Field("adjustmentType", "text", meaning="enumerated; NONE is the only value shown"),
+        Field("adjustmentValue", "decimal_text", "string", meaning="decimal written as text"),
+    ),
+    key="id",
+)
+
+ORDER: Final = Record("orders", (), key="id")
+"""Fields of an order: not shown. `id` is the policy's name for its key; everything else is typed from the walk."""
+
+PAGINATION: Final = Record(
+    "pagination",
+    (
+        Field("page", "integer", meaning="current page number"),
+        Field("pages", "integer", meaning="total number of pages"),
+        Field("total", "integer", meaning="total number of elements"),
+        Field("hasPrevPage", "boolean"),
+        Field("hasNextPage", "boolean"),
+    ),
+)
+
+CURSOR_PAGE: Final = Record(
+    "cursor_page",
+    (
+        Field("data", "array"),
+        Field("hasMore", "boolean", meaning="true when more items remain"),
+        Field("nextCursor", "text", meaning="cursor of the next page; null when there are no more"),
+    ),
+)
+
+# --- inputs --------------------------------------------------------------------------------------------------------
+
+CUSTOMER_CREATE: Final = Record(
+    "customer_create",
+    (
+        Field("password", "text", required=True, min_length=1),
+        Field("erpCode", "text"),
+        Field("firstName", "text", min_length=1),
+        Field("lastName", "text", min_length=1),
+        Field("email", "text", required=None, min_length=1, meaning="required when customers log in by e-mail"),
+        Field("loginCode", "text", required=None, min_length=1, meaning="required when customers log in by code"),
+        Field("phone", "text", min_length=1),
+        Field("notification", "object", fields=(Field("send", "boolean"), Field("withCredentials", "boolean"))),
+        Field("priceListId", "number", meaning="when absent, the default price list is assigned"),
+        Field("documents", "array", fields=CUSTOMER_DOCUMENT.fields, min_items=1),
+    ),
+)
+
+VARIANT_UPDATE: Final = Record(
+    "variant_update",
+    (
+        Field("sku", "text", meaning="stock keeping unit"),
+        Field("erpCode", "text"),
+        Field("price", "number", meaning="price added to the default price list"),
+        Field("priceIsTaxExempt", "boolean"),
+        Field("stock", "integer", meaning="stock added to the default warehouse"),
+        Field("salesUnitFactor", "number", max_decimals=2, meaning="default 1; quantities sold are a multiple of it"),
+        Field("jumpFactor", "integer", minimum=1, int64=True, meaning="default 1; step of the quantity counter"),
+        Field("images", "array", fields=(Field("url", "text"), Field("order", "number")), max_items=5),
+        Field("order", "integer", int64=True, meaning="position among the product's variants"),
+        Field("attributes", "array", fields=(Field("name", "text"), Field("value", "text"))),
+        Field("weight", "number", meaning="unit: not shown"),
+        Field("length", "number", meaning="unit: not shown"),
+        Field("width", "number", meaning="unit: not shown"),
+        Field("height", "number", meaning="unit: not shown"),
+    ),
+)
+
+SUBCATEGORY_CREATE: Final = Record(
+    "subcategory_create",
+    (
+        Field("name", "text", required=None),
+        Field("description", "text", required=None),
+        Field("seo", "object", required=None, fields=(Field("description", "text"),)),
+        Field("order", "integer", required=None, meaning="position in the parent category; 1 is shown first"),
+    ),
+)
+
+WAREHOUSE_CREATE: Final = Record(
+    "warehouse_create",
+    (
+        Field("name", "text", required=True, min_length=1),
+        Field("isDefault", "boolean", required=True),
+        Field(
+            "location",
+            "object",
+            required=True,
+            fields=(
+                Field("line", "text", required=None),
+                Field("coordinates", "array", required=None, items="number"),
+                Field("reference", "text", required=None),
+                Field("erpCode", "text", required=None),
+                Field("zipCode", "text", required=None),
+                Field("contactName", "text", required=None),
+                Field("contactPhone", "text", required=None),
+                Field("contactEmail", "text", required=None),
+                Field(
+                    "divisions",
+                    "object",
+                    required=None,
+                    fields=tuple(Field(f"level{n}", "text", required=None) for n in (1, 2, 3, 4)),
+                ),
+            ),
+        ),
+        Field("code", "text", min_length=1),
+    ),
+)
+
+# --- operations (Endpoints) ----------------------------------------------------------------------------------------
+
+PUBLIC_V1_PREFIX: Final = "/public/v1"
+PUBLIC_V1_LIMIT_MIN: Final = 1
+PUBLIC_V1_LIMIT_MAX: Final = 100
+PUBLIC_V1_LIMIT_DEFAULT: Final = 20
+PUBLIC_V1_PREFIXES: Final = {"_live_": "production", "_test_": "sandbox"}
+PUBLIC_V1_AUTH_CODES: Final = ("UNAUTHENTICATED", "INVALID_API_KEY", "KEY_EXPIRED")
+
+LIST_CUSTOMERS: Final = Operation(
+    "list_customers", "legacy", "GET", "/customers", ("page", "limit"), paging="pages", records=CUSTOMER
+)
+LIST_PROMOTIONS: Final = Operation(
+    "list_promotions", "legacy", "GET", "/promotions", ("page", "limit", "term"), paging="pages", records=PROMOTION
+)
+CREATE_CUSTOMER: Final = Operation(
+    "create_customer", "legacy", "POST", "/customers", input=CUSTOMER_CREATE, outcome="created", error_code="string"
+)
+CREATE_SUBCATEGORY: Final = Operation(
+    "create_subcategory",
+    "legacy",
+    "POST",
+    "/categories/{categoryId}/subcategories",
+    input=SUBCATEGORY_CREATE,
+    outcome="created",
+    error_code="integer",
+)
+UPDATE_VARIANT: Final = Operation(
+    "update_variant",
+    "legacy",
+    "PATCH",
+    "/products/{productId}/variants/{variantId}",
+    input=VARIANT_UPDATE,
+    outcome="no_content",
+    error_code="integer",
+)
+CREATE_WAREHOUSE: Final = Operation(
+    "create_warehouse", "legacy", "POST", "/logistics/warehouses", input=WAREHOUSE_CREATE, outcome="created"
+)
+WHOAMI: Final = Operation("whoami", "public_v1", "GET", "/whoami")
+LIST_PRICE_LISTS: Final = Operation(
+    "list_price_lists", "public_v1", "GET", "/prices/lists", records=PRICE_LIST, scope="prices:read"
+)
+LIST_ORDERS: Final = Operation(
+    "list_orders", "public_v1", "GET", "/orders", ("limit", "startingAfter"), paging="cursor", records=ORDER
+)
+
+OPERATIONS: Final = (
+    LIST_CUSTOMERS,
+    LIST_PROMOTIONS,
+    CREATE_CUSTOMER,
+    CREATE_SUBCATEGORY,
+    UPDATE_VARIANT,
+    CREATE_WAREHOUSE,
+    WHOAMI,
+    LIST_PRICE_LISTS,
+    LIST_ORDERS,
+)
+LISTS: Final = {
+    op.records.name: op for op in (LIST_CUSTOMERS, LIST_PROMOTIONS, LIST_PRICE_LISTS, LIST_ORDERS) if op.records
+}
+"""The lists that a pull walks, by the name of their resource, in the order in which they are shown."""
+
+# --- what is not shown ---------------------------------------------------------------------------------------------
+
+GAPS: Final = (
+    Gap(
+        "date_format",
+        "form of createdAt, startDate, expirationDate",
+        ("iso_offset", "iso_naive", "date_only", "epoch_s", "epoch_ms", "day_first", "month_first"),
+        "kept as text in raw; read for a column as a whole when reconciled",
+    ),
+    Gap(
+        "promotions_data",
+        "whether `data` of GET /promotions is an array",
+        ("array", "object_by_id", "object_wrapped", "object_single"),
+        "an array; an object of objects is its values; an object with one array is that; one with `id` is a row",
+    ),
+    Gap(
+        "customers_end",
+        "how GET /customers ends, having no pagination object",
+        ("empty_page", "pagination", "repeat_last", "status_404", "status_400"),
+        "an empty or repeated page, or hasNextPage false, is the end; a 404/400 past a short page is an assumed one",
+    ),
+    Gap(
+        "legacy_limit",
+        "default and upper bound of family A's `limit`",
+        ("honoured", "capped", "ignored"),
+        "the page size is what page 1 held, never what was asked",
+    ),
+    Gap(
+        "legacy_first_page",
+        "number of family A's first page",
+        ("one", "zero"),
+        "1; a page before it that holds other rows is noticed and walked from",
+    ),
+    Gap(
+        "order_shape",
+        "fields of an order",
+        ("nested", "flat", "wide"),
+        "typed from the whole walk: the narrowest type that holds every value; arrays of objects in child tables",
+    ),
+    Gap(
+        "adjustment_types",
+        "adjustmentType other than NONE",
+        ("none_only", "percentage", "mixed"),
+        "kept as text",
+    ),
+    Gap("created_status", "numeric status of the creates", ("201", "200"), "200 and 201 both confirm; others do not"),
+    Gap(
+        "no_content_status",
+        "numeric status of the variant update",
+        ("204", "200"),
+        "200 and 204 both confirm; others do not",
+    ),
+    Gap(
+        "created_body",
+        "body of the answers to creates",
+        ("record", "id_only", "wrapped", "empty"),
+        "never needed; an id found in it is noted",
+    ),
+    Gap(
+        "legacy_auth_failure",
+        "family A's authentication failure",
+        ("401_errors", "403_errors", "401_empty", "403_text"),
+        "401 and 403 mean authentication, whatever the body",
+    ),
+    Gap(
+        "legacy_error_status",
+        "status of family A's input errors",
+        ("400", "422"),
+        "a 4xx with the family's error body is a reject",
+    ),
+    Gap(
+        "missing_scope",
+        "the error of a key that lacks a scope",
+        ("403_error", "403_empty", "401_error"),
+        "403 ends that resource alone; 401 stops the family",
+    ),
+    Gap(
+        "whoami_names",
+        "field names of whoami",
+        ("camel", "nested", "terse"),
+        "read by meaning (environment, scopes, organization), anywhere in the answer; absent is said, not guessed",
+    ),
+    Gap("rate_limit", "rate limits", ("none", "per_second"), "429 waits for Retry-After, or backs off"),
+    Gap(
+        "price_semantics",
+        "what price `added` means",
+        ("set", "increment"),
+        "unknown until told: such a field travels in a PATCH of its own and is never repeated",
+    ),
+    Gap("stock_semantics", "what stock `added` means", ("set", "increment"), "as for price"),
+    Gap(
+        "subcategory_required",
+        "required fields of a subcategory",
+        ("none", "name"),
+        "`name` is asked for; the platform may ask for more",
+    ),
+)

@@ -1,0 +1,106 @@
+"""Errors, grouped by what the caller does about them; each carries the exit code of the command.
+
+    BridgeError                 exit 1  something of ours
+    ├── UsageError              exit 2  settings, arguments, files: mend them, run again
+    ├── AccessError             exit 3  authentication or scope: another key, another permission
+    ├── PlatformError           exit 4  the platform: unreachable, refusing, or breaking the contract
+    │   ├── Unreachable                 nothing usable came, after every retry: try later
+    │   ├── Refused                     an answer outside 2xx that no retry mends
+    │   └── ContractBroken              an answer that the interface rules out
+    ├── CoverageError           exit 7  coverage not complete where it was required, or older than asked
+    └── LockedError             exit 8  another run holds the lock
+
+No message holds a body, a row's values, a key or a password: only verbs, paths, statuses, codes and counts.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class BridgeError(Exception):
+    """The base of all errors of this project. `hint` says what to do about it."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+
+class UsageError(BridgeError):
+    """Settings, arguments or an input file that cannot be used."""
+
+    exit_code = 2
+
+
+class HttpError(BridgeError):
+    """An error of one request. It carries what may be told of the answer, and nothing of its body.
+
+    Attributes:
+        family, verb, path: the request, without query and host.
+        status: of the answer, or None where there was none.
+        code: the platform's own error code, where its form is that of a code.
+        request_id: the platform's `requestId`, where given.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        *,
+        family: str = "",
+        verb: str = "",
+        path: str = "",
+        status: int | None = None,
+        code: str = "",
+        request_id: str = "",
+    ) -> None:
+        where = f"{family} {verb} {path}".strip()
+        facts = [f"status {status}"] if status is not None else []
+        facts += [f"code {code}"] if code else []
+        facts += [f"requestId {request_id}"] if request_id else []
+        told = f"{where}: {message}" if where else message
+        super().__init__(f"{told} ({', '.join(facts)})" if facts else told, hint)
+        self.family, self.verb, self.path = family, verb, path
+        self.status, self.code, self.request_id = status, code, request_id
+
+
+class AccessError(HttpError):
+    """Authentication failed (401) or the key may not do this (403)."""
+
+    exit_code = 3
+
+
+class PlatformError(HttpError):
+    """The platform could not be used as the interface says."""
+
+    exit_code = 4
+
+
+class Unreachable(PlatformError):
+    """No usable answer after every retry."""
+
+
+class Refused(PlatformError):
+    """An answer outside 2xx that no retry mends."""
+
+
+class ContractBroken(PlatformError):
+    """An answer that the interface rules out."""
+
+
+class CoverageError(BridgeError):
+    """Coverage is not complete where it was required, or the warehouse is older than asked."""
+
+    exit_code = 7
+
+
+class LockedError(BridgeError):
+    """Another run holds the lock."""
+
+    exit_code = 8

@@ -1,0 +1,1 @@
+"""Frames in, frames out: what the raw tables mean. No HTTP, no DuckDB, no dlt."""
