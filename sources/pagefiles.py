@@ -1,0 +1,195 @@
+"""The pages of one sweep, as Parquet files: decoded in batches by one thread beside the fetching.
+
+In: page bodies in order, and where the spool keeps them. Out: a file per table and batch, and the keys of all rows.
+The files of a clean sweep are published as they are. Where rows came twice, where another sweep has newer ones, or
+where a later page widened a type, the batches concerned are decoded again from the spool, exactly.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sources.columns import Decoded, Page, Quarantined, decode
+from sources.contract import Record
+from sources.paginators import Body, Paginator
+from sources.shapes import Shape
+from sources.spool import Spool
+
+BATCH_BYTES: Final = 12 * 1024 * 1024
+BATCH_PAGES: Final = 400
+PENDING_MAX: Final = 2
+"""Batches waiting for the decoder; fetching waits when there are more, so memory stays flat."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """A run of pages: where they are, which keys they hold, which files they became."""
+
+    pages: list[tuple[int, int]] = field(default_factory=list)  # page number, offset in the spool
+    bodies: list[bytes] = field(default_factory=list)
+    size: int = 0
+    keys: pa.Table | None = None  # key, _page, _position
+    files: dict[str, tuple[Path, int]] = field(default_factory=dict)
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Rows of a sweep: distinct keys, and rows refused."""
+
+    distinct: int
+    quarantined: int
+
+
+class PageFiles:
+    """The files of one sweep.
+
+    Args:
+        record: what the pages hold. One without declared fields is typed from the walk (design §6).
+        folder: where the files go.
+        observed: counts of what the interface does not show, added to.
+    """
+
+    def __init__(self, record: Record, folder: Path, observed: Counter[tuple[str, str]]) -> None:
+        self.record, self.folder = record, folder
+        self.refused: list[Quarantined] = []
+        self._observed = observed
+        self._shape = None if record.fields else Shape(record)
+        self._batches: list[_Batch] = []
+        self._filling = _Batch()
+        self._pending: list[Future[None]] = []
+        self._pool = ThreadPoolExecutor(1, f"decode-{record.name}")
+        self._spool: Spool | None = None
+        self._paginator: Paginator | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def read_from(self, spool: Spool, paginator: Paginator) -> None:
+        """Says where pages can be read again, and how they are opened."""
+        self._spool, self._paginator = spool, paginator
+
+    def add(self, number: int, body: Body, offset: int) -> None:
+        """Takes a page: its number, its rows, and where the spool keeps it."""
+        batch = self._filling
+        batch.pages.append((number, offset))
+        batch.bodies.append(body.rows)
+        batch.size += len(body.rows)
+        if batch.size >= BATCH_BYTES or len(batch.pages) >= BATCH_PAGES:
+            self._submit()
+
+    def _submit(self) -> None:
+        batch, self._filling = self._filling, _Batch()
+        self._batches.append(batch)
+        self._pending.append(self._pool.submit(self._decode_batch, batch, len(self._batches)))
+        while len(self._pending) > PENDING_MAX:
+            self._pending.pop(0).result()
+
+    def _decode(self, pages: list[Page]) -> Decoded:
+        return decode(self.record, pages) if self._shape is None else self._shape.decode(pages)
+
+    def _decode_batch(self, batch: _Batch, ordinal: int) -> None:
+        pages = [Page(number, rows) for (number, _), rows in zip(batch.pages, batch.bodies, strict=True)]
+        batch.bodies = []
+        decoded = self._decode(pages)
+        self.refused += decoded.quarantined
+        self._observed.update(decoded.observations)
+        main = decoded.tables[self.record.name]
+        batch.keys = main.select([self.record.key, "_page", "_position"]).rename_columns(["key", "_page", "_position"])
+        batch.version = self._version
+        batch.files = self._write(decoded.tables, f"{ordinal}")
+
+    @property
+    def _version(self) -> int:
+        return 0 if self._shape is None else self._shape.version
+
+    def _write(self, tables: dict[str, pa.Table], stem: str) -> dict[str, tuple[Path, int]]:
+        written = {}
+        for name, table in tables.items():
+            path = self.folder / f"{name}-{stem}.parquet"
+            pq.write_table(table.drop_columns(["_page", "_position"]), path, compression="lz4", write_statistics=False)
+            written[name] = (path, table.num_rows)
+        return written
+
+    def finish(self) -> Found:
+        """Waits for the decoder and says what came. Raises what the decoder raised."""
+        if self._filling.pages or not self._batches:
+            self._submit()
+        for pending in self._pending:
+            pending.result()
+        self._pool.shutdown()
+        self._keys = self._all_keys()
+        return Found(self._keys.num_rows, len(self.refused))
+
+    def abandon(self) -> None:
+        """Stops decoding; the files are left to whoever owns the folder."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _all_keys(self) -> pa.Table:
+        """One row per distinct key: the batch and place of its last row."""
+        tables = []
+        for index, batch in enumerate(self._batches):
+            if batch.keys is not None:
+                places = pa.array(np.arange(batch.keys.num_rows, dtype=np.int64) + (index << 32))
+                tables.append(batch.keys.select(["key"]).append_column("place", places))
+        everything = pa.concat_tables(tables)
+        self._rows = everything.num_rows
+        if pc.count_distinct(everything["key"]).as_py() == everything.num_rows:
+            return everything
+        last = everything.group_by("key").aggregate([("place", "max")])
+        return last.rename_columns(["key" if name == "key" else "place" for name in last.column_names])
+
+    def same_keys(self, other: PageFiles) -> bool:
+        """Whether both sweeps found the same records."""
+        mine, theirs = self._keys["key"].combine_chunks(), other._keys["key"].combine_chunks()
+        return len(mine) == len(theirs) and bool(pc.all(pc.is_in(mine, value_set=theirs), min_count=0).as_py())
+
+    def write(self, seen: pa.Array | None) -> tuple[int, dict[str, list[tuple[Path, int]]], pa.Array]:
+        """The files of the rows that no later sweep has.
+
+        Args:
+            seen: keys that later sweeps hold; None where there is no later one.
+
+        Returns:
+            Count of distinct rows, files by table with their rows, and the keys seen so far.
+        """
+        wanted = self._keys
+        if seen is not None:
+            wanted = wanted.filter(pc.invert(pc.is_in(wanted["key"], value_set=seen)))
+        places = np.sort(wanted["place"].to_numpy())
+        files: dict[str, list[tuple[Path, int]]] = {}
+        for index, batch in enumerate(self._batches):
+            low, high = np.searchsorted(places, [index << 32, (index + 1) << 32])
+            rows = batch.keys.num_rows if batch.keys is not None else 0
+            whole = high - low == rows and batch.version == self._version
+            written = batch.files if whole else self._rewrite(batch, index, places[low:high] - (index << 32))
+            for table, part in written.items():
+                files.setdefault(table, []).append(part)
+        keys = self._keys["key"].combine_chunks()
+        return wanted.num_rows, files, keys if seen is None else pa.concat_arrays([seen, wanted["key"].combine_chunks()])
+
+    def _rewrite(self, batch: _Batch, index: int, rows: np.ndarray) -> dict[str, tuple[Path, int]]:
+        """Decodes a batch again from the spool and keeps only these rows of it, and their children."""
+        if not len(rows) or self._spool is None or self._paginator is None or batch.keys is None:
+            return {}
+        pages = [Page(number, self._paginator.parse(self._spool.at(offset)).rows) for number, offset in batch.pages]
+        kept = _codes(batch.keys)[rows]
+        tables = {
+            name: table.filter(pa.array(np.isin(_codes(table), kept)))
+            for name, table in self._decode(pages).tables.items()
+        }
+        return self._write(tables, f"{index + 1}-again")
+
+
+def _codes(table: pa.Table) -> np.ndarray:
+    """One number per row for the page and position that it, or its parent, came from."""
+    pages = table["_page"].to_numpy().astype(np.int64)
+    codes: np.ndarray = (pages << 32) + table["_position"].to_numpy().astype(np.int64)
+    return codes
