@@ -1,0 +1,108 @@
+"""dlt resources over walked lists: a resource a table, its Parquet files handed to dlt as they are.
+
+In: walks, done or to be done when the first row is asked for. Out: resources with keys, hints and a frozen contract.
+Files are imported, not read again: no Python object per row. A child table is a resource of its own, since dlt does
+not take Arrow into a nested table (facts).
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import dlt
+import pyarrow.parquet as pq
+from dlt.common.schema.typing import TSchemaContract
+from dlt.extract import DltResource
+
+from sources.client import Client
+from sources.columns import schema_of
+from sources.contract import LISTS, Operation
+from sources.spool import SpoolFolder
+from sources.walk import Options, Walked, walk
+
+FROZEN: Final[TSchemaContract] = {"tables": "evolve", "columns": "evolve", "data_type": "freeze"}
+
+
+class Walks:
+    """Lists walked when they are first asked for, each once, for a pipeline that is not this project's.
+
+    Args:
+        client: makes the client of the family.
+        options: how the lists are walked.
+    """
+
+    def __init__(self, client: Callable[[], Client], options: Options) -> None:
+        self._client, self._options = client, options
+        self._lock = threading.Lock()
+        self._walked: dict[str, Walked] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="orderbridge-", ignore_cleanup_errors=True)
+
+    def __call__(self, resource: str) -> Walked:
+        """The list, walked. Raises the walk's error where it failed: a part of a list is never loaded."""
+        with self._lock:
+            if resource not in self._walked:
+                folder = Path(self._folder.name) / resource
+                with self._client() as client:
+                    spool = SpoolFolder(folder / "spool", {"resource": resource})
+                    self._walked[resource] = walk(resource, client, folder, spool, self._options)
+        walked = self._walked[resource]
+        if walked.error is not None:
+            raise walked.error
+        return walked
+
+
+def of_walks(operation: Operation, walks: Callable[[str], Walked]) -> Iterator[DltResource]:
+    """The resources of one list: its table, its child tables, and nothing that is not asked for is walked."""
+    if operation.records is None:
+        raise TypeError(f"{operation.name} lists nothing")
+    record = operation.records
+    if not record.fields:
+        yield dlt.resource(
+            lambda: _with_children(walks(record.name), record.name),
+            name=record.name,
+            primary_key=record.key,
+            write_disposition="replace",
+            schema_contract=FROZEN,
+        )
+        return
+    for table in schema_of(record):
+        yield table_resource(table, lambda table=table: walks(record.name).files[table], key=record.key)  # type: ignore[misc]
+
+
+def table_resource(table: str, files: Callable[[], list[tuple[Path, int]]], *, key: str = "") -> DltResource:
+    """A resource for one table, whose rows are Parquet files already; `key` where it is a list's own table."""
+    is_child = "__" in table
+    return dlt.resource(
+        lambda: _imports(files()),
+        name=table,
+        primary_key=None if is_child or not key else key,
+        write_disposition="replace",
+        schema_contract=FROZEN,
+    )
+
+
+def walked_resources(walked: Walked) -> Iterator[DltResource]:
+    """The resources of a list that was walked: every table of it is known."""
+    for table, files in walked.files.items():
+        yield table_resource(table, lambda files=files: files, key=LISTS[walked.resource].records.key)  # type: ignore[misc, union-attr]
+
+
+def _imports(files: list[tuple[Path, int]]) -> Iterator[Any]:
+    for path, rows in files:
+        hints = pq.read_schema(path).empty_table()
+        yield dlt.mark.with_file_import(str(path), "parquet", rows, hints=hints)
+
+
+def _with_children(walked: Walked, name: str) -> Iterator[Any]:
+    """A list whose child tables are known only now: they go as Arrow tables, the list itself as files."""
+    for table, files in walked.files.items():
+        if table == name:
+            yield from _imports(files)
+            continue
+        hints = dlt.mark.make_hints(table_name=table, primary_key="", write_disposition="replace")
+        for path, _ in files:
+            yield dlt.mark.with_hints(pq.read_table(path), hints, create_table_variant=True)
