@@ -46,7 +46,9 @@ def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         return duckdb.connect(str(file), read_only=read_only)
     except duckdb.IOException as error:
         if "lock" in str(error).lower():
-            raise UsageError(f"{file} is open for writing in another program", "Close it there, then run again.") from None
+            raise UsageError(
+                f"{file} is open for writing in another program", "Close it there, then run again."
+            ) from None
         raise _no_database(file) from None
     except duckdb.Error:
         raise _no_database(file) from None
@@ -75,12 +77,8 @@ class Build:
         self.run = self.folder / "run"
         self.file = self.run / "build.duckdb"
 
-    def start(self) -> None:
-        """Clears what a killed run left, and makes the folders.
-
-        Raises:
-            UsageError: the name, the folder or the published file cannot be used.
-        """
+    def look(self) -> None:
+        """Looks whether a build can be published here, before anything is fetched. Raises UsageError."""
         if self.path.stem.lower() in _UNUSABLE_NAMES:
             raise UsageError(
                 f"a warehouse cannot be named {self.path.name}: `{self.path.stem}` is a schema in it",
@@ -93,12 +91,20 @@ class Build:
                 f"{_wal(self.path).name} lies beside the warehouse: another program writes to it, or was cut off",
                 "Open the file once in DuckDB for writing, run CHECKPOINT, close it; then run again.",
             )
+        if self.path.exists():
+            connect(self.path, read_only=True).close()
+
+    def start(self) -> None:
+        """Clears what a killed run left, and makes the folders.
+
+        Raises:
+            UsageError: the name, the folder or the published file cannot be used.
+        """
+        self.look()
         with disk_errors(self.path.parent):
             shutil.rmtree(self.run, ignore_errors=True)
             self.run.mkdir(mode=0o700, parents=True)
             self.folder.chmod(0o700)
-        if self.path.exists():
-            connect(self.path, read_only=True).close()  # no database: say so before anything is fetched
 
     def open(self) -> duckdb.DuckDBPyConnection:
         """The build, a copy of the published file where there is one, opened for writing."""

@@ -1,0 +1,306 @@
+"""The command `orderbridge`: arguments in, exit codes out. Only this module prints errors and ends the process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from sources import __version__
+from sources.contract import GAPS, LISTS
+from sources.errors import BridgeError
+
+if TYPE_CHECKING:
+    from pipelines.console import Reporter
+
+INTERRUPTED: Final = 130
+RESOURCES: Final = tuple(LISTS)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Stop:
+    """Ctrl-C and SIGTERM: the first one asks the walks to stop and unwinds; what is on disk stays whole."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self.signal = 0
+
+    def listen(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+
+    def _stop(self, number: int, frame: object) -> None:
+        self.signal = number
+        self.event.set()
+        raise KeyboardInterrupt
+
+
+STOP = _Stop()
+
+
+def _versions(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    parts = ", ".join(f"{name} {version(name)}" for name in ("dlt", "duckdb", "pyarrow", "pandas", "httpx"))
+    click.echo(f"orderbridge {__version__} ({parts}, Python {sys.version.split()[0]})")
+    context.exit()
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done, whole · 1 a bug · 2 usage or settings · 3 access · 4 the platform · 5 rows refused · "
+    "7 coverage not complete or too old · 8 another run holds the lock.",
+)
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_versions, help="Show versions.")
+def orderbridge() -> None:
+    """The bridge between an ordering platform and an ERP.
+
+    Pulls customers, promotions, price lists and orders into one DuckDB file, whole or not at all.
+
+    \b
+    Try it without any settings:   orderbridge demo
+    Then, with your own:           orderbridge check
+                                   orderbridge pull
+    """
+    os.umask(0o077)
+
+
+def _log_option(function: F) -> F:
+    return click.option(
+        "--log",
+        "style",
+        type=click.Choice(["auto", "plain", "json"]),
+        default="auto",
+        show_default=True,
+        help="Bars on a terminal and lines in a pipe, always lines, or JSON for machines.",
+    )(function)
+
+
+def _pull_options(function: F) -> F:
+    for option in (
+        click.option("--accept-shrink", is_flag=True, help="Take a list that is much smaller than it was."),
+        click.option("--require-complete", is_flag=True, help="Publish nothing unless every list is proven complete."),
+        click.option(
+            "--sweeps",
+            type=click.IntRange(1, 6),
+            default=6,
+            show_default=True,
+            help="At most so many sweeps over a list paged by numbers; two that agree are enough, one proves nothing.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _started(style: str) -> Reporter:
+    """The settings' root, dlt made quiet, logging to stderr: what every command that works begins with."""
+    from pipelines.console import Reporter
+    from pipelines.environment import prepare
+
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    prepare()
+    STOP.listen()
+    return Reporter(style)  # type: ignore[arg-type]
+
+
+@orderbridge.command(epilog="Example: orderbridge pull customers orders --require-complete")
+@click.argument("resource", nargs=-1, type=click.Choice(RESOURCES), metavar="[RESOURCE]...")
+@_pull_options
+@_log_option
+def pull(resource: tuple[str, ...], sweeps: int, require_complete: bool, accept_shrink: bool, style: str) -> None:
+    """Walk the lists to their ends and publish the raw tables.
+
+    RESOURCE: customers, promotions, price_lists, orders; all of them where none is named. A list whose walk fails
+    keeps its old table and the exit code says so; where every list fails, nothing is published.
+    """
+    _pull("pull", resource, sweeps, require_complete, accept_shrink, style)
+
+
+@orderbridge.command(epilog="Example, in a crontab: 15 3 * * * cd /srv/bridge && orderbridge run --log json")
+@_pull_options
+@_log_option
+def run(sweeps: int, require_complete: bool, accept_shrink: bool, style: str) -> None:
+    """What a scheduler calls: pull every list, publish once."""
+    _pull("run", (), sweeps, require_complete, accept_shrink, style)
+
+
+def _pull(
+    command: str, resource: tuple[str, ...], sweeps: int, require_complete: bool, accept_shrink: bool, style: str
+) -> None:
+    with _started(style) as reporter:
+        from pipelines.pull import Wanted
+        from pipelines.pull import pull as pull_lists
+
+        wanted = Wanted(tuple(dict.fromkeys(resource)), sweeps, require_complete, accept_shrink, command)
+        pulled = pull_lists(wanted, reporter.progress, STOP.event)
+    reporter.pulled(pulled)
+    _end(pulled.exit_code)
+
+
+@orderbridge.command(epilog="Example: orderbridge check")
+@_log_option
+def check(style: str) -> None:
+    """Look at settings, permissions, keys and one page of each list; say what is wrong and how to mend it."""
+    with _started(style) as reporter:
+        from pipelines.check import check as check_all
+
+        code = check_all(reporter.event, STOP.event)
+    _end(code)
+
+
+@orderbridge.command(epilog="Example, for a monitor: orderbridge status --max-age 26 --json")
+@click.option(
+    "--max-age", type=click.FloatRange(min=0), metavar="HOURS", help="Exit 7 where a list is older than this."
+)
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+def status(max_age: float | None, as_json: bool) -> None:
+    """Show the last runs, the verdict and age of each list, and the failure since, if there is one."""
+    _started("plain")
+    from pipelines.status import status as show
+
+    _end(show(max_age, as_json))
+
+
+@orderbridge.command(epilog="Example: orderbridge demo")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Where the demo's warehouse goes; it is made anew.",
+)
+def demo(folder: Path) -> None:
+    """The bridge against the built-in sandbox: pull, change some records there, pull again. No settings needed."""
+    with _started("auto") as reporter:
+        from pipelines.demo import demo as show
+
+        code = show(folder, reporter, STOP.event)
+    _end(code)
+
+
+def _pairs(of: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str]]:
+    def parse(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+        pairs = {}
+        for text in given:
+            name, mark, value = text.partition("=")
+            if not mark:
+                raise click.BadParameter(f"{text!r} is not {of}")
+            pairs[name] = value
+        return pairs
+
+    return parse
+
+
+def _sandbox_help() -> str:
+    from sandbox.faults import NAMES
+
+    faults = "\n".join(f"  {name:<22} {what}" for name, what in NAMES.items())
+    readings = "\n".join(f"  {gap.name:<22} {', '.join(gap.readings)}" for gap in GAPS)
+    return f"\b\nFaults:\n{faults}\n\n\b\nReadings of what the interface does not show (the first is the default):\n{readings}"
+
+
+class _SandboxCommand(click.Command):
+    """The faults and readings are listed when help is asked for, and only then imported."""
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        self.epilog = f"{_sandbox_help()}\n\nExample: orderbridge sandbox --customers 1000 --fault error_503=0.05"
+        for paragraph in self.epilog.split("\n\n"):
+            formatter.write_paragraph()
+            formatter.write(paragraph.replace("\b\n", "") + "\n")
+
+
+@orderbridge.command(cls=_SandboxCommand)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0, the default: a free one.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same records and faults.")
+@click.option("--customers", type=click.IntRange(min=0), default=650, show_default=True)
+@click.option("--orders", type=click.IntRange(min=0), default=400, show_default=True)
+@click.option("--promotions", type=click.IntRange(min=0), default=60, show_default=True)
+@click.option("--price-lists", type=click.IntRange(min=0), default=12, show_default=True)
+@click.option(
+    "--records",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Serve your own: JSON arrays customers.json, promotions.json, price_lists.json, orders.json.",
+)
+@click.option("--fault", "faults", multiple=True, metavar="NAME=RATE", callback=_pairs("NAME=RATE"), help="Repeatable.")
+@click.option(
+    "--reading", "readings", multiple=True, metavar="NAME=VALUE", callback=_pairs("NAME=VALUE"), help="Repeatable."
+)
+@click.option("--latency-ms", type=click.FloatRange(min=0), default=0.0, help="Waits so long before each answer.")
+@click.option("--login-mode", type=click.Choice(["email", "code"]), default="email", show_default=True)
+def sandbox(faults: dict[str, str], readings: dict[str, str], **options: Any) -> None:
+    """Serve both families on loopback: a stand-in for the platform, with its errors and its gaps."""
+    from sandbox import SandboxConfig, SandboxConfigError
+    from sandbox.command import run as serve
+    from sources.errors import UsageError
+
+    try:
+        rates = {name: float(rate) for name, rate in faults.items()}
+    except ValueError:
+        raise UsageError("a fault's rate is a number from 0 to 1", "Example: --fault error_503=0.05") from None
+    try:
+        serve(SandboxConfig(faults=rates, readings=readings, **options))
+    except SandboxConfigError as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(f"the sandbox cannot listen on port {options['port']}: {error.strerror}") from None
+
+
+def _end(code: int) -> None:
+    """Ends the process now: a fetch that still waits for an answer must not hold it up."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code or STOP.event.is_set():
+        os._exit(code)
+
+
+def _unexpected(error: BaseException) -> str:
+    """A bug as types and places, without the exceptions' own texts: those can hold values of rows."""
+    lines = ["orderbridge met an error of its own. Please report these lines; they hold no data of yours:"]
+    cause: BaseException | None = error
+    while cause is not None:
+        lines.append(f"{type(cause).__module__}.{type(cause).__qualname__}")
+        lines += [f"  {Path(f.filename).name}:{f.lineno} {f.name}" for f in traceback.extract_tb(cause.__traceback__)]
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """The entry point. Every way out has its exit code (design §5)."""
+    try:
+        orderbridge(standalone_mode=False)
+    except click.exceptions.Exit as error:
+        code = error.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except (KeyboardInterrupt, click.Abort):
+        sys.stderr.write("stopped; nothing was published, what was fetched is kept for the next run\n")
+        code = 128 + (STOP.signal or signal.SIGINT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + signal.SIGPIPE
+    except BridgeError as error:
+        sys.stderr.write(f"orderbridge: {error}\n")
+        code = error.exit_code
+    except Exception as error:  # noqa: BLE001 # the last resort: told as a bug, exit 1
+        sys.stderr.write(_unexpected(error) + "\n")
+        code = 1
+    else:
+        code = 0
+    STOP.event.set()
+    _end(code)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

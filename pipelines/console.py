@@ -1,0 +1,132 @@
+"""What a command prints: bars on a terminal, lines in a pipe, JSON for machines.
+
+In: progress and results. Out: stderr for what goes on, stdout for what came of it. No row's value is ever printed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from pipelines.pull import Pulled
+from sources.walk import Walked
+
+LINE_EVERY_S: Final = 10.0
+Style = Literal["auto", "plain", "json"]
+
+
+class Reporter:
+    """Progress of a run, as bars, lines or JSON. Thread-safe; a context manager."""
+
+    def __init__(self, style: Style = "auto") -> None:
+        self.err = Console(stderr=True, highlight=False)
+        self.style: Style = "plain" if style == "auto" and not self.err.is_terminal else style
+        self._lock = threading.Lock()
+        self._tasks: dict[str, TaskID] = {}
+        self._told: dict[str, float] = {}
+        self._bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("rows, {task.fields[pages]} pages"),
+            TimeElapsedColumn(),
+            console=self.err,
+        )
+
+    def __enter__(self) -> Reporter:
+        if self.style == "auto":
+            self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.style == "auto":
+            self._bars.stop()
+
+    def progress(self, resource: str, pages: int, rows: int, total: int | None) -> None:
+        """Called after each page of a walk."""
+        with self._lock:
+            if self.style == "auto":
+                if resource not in self._tasks:
+                    self._tasks[resource] = self._bars.add_task(resource, total=total, pages=pages)
+                self._bars.update(self._tasks[resource], completed=rows, total=total, pages=pages)
+                return
+            now = time.monotonic()
+            if now - self._told.setdefault(resource, now) < LINE_EVERY_S:
+                return
+            self._told[resource] = now
+        of = f" of {total}" if total is not None else ""
+        self.event("progress", f"{resource}: {rows}{of} rows, {pages} pages", resource=resource, rows=rows, pages=pages)
+
+    def event(self, name: str, words: str, **facts: object) -> None:
+        """One line on stderr: words for people, an object for machines."""
+        if self.style == "json":
+            at = datetime.now(UTC).isoformat(timespec="milliseconds")
+            sys.stderr.write(json.dumps({"at": at, "event": name, "message": words, **facts}, default=str) + "\n")
+            sys.stderr.flush()
+        else:
+            self.err.print(words, markup=False, soft_wrap=True)
+
+    def pulled(self, pulled: Pulled) -> None:
+        """What a pull did, on stdout."""
+        if self.style == "json":
+            lists = [_facts(pulled, walked) for walked in pulled.walked]
+            told = {"run_id": pulled.run_id, "published": pulled.published, "warehouse": str(pulled.path)}
+            sys.stdout.write(json.dumps({**told, "exit_code": pulled.exit_code, "lists": lists}) + "\n")
+            return
+        out = Console(highlight=False)
+        out.print(table_of(pulled), soft_wrap=not out.is_terminal)
+        for walked in pulled.walked:
+            if walked.verdict != "complete":
+                out.print(
+                    f"{walked.resource} is {walked.verdict}: {'; '.join(walked.evidence)}", markup=False, soft_wrap=True
+                )
+        refused = sum(len(walked.refused) for walked in pulled.walked)
+        if refused:
+            from pipelines.pull import quarantine_file
+
+            out.print(
+                f"{refused} rows were refused: reasons in ops.quarantine, the rows in {quarantine_file(pulled.path).name}",
+                markup=False,
+                soft_wrap=True,
+            )
+        if pulled.published:
+            out.print(f"published {pulled.path} (run {pulled.run_id})", markup=False, soft_wrap=True)
+
+
+def _facts(pulled: Pulled, walked: Walked) -> dict[str, object]:
+    change = pulled.changes.get(walked.resource)
+    return {
+        "resource": walked.resource,
+        "verdict": walked.verdict,
+        "rows": walked.distinct,
+        "new": change.new if change else None,
+        "changed": change.changed if change else None,
+        "missing": change.newly_missing if change else None,
+        "duplicates": walked.duplicates if walked.error is None else 0,
+        "quarantined": len(walked.refused),
+        "sweeps": len(walked.sweeps),
+        "evidence": walked.evidence,
+    }
+
+
+def table_of(pulled: Pulled) -> Table:
+    """The lists of a pull as a table: rows, verdict, what changed."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("list")
+    for name in ("rows", "new", "changed", "missing", "refused", "sweeps"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict")
+    for walked in pulled.walked:
+        facts = _facts(pulled, walked)
+        cells = [facts[name] for name in ("rows", "new", "changed", "missing", "quarantined", "sweeps", "verdict")]
+        table.add_row(walked.resource, *("–" if cell is None else str(cell) for cell in cells))
+    return table

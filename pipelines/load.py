@@ -1,0 +1,104 @@
+"""Walked lists into a DuckDB file, through dlt, in a working folder that lives as long as the run.
+
+In: walks and a folder. Out: a file whose dataset `loaded` holds their rows, counted. dlt's state is disposable: a
+fresh working folder each time, removed with the run (facts: 164 of 164 kills came out right so).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import duckdb
+
+from sources.errors import BridgeError
+from sources.walk import Walked
+
+DATASET: Final = "loaded"
+
+
+def load(walked: Sequence[Walked], folder: Path) -> Path:
+    """Loads the walks' rows. Returns the file that dlt filled.
+
+    Raises:
+        BridgeError: dlt failed, or what it loaded is not what was walked. dlt's own text stays inside: it can hold
+            values of rows.
+    """
+    import dlt
+    from dlt.pipeline.exceptions import PipelineStepFailed
+
+    from sources.resources import walked_resources
+
+    file = folder / "load.duckdb"
+
+    @dlt.source(name="orderbridge", max_table_nesting=0)
+    def lists() -> Iterator[object]:
+        for walk in walked:
+            yield from walked_resources(walk)
+
+    with _settings({"DESTINATION__REPLACE_STRATEGY": "insert-from-staging", "LOAD__WORKERS": "2"}):
+        pipeline = dlt.pipeline(
+            "orderbridge",
+            pipelines_dir=str(folder / "dlt"),
+            destination=dlt.destinations.duckdb(str(file)),
+            dataset_name=DATASET,
+        )
+        try:
+            pipeline.run(lists(), loader_file_format="parquet")
+        except PipelineStepFailed as error:
+            cause = error.exception if error.exception is not None else error
+            if _is_disk(error):
+                raise OSError(28, os.strerror(28)) from None
+            raise BridgeError(
+                f"dlt could not load the rows: step {error.step}, {type(cause).__name__}",
+                "Nothing was published. Please report it, with the versions that `orderbridge --version` prints.",
+            ) from None
+    _check(file, walked)
+    return file
+
+
+@contextmanager
+def _settings(values: dict[str, str]) -> Iterator[None]:
+    """dlt's settings for one run, by its own way in; what was there before comes back."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _is_disk(error: BaseException) -> bool:
+    """Whether a full disk is behind a failure, somewhere in its chain of causes."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if (isinstance(seen, OSError) and seen.errno in (28, 122)) or "no space left" in str(seen).lower():
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
+
+
+def _check(file: Path, walked: Sequence[Walked]) -> None:
+    """The totals balance, or the run fails (promise 2)."""
+    with duckdb.connect(str(file), read_only=True) as connection:
+        for walk in walked:
+            for table, files in walk.files.items():
+                found = connection.execute(f'SELECT count(*) FROM {DATASET}."{table}"').fetchone()
+                expected = sum(rows for _, rows in files)
+                if found is None or found[0] != expected:
+                    raise BridgeError(f"{table}: {expected} rows were walked, {found and found[0]} were loaded")
+            balance = walk.distinct + walk.duplicates + walk.sum("quarantined")
+            in_files = sum(rows for _, rows in walk.files.get(walk.resource, []))
+            distinct = connection.execute(f'SELECT count(DISTINCT id) FROM {DATASET}."{walk.resource}"').fetchone()
+            if balance != walk.sum("rows") or in_files != walk.distinct or distinct != (walk.distinct,):
+                raise BridgeError(
+                    f"{walk.resource}: the totals do not balance: {walk.sum('rows')} rows read, {walk.distinct} "
+                    f"distinct, {walk.duplicates} duplicates, {walk.sum('quarantined')} quarantined, {in_files} in files"
+                )

@@ -1,0 +1,50 @@
+"""The published tables, in another destination of dlt's (design §6): Postgres, BigQuery, files and so on.
+
+In: the published warehouse. Out: the same tables, replaced as a whole where the destination can do that. The DuckDB
+file stays the record from which first-seen and missing-since are told; what is named in its place gets a copy.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from pipelines.warehouse import open_warehouse
+from sources.errors import PlatformError
+
+ROWS_AT_ONCE: Final = 100_000
+MIRRORED: Final = ("raw", "ops")
+
+
+def mirror(path: Path, destination: str) -> None:
+    """Copies `raw` and `ops` to a dlt destination, a dataset each; its credentials are dlt's own settings.
+
+    Raises:
+        PlatformError: dlt could not load them. The DuckDB file is published already and stays.
+    """
+    import dlt
+    from dlt.pipeline.exceptions import PipelineStepFailed
+
+    for schema in MIRRORED:
+        with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, open_warehouse(path) as connection:
+            sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = $1 ORDER BY 1"
+            tables = [name for (name,) in connection.execute(sql, [schema]).fetchall()]
+
+            def rows(table: str, schema: str = schema, connection: Any = connection) -> Iterator[Any]:
+                cursor = connection.cursor()
+                cursor.execute("SET TimeZone = 'UTC'")
+                yield from cursor.execute(f'FROM {schema}."{table}"').to_arrow_reader(ROWS_AT_ONCE)
+
+            resources = [dlt.resource(rows(table), name=table, write_disposition="replace") for table in tables]
+            pipeline = dlt.pipeline(
+                f"orderbridge_{schema}", pipelines_dir=folder, destination=destination, dataset_name=schema
+            )
+            try:
+                pipeline.run(resources)
+            except PipelineStepFailed as error:
+                raise PlatformError(
+                    f"the destination {destination} could not be loaded: step {error.step}",
+                    "Look at its credentials in .dlt/secrets.toml. The DuckDB file is published.",
+                ) from None

@@ -1,0 +1,359 @@
+"""Pull: walk the lists, load them through dlt, merge them into the raw tables, publish the file as a whole.
+
+In: settings and the names of lists. Out: a published warehouse and a `Pulled`, or an error and the old file as it
+was. A list whose walk fails keeps its old table, and the run says so by its exit code; where every list failed, nothing
+is published.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import duckdb
+
+from pipelines import ops, raw
+from pipelines.load import load
+from pipelines.lock import locked
+from pipelines.warehouse import Build, disk_errors
+from sources import __version__
+from sources.client import Client
+from sources.contract import LISTS, Family
+from sources.errors import BridgeError, CoverageError, UsageError
+from sources.settings import (
+    LegacySettings,
+    PublicV1Settings,
+    check_same_environment,
+    legacy_settings,
+    public_v1_settings,
+    warehouse_settings,
+)
+from sources.spool import SpoolFolder
+from sources.walk import SWEEPS_MAX, Options, Progress, Walked, nothing, walk
+
+log = logging.getLogger("orderbridge.pull")
+EXIT_REJECTED: Final = 5
+EXIT_COVERAGE: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a pull is asked for. `resources` empty: every list whose family has settings."""
+
+    resources: tuple[str, ...] = ()
+    sweeps: int = SWEEPS_MAX
+    require_complete: bool = False
+    accept_shrink: bool = False
+    command: str = "pull"
+
+
+@dataclass(slots=True)
+class Pulled:
+    """What a pull did: the walks, the changes to each raw table, and the exit code that sums them up."""
+
+    run_id: str
+    path: Path
+    walked: list[Walked]
+    changes: dict[str, raw.Change] = field(default_factory=dict)
+    held_back: dict[str, str] = field(default_factory=dict)
+    published: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """The gravest of: a list that failed, a list held back, rows refused."""
+        failed = [walked.error.exit_code for walked in self.walked if walked.error is not None]
+        if failed:
+            return min(failed)
+        if self.held_back:
+            return EXIT_COVERAGE
+        return EXIT_REJECTED if any(walked.refused for walked in self.walked) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The settings of the families that are asked for."""
+
+    legacy: LegacySettings | None
+    public_v1: PublicV1Settings | None
+
+    def client(self, family: Family, stop: threading.Event) -> Client:
+        """A client of that family."""
+        settings = self.legacy if family == "legacy" else self.public_v1
+        if settings is None:
+            raise UsageError(f"no settings for the family {family}")
+        return Client(family, settings.base_url, settings.api_key.reveal(), stop=stop)
+
+    def page_limit(self, family: Family) -> int:
+        """Items to ask for per page."""
+        settings = self.legacy if family == "legacy" else self.public_v1
+        return settings.page_limit if settings is not None else 1
+
+    def host(self, family: Family) -> str:
+        """Scheme and host of that family, or nothing."""
+        settings = self.legacy if family == "legacy" else self.public_v1
+        return settings.base_url if settings is not None else ""
+
+
+def targets(resources: Sequence[str]) -> Targets:
+    """Reads and checks the settings of the families that these lists need, and of no other.
+
+    Raises:
+        UsageError: an unknown list; a setting that is missing or wrong; families of two environments.
+    """
+    unknown = [name for name in resources if name not in LISTS]
+    if unknown:
+        raise UsageError(f"there is no list {', '.join(unknown)}", f"Lists: {', '.join(LISTS)}.")
+    families = {LISTS[name].family for name in resources}
+    legacy = legacy_settings() if "legacy" in families else None
+    public_v1 = public_v1_settings() if "public_v1" in families else None
+    if legacy is not None and public_v1 is not None:
+        check_same_environment(legacy, public_v1)
+    return Targets(legacy, public_v1)
+
+
+def pull(wanted: Wanted, progress: Progress = nothing, stop: threading.Event | None = None) -> Pulled:
+    """Pulls lists into the warehouse (design §5, `orderbridge pull`).
+
+    Raises:
+        UsageError, LockedError: before the first request.
+        AccessError, PlatformError: no list could be walked.
+        CoverageError: `require_complete`, and a list is not. In every case the old file stays as it was.
+    """
+    names = wanted.resources or tuple(LISTS)
+    found = targets(names)
+    settings = warehouse_settings()
+    stop = stop or threading.Event()
+    run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}"
+    started_at = datetime.now(UTC)
+    build = Build(settings.path)
+    with disk_errors(build.path.parent):
+        build.path.parent.mkdir(parents=True, exist_ok=True)
+    with _lock(build, wanted.command), _failure_told(build, run_id, started_at):
+        build.start()
+        keep_spools = True
+        try:
+            walked = _walk_all(names, found, build, wanted, progress, stop)
+            pulled = Pulled(run_id, build.path, walked)
+            keep_spools = any(w.error is not None for w in walked)
+            _gate(pulled, wanted)
+            with disk_errors(build.path.parent):
+                _publish(pulled, wanted, build, found, started_at)
+        finally:
+            build.clear(keep_spools=keep_spools)
+        if settings.destination:
+            from pipelines.mirror import mirror
+
+            mirror(build.path, settings.destination)
+    return pulled
+
+
+@contextmanager
+def _lock(build: Build, command: str) -> Iterator[None]:
+    with disk_errors(build.path.parent):
+        held = locked(build.path.parent / f".{build.path.name}.lock", command)
+        held.__enter__()
+    try:
+        yield
+    finally:
+        held.__exit__(None, None, None)
+
+
+def failure_file(path: Path) -> Path:
+    """Where the last failed run says why, until one succeeds: `status` reads it."""
+    return path.with_name(f"{path.name}.failed.json")
+
+
+@contextmanager
+def _failure_told(build: Build, run_id: str, started_at: datetime) -> Iterator[None]:
+    """Leaves a note of a run that published nothing, and removes it after one that did."""
+    note = failure_file(build.path)
+    try:
+        yield
+    except BridgeError as error:
+        told = {
+            "run_id": run_id,
+            "started_at": started_at.isoformat(),
+            "failed_at": datetime.now(UTC).isoformat(),
+            "exit_code": error.exit_code,
+            "message": error.message,
+            "hint": error.hint,
+        }
+        try:
+            with os.fdopen(os.open(note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+                json.dump(told, file, indent=1)
+        except OSError:
+            log.debug("no note of the failure could be written")  # the disk is the failure; the exit code says it
+        raise
+    note.unlink(missing_ok=True)
+
+
+def _walk_all(
+    names: Sequence[str], found: Targets, build: Build, wanted: Wanted, progress: Progress, stop: threading.Event
+) -> list[Walked]:
+    """Walks the lists at once, a thread each. A list that fails does not end the others."""
+    clients = {family: found.client(family, stop) for family in dict.fromkeys(LISTS[name].family for name in names)}
+
+    def one(name: str) -> Walked:
+        family = LISTS[name].family
+        limit = found.page_limit(family)
+        identity: dict[str, str | int] = {
+            "host": found.host(family),
+            "list": name,
+            "limit": limit,
+            "version": __version__,
+        }
+        with disk_errors(build.path.parent):
+            spool = SpoolFolder(build.folder / "spool" / name, identity)
+            options = Options(limit, wanted.sweeps)
+            return walk(name, clients[family], build.run / "files" / name, spool, options, progress)
+
+    pool = ThreadPoolExecutor(len(names), "walk")
+    try:
+        futures = [pool.submit(one, name) for name in names]
+        pending = set(futures)
+        while pending:  # a bounded wait lets a signal through
+            done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in done:
+                if future.exception() is not None:
+                    stop.set()
+                    future.result()
+        return [future.result() for future in futures]
+    except BaseException:
+        stop.set()
+        raise
+    finally:
+        pool.shutdown(wait=not stop.is_set(), cancel_futures=True)
+        for client in clients.values():
+            client.close()
+
+
+def _gate(pulled: Pulled, wanted: Wanted) -> None:
+    """Ends the run where nothing is worth publishing, or where less than was required came."""
+    errors = [walked.error for walked in pulled.walked if walked.error is not None]
+    if len(errors) == len(pulled.walked):
+        raise min(errors, key=lambda error: error.exit_code)
+    lacking = [f"{w.resource} is {w.verdict}" for w in pulled.walked if w.verdict != "complete"]
+    if wanted.require_complete and lacking:
+        if errors:
+            raise min(errors, key=lambda error: error.exit_code)
+        raise CoverageError(
+            f"coverage is not complete: {', '.join(lacking)}",
+            "Nothing was published. Run again at a quieter time, or without --require-complete.",
+        )
+
+
+def _publish(pulled: Pulled, wanted: Wanted, build: Build, found: Targets, started_at: datetime) -> None:
+    """Loads, merges, records and publishes."""
+    good = [walked for walked in pulled.walked if walked.error is None]
+    file = load(good, build.run)
+    at = max(walked.ended_at for walked in good if walked.ended_at is not None)
+    with build.open() as connection:
+        connection.execute(f"ATTACH '{str(file).replace(chr(39), chr(39) * 2)}' AS load")
+        raw.create_missing(connection)
+        ops.create_missing(connection)
+        for walked in good:
+            missing, present = raw.newly_missing(connection, walked.resource)
+            reason = raw.shrinks(walked, missing, present)
+            if reason and not wanted.accept_shrink:
+                _hold_back(pulled, walked, reason)
+                continue
+            pulled.changes[walked.resource] = raw.merge(connection, walked, pulled.run_id, at)
+        if wanted.require_complete and pulled.held_back:
+            raise CoverageError(f"held back: {'; '.join(pulled.held_back.values())}", "See --accept-shrink.")
+        if not pulled.changes:
+            name, reason = next(iter(pulled.held_back.items()))
+            raise CoverageError(f"{name}: {reason}", _SHRINK_HINT)
+        _record(connection, pulled, wanted, found, started_at, at)
+        connection.execute("DETACH load")
+        _write_quarantine(pulled)
+        build.publish(connection)
+    pulled.published = True
+
+
+_SHRINK_HINT: Final = (
+    "If the platform really lost these records, run once more with --accept-shrink; else check key and host."
+)
+
+
+def _hold_back(pulled: Pulled, walked: Walked, reason: str) -> None:
+    """A list that shrank beyond belief keeps its old table: another organization's key looks the same."""
+    pulled.held_back[walked.resource] = f"{walked.resource}: {reason}"
+    walked.verdict = "unproven"
+    walked.evidence.append(f"held back: {reason}; --accept-shrink takes it")
+
+
+def _record(
+    connection: duckdb.DuckDBPyConnection,
+    pulled: Pulled,
+    wanted: Wanted,
+    found: Targets,
+    started_at: datetime,
+    at: datetime,
+) -> None:
+    environment = (found.legacy or found.public_v1).environment if found.legacy or found.public_v1 else ""  # type: ignore[union-attr]
+    ops.record_run(
+        connection,
+        {
+            "run_id": pulled.run_id,
+            "command": wanted.command,
+            "version": __version__,
+            "started_at": started_at,
+            "ended_at": datetime.now(UTC),
+            "exit_code": pulled.exit_code,
+            "environment": environment,
+            "legacy_host": urlsplit(found.host("legacy")).netloc or None,
+            "public_v1_host": urlsplit(found.host("public_v1")).netloc or None,
+        },
+    )
+    for walked in pulled.walked:
+        ops.record_coverage(connection, pulled.run_id, walked)
+        ops.record_observations(connection, pulled.run_id, at, walked.observed)
+        change = pulled.changes.get(walked.resource)
+        totals = {
+            "read": walked.sum("rows"),
+            "loaded": walked.distinct if change else 0,
+            "held_back": 0 if change else walked.distinct,
+            "duplicates": walked.duplicates if walked.error is None else 0,
+            "quarantined": walked.sum("quarantined"),
+        }
+        if change is not None:
+            totals |= {"new": change.new, "changed": change.changed, "newly_missing": change.newly_missing}
+        ops.record_totals(connection, pulled.run_id, walked.resource, totals)
+
+
+def quarantine_file(path: Path) -> Path:
+    """Where the refused rows of the last run lie, as they came."""
+    return path.with_name(f"{path.name}.quarantine.jsonl")
+
+
+def _write_quarantine(pulled: Pulled) -> None:
+    """The refused rows themselves, for the owner alone; the warehouse has their reasons and hashes only."""
+    file = quarantine_file(pulled.path)
+    rows = [(walked.resource, row) for walked in pulled.walked for row in walked.refused]
+    if not rows:
+        file.unlink(missing_ok=True)
+        return
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+        for resource, row in rows:
+            told = {
+                "run_id": pulled.run_id,
+                "resource": resource,
+                "page": row.page,
+                "position": row.position,
+                "reason": row.reason,
+                "row_hash": row.row_hash,
+                "row": row.row.decode("utf-8", "replace"),
+            }
+            out.write(json.dumps(told, ensure_ascii=False) + "\n")

@@ -1,0 +1,89 @@
+"""Status: the last runs, the verdict and age of each list, the failure since; for a person or a monitor.
+
+In: the published warehouse and the note of a failed run. Out: text or JSON on stdout, and 7 where a list is older than
+allowed.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from pipelines.pull import EXIT_COVERAGE, failure_file
+from pipelines.warehouse import open_warehouse
+from sources.contract import LISTS
+from sources.settings import warehouse_path
+
+_LISTS_SQL = """
+    SELECT resource, verdict, rows, quarantined, ended_at, run_id FROM ops.coverage
+    WHERE verdict <> 'incomplete' AND evidence NOT LIKE '%held back:%'
+    QUALIFY row_number() OVER (PARTITION BY resource ORDER BY ended_at DESC) = 1"""
+_RUNS_SQL = "SELECT run_id, command, started_at, ended_at, exit_code FROM ops.runs ORDER BY started_at DESC LIMIT 5"
+
+
+def status(max_age_h: float | None, as_json: bool) -> int:
+    """Prints what there is.
+
+    Args:
+        max_age_h: hours since a list was last read whole; older, or never read, makes 7 of the exit code.
+        as_json: for machines.
+
+    Raises:
+        UsageError: there is no warehouse, and no note of a failure either.
+    """
+    path = warehouse_path()
+    note = failure_file(path)
+    failure: dict[str, Any] | None = None
+    if note.exists():
+        try:
+            failure = json.loads(note.read_text())
+        except ValueError:
+            failure = {"message": "a run failed, and its note was cut off"}
+    told = _read(path) if path.exists() or failure is None else {"lists": [], "runs": []}
+    now = datetime.now(UTC)
+    for row in told["lists"]:
+        row["age_h"] = round((now - row["ended_at"]).total_seconds() / 3600, 2)
+    read = {row["resource"] for row in told["lists"]}
+    old = [row["resource"] for row in told["lists"] if max_age_h is not None and row["age_h"] > max_age_h]
+    old += [name for name in LISTS if name not in read] if max_age_h is not None and not read else []
+    if as_json:
+        click.echo(json.dumps({"warehouse": str(path), **told, "failure": failure, "too_old": old}, default=str))
+    else:
+        _print(str(path), told, failure, old)
+    return EXIT_COVERAGE if old else 0
+
+
+def _read(path: Any) -> dict[str, list[dict[str, Any]]]:
+    with open_warehouse(path) as connection:
+        known = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        found: dict[str, list[dict[str, Any]]] = {}
+        for name, sql in (("lists", _LISTS_SQL), ("runs", _RUNS_SQL)):
+            if not {"coverage", "runs"} <= known:
+                found[name] = []
+                continue
+            cursor = connection.execute(sql)
+            columns = [column[0] for column in cursor.description or ()]
+            found[name] = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+        return found
+
+
+def _print(path: str, told: dict[str, list[dict[str, Any]]], failure: dict[str, Any] | None, old: list[str]) -> None:
+    click.echo(f"warehouse {path}")
+    for row in sorted(told["lists"], key=lambda r: list(LISTS).index(r["resource"]) if r["resource"] in LISTS else 99):
+        mark = "  TOO OLD" if row["resource"] in old else ""
+        click.echo(f"  {row['resource']:<12} {row['rows']:>10} rows  {row['verdict']:<9} {_age(row['age_h'])}{mark}")
+    for row in told["runs"]:
+        ended = f"{row['ended_at']:%Y-%m-%d %H:%M:%S}"
+        click.echo(f"  run {row['run_id']}  {row['command']:<8} ended {ended} UTC, exit {row['exit_code']}")
+    if failure:
+        click.echo(f"the last run failed and published nothing ({failure.get('failed_at', 'time unknown')}):")
+        click.echo(f"  {failure.get('message', '')}\n  {failure.get('hint', '')}".rstrip())
+    if old and not told["lists"]:
+        click.echo("nothing was ever pulled")
+
+
+def _age(hours: float) -> str:
+    return f"{hours * 60:.0f} min old" if hours < 1 else f"{hours:.1f} h old"
