@@ -8,7 +8,8 @@
     │   ├── Refused                     an answer outside 2xx that no retry mends
     │   └── ContractBroken              an answer that the interface rules out
     ├── CoverageError           exit 7  coverage not complete where it was required, or older than asked
-    └── LockedError             exit 8  another run holds the lock
+    ├── LockedError             exit 8  another run holds the lock
+    └── Stopped                 exit 130 told to stop: nothing is wrong, run again
 
 No message holds a body, a row's values, a key or a password: only verbs, paths, statuses, codes and counts.
 """
@@ -104,3 +105,9 @@ class LockedError(BridgeError):
     """Another run holds the lock."""
 
     exit_code = 8
+
+
+class Stopped(BridgeError):
+    """The work was told to stop, by a person or by its owner closing."""
+
+    exit_code = 130
