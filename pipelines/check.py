@@ -14,10 +14,11 @@ from typing import Protocol
 
 from pipelines.pull import Targets, targets
 from pipelines.warehouse import Build, disk_errors, open_warehouse
-from sources.client import BrokenBody, Client
+from sources.client import Client
 from sources.contract import LISTS, WHOAMI, Operation
 from sources.errors import BridgeError, UsageError
 from sources.paginators import LegacyPages, OnePage, Paginator, V1Cursor
+from sources.retries import BrokenBody
 from sources.settings import find_root, legacy_settings, permission_warnings, public_v1_settings, warehouse_path
 
 ENVIRONMENTS = {"live": "production", "production": "production", "sandbox": "sandbox", "test": "sandbox"}

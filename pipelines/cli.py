@@ -63,7 +63,7 @@ def _versions(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_versions, help="Show versions.")
 def orderbridge() -> None:
-    """The bridge between an ordering platform and an ERP.
+    r"""The bridge between an ordering platform and an ERP.
 
     Pulls customers, promotions, price lists and orders into one DuckDB file, whole or not at all.
 
@@ -206,7 +206,8 @@ def _sandbox_help() -> str:
 
     faults = "\n".join(f"  {name:<22} {what}" for name, what in NAMES.items())
     readings = "\n".join(f"  {gap.name:<22} {', '.join(gap.readings)}" for gap in GAPS)
-    return f"\b\nFaults:\n{faults}\n\n\b\nReadings of what the interface does not show (the first is the default):\n{readings}"
+    heading = "Readings of what the interface does not show (the first is the default):"
+    return f"\b\nFaults:\n{faults}\n\n\b\n{heading}\n{readings}"
 
 
 class _SandboxCommand(click.Command):
@@ -237,10 +238,11 @@ class _SandboxCommand(click.Command):
 )
 @click.option("--latency-ms", type=click.FloatRange(min=0), default=0.0, help="Waits so long before each answer.")
 @click.option("--login-mode", type=click.Choice(["email", "code"]), default="email", show_default=True)
-def sandbox(faults: dict[str, str], readings: dict[str, str], **options: Any) -> None:
+def sandbox(faults: dict[str, str], readings: dict[str, str], **options: object) -> None:
     """Serve both families on loopback: a stand-in for the platform, with its errors and its gaps."""
-    from sandbox import SandboxConfig, SandboxConfigError
     from sandbox.command import run as serve
+
+    from sandbox import SandboxConfig, SandboxConfigError
     from sources.errors import UsageError
 
     try:
@@ -248,7 +250,7 @@ def sandbox(faults: dict[str, str], readings: dict[str, str], **options: Any) ->
     except ValueError:
         raise UsageError("a fault's rate is a number from 0 to 1", "Example: --fault error_503=0.05") from None
     try:
-        serve(SandboxConfig(faults=rates, readings=readings, **options))
+        serve(SandboxConfig(faults=rates, readings=readings, **options))  # type: ignore[arg-type] # click checked them
     except SandboxConfigError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
@@ -292,7 +294,7 @@ def main() -> None:
     except BridgeError as error:
         sys.stderr.write(f"orderbridge: {error}\n")
         code = error.exit_code
-    except Exception as error:  # noqa: BLE001 # the last resort: told as a bug, exit 1
+    except Exception as error:  # the last resort: told as a bug, exit 1
         sys.stderr.write(_unexpected(error) + "\n")
         code = 1
     else:

@@ -94,7 +94,8 @@ class Reporter:
             from pipelines.pull import quarantine_file
 
             out.print(
-                f"{refused} rows were refused: reasons in ops.quarantine, the rows in {quarantine_file(pulled.path).name}",
+                f"{refused} rows were refused: reasons in ops.quarantine, "
+                f"the rows in {quarantine_file(pulled.path).name}",
                 markup=False,
                 soft_wrap=True,
             )

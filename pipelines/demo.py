@@ -51,7 +51,8 @@ def demo(folder: Path, reporter: Reporter, stop: threading.Event) -> int:
         orders = [str(row["id"]) for row in state.records("orders")]
         state.remove("orders", orders[0])
         click.echo(
-            "\nOn the platform, two customers were changed, one added, one removed, and an order removed. Second pull:\n"
+            "\nOn the platform, two customers were changed, one added, one removed, and an order removed.\n"
+            "Second pull:\n"
         )
         second = pull(Wanted(command="demo"), reporter.progress, stop)
         reporter.pulled(second)
@@ -71,8 +72,9 @@ def _fresh(folder: Path) -> None:
 
 def _where_to_look(folder: Path, warehouse: Path, pulled: Pulled) -> None:
     click.echo(
-        f"\nLook at it:\n\n  python -c \"import duckdb; print(duckdb.connect('{folder / warehouse.name}', read_only=True)"
-        f".sql('SELECT * FROM ops.coverage'))\"\n\n"
+        "\nLook at it:\n\n"
+        f"  python -c \"import duckdb; print(duckdb.connect('{folder / warehouse.name}', read_only=True)"
+        ".sql('FROM ops.coverage'))\"\n\n"
         "Tables: raw.customers, raw.customers__documents, raw.promotions, raw.price_lists, raw.orders and its lines;\n"
         "ops.runs, ops.coverage, ops.observations and what was refused. What is missing now is marked, not deleted:\n\n"
         "  SELECT id, _missing_since FROM raw.customers WHERE _missing_since IS NOT NULL"

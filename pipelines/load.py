@@ -62,7 +62,7 @@ def load(walked: Sequence[Walked], folder: Path) -> Path:
 
 @contextmanager
 def _settings(values: dict[str, str]) -> Iterator[None]:
-    """dlt's settings for one run, by its own way in; what was there before comes back."""
+    """Settings of dlt for one run, by its own way in; what was there before comes back."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -93,12 +93,12 @@ def _check(file: Path, walked: Sequence[Walked]) -> None:
                 found = connection.execute(f'SELECT count(*) FROM {DATASET}."{table}"').fetchone()
                 expected = sum(rows for _, rows in files)
                 if found is None or found[0] != expected:
-                    raise BridgeError(f"{table}: {expected} rows were walked, {found and found[0]} were loaded")
+                    raise BridgeError(f"{table}: {expected} rows were walked, {found} were loaded")
             balance = walk.distinct + walk.duplicates + walk.sum("quarantined")
             in_files = sum(rows for _, rows in walk.files.get(walk.resource, []))
             distinct = connection.execute(f'SELECT count(DISTINCT id) FROM {DATASET}."{walk.resource}"').fetchone()
             if balance != walk.sum("rows") or in_files != walk.distinct or distinct != (walk.distinct,):
                 raise BridgeError(
                     f"{walk.resource}: the totals do not balance: {walk.sum('rows')} rows read, {walk.distinct} "
-                    f"distinct, {walk.duplicates} duplicates, {walk.sum('quarantined')} quarantined, {in_files} in files"
+                    f"distinct, {walk.duplicates} duplicates, {walk.sum('quarantined')} quarantined, {in_files} written"
                 )

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import duckdb
+
 from pipelines.warehouse import open_warehouse
 from sources.errors import PlatformError
 
@@ -32,12 +34,10 @@ def mirror(path: Path, destination: str) -> None:
             sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = $1 ORDER BY 1"
             tables = [name for (name,) in connection.execute(sql, [schema]).fetchall()]
 
-            def rows(table: str, schema: str = schema, connection: Any = connection) -> Iterator[Any]:
-                cursor = connection.cursor()
-                cursor.execute("SET TimeZone = 'UTC'")
-                yield from cursor.execute(f'FROM {schema}."{table}"').to_arrow_reader(ROWS_AT_ONCE)
-
-            resources = [dlt.resource(rows(table), name=table, write_disposition="replace") for table in tables]
+            resources = [
+                dlt.resource(_rows(connection, f'{schema}."{name}"'), name=name, write_disposition="replace")
+                for name in tables
+            ]
             pipeline = dlt.pipeline(
                 f"orderbridge_{schema}", pipelines_dir=folder, destination=destination, dataset_name=schema
             )
@@ -48,3 +48,12 @@ def mirror(path: Path, destination: str) -> None:
                     f"the destination {destination} could not be loaded: step {error.step}",
                     "Look at its credentials in .dlt/secrets.toml. The DuckDB file is published.",
                 ) from None
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, table: str) -> Iterator[Any]:
+    """A table as Arrow batches."""
+    cursor = connection.cursor()
+    cursor.execute("SET TimeZone = 'UTC'")
+    reader = cursor.execute(f"FROM {table}").to_arrow_reader(ROWS_AT_ONCE)
+    if reader is not None:
+        yield from reader

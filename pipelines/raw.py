@@ -52,7 +52,7 @@ def create_missing(build: duckdb.DuckDBPyConnection) -> None:
 
 
 def _declared(record: Record) -> dict[str, dict[str, str]]:
-    """Columns and DuckDB types of a record's tables. An order's fields are not shown: its key and `_extra` are there."""
+    """Columns and DuckDB types of a record's tables. An order's are not shown: its key and `_extra` are there."""
     if not record.fields:
         return {record.name: {"id": "VARCHAR", "_extra": "VARCHAR"}}
     return {
@@ -97,7 +97,8 @@ def merge(build: duckdb.DuckDBPyConnection, walked: Walked, run_id: str, at: dat
     Args:
         build: the build, with dlt's rows attached as `load`.
         walked: the list; `complete` marks what did not come as missing.
-        run_id, at: this run, and the instant that it saw the rows.
+        run_id: this run.
+        at: the instant that it saw the rows.
     """
     resource = walked.resource
     tables = [table for table in walked.files if table != resource]

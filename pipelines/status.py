@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -56,7 +57,7 @@ def status(max_age_h: float | None, as_json: bool) -> int:
     return EXIT_COVERAGE if old else 0
 
 
-def _read(path: Any) -> dict[str, list[dict[str, Any]]]:
+def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
     with open_warehouse(path) as connection:
         known = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         found: dict[str, list[dict[str, Any]]] = {}

@@ -112,9 +112,13 @@ class PageFiles:
 
     def _write(self, tables: dict[str, pa.Table], stem: str) -> dict[str, tuple[Path, int]]:
         written = {}
-        for name, table in tables.items():
+        for name, decoded in tables.items():
+            table = decoded.drop_columns(["_page", "_position"])
+            if name == self.record.name:  # the key's column is declared as never null, to dlt and to DuckDB alike
+                key = table.schema.get_field_index(self.record.key)
+                table = table.cast(table.schema.set(key, table.schema.field(key).with_nullable(False)))
             path = self.folder / f"{name}-{stem}.parquet"
-            pq.write_table(table.drop_columns(["_page", "_position"]), path, compression="lz4", write_statistics=False)
+            pq.write_table(table, path, compression="lz4", write_statistics=False)
             written[name] = (path, table.num_rows)
         return written
 
@@ -146,8 +150,10 @@ class PageFiles:
         last = everything.group_by("key").aggregate([("place", "max")])
         return last.rename_columns(["key" if name == "key" else "place" for name in last.column_names])
 
-    def same_keys(self, other: PageFiles) -> bool:
-        """Whether both sweeps found the same records."""
+    def same(self, other: PageFiles) -> bool:
+        """Whether both sweeps found the same records, and refused the same rows."""
+        if sorted(row.row_hash for row in self.refused) != sorted(row.row_hash for row in other.refused):
+            return False
         mine, theirs = self._keys["key"].combine_chunks(), other._keys["key"].combine_chunks()
         return len(mine) == len(theirs) and bool(pc.all(pc.is_in(mine, value_set=theirs), min_count=0).as_py())
 
@@ -173,7 +179,11 @@ class PageFiles:
             for table, part in written.items():
                 files.setdefault(table, []).append(part)
         keys = self._keys["key"].combine_chunks()
-        return wanted.num_rows, files, keys if seen is None else pa.concat_arrays([seen, wanted["key"].combine_chunks()])
+        return (
+            wanted.num_rows,
+            files,
+            keys if seen is None else pa.concat_arrays([seen, wanted["key"].combine_chunks()]),
+        )
 
     def _rewrite(self, batch: _Batch, index: int, rows: np.ndarray) -> dict[str, tuple[Path, int]]:
         """Decodes a batch again from the spool and keeps only these rows of it, and their children."""

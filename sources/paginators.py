@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 import msgspec
 
-from sources.client import BrokenBody
 from sources.errors import ContractBroken, Refused
+from sources.retries import BrokenBody
 
 Params = Mapping[str, str | int]
 EMPTY_PAGES_MAX: Final = 3
@@ -321,7 +321,9 @@ class V1Cursor:
             self.ended_by = "hasMore false"
             return True
         if not body.cursor:
-            raise ContractBroken("`hasMore` is true and there is no cursor", "More rows exist that cannot be asked for.")
+            raise ContractBroken(
+                "`hasMore` is true and there is no cursor", "More rows exist that cannot be asked for."
+            )
         if body.cursor in self._seen:
             raise ContractBroken("a cursor came a second time", "The list would never end.")
         if self._empty >= EMPTY_PAGES_MAX:
@@ -381,4 +383,3 @@ class OnePage:
     def doubts(self) -> list[str]:
         """See Paginator."""
         return []
-

@@ -62,7 +62,7 @@ def of_walks(operation: Operation, walks: Callable[[str], Walked]) -> Iterator[D
     record = operation.records
     if not record.fields:
         yield dlt.resource(
-            lambda: _with_children(walks(record.name), record.name),
+            _with_children(walks, record.name),
             name=record.name,
             primary_key=record.key,
             write_disposition="replace",
@@ -75,14 +75,14 @@ def of_walks(operation: Operation, walks: Callable[[str], Walked]) -> Iterator[D
 
 def table_resource(table: str, files: Callable[[], list[tuple[Path, int]]], *, key: str = "") -> DltResource:
     """A resource for one table, whose rows are Parquet files already; `key` where it is a list's own table."""
-    is_child = "__" in table
-    return dlt.resource(
-        lambda: _imports(files()),
+    resource: DltResource = dlt.resource(
+        _imports(files),
         name=table,
-        primary_key=None if is_child or not key else key,
+        primary_key=key if "__" not in table else "",
         write_disposition="replace",
         schema_contract=FROZEN,
     )
+    return resource
 
 
 def walked_resources(walked: Walked) -> Iterator[DltResource]:
@@ -91,17 +91,17 @@ def walked_resources(walked: Walked) -> Iterator[DltResource]:
         yield table_resource(table, lambda files=files: files, key=LISTS[walked.resource].records.key)  # type: ignore[misc, union-attr]
 
 
-def _imports(files: list[tuple[Path, int]]) -> Iterator[Any]:
-    for path, rows in files:
+def _imports(files: Callable[[], list[tuple[Path, int]]]) -> Iterator[Any]:
+    for path, rows in files():
         hints = pq.read_schema(path).empty_table()
         yield dlt.mark.with_file_import(str(path), "parquet", rows, hints=hints)
 
 
-def _with_children(walked: Walked, name: str) -> Iterator[Any]:
-    """A list whose child tables are known only now: they go as Arrow tables, the list itself as files."""
-    for table, files in walked.files.items():
+def _with_children(walks: Callable[[str], Walked], name: str) -> Iterator[Any]:
+    """A list whose child tables are known once it is walked: they go as Arrow tables, the list itself as files."""
+    for table, files in walks(name).files.items():
         if table == name:
-            yield from _imports(files)
+            yield from _imports(lambda files=files: files)  # type: ignore[misc]
             continue
         hints = dlt.mark.make_hints(table_name=table, primary_key="", write_disposition="replace")
         for path, _ in files:

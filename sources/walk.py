@@ -65,7 +65,7 @@ class Sweep:
 
     @property
     def clean(self) -> bool:
-        """No duplicate, no row refused, no total that moved or does not fit, no assumed end."""
+        """No row twice, no total that moved or does not fit, no assumed end. A refused row is there in each sweep."""
         return not self.doubts
 
 
@@ -111,7 +111,13 @@ class _Walk:
     """One walk under way."""
 
     def __init__(
-        self, operation: Operation, client: Client, folder: Path, spool: SpoolFolder, options: Options, progress: Progress
+        self,
+        operation: Operation,
+        client: Client,
+        folder: Path,
+        spool: SpoolFolder,
+        options: Options,
+        progress: Progress,
     ) -> None:
         if operation.records is None:
             raise TypeError(f"{operation.name} lists nothing")
@@ -163,8 +169,8 @@ class _Walk:
             kept.append(files)
             if not paged:
                 break
-            if len(kept) > 1 and self._agree(kept):
-                break
+            if number > 1 and (self._one_size() or self._agree(kept)):
+                break  # proven, or a further sweep could prove no more
         self._conclude(kept, paged)
 
     def _limit(self, number: int) -> int:
@@ -208,8 +214,6 @@ class _Walk:
         sweep.doubts = paginator.doubts()
         if sweep.duplicates:
             sweep.doubts.append(f"{sweep.duplicates} rows came twice")
-        if sweep.quarantined:
-            sweep.doubts.append(f"{sweep.quarantined} rows were refused")
 
     def _pages(self, paginator: Paginator, spool: Spool) -> Iterator[tuple[Request, Body, int]]:
         """The pages of a sweep in order: from the spool while it has them, then from the platform, a few ahead."""
@@ -253,26 +257,29 @@ class _Walk:
             self.throttled = True
         return body, answer.body
 
-    def _agree(self, kept: Sequence[PageFiles]) -> bool:
-        """Whether the last two sweeps prove each other, or a further one could not do better."""
+    def _one_size(self) -> bool:
+        """Whether the platform ignores `limit`: then rows that move can be missed by every sweep alike."""
         before, last = self.walked.sweeps[-2:]
-        if not (before.clean and last.clean and kept[-2].same_keys(kept[-1])):
-            return False
-        if before.size == last.size and max(before.rows, last.rows) > last.size:
+        ignored = before.size == last.size != 0 and max(before.rows, last.rows) > last.size
+        if ignored and before.clean and last.clean:
             last.doubts.append("the platform ignores `limit`: both sweeps had pages of one size")
-        return True
+        return ignored
+
+    def _agree(self, kept: Sequence[PageFiles]) -> bool:
+        """Whether the last two sweeps found the same, each without a doubt."""
+        before, last = self.walked.sweeps[-2:]
+        return before.clean and last.clean and kept[-2].same(kept[-1])
 
     def _conclude(self, kept: list[PageFiles], paged: bool) -> None:
         """The verdict, and the files of the rows behind it."""
         walked, sweeps = self.walked, self.walked.sweeps
-        last = sweeps[-1]
-        agreed = not paged or (len(sweeps) > 1 and kept[-2].same_keys(kept[-1]))
-        proven = agreed and all(sweep.clean for sweep in sweeps[-2:])
+        agreed = self._agree(kept) if len(kept) > 1 else not paged
+        proven = agreed and not any(sweep.doubts or sweep.quarantined for sweep in sweeps[-2:])
         walked.verdict = "complete" if proven else "unproven"
-        used = list(zip(sweeps, kept, strict=True))[-1 if proven else 0 :]
+        used = list(zip(sweeps, kept, strict=True))[-1 if agreed else 0 :]
         walked.used = [sweep.number for sweep, _ in used]
         seen = None
-        for sweep, files in reversed(used):
+        for _, files in reversed(used):
             distinct, written, seen = files.write(seen)
             walked.distinct += distinct
             for table, parts in written.items():
@@ -280,6 +287,7 @@ class _Walk:
             walked.refused += files.refused
         for sweep in sweeps:
             said = "; ".join(sweep.doubts) or "clean"
+            said += f", {sweep.quarantined} rows refused" if sweep.quarantined else ""
             resumed = f", {sweep.resumed_pages} of them from a stopped walk" if sweep.resumed_pages else ""
             walked.evidence.append(
                 f"sweep {sweep.number}: {sweep.rows} rows on {sweep.pages} pages of {sweep.size}{resumed}, "
