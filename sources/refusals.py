@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from sources.contract import PUBLIC_V1_AUTH_CODES, Family
-from sources.retries import Failure
+from sources.contract import PUBLIC_V1_AUTH_CODES, Family, Verb
+from sources.errors import AccessError, ContractBroken, HttpError, Refused, Unreachable
+from sources.retries import Failure, should_retry
 
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _HOST: Final = re.compile(r"[A-Za-z0-9.:-]{1,253}")
@@ -99,6 +100,34 @@ def refusal(
     else:
         words, hint = "refused", ""
     return Failure(status, words, hint, status, error.code, error.request_id, wait_s)
+
+
+def error_of(
+    family: Family, verb: Verb, path: str, failure: Failure, attempts: int = 1, wait_max_s: float = 0.0
+) -> HttpError:
+    """The error that a caller gets of a failure. To be raised outside of any except block: so it has no context."""
+    kind: type[HttpError] = Unreachable
+    words, hint = failure.words, failure.hint
+    if failure.what == "contract":
+        kind = ContractBroken
+    elif failure.what in (401, 403):
+        kind = AccessError
+    elif isinstance(failure.what, int) and not should_retry("GET", failure.what):
+        kind = Refused
+    elif verb == "GET" and (failure.retry_after_s or 0.0) > wait_max_s:
+        hint = f"The platform asks to try again in {failure.retry_after_s:.0f} s: do so then."
+    if attempts > 1:
+        words = f"{words}, after {attempts} attempts"
+    return kind(
+        words,
+        hint,
+        family=family,
+        verb=verb,
+        path=path,
+        status=failure.status,
+        code=failure.code,
+        request_id=failure.request_id,
+    )
 
 
 def _host(location: str, secrets: tuple[str, ...]) -> str:

@@ -7,6 +7,7 @@ per read (one byte a second lasts for ever), and its decoders take a truncated g
 
 from __future__ import annotations
 
+import logging
 import math
 import ssl
 import threading
@@ -193,3 +194,17 @@ def decode(wire: bytes, encoding: str | None, most: int) -> bytes:
             raise BrokenBody("the body is cut off")
         rest = decoder.unused_data
     return plain
+
+
+def unverified(error: BaseException) -> bool:
+    """Whether a certificate that does not verify is behind an error: no retry mends it."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None
+
+
+def without_headers(record: logging.LogRecord) -> bool:
+    """Drops what httpcore logs of an answer's headers: a cookie or the target of a redirect may hold a key."""
+    told = str(record.msg)
+    return "return_value=" not in told and "exception=" not in told
