@@ -11,6 +11,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -126,13 +127,15 @@ class _Walk:
         self.folder, self.spools = folder, spool
         self.walked = Walked(self.record.name)
         self.throttled = False
+        self.open = ExitStack()
 
     def run(self) -> Walked:
         walked = self.walked
         try:
             for attempt in range(RESTARTS_MAX + 1):
                 try:
-                    self._sweeps()
+                    with ExitStack() as self.open:
+                        self._sweeps()
                     break
                 except CursorExpired:
                     if attempt == RESTARTS_MAX:
@@ -191,7 +194,7 @@ class _Walk:
         """Walks the list once, from its first page to its end."""
         sweep = Sweep(number, limit)
         self.walked.sweeps.append(sweep)
-        spool = self.spools.sweep(number)
+        spool = self.open.enter_context(closing(self.spools.sweep(number)))
         files.read_from(spool, paginator)
         try:
             for request, body, offset in self._pages(paginator, spool):
