@@ -1,0 +1,69 @@
+# Every target sets up what it needs: a private .venv from pinned, hashed requirements. Python 3.11 or newer and make
+# are all that the machine has to have. Another interpreter: make PYTHON=python3.12 test
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --no-input --quiet
+LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header --no-annotate $(if $(UPGRADE),--upgrade)
+
+# a setting of the caller's for Python must not reach into the checks
+unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
+
+.PHONY: help setup demo test lint types unit smoke bench format lock clean
+
+help:
+	@echo 'make demo     the whole bridge against the built-in sandbox; leaves demo/ to look at'
+	@echo 'make test     lint, types, tests, and the command from a wheel in an empty environment'
+	@echo 'make bench    how fast a pull is beside a floor and beside dlt as it comes (BENCH=arguments)'
+	@echo 'make format   lay out the code'
+	@echo 'make lock     write the requirements files anew (UPGRADE=1 for the newest versions)'
+	@echo 'make clean    remove what the targets above made'
+
+setup: $(VENV)/.project
+
+$(VENV)/.requirements: requirements-dev.txt
+	@command -v $(PYTHON) >/dev/null || { echo '$(PYTHON) is not there: install Python 3.11 or newer, or name one: make PYTHON=…' >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("$(PYTHON) is Python " + sys.version.split()[0] + ": orderbridge needs 3.11 or newer. Name one: make PYTHON=python3.12 …")'
+	@echo 'setting up $(VENV) (once)'
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PIP) install --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.project: pyproject.toml $(VENV)/.requirements
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup
+	@$(VENV)/bin/orderbridge demo
+
+test: lint types unit smoke
+
+lint: setup
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types: setup
+	$(PY) -m mypy
+
+unit: setup
+	$(PY) -m pytest $(PYTEST)
+
+smoke: setup
+	.ci/smoke $(PY)
+
+bench: setup
+	$(PY) -m tests.bench $(BENCH)
+
+format: setup
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+lock: setup
+	$(LOCK) --group dev pyproject.toml -o requirements-dev.txt
+	$(LOCK) --constraints requirements-dev.txt pyproject.toml -o requirements.txt
+
+clean:
+	rm -rf $(VENV) demo dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
