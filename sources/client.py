@@ -27,17 +27,7 @@ from sources.contract import PUBLIC_V1_PREFIX, Family, Verb
 from sources.errors import HttpError, Stopped
 from sources.refusals import FamilyError, error_of, read_error, refusal
 from sources.retries import BrokenBody, Failure, Kind, RetryPolicy, retry_after_s, retrying
-from sources.wire import (
-    BodyRefused,
-    Caps,
-    Timeouts,
-    Watch,
-    WatchedBackend,
-    decode,
-    read_wire,
-    unverified,
-    without_headers,
-)
+from sources.wire import BodyRefused, Caps, Timeouts, Watch, WatchedBackend, decode, hide_headers, read_wire, unverified
 
 __all__ = ["Answer", "BrokenBody", "Caps", "Client", "Outcome", "RetryPolicy", "Timeouts"]
 
@@ -45,6 +35,8 @@ T = TypeVar("T")
 log = logging.getLogger("orderbridge.client")
 
 CONNECTIONS_MAX: Final = 32
+KEEPALIVE_S: Final = 2.0
+"""Below what servers commonly keep: a write on a connection that just closes at the other end would be in doubt."""
 STOP_POLL_S: Final = 0.1
 _NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 
@@ -132,12 +124,12 @@ class Client:
         transport = httpx.HTTPTransport(
             trust_env=trust_env,
             proxy=getproxies().get(url.scheme) if proxied else None,
-            limits=httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX),
+            limits=httpx.Limits(max_connections=CONNECTIONS_MAX, keepalive_expiry=KEEPALIVE_S),
         )
-        # httpx offers no other way to a total deadline that also holds while headers drip in: it builds the pool
-        # itself. Both names have been there since httpx 0.18; a test fails should a release rename them.
+        # httpx builds its pool itself and offers no other way to a total deadline that also holds while headers drip
+        # in; the tests of dripping answers fail should a release rename these two
         transport._pool._network_backend = self._backend
-        logging.getLogger("httpcore.http11").addFilter(without_headers)
+        hide_headers()
         return transport
 
     def __repr__(self) -> str:

@@ -84,6 +84,7 @@ class WatchedBackend(httpcore.NetworkBackend):
         self._inner = inner or httpcore.SyncBackend()
         self._streams: WeakSet[WatchedStream] = WeakSet()
         self._lock = threading.Lock()
+        self._aborted = False
 
     def connect_tcp(
         self,
@@ -102,11 +103,16 @@ class WatchedBackend(httpcore.NetworkBackend):
         stream = WatchedStream(inner, self._watch, self)
         with self._lock:
             self._streams.add(stream)
+            aborted = self._aborted
+        if aborted:
+            inner.close()
+            raise httpcore.ConnectError("the client was closed")
         return stream
 
     def abort(self) -> None:
         """Ends every wait on an open connection: closing a socket would not wake the thread that reads from it."""
         with self._lock:
+            self._aborted = True
             streams = list(self._streams)
         for stream in streams:
             with suppress(OSError):
@@ -204,7 +210,12 @@ def unverified(error: BaseException) -> bool:
     return cause is not None
 
 
-def without_headers(record: logging.LogRecord) -> bool:
+def _without_headers(record: logging.LogRecord) -> bool:
     """Drops what httpcore logs of an answer's headers: a cookie or the target of a redirect may hold a key."""
     told = str(record.msg)
     return "return_value=" not in told and "exception=" not in told
+
+
+def hide_headers() -> None:
+    """Keeps answers' headers out of httpcore's debug log, for the whole process; any number of times."""
+    logging.getLogger("httpcore.http11").addFilter(_without_headers)
