@@ -2,6 +2,7 @@
 # are all that the machine has to have. Another interpreter: make PYTHON=python3.12 test
 
 PYTHON ?= python3
+PYTHON_FOUND := $(shell command -v $(PYTHON))
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input --quiet
@@ -10,6 +11,8 @@ LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --g
 
 # a setting of the caller's for Python must not reach into the checks
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
+# uv_build looks for its program on the path
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .PHONY: help setup demo test lint types unit smoke bench format lock clean
 
@@ -24,10 +27,10 @@ help:
 setup: $(VENV)/.project
 
 $(VENV)/.requirements: requirements-dev.txt
-	@command -v $(PYTHON) >/dev/null || { echo '$(PYTHON) is not there: install Python 3.11 or newer, or name one: make PYTHON=…' >&2; exit 2; }
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("$(PYTHON) is Python " + sys.version.split()[0] + ": orderbridge needs 3.11 or newer. Name one: make PYTHON=python3.12 …")'
+	@test -n '$(PYTHON_FOUND)' || { echo '$(PYTHON) is not there: install Python 3.11 or newer, or name one: make PYTHON=…' >&2; exit 2; }
+	@$(PYTHON_FOUND) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("$(PYTHON) is Python " + sys.version.split()[0] + ": orderbridge needs 3.11 or newer. Name one: make PYTHON=python3.12 …")'
 	@echo 'setting up $(VENV) (once)'
-	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PYTHON_FOUND) -m venv --clear $(VENV)
 	@$(PIP) install --require-hashes -r requirements-dev.txt
 	@touch $@
 

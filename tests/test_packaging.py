@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[1]
+PACKAGES = ("sources", "sandbox", "transforms", "pipelines")
+MODULES = sorted(path.relative_to(CHECKOUT) for name in PACKAGES for path in (CHECKOUT / name).rglob("*.py"))
+IDS = [path.as_posix() for path in MODULES]
+REGISTRY = re.compile(r"/simple(/|\b(?=[\"'\s]))|pypi\.org|pythonhosted|index-url\s*=|extra-index-url", re.IGNORECASE)
+NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+FORBIDDEN = {
+    "sources": ("transforms", "pipelines", "sandbox"),
+    "transforms": ("httpx", "duckdb", "dlt", "sources", "pipelines", "sandbox"),
+    "sandbox": ("transforms", "pipelines", "dlt", "httpx"),
+    "pipelines": (),
+}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Each module that a file imports, wherever in it; `from a import b` gives `a` and `a.b`."""
+    for node in ast.walk(ast.parse((CHECKOUT / path).read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} imports relatively"
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_each_package_lies_in_the_checkout(name: str) -> None:
+    # another distribution with the same top-level name would shadow ours, or be overwritten by it
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    assert Path(spec.origin).is_relative_to(CHECKOUT)
+
+
+def test_the_build_lists_each_package() -> None:
+    assert tuple(pyproject()["tool"]["uv"]["build-backend"]["module-name"]) == PACKAGES
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_data_walks_one_way(path: Path) -> None:
+    found = list(imports(path))
+    for forbidden in FORBIDDEN[path.parts[0]]:
+        assert not [module for module in found if within(module, forbidden)]
+    if path.parts[0] == "sandbox":
+        assert not [m for m in found if within(m, "sources") and m != "sources" and not within(m, "sources.contract")]
+    if path != Path("sources/client.py"):
+        assert not [module for module in found if within(module, "httpx")]
+    assert not [module for module in found if within(module, "pipelines.cli")]
+
+
+def test_dlt_is_not_imported_by_the_settings() -> None:
+    tree = ast.parse((CHECKOUT / "sources/resolution.py").read_text("utf-8"))
+    top = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert not any("dlt" in ast.unparse(node) for node in top)
+
+
+def test_no_tracked_file_names_a_registry() -> None:
+    git = shutil.which("git")
+    if git is None or not (CHECKOUT / ".git").exists():
+        pytest.skip("no checkout of git")
+    listed = subprocess.run([git, "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, check=True, text=True).stdout
+    own = Path(__file__).relative_to(CHECKOUT).as_posix()
+    for name in listed.split("\0"):
+        path = CHECKOUT / name
+        if name and name != own and path.is_file():
+            assert not REGISTRY.search(path.read_text("utf-8", errors="replace")), name
+
+
+@pytest.mark.parametrize("file", ["requirements.txt", "requirements-dev.txt"])
+def test_requirements_are_pinned_by_hash_and_name_no_host(file: str) -> None:
+    text = (CHECKOUT / file).read_text("utf-8")
+    assert "://" not in text
+    assert " @ " not in text
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        assert "==" in entry
+        assert "--hash=sha256:" in entry
+
+
+@pytest.mark.parametrize(("file", "dev"), [("requirements.txt", False), ("requirements-dev.txt", True)])
+def test_each_direct_dependency_is_pinned(file: str, dev: bool) -> None:
+    told = pyproject()
+    wanted = list(told["project"]["dependencies"]) + (told["dependency-groups"]["dev"] if dev else [])
+    pins = pinned(file)
+    for requirement in wanted:
+        name = NAME.match(requirement)
+        assert name is not None
+        assert canonical(name[0]) in pins, f"{requirement}: run make lock"
+        exact = re.fullmatch(rf"{re.escape(name[0])}==([^;\s]+)", requirement)
+        if exact:
+            assert pins[canonical(name[0])] == {exact[1]}, f"{requirement}: run make lock"
+
+
+def test_both_requirements_files_agree() -> None:
+    development = pinned("requirements-dev.txt")
+    for name, versions in pinned("requirements.txt").items():
+        assert development[name] == versions
+
+
+def pyproject() -> dict:  # type: ignore[type-arg] # as deep as TOML goes
+    return tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pinned(file: str) -> dict[str, set[str]]:
+    pins: dict[str, set[str]] = {}
+    for match in re.finditer(r"^([A-Za-z0-9._-]+)==([^\s;]+)", (CHECKOUT / file).read_text("utf-8"), re.MULTILINE):
+        pins.setdefault(canonical(match[1]), set()).add(match[2])
+    return pins
