@@ -1,0 +1,230 @@
+"""The application: routes of both families, and around each operation latency, rate limit, faults and the log.
+
+In: ASGI requests, routed by Starlette straight to each operation. Out: answers, whole or broken as the draw says. The
+order is that of a real platform: what befalls the connection comes before the operation, what befalls a body after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+from typing import Final
+
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sandbox.alterations import alter, break_cursor, drift
+from sandbox.call import Call
+from sandbox.config import SandboxConfig
+from sandbox.faults import Draw, FaultPlan, Target
+from sandbox.legacy import Legacy
+from sandbox.public_v1 import PublicV1, expired_key, invalid_cursor
+from sandbox.replies import Answer, Headers, family_error
+from sandbox.state import Logged, State
+from sandbox.wire import Exchange, gzip_bomb, gzip_cut
+from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Operation
+
+PLANTED_PASSWORD: Final = "hunter2-planted"  # noqa: S105 # planted, to be looked for where it must not be
+PLANTED_KEY: Final = "brand_live_planted"
+HTML: Final = b"<!doctype html><html><head><title>Just a moment</title></head><body>Checking your browser</body></html>"
+_ERRORS: Final = {"error_500": 500, "error_502": 502, "error_503": 503, "error_504": 504}
+_RATE_WORDS: Final = "too many requests"
+
+
+class Platform:
+    """Both families over one state.
+
+    Attributes:
+        state: what the platform holds.
+        plan: the faults; its rates may change while it serves.
+    """
+
+    def __init__(self, config: SandboxConfig) -> None:
+        self.config = config
+        self.state = State(config)
+        self.plan = FaultPlan(config.faults, config.seed)
+        self._legacy = Legacy(config, self.state)
+        self._public_v1 = PublicV1(config, self.state)
+        self._limited = config.reading("rate_limit") == "per_second"
+        self._second: dict[str, tuple[int, int]] = {}
+
+    def app(self) -> ASGIApp:
+        """The ASGI application."""
+        routes = [Route(_path(op), _Endpoint(self, op), methods=[op.verb]) for op in OPERATIONS]
+        return Router(routes=routes, default=self._nowhere, redirect_slashes=False)
+
+    async def handle(self, operation: Operation, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request to an operation."""
+        self.state.requests += 1
+        exchange = Exchange(scope, receive, send)
+        call = Call(
+            operation,
+            scope["path"],
+            scope["query_string"].decode("latin-1"),
+            dict(scope["headers"]),
+            scope["path_params"],
+            b"" if operation.verb == "GET" else await exchange.body(),
+        )
+        if self.config.latency_ms:
+            await asyncio.sleep(self.config.latency_ms / 1000)
+        drawn = self.plan.draw(_target(call))
+        status = await self._respond(exchange, call, drawn)
+        self.state.log.append(Logged(operation.verb, call.path, call.query_text, status, drawn.names))
+
+    async def _respond(self, exchange: Exchange, call: Call, drawn: Draw) -> int:
+        """Answers, or does what was drawn. Returns the status, 0 where no whole answer left."""
+        name = drawn.disruption
+        early = self._over_the_limit(call) or self._instead(name, call)
+        if early is not None:
+            await exchange.answer(early)
+            return early.status
+        if name == "late_apply":
+            asyncio.get_running_loop().call_later(self.config.late_s, partial(self._answer, call, Draw()))
+        if name in ("reset_before", "late_apply"):
+            await exchange.reset()
+            return 0
+        if name == "stall" and await exchange.client_gone(self.config.stall_s):
+            return 0
+        answer = self._answer(call, drawn)
+        if name == "lost_answer":
+            await exchange.reset()
+            return 0
+        return await self._send(exchange, self._spoiled(name, call, answer), name)
+
+    def _answer(self, call: Call, drawn: Draw) -> Answer:
+        """The operation's own answer, its page altered as drawn."""
+        family = self._legacy if call.operation.family == "legacy" else self._public_v1
+        refusal = family.refusal(call)
+        if refusal is not None:
+            return refusal
+        if drawn.alterations:
+            if "page_drift" in drawn.alterations and call.operation.records:
+                drift(self.state, call.operation.records.name, self.plan.random)
+            if "capped_limit" in drawn.alterations:
+                call = Call(
+                    call.operation, call.path, call.query_text, call.headers, call.parts, call.body, halved=True
+                )
+        result = family.answer(call)
+        if isinstance(result, Answer):
+            return result
+        if drawn.alterations:
+            alter(result, drawn.alterations, self.plan.random)
+        if drawn.disruption in ("repeated_cursor", "null_cursor"):
+            break_cursor(result, drawn.disruption)
+        return result.answer()
+
+    def _instead(self, name: str, call: Call) -> Answer | None:
+        """The answer given in place of the operation's, which does not happen; None where it happens."""
+        error = partial(family_error, call.operation.family, code=call.operation.error_code)
+        if name in _ERRORS:
+            return error(_ERRORS[name], "internal", "something went wrong")
+        match name:
+            case "rate_429":
+                return error(429, "rate", _RATE_WORDS)
+            case "rate_429_retry_after":
+                return _later(error(429, "rate", _RATE_WORDS), self.plan.choice(0, 1))
+            case "error_with_password":
+                presented = call.headers.get(b"api-key", call.headers.get(b"authorization", b"")).decode("latin-1")
+                words = f"refused: {call.body.decode('utf-8', 'replace')} key={presented} password={PLANTED_PASSWORD}"
+                return error(self.plan.choice(400, 500), "internal", words)
+            case "redirect":
+                location = f"http://localhost:1/login?api_key={PLANTED_KEY}".encode()
+                return Answer(302, b"", ((b"location", location),))
+            case "html_200":
+                return Answer(200, HTML, ((b"content-type", b"text/html; charset=utf-8"),))
+            case "expired_key":
+                return expired_key()
+            case "expired_cursor":
+                return invalid_cursor()
+            case _:
+                return None
+
+    def _spoiled(self, name: str, call: Call, answer: Answer) -> Answer:
+        """The operation's answer as it leaves: what happened has happened."""
+        if name == "applied_5xx":
+            error = partial(family_error, call.operation.family, code=call.operation.error_code)
+            return error(self.plan.choice(500, 502), "internal", "something went wrong")
+        if not answer.body:
+            return answer
+        match name:
+            case "truncated_json":
+                return Answer(
+                    answer.status, answer.body[: self.plan.random.randrange(1, len(answer.body))], answer.headers
+                )
+            case "gzip_truncated":
+                return gzip_cut(answer)
+            case "gzip_bomb":
+                return gzip_bomb(answer)
+            case _:
+                return answer
+
+    async def _send(self, exchange: Exchange, answer: Answer, name: str) -> int:
+        match name:
+            case "reset_amid":
+                await exchange.reset_after(answer, 0.5)
+                return 0
+            case "reset_after":
+                await exchange.reset_after(answer, 1.0)
+            case "drip" | "drip_headers" if answer.body or name == "drip_headers":
+                stayed = await exchange.drip(answer, self.config.drip_s, headers_too=name == "drip_headers")
+                return answer.status if stayed else 0
+            case _:
+                await exchange.answer(answer)
+        return answer.status
+
+    def _over_the_limit(self, call: Call) -> Answer | None:
+        """The 429 of a family that had its requests for this second (reading `rate_limit=per_second`)."""
+        if not self._limited:
+            return None
+        family = call.operation.family
+        now = int(time.monotonic())
+        second, count = self._second.get(family, (now, 0))
+        count = count + 1 if second == now else 1
+        self._second[family] = (now, count)
+        if count <= self.config.rate_per_s:
+            return None
+        return _later(family_error(family, 429, "rate", _RATE_WORDS, call.operation.error_code), 1)
+
+    async def _nowhere(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The 404 of a path that no operation has."""
+        if scope["type"] != "http":
+            return
+        self.state.requests += 1
+        family = "public_v1" if scope["path"].startswith(PUBLIC_V1_PREFIX) else "legacy"
+        answer = family_error(family, 404, "not_found", "there is no such operation", "string")
+        await Exchange(scope, receive, send).answer(answer)
+        query = scope["query_string"].decode("latin-1")
+        self.state.log.append(Logged(scope["method"], scope["path"], query, 404, ""))
+
+
+class _Endpoint:
+    """An operation as an ASGI application: Starlette leaves those to themselves, without a Request around them."""
+
+    def __init__(self, platform: Platform, operation: Operation) -> None:
+        self._platform = platform
+        self._operation = operation
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._platform.handle(self._operation, scope, receive, send)
+
+
+def _path(operation: Operation) -> str:
+    return (PUBLIC_V1_PREFIX if operation.family == "public_v1" else "") + operation.path
+
+
+def _later(answer: Answer, seconds: int) -> Answer:
+    headers: Headers = (*answer.headers, (b"retry-after", b"%d" % seconds))
+    return Answer(answer.status, answer.body, headers)
+
+
+def _target(call: Call) -> Target:
+    operation = call.operation
+    return Target(
+        key=f"{operation.verb} {call.path}?{call.query_text}",
+        family=operation.family,
+        paging=operation.paging,
+        is_list=operation.records is not None,
+        is_write=operation.verb != "GET",
+        cursor=call.query.get("startingAfter", "") if operation.paging == "cursor" else "",
+    )

@@ -1,0 +1,28 @@
+"""One request, as the routes see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl
+
+from sources.contract import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to an operation; header names are lower case, a repeated query parameter keeps its last value."""
+
+    operation: Operation
+    path: str
+    query_text: str
+    headers: Mapping[bytes, bytes]
+    parts: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    halved: bool = False
+    """The page is to hold half of what was asked (fault `capped_limit`)."""
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The query, decoded."""
+        return dict(parse_qsl(self.query_text, keep_blank_values=True))

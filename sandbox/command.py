@@ -1,0 +1,52 @@
+"""The command `orderbridge sandbox`: serves until it is told to stop.
+
+In: a configuration. Out: on stdout, first `ready URL`, then the settings that reach it as environment variables; then
+nothing more.
+"""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+import threading
+from types import FrameType
+
+from sandbox.config import SandboxConfig
+from sandbox.server import Sandbox, serve
+
+
+def run(config: SandboxConfig) -> None:
+    """Serves until SIGINT or SIGTERM, then returns. To be called from the main thread.
+
+    Raises:
+        SandboxConfigError: the files of records cannot be served.
+        OSError: the port is taken.
+    """
+    told = threading.Event()
+
+    def tell(_signal: int, _frame: FrameType | None) -> None:
+        told.set()
+
+    before = {number: signal.signal(number, tell) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with serve(config) as sandbox:
+            gc.freeze()  # a million rows are not to be looked through at each collection
+            sys.stdout.write("\n".join(lines(sandbox)) + "\n")
+            sys.stdout.flush()
+            told.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def lines(sandbox: Sandbox) -> list[str]:
+    """What the command says: the address, then the settings."""
+    return [
+        f"ready {sandbox.url}",
+        f"SOURCES__LEGACY__BASE_URL={sandbox.url}",
+        f"SOURCES__LEGACY__API_KEY={sandbox.legacy_key}",
+        "SOURCES__LEGACY__ENVIRONMENT=sandbox",
+        f"SOURCES__PUBLIC_V1__BASE_URL={sandbox.url}",
+        f"SOURCES__PUBLIC_V1__API_KEY={sandbox.v1_key}",
+    ]

@@ -1,0 +1,102 @@
+"""What a sandbox is asked to be: amounts, seed, readings of the gaps, faults and their rates.
+
+In: values from the command line or a test. Out: a frozen configuration that is known to be possible, so that nothing
+fails halfway into a run over a misspelt name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from sandbox.faults import NAMES
+from sources.contract import GAPS
+
+LEGACY_KEY: Final = "sandbox-legacy-key"
+V1_KEY: Final = "brand_test_sandboxkey"
+V1_LIVE_KEY: Final = "brand_live_sandboxkey"
+V1_EXPIRED_KEY: Final = "brand_test_expiredkey"
+V1_NO_SCOPE_KEY: Final = "brand_test_noscopekey"
+
+
+class SandboxConfigError(ValueError):
+    """The sandbox cannot be what it is asked to be; the message says what to change."""
+
+
+@dataclass(frozen=True)
+class SandboxConfig:
+    """A sandbox's configuration, checked when made.
+
+    Attributes:
+        seed: the same seed gives the same records and the same draws of faults.
+        customers, orders, promotions, price_lists: how many records are made.
+        readings: of the gaps, by name; the others take the first of the contract's readings.
+        faults: rate from 0 to 1 by name, see `sandbox.faults.NAMES`.
+        records: folder with JSON arrays customers.json, promotions.json, price_lists.json, orders.json; a resource
+            whose file is absent is made up in its amount.
+        latency_ms: waited before each answer.
+        stall_s: how long a stalled answer is held while the client stays.
+        drip_s: seconds between two bytes of a dripped answer.
+        late_s: seconds after which a `late_apply` write is applied.
+        rate_per_s: requests of a family that a second bears under the reading `rate_limit=per_second`.
+        login_mode: `email` or `code`: what customers log in by.
+        port: 0 for a free one.
+
+    Raises:
+        SandboxConfigError: a name, a rate, an amount or a folder that cannot be.
+    """
+
+    seed: int = 0
+    customers: int = 650
+    orders: int = 400
+    promotions: int = 60
+    price_lists: int = 12
+    readings: Mapping[str, str] = field(default_factory=dict)
+    faults: Mapping[str, float] = field(default_factory=dict)
+    records: Path | None = None
+    latency_ms: float = 0.0
+    stall_s: float = 3600.0
+    drip_s: float = 0.5
+    late_s: float = 1.0
+    rate_per_s: int = 20
+    login_mode: str = "email"
+    port: int = 0
+
+    def __post_init__(self) -> None:
+        known = {gap.name: gap.readings for gap in GAPS}
+        for name, value in self.readings.items():
+            if name not in known:
+                raise SandboxConfigError(f"no reading is named {name!r}; take one of: {', '.join(sorted(known))}")
+            if value not in known[name]:
+                raise SandboxConfigError(f"{name} has no reading {value!r}; take one of: {', '.join(known[name])}")
+        check_faults(self.faults)
+        for amount in ("customers", "orders", "promotions", "price_lists", "latency_ms", "stall_s", "drip_s", "late_s"):
+            if getattr(self, amount) < 0:
+                raise SandboxConfigError(f"{amount} is {getattr(self, amount)}; give 0 or more")
+        if self.rate_per_s < 1:
+            raise SandboxConfigError(f"rate_per_s is {self.rate_per_s}; give 1 or more")
+        if self.login_mode not in ("email", "code"):
+            raise SandboxConfigError(f"login mode is {self.login_mode!r}; give `email` or `code`")
+        if not 0 <= self.port <= 65535:
+            raise SandboxConfigError(f"port is {self.port}; give 0 (a free one) to 65535")
+        if self.records is not None and not self.records.is_dir():
+            raise SandboxConfigError(f"{self.records} is no folder; name one that holds customers.json, orders.json …")
+
+    def reading(self, name: str) -> str:
+        """The reading of a gap: the one asked for, else the contract's first."""
+        return self.readings.get(name) or next(gap.readings[0] for gap in GAPS if gap.name == name)
+
+
+def check_faults(faults: Mapping[str, float]) -> None:
+    """Checks names and rates of faults.
+
+    Raises:
+        SandboxConfigError: an unknown name, a rate outside 0 to 1.
+    """
+    for name, rate in faults.items():
+        if name not in NAMES:
+            raise SandboxConfigError(f"no fault is named {name!r}; take one of: {', '.join(NAMES)}")
+        if not 0 <= rate <= 1:
+            raise SandboxConfigError(f"the rate of {name} is {rate}; give a number from 0 to 1")

@@ -1,0 +1,152 @@
+"""Family B: Bearer keys with scopes, whoami, price lists, and orders by cursor.
+
+In: a call. Out: an answer, or a page open to alterations. A cursor holds the rank of the last row shown and a mark of
+the query, signed: one made by hand, or taken to another query, is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import struct
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from sandbox.call import Call
+from sandbox.config import V1_EXPIRED_KEY, V1_KEY, V1_LIVE_KEY, V1_NO_SCOPE_KEY, SandboxConfig
+from sandbox.replies import Answer, Page, encoded, joined, v1_error
+from sandbox.state import State
+from sources.contract import (
+    LIST_ORDERS,
+    PUBLIC_V1_LIMIT_DEFAULT,
+    PUBLIC_V1_LIMIT_MAX,
+    PUBLIC_V1_LIMIT_MIN,
+    WHOAMI,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a known key may do. Scope names other than prices:read are not shown, so there are none."""
+
+    environment: str = "SANDBOX"
+    scopes: tuple[str, ...] = ("prices:read",)
+    expired: bool = False
+
+
+KEYS: Final = {
+    V1_KEY: Key(),
+    V1_LIVE_KEY: Key("LIVE"),
+    V1_EXPIRED_KEY: Key(expired=True),
+    V1_NO_SCOPE_KEY: Key(scopes=()),
+}
+_MARK: Final = struct.Struct(">d8s")
+_SIGNATURE_BYTES: Final = 12
+
+
+class PublicV1:
+    """Family B's operations over a state."""
+
+    def __init__(self, config: SandboxConfig, state: State) -> None:
+        self.config = config
+        self.state = state
+        self._secret = hashlib.sha256(f"{config.seed}:cursors".encode()).digest()
+        self._missing_scope = config.reading("missing_scope")
+        self._whoami_names = config.reading("whoami_names")
+
+    def refusal(self, call: Call) -> Answer | None:
+        """The answer to a call whose key is absent, unknown, expired or short of a scope; None where it may call."""
+        given = call.headers.get(b"authorization")
+        if given is None:
+            return v1_error(401, "UNAUTHENTICATED", "the Authorization header is missing")
+        scheme, _, presented = given.decode("latin-1").partition(" ")
+        key = KEYS.get(presented.strip()) if scheme.lower() == "bearer" else None
+        if key is None:
+            return v1_error(401, "INVALID_API_KEY", "the key does not exist or has an invalid prefix")
+        if key.expired:
+            return expired_key()
+        if call.operation.scope and call.operation.scope not in key.scopes:
+            if self._missing_scope == "403_empty":
+                return Answer(403, b"", ())
+            status = 401 if self._missing_scope == "401_error" else 403
+            return v1_error(status, "MISSING_SCOPE", f"the key lacks the scope {call.operation.scope}")
+        return None
+
+    def answer(self, call: Call) -> Answer | Page:
+        """Answers a call whose key may call."""
+        if call.operation is LIST_ORDERS:
+            return self._orders(call)
+        if call.operation is WHOAMI:
+            return self._whoami(call)
+        with self.state.lock:
+            return Page(list(self.state.lists["price_lists"].rows), {}, partial(joined, "priceLists"))
+
+    def _whoami(self, call: Call) -> Answer:
+        presented = call.headers[b"authorization"].decode("latin-1").partition(" ")[2].strip()
+        key = KEYS[presented]
+        organization = {"id": "org_4f7a", "name": "Distribuidora Peña S.A.C."}
+        bodies: dict[str, dict[str, object]] = {
+            "camel": {"organization": organization["name"], "environment": key.environment, "scopes": list(key.scopes)},
+            "nested": {
+                "organization": organization,
+                "apiKey": {"environment": {"name": key.environment}, "scopes": [{"name": name} for name in key.scopes]},
+            },
+            "terse": {"org": organization["name"], "env": key.environment.lower(), "scope": " ".join(key.scopes)},
+        }
+        return Answer(200, encoded(bodies[self._whoami_names]))
+
+    def _orders(self, call: Call) -> Answer | Page:
+        query = call.query
+        limit_text = query.pop("limit", str(PUBLIC_V1_LIMIT_DEFAULT))
+        cursor = query.pop("startingAfter", None)
+        limit = int(limit_text) if limit_text.isascii() and limit_text.isdigit() and len(limit_text) < 9 else 0
+        if not PUBLIC_V1_LIMIT_MIN <= limit <= PUBLIC_V1_LIMIT_MAX:
+            words = f"limit must be an integer from {PUBLIC_V1_LIMIT_MIN} to {PUBLIC_V1_LIMIT_MAX}"
+            return v1_error(400, "INVALID_LIMIT", words)
+        mark = hashlib.sha256(repr(sorted(query.items())).encode()).digest()[:8]
+        rank = self._rank(cursor, mark) if cursor is not None else None
+        if cursor is not None and rank is None:
+            return invalid_cursor()
+        size = max(1, limit // 2) if call.halved else limit
+        with self.state.lock:
+            rows = self.state.lists["orders"]
+            begin = 0 if rank is None else rows.after(rank)
+            end = begin + size
+            taken = rows.rows[begin:end]
+            more = end < len(rows.rows)
+            next_cursor = self._cursor(rows.ranks[end - 1], mark) if more else None
+            before = rows.rows[begin - 1] if begin else b""
+        envelope = {"hasMore": more, "nextCursor": next_cursor}
+        return Page(taken, envelope, partial(joined, "data"), before, cursor or "")
+
+    def _cursor(self, rank: float, mark: bytes) -> str:
+        held = _MARK.pack(rank, mark)
+        return urlsafe_b64encode(held + self._signature(held)).decode()
+
+    def _rank(self, cursor: str, mark: bytes) -> float | None:
+        """The rank in a cursor of this query; None where it is none of ours."""
+        try:
+            held = urlsafe_b64decode(cursor.encode("ascii"))
+        except ValueError:
+            return None
+        if len(held) != _MARK.size + _SIGNATURE_BYTES:
+            return None
+        signed, signature = held[: _MARK.size], held[_MARK.size :]
+        rank, marked = _MARK.unpack(signed)
+        own = hmac.compare_digest(signature, self._signature(signed)) and marked == mark
+        return float(rank) if own else None
+
+    def _signature(self, held: bytes) -> bytes:
+        return hmac.digest(self._secret, held, "sha256")[:_SIGNATURE_BYTES]
+
+
+def expired_key() -> Answer:
+    """The 401 of an expired key."""
+    return v1_error(401, "KEY_EXPIRED", "the key has expired")
+
+
+def invalid_cursor() -> Answer:
+    """The 400 of a cursor that is none."""
+    return v1_error(400, "INVALID_CURSOR", "the cursor is invalid for this query")

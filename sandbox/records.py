@@ -1,0 +1,249 @@
+"""Records that look real, written straight as JSON bytes.
+
+In: a resource, a seed, the readings that shape records. Out: one record's bytes at a time, ids ascending. Text is put
+together by hand since a million records must not take minutes; the tests parse a sample of each shape. Promotions
+lie in years so far apart that their states do not change while this code is in use: the same seed, the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Final
+
+from sandbox.config import SandboxConfig
+
+FIRST_NAMES: Final = (
+    "María", "José", "Ángel", "Lucía", "Íñigo", "Begoña", "Zoë", "Renée", "Müge", "João", "Conceição", "Ana", "Luis",
+    "Carmen", "Jorge", "Rosa", "Miguel", "Noël", "Agnès", "Tomás",
+)  # fmt: skip
+LAST_NAMES: Final = (
+    "Muñoz", "Peña", "Núñez", "Gómez", "García", "O'Connor", "Güell", "D'Ávila", "Quispe", "Fernández", "López",
+    "Šimić", "Ñahui", "Pérez", "Ibáñez", "Castro", "Vásquez", "Araújo", "Yáñez", "Björk",
+)  # fmt: skip
+STREETS: Final = ("Av. José Larco", "Jr. de la Unión", "Calle Los Álamos", "Av. Brasil", "Pasaje Grau", "Av. España")
+TOWNS: Final = ("Lima", "Cusco", "Arequipa", "Bogotá", "Medellín", "São Paulo", "Asunción", "Córdoba")
+DISTRICTS: Final = (
+    "Urb. Santa Catalina, Mz. B Lt. 14, piso 3, ref. frente al mercado",
+    "C.C. El Polo, local 112, ref. a la espalda de la estación central",
+    "Parque Industrial, almacén N.º 7, puerta de proveedores",
+    "Asoc. de Viviendas Los Ángeles de San Martín, Mz. Ñ Lt. 2",
+    "Galería La Unión, stand 204-B, segundo nivel, ref. junto al notario",
+)
+COMPANIES: Final = (
+    "Distribuidora e Importadora Peña Hermanos S.A.C.",
+    "Bodega y Minimarket La Ñusta del Cusco E.I.R.L.",
+    "Café Ágil Servicios de Alimentación S.R.L.",
+    "Comercial O'Higgins & Cía. Sociedad Anónima Cerrada",
+)
+PRODUCTS: Final = ("Café molido 250 g", "Azúcar rubia 1 kg", "Piña en almíbar", "Agua 625 ml", "Jabón líquido ½ l")
+STATUSES: Final = ("PENDING", "CONFIRMED", "DISPATCHED", "DELIVERED", "CANCELLED")
+PROMOTION_STATES: Final = ("inactive", "scheduled", "running", "expired", "exhausted")
+FIRST_CUSTOMER: Final = 1001
+FIRST_ORDER: Final = 50_001
+_EPOCH: Final = datetime(2022, 1, 3, 8, 15, 42, tzinfo=timezone(timedelta(hours=-5)))
+_MOMENTS: Final = 4096
+
+Make = Callable[[int], bytes]
+
+
+def written(moment: datetime, form: str) -> str:
+    """A moment in one of the readings of `date_format`; always a text, as the interface says."""
+    match form:
+        case "iso_naive":
+            return moment.strftime("%Y-%m-%dT%H:%M:%S")
+        case "date_only":
+            return moment.strftime("%Y-%m-%d")
+        case "epoch_s":
+            return str(int(moment.timestamp()))
+        case "epoch_ms":
+            return str(int(moment.timestamp() * 1000))
+        case "day_first":
+            return moment.strftime("%d/%m/%Y %H:%M")
+        case "month_first":
+            return moment.strftime("%m/%d/%Y %H:%M")
+        case _:
+            return moment.isoformat(timespec="seconds")
+
+
+def makers(config: SandboxConfig) -> dict[str, Make]:
+    """For each resource, what makes its nth record; to be called with ascending n."""
+    return {
+        "customers": _customers(config),
+        "promotions": _promotions(config),
+        "price_lists": _price_lists(config),
+        "orders": _orders(config),
+    }
+
+
+def made(make: Make, count: int) -> Iterator[bytes]:
+    """The first `count` records."""
+    return map(make, range(count))
+
+
+def _moments(form: str) -> list[str]:
+    return [written(_EPOCH + timedelta(hours=7 * n, minutes=13 * n), form) for n in range(_MOMENTS)]
+
+
+def _customers(config: SandboxConfig) -> Make:
+    draw = random.Random(f"{config.seed}:customers").random
+    moments = _moments(config.reading("date_format"))
+    lists = max(config.price_lists, 1)
+
+    def document(position: int, serial: int, first: str, last: str) -> str:
+        number = f"{(serial * 7 + position * 13) % 89_999_999 + 10_000_000}" if position else f"20{serial:09d}"
+        name = COMPANIES[serial % 4] if position == 0 else f"{first} {last} {LAST_NAMES[serial % 20]}"
+        email = f',"email":"facturacion.electronica.{serial}@contabilidad.example.com"' if draw() < 0.8 else ""
+        return (
+            f'{{"number":"{number}","fiscalName":"{name}",'
+            f'"fiscalAddress":"{STREETS[serial % 6]} {serial % 900 + 100}, {DISTRICTS[serial % 5]}, {TOWNS[serial % 8]}"'
+            f'{email},"isDefault":{"true" if position == 0 else "false"},'
+            f'"forTaxes":{"true" if draw() < 0.6 else "false"}}}'
+        )
+
+    def make(n: int) -> bytes:
+        serial = FIRST_CUSTOMER + n
+        first, last = FIRST_NAMES[int(draw() * 20)], LAST_NAMES[int(draw() * 20)]
+        parts = [f'{{"id":{serial},"firstName":"{first}","lastName":"{last} {LAST_NAMES[int(draw() * 20)]}"']
+        chance = draw()
+        if chance < 0.85:
+            parts.append(f'"phone":"+51 9{serial * 31 % 100_000_000:08d}"')
+        elif chance < 0.9:
+            parts.append('"phone":null')
+        if draw() < 0.93:
+            parts.append(f'"email":"cliente.{serial}@example.com"')
+        if draw() < 0.6:
+            parts.append(f'"loginCode":"{serial:08d}"')
+        parts.append(f'"createdAt":"{moments[int(draw() * _MOMENTS)]}"')
+        if draw() < 0.8:
+            # A few name a price list that is not among the active ones.
+            parts.append(f'"priceListId":{int(draw() * lists) + 1 if draw() < 0.98 else lists + 90}')
+        if draw() < 0.9:
+            parts.append(f'"erpCode":"{serial:07d}"')
+        if draw() < 0.5:
+            parts.append(f'"birthdate":"19{50 + serial % 50}-{serial % 12 + 1:02d}-{serial % 28 + 1:02d}"')
+        chance = draw()
+        if chance < 0.95:
+            count = 0 if chance < 0.15 else 1 if chance < 0.75 else 2 if chance < 0.9 else 3
+            documents = ",".join([document(p, serial, first, last) for p in range(count)])
+            parts.append(f'"documents":[{documents}]')
+        return (",".join(parts) + "}").encode()
+
+    return make
+
+
+def _promotions(config: SandboxConfig) -> Make:
+    chance = random.Random(f"{config.seed}:promotions")
+    form = config.reading("date_format")
+    years = {"inactive": (2024, 2045), "scheduled": (2045, 2046), "expired": (2023, 2024)}
+
+    def make(n: int) -> bytes:
+        state = PROMOTION_STATES[n % 5]
+        begin, end = years.get(state, (2025, 2045))
+        start = _EPOCH.replace(year=begin, month=n % 12 + 1, hour=n % 24)
+        limit = chance.randint(5, 500)
+        used = limit if state == "exhausted" else 0 if state == "scheduled" else chance.randrange(limit)
+        record: dict[str, object] = {
+            "id": 301 + n,
+            "name": f"{('Descuento', 'Campaña', 'Navidad', 'Día del Niño')[n % 4]} {TOWNS[n % 8]} {n % 9 * 5 + 5} %",
+            "useCount": used,
+            "isActive": state != "inactive",
+            "startDate": written(start, form),
+            "expirationDate": written(start.replace(year=end), form),
+        }
+        if state == "exhausted" or chance.random() < 0.7:
+            record["usageLimit"] = limit
+        return _bytes(record)
+
+    return make
+
+
+def coupon_code(number: int) -> str:
+    """The code of a promotion's coupon: searched by `term`, never shown."""
+    return f"CUPON-{number:05d}"
+
+
+def _price_lists(config: SandboxConfig) -> Make:
+    chance = random.Random(f"{config.seed}:price_lists")
+    types = config.reading("adjustment_types")
+
+    def make(n: int) -> bytes:
+        record: dict[str, object] = {
+            "id": str(n + 1),
+            "name": f"Lista {('Básica', 'Mayorista', 'Región')[n % 3]} {n + 1}",
+        }
+        if n % 4:
+            # Chains of up to four; the last list of all has a source that is not listed.
+            record["sourcePriceListId"] = str(n)
+        elif n and n + 4 >= config.price_lists:
+            record["sourcePriceListId"] = str(900 + n)
+        kind = {
+            "none_only": "NONE",
+            "percentage": "PERCENTAGE" if n % 2 else "NONE",
+            "mixed": ("NONE", "PERCENTAGE", "FIXED_AMOUNT", "markup")[n % 4],
+        }[types]
+        record["adjustmentType"] = kind
+        record["adjustmentValue"] = "0" if kind == "NONE" else f"{chance.randint(-2000, 2000) / 100:.4f}"
+        return _bytes(record)
+
+    return make
+
+
+def _orders(config: SandboxConfig) -> Make:
+    draw = random.Random(f"{config.seed}:orders").random
+    moments = _moments(config.reading("date_format"))
+    shape = config.reading("order_shape")
+    customers = max(config.customers, 1)
+
+    def line(serial: int, position: int) -> tuple[str, float]:
+        quantity = int(draw() * 12) + 1
+        price = int(draw() * 20_000) / 100 + 1
+        product = int(draw() * 5)
+        discount = ',"discount":{"name":"Campaña","rate":0.05}' if draw() < 0.2 else ""
+        text = (
+            f'{{"position":{position},"sku":"{product:03d}-{serial % 977:04d}","name":"{PRODUCTS[product]}",'
+            f'"quantity":{quantity if draw() < 0.9 else quantity + 0.5},"unitPrice":{price:.2f},'
+            f'"taxes":[{{"name":"IGV","rate":0.18}}]{discount}}}'
+        )
+        return text, quantity * price
+
+    def make(n: int) -> bytes:
+        serial = FIRST_ORDER + n
+        # A few orders name a customer that is not in the list.
+        buyer = FIRST_CUSTOMER + int(draw() * customers) if draw() < 0.98 else 900_000_000 + serial
+        lines = [line(serial, position + 1) for position in range(int(draw() * 5) + 1)]
+        total = sum(amount for _, amount in lines)
+        head = (
+            f'{{"id":"ord_{serial:09d}","number":{serial},"status":"{STATUSES[int(draw() * 5)]}",'
+            f'"createdAt":"{moments[int(draw() * _MOMENTS)]}","currency":"PEN","total":{total:.2f}'
+        )
+        if shape == "flat":
+            return f'{head},"customerId":{buyer},"lineCount":{len(lines)}}}'.encode()
+        notes = ',"notes":"Entregar por la mañana"' if draw() < 0.2 else ',"notes":null' if draw() < 0.5 else ""
+        address = (
+            f',"shipping":{{"method":"delivery","address":{{"line":"{STREETS[serial % 6]} {serial % 900}",'
+            f'"divisions":{{"level1":"{TOWNS[serial % 8]}","level2":"{TOWNS[serial % 7]}"}},'
+            f'"coordinates":[-12.{serial % 1000:03d},-77.{serial % 997:03d}]}}}}'
+        )
+        text = f'{head},"customer":{{"id":{buyer},"erpCode":"{buyer:07d}"}}{address}{notes}'
+        if shape == "wide":
+            text += "".join(f',"attribute{k:02d}":{_wide(k, serial)}' for k in range(1, 41))
+        return f'{text},"lines":[{",".join([written_line for written_line, _ in lines])}]}}'.encode()
+
+    return make
+
+
+def _wide(k: int, serial: int) -> str:
+    value = serial * (k + 3) % 1009
+    return (f"{value}", f"{value / 8}", f'"valor {value}"', "true" if value % 2 else "null")[k % 4]
+
+
+def _bytes(record: dict[str, object]) -> bytes:
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def now_written(form: str) -> str:
+    """This moment in one of the readings of `date_format`."""
+    return written(datetime.now(UTC), form)

@@ -1,0 +1,92 @@
+"""Answers as data, and the error bodies of both families.
+
+In: what a route found. Out: status, headers and body, or a page whose rows faults may still alter before it is
+written. The numbers and names of family A's codes are the sandbox's own: not shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Final
+
+from sandbox.validation import Problem
+
+Headers = tuple[tuple[bytes, bytes], ...]
+JSON: Final[Headers] = ((b"content-type", b"application/json"),)
+
+CODES: Final = {
+    "required": 1001, "type": 1002, "min_length": 1003, "min_items": 1004, "max_items": 1005, "minimum": 1006,
+    "decimals": 1007, "range": 1008, "body": 1009, "path": 1010, "query": 1011, "unauthorized": 1401,
+    "not_found": 1404, "rate": 1429, "internal": 1500,
+}  # fmt: skip
+_requests: Final = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer."""
+
+    status: int
+    body: bytes = b""
+    headers: Headers = JSON
+
+
+@dataclass(slots=True)
+class Page:
+    """A page still open to alterations: `write` makes the body from rows and envelope.
+
+    Attributes:
+        rows: of this page, encoded.
+        envelope: the members beside the rows.
+        write: puts rows and envelope together.
+        before: the last row of the page before, if any.
+        given_cursor: the cursor that asked for it.
+    """
+
+    rows: list[bytes]
+    envelope: dict[str, Any]
+    write: Callable[[list[bytes], dict[str, Any]], bytes]
+    before: bytes = b""
+    given_cursor: str = ""
+    status: int = field(default=200)
+
+    def answer(self) -> Answer:
+        """The page as an answer."""
+        return Answer(self.status, self.write(self.rows, self.envelope))
+
+
+def encoded(value: object) -> bytes:
+    """JSON without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=float).encode()
+
+
+def joined(member: str, rows: list[bytes], envelope: dict[str, Any]) -> bytes:
+    """`{"<member>": [rows], …envelope}` with the rows as they are."""
+    tail = encoded(envelope)
+    rest = b"," + tail[1:] if envelope else b"}"
+    return b'{"%s":[%s]%s' % (member.encode(), b",".join(rows), rest)
+
+
+def legacy_errors(status: int, found: list[Problem], code: str) -> Answer:
+    """Family A's `errors` array; `code` is the JSON type of its codes, a text where the interface shows none."""
+    errors = [
+        {"message": problem.words, "code": CODES[problem.kind] if code == "integer" else problem.kind.upper()}
+        for problem in found
+    ]
+    return Answer(status, encoded({"errors": errors}))
+
+
+def v1_error(status: int, code: str, message: str) -> Answer:
+    """Family B's `error` object, with a request id of its own."""
+    error = {"code": code, "message": message, "requestId": f"req_{next(_requests):012x}"}
+    return Answer(status, encoded({"error": error}))
+
+
+def family_error(family: str, status: int, kind: str, words: str, code: str) -> Answer:
+    """An error in the family's shape."""
+    if family == "public_v1":
+        return v1_error(status, kind.upper(), words)
+    return legacy_errors(status, [Problem(kind, words)], code)

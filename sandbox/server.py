@@ -1,0 +1,153 @@
+"""The server: uvicorn in a thread, on loopback, with a protocol that lends its transport to the faults.
+
+In: a configuration. Out: a handle with the address, the keys and the state, until it is stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from sandbox.app import Platform
+from sandbox.config import LEGACY_KEY, V1_EXPIRED_KEY, V1_KEY, V1_LIVE_KEY, V1_NO_SCOPE_KEY, SandboxConfig, check_faults
+from sandbox.state import State
+from sandbox.wire import EXTENSION
+
+HOST: Final = "127.0.0.1"
+_START_S: Final = 30.0
+
+
+class Sandbox:
+    """A platform that serves.
+
+    Attributes:
+        url: base of the legacy family; public v1 lies under its `/public/v1`.
+        legacy_key, v1_key: keys to use.
+        v1_expired_key, v1_no_scope_key, v1_live_key: known keys with something the matter with them.
+        state: what it holds, and the truth of it.
+    """
+
+    legacy_key: str = LEGACY_KEY
+    v1_key: str = V1_KEY
+    v1_expired_key: str = V1_EXPIRED_KEY
+    v1_no_scope_key: str = V1_NO_SCOPE_KEY
+    v1_live_key: str = V1_LIVE_KEY
+
+    def __init__(self, config: SandboxConfig) -> None:
+        self._platform = Platform(config)
+        self._listener = _listen(config.port)
+        self._server = _Server(
+            uvicorn.Config(
+                self._platform.app(),
+                http=_LendingProtocol,
+                lifespan="off",
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                date_header=False,
+                timeout_keep_alive=75,
+            )
+        )
+        # Breaking connections is this server's work: uvicorn's complaints of it would be noise.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
+        self._thread = threading.Thread(target=self._server.run, args=([self._listener],), name="sandbox", daemon=True)
+        self.url = f"http://{HOST}:{self._listener.getsockname()[1]}"
+
+    @property
+    def state(self) -> State:
+        """What the platform holds."""
+        return self._platform.state
+
+    def set_faults(self, rates: Mapping[str, float]) -> None:
+        """Replaces the faults and their rates while it serves. Raises SandboxConfigError."""
+        check_faults(rates)
+        self._platform.plan.rates = dict(rates)
+
+    def start(self) -> None:
+        """Starts to serve, and returns once it does."""
+        self._thread.start()
+        if not self._server.serving.wait(_START_S):
+            raise RuntimeError("the sandbox did not start")
+
+    def stop(self) -> None:
+        """Stops serving, whatever is under way; stopping again does nothing."""
+        self._server.end()
+        self._thread.join()
+        self._listener.close()
+
+
+@contextmanager
+def serve(config: SandboxConfig | None = None) -> Iterator[Sandbox]:
+    """Serves while the block runs.
+
+    Raises:
+        SandboxConfigError: the files of records cannot be served.
+        OSError: the port is taken.
+    """
+    sandbox = Sandbox(config or SandboxConfig())
+    sandbox.start()
+    try:
+        yield sandbox
+    finally:
+        sandbox.stop()
+
+
+class _LendingProtocol(HttpToolsProtocol):
+    """uvicorn's protocol, whose requests carry their transport."""
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope["extensions"] = {EXTENSION: self.transport}  # type: ignore[dict-item] # ASGI allows what uvicorn does not declare
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, ended by an event and at once: it must not wait for answers that it stalls itself."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.serving = threading.Event()
+        self._end: asyncio.Event | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def end(self) -> None:
+        """Ends it, from any thread."""
+        if self._loop is not None and self._end is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._end.set)
+
+    async def main_loop(self) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        self.serving.set()
+        await self._end.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            transport = getattr(connection, "transport", None)
+            if transport is not None:
+                transport.abort()
+        tasks = list(self.server_state.tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen(2048)
+    except OSError:
+        listener.close()
+        raise
+    return listener

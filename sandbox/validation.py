@@ -1,0 +1,114 @@
+"""Validation of inputs, by the fields of the contract alone.
+
+In: a decoded body and a record. Out: every problem found, each with a name that the error bodies give a code for.
+A field that the record does not name is let through: what happens to it is not shown.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from sources.contract import Field, Record
+
+_INT64: Final = 2**63
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_DECIMAL: Final = re.compile(r"-?\d+(\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem: its kind, and the path of the field with what is asked of it."""
+
+    kind: str
+    words: str
+
+
+def problems(record: Record, body: object, required: frozenset[str] = frozenset()) -> list[Problem]:
+    """All problems of a body.
+
+    Args:
+        record: the input's fields.
+        body: decoded with `parse_float=Decimal`.
+        required: fields required here beside those of the record.
+    """
+    if not isinstance(body, dict):
+        return [Problem("type", "the body is not a JSON object")]
+    return _of_fields(record.fields, body, "", required)
+
+
+def _of_fields(fields: tuple[Field, ...], body: dict[str, Any], path: str, required: frozenset[str]) -> list[Problem]:
+    found: list[Problem] = []
+    for field in fields:
+        where = f"{path}{field.name}"
+        if field.name in body:
+            found += _of_value(field, body[field.name], where)
+        elif field.required or field.name in required:
+            found.append(Problem("required", f"{where} is required"))
+    return found
+
+
+def _of_value(field: Field, value: object, where: str) -> list[Problem]:
+    wrong = _wrong_type(field.type, value)
+    if wrong:
+        return [Problem("type", f"{where} must be {wrong}")]
+    found: list[Problem] = []
+    if isinstance(value, str) and len(value) < field.min_length:
+        found.append(Problem("min_length", f"{where} must have at least {field.min_length} characters"))
+    if isinstance(value, list):
+        found += _of_items(field, value, where)
+    if isinstance(value, dict):
+        found += _of_fields(field.fields, value, f"{where}.", frozenset())
+    if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        found += _of_number(field, value, where)
+    return found
+
+
+def _of_items(field: Field, value: list[Any], where: str) -> list[Problem]:
+    found: list[Problem] = []
+    if len(value) < field.min_items:
+        found.append(Problem("min_items", f"{where} must have at least {field.min_items} items"))
+    if field.max_items is not None and len(value) > field.max_items:
+        found.append(Problem("max_items", f"{where} must have at most {field.max_items} items"))
+    for position, item in enumerate(value):
+        at = f"{where}[{position}]"
+        if field.fields and not isinstance(item, dict):
+            found.append(Problem("type", f"{at} must be an object"))
+        elif field.fields:
+            found += _of_fields(field.fields, item, f"{at}.", frozenset())
+        elif field.items and (wrong := _wrong_type(field.items, item)):
+            found.append(Problem("type", f"{at} must be {wrong}"))
+    return found
+
+
+def _of_number(field: Field, value: int | Decimal, where: str) -> list[Problem]:
+    found: list[Problem] = []
+    if field.minimum is not None and value < field.minimum:
+        found.append(Problem("minimum", f"{where} must be at least {field.minimum}"))
+    if field.int64 and not -_INT64 <= value < _INT64:
+        found.append(Problem("range", f"{where} must fit into 64 bits"))
+    if field.max_decimals is not None and isinstance(value, Decimal):
+        exponent = value.normalize().as_tuple().exponent
+        if isinstance(exponent, int) and -exponent > field.max_decimals:
+            found.append(Problem("decimals", f"{where} must have at most {field.max_decimals} decimals"))
+    return found
+
+
+def _wrong_type(kind: str, value: object) -> str:
+    """What the value should have been; empty where it is."""
+    number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+    is_text = isinstance(value, str)
+    right, words = {
+        "text": (is_text, "a string"),
+        "integer": (number and isinstance(value, int), "an integer"),
+        "number": (number and (not isinstance(value, Decimal) or value.is_finite()), "a number"),
+        "boolean": (isinstance(value, bool), "a boolean"),
+        "object": (isinstance(value, dict), "an object"),
+        "array": (isinstance(value, list), "an array"),
+        "date": (is_text and bool(_DATE.fullmatch(str(value))), "a date, YYYY-MM-DD"),
+        "decimal_text": (is_text and bool(_DECIMAL.fullmatch(str(value))), "a decimal written as text"),
+        "identifier": (is_text or number, "a string or a number"),
+    }[kind]
+    return "" if right else words

@@ -1,0 +1,127 @@
+"""The socket under an answer: resets, drips, stalls.
+
+In: the ASGI messages of one request and the transport that the server's protocol lends. Out: bytes on the socket as
+no well-behaved server would write them. After each, the connection is gone and uvicorn knows it, so that it neither
+answers in our place nor complains.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import struct
+import zlib
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Final
+
+from starlette.types import Receive, Scope, Send
+
+from sandbox.replies import Answer
+
+EXTENSION: Final = "sandbox.transport"
+_LINGER_NONE: Final = struct.pack("ii", 1, 0)
+_SETTLE_S: Final = 0.02
+_BOMB_BYTES: Final = 256 * 1024 * 1024
+
+
+class Exchange:
+    """One request's socket and messages."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._transport: asyncio.Transport = scope["extensions"][EXTENSION]
+        self._receive = receive
+        self._send = send
+
+    async def body(self) -> bytes:
+        """The request's body, whole."""
+        parts: list[bytes] = []
+        while True:
+            message = await self._receive()
+            parts.append(message.get("body", b""))
+            if not message.get("more_body"):
+                return b"".join(parts)
+
+    async def answer(self, answer: Answer) -> None:
+        """Answers as a server should."""
+        length = () if answer.status == HTTPStatus.NO_CONTENT else ((b"content-length", b"%d" % len(answer.body)),)
+        await self._send(
+            {"type": "http.response.start", "status": answer.status, "headers": [*answer.headers, *length]}
+        )
+        await self._send({"type": "http.response.body", "body": answer.body})
+
+    async def reset(self) -> None:
+        """Resets the connection (RST, not FIN), and waits until the server has noticed."""
+        descriptor = self._transport.get_extra_info("socket")
+        if descriptor is not None and not self._transport.is_closing():
+            # A duplicate shares its options with the original; the loop's own socket objects do not all take them.
+            with socket.fromfd(descriptor.fileno(), socket.AF_INET, socket.SOCK_STREAM) as twin:
+                twin.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NONE)
+        self._transport.abort()
+        await self.client_gone(None)
+
+    async def reset_after(self, answer: Answer, share: float) -> None:
+        """Sends that share of the body under its whole length, then resets."""
+        head = _head(answer, b"keep-alive")
+        self._transport.write(head + answer.body[: int(len(answer.body) * share)])
+        # A reset overtakes what still waits in a buffer: what was written must have left.
+        while self._transport.get_write_buffer_size():
+            await asyncio.sleep(_SETTLE_S)
+        await asyncio.sleep(_SETTLE_S)
+        await self.reset()
+
+    async def drip(self, answer: Answer, pause_s: float, headers_too: bool) -> bool:
+        """Sends one byte at a time; True where the client stayed to the end."""
+        head = _head(answer, b"close")
+        if not headers_too:
+            self._transport.write(head)
+        for byte in head + answer.body if headers_too else answer.body:
+            if self._transport.is_closing():
+                break
+            self._transport.write(bytes((byte,)))
+            await asyncio.sleep(pause_s)
+        stayed = not self._transport.is_closing()
+        self._transport.close()
+        await self.client_gone(None)
+        return stayed
+
+    async def client_gone(self, patience_s: float | None) -> bool:
+        """Waits for the client to leave; False where it stayed for that long."""
+        try:
+            async with asyncio.timeout(patience_s):
+                while (await self._receive())["type"] != "http.disconnect":
+                    pass
+        except TimeoutError:
+            return False
+        return True
+
+
+def gzip_cut(answer: Answer) -> Answer:
+    """The answer in gzip, without its last third."""
+    packed = gzip.compress(answer.body)
+    kept = packed[: max(12, len(packed) * 2 // 3)]
+    return Answer(answer.status, kept, (*answer.headers, (b"content-encoding", b"gzip")))
+
+
+def gzip_bomb(answer: Answer) -> Answer:
+    """A body of some hundred bytes that unpacks, twice, into 256 MiB of JSON."""
+    return Answer(answer.status, _bomb(), (*answer.headers, (b"content-encoding", b"gzip, gzip")))
+
+
+@lru_cache(maxsize=1)
+def _bomb() -> bytes:
+    outer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    inner = zlib.compressobj(1, zlib.DEFLATED, 31)
+    blank = b" " * (1024 * 1024)
+    packed = [outer.compress(inner.compress(b'{"data":['))]
+    packed += [outer.compress(inner.compress(blank)) for _ in range(_BOMB_BYTES // len(blank))]
+    packed += [outer.compress(inner.compress(b"]}")), outer.compress(inner.flush()), outer.flush()]
+    return b"".join(packed)
+
+
+def _head(answer: Answer, connection: bytes) -> bytes:
+    lines = [b"HTTP/1.1 %d %s" % (answer.status, HTTPStatus(answer.status).phrase.encode())]
+    lines += [b"%s: %s" % pair for pair in answer.headers]
+    lines += [b"content-length: %d" % len(answer.body), b"connection: " + connection, b"", b""]
+    return b"\r\n".join(lines)
