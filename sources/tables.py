@@ -86,6 +86,12 @@ def schema_of(record: Record) -> dict[str, pa.Schema]:
 
 
 def snake(name: str) -> str:
-    """A JSON name as a column: `priceListId` is `price_list_id`."""
-    spaced = re.sub(r"([A-Z]+)([A-Z][a-z])|([a-z0-9])([A-Z])", lambda m: "_".join(g for g in m.groups() if g), name)
-    return re.sub(r"[^0-9a-zA-Z]+", "_", spaced).lower()
+    """A JSON name as a column: `priceListId` is `price_list_id`.
+
+    Single underscores, none at the end, no digit first: so that the loader's own naming leaves it as it is.
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    plain = re.sub(r"[^0-9a-zA-Z]+", "_", spaced).rstrip("_").lower()
+    if not plain:
+        return "field"
+    return f"_{plain}" if plain[0].isdigit() else plain
