@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).parents[1]
 PACKAGES = ("sources", "sandbox", "transforms", "pipelines")
 MODULES = sorted(path.relative_to(CHECKOUT) for name in PACKAGES for path in (CHECKOUT / name).rglob("*.py"))
 IDS = [path.as_posix() for path in MODULES]
-REGISTRY = re.compile(r"/simple(/|\b(?=[\"'\s]))|pypi\.org|pythonhosted|index-url\s*=|extra-index-url", re.IGNORECASE)
+REGISTRY = re.compile(r"://\S*(py(pi|thonhosted)|registry|artifact|/simple\b)|index-url\s*=", re.IGNORECASE)
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 FORBIDDEN = {
