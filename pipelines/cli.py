@@ -240,9 +240,8 @@ class _SandboxCommand(click.Command):
 @click.option("--login-mode", type=click.Choice(["email", "code"]), default="email", show_default=True)
 def sandbox(faults: dict[str, str], readings: dict[str, str], **options: object) -> None:
     """Serve both families on loopback: a stand-in for the platform, with its errors and its gaps."""
-    from sandbox.command import run as serve
-
     from sandbox import SandboxConfig, SandboxConfigError
+    from sandbox.command import run as serve
     from sources.errors import UsageError
 
     try:

@@ -22,13 +22,13 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import duckdb
-from sources.client import Client
 
 from pipelines import ops, raw
 from pipelines.load import load
 from pipelines.lock import locked
 from pipelines.warehouse import Build, disk_errors
 from sources import __version__
+from sources.client import Client
 from sources.contract import LISTS, Family
 from sources.errors import BridgeError, CoverageError, UsageError
 from sources.settings import (
