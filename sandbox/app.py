@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sandbox.alterations import alter, break_cursor, drift
 from sandbox.call import Call
 from sandbox.config import SandboxConfig
-from sandbox.faults import Draw, FaultPlan, Target
+from sandbox.faults import NOTHING, Draw, FaultPlan, Target
 from sandbox.legacy import Legacy
 from sandbox.public_v1 import PublicV1, expired_key, invalid_cursor
 from sandbox.replies import Answer, Headers, family_error
@@ -68,7 +68,7 @@ class Platform:
         )
         if self.config.latency_ms:
             await asyncio.sleep(self.config.latency_ms / 1000)
-        drawn = self.plan.draw(_target(call))
+        drawn = NOTHING if self.plan.idle else self.plan.draw(_target(call))
         status = await self._respond(exchange, call, drawn)
         self.state.log.append(Logged(operation.verb, call.path, call.query_text, status, drawn.names))
 
@@ -80,7 +80,7 @@ class Platform:
             await exchange.answer(early)
             return early.status
         if name == "late_apply":
-            asyncio.get_running_loop().call_later(self.config.late_s, partial(self._answer, call, Draw()))
+            asyncio.get_running_loop().call_later(self.config.late_s, partial(self._answer, call, NOTHING))
         if name in ("reset_before", "late_apply"):
             await exchange.reset()
             return 0

@@ -108,10 +108,13 @@ class FaultPlan:
         self._key_expired = False
         self.rates: dict[str, float] = dict(rates)
 
+    @property
+    def idle(self) -> bool:
+        """Nothing can befall any request."""
+        return not self.rates and not self._key_expired
+
     def draw(self, target: Target) -> Draw:
         """What befalls this request."""
-        if not self.rates and not self._key_expired:
-            return NOTHING
         if self._key_expired and target.family == "public_v1":
             return Draw("expired_key")
         disruption, sure = "", False

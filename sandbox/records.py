@@ -23,6 +23,8 @@ LAST_NAMES: Final = (
     "Muñoz", "Peña", "Núñez", "Gómez", "García", "O'Connor", "Güell", "D'Ávila", "Quispe", "Fernández", "López",
     "Šimić", "Ñahui", "Pérez", "Ibáñez", "Castro", "Vásquez", "Araújo", "Yáñez", "Björk",
 )  # fmt: skip
+MAILBOXES: Final = ("compras.y.almacen", "administracion", "pedidos.tienda", "gerencia")
+DOMAINS: Final = ("distribuidora-andina", "bodegas-del-norte", "mercado-central")
 STREETS: Final = ("Av. José Larco", "Jr. de la Unión", "Calle Los Álamos", "Av. Brasil", "Pasaje Grau", "Av. España")
 TOWNS: Final = ("Lima", "Cusco", "Arequipa", "Bogotá", "Medellín", "São Paulo", "Asunción", "Córdoba")
 DISTRICTS: Final = (
@@ -98,8 +100,8 @@ def _customers(config: SandboxConfig) -> Make:
         email = f',"email":"facturacion.electronica.{serial}@contabilidad.example.com"' if draw() < 0.8 else ""
         return (
             f'{{"number":"{number}","fiscalName":"{name}",'
-            f'"fiscalAddress":"{STREETS[serial % 6]} {serial % 900 + 100}, {DISTRICTS[serial % 5]}, {TOWNS[serial % 8]}"'
-            f'{email},"isDefault":{"true" if position == 0 else "false"},'
+            f'"fiscalAddress":"{STREETS[serial % 6]} {serial % 900 + 100}, {DISTRICTS[serial % 5]}, '
+            f'{TOWNS[serial % 8]}, código postal {15_000 + serial % 900}"{email},"isDefault":{"true" if position == 0 else "false"},'
             f'"forTaxes":{"true" if draw() < 0.6 else "false"}}}'
         )
 
@@ -113,7 +115,7 @@ def _customers(config: SandboxConfig) -> Make:
         elif chance < 0.9:
             parts.append('"phone":null')
         if draw() < 0.93:
-            parts.append(f'"email":"cliente.{serial}@example.com"')
+            parts.append(f'"email":"{MAILBOXES[serial % 4]}.{serial}@{DOMAINS[serial % 3]}.example.com"')
         if draw() < 0.6:
             parts.append(f'"loginCode":"{serial:08d}"')
         parts.append(f'"createdAt":"{moments[int(draw() * _MOMENTS)]}"')
