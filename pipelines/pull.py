@@ -316,6 +316,8 @@ def _record(
             "public_v1_host": urlsplit(found.host("public_v1")).netloc or None,
         },
     )
+    kinds = connection.execute("SELECT DISTINCT adjustment_type FROM raw.price_lists").fetchall()
+    ops.record_observations(connection, pulled.run_id, at, [("adjustment_types", str(kind)) for (kind,) in kinds])
     for walked in pulled.walked:
         ops.record_coverage(connection, pulled.run_id, walked)
         ops.record_observations(connection, pulled.run_id, at, walked.observed)

@@ -87,7 +87,7 @@ class Node:
         seen = self.seen
         if seen == Seen.OBJECT and self.fields:
             return "object"
-        if seen == Seen.ARRAY and self.items is not None and self.items.seen == Seen.OBJECT and self.items.fields:
+        if seen == Seen.ARRAY and self.items is not None and self.items.seen == Seen.OBJECT:
             return "table"
         if seen & (Seen.OBJECT | Seen.ARRAY):
             return "json"

@@ -2,8 +2,8 @@
 
 In: pages of JSON rows, as bytes. Out: the tables of `sources.kinds`, typed by everything that the walk has shown so
 far, and the rows that cannot be loaded. A batch is parsed at once with the types known (`pyarrow.json`, declared, so
-that nothing is guessed: a text like a date stays text). What does not fit them is read row by row, the types widen, and the
-batch is parsed again. `version` counts the widenings: tables of an earlier version are decoded again from their
+that nothing is guessed: a text like a date stays text). What does not fit them is read row by row, the types widen, and
+the batch is parsed again. `version` counts the widenings: tables of an earlier version are decoded again from their
 pages, which is exact where a cast (of 1.50 that was read as a double, of an object that became text) could not be.
 
 Array of objects: a child table with the record's key (`order_id`) and the item's `position`, from 1; where arrays

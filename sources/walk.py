@@ -20,7 +20,7 @@ from typing import Final, Literal
 from sources.client import Client
 from sources.columns import Quarantined
 from sources.contract import LISTS, Operation
-from sources.errors import BridgeError, ContractBroken, Refused, Stopped
+from sources.errors import AccessError, BridgeError, ContractBroken, Refused, Stopped
 from sources.pagefiles import PageFiles
 from sources.paginators import Body, CursorExpired, LegacyPages, OnePage, Paginator, Request, V1Cursor
 from sources.spool import Spool, SpoolFolder
@@ -150,6 +150,9 @@ class _Walk:
         except Stopped:
             raise
         except BridgeError as error:
+            if isinstance(error, AccessError):
+                gap = "legacy_auth_failure" if self.operation.family == "legacy" else "missing_scope"
+                walked.observed[gap, f"status {error.status}, code {error.code or 'none'}"] += 1
             walked.verdict, walked.error, walked.used, walked.files = "incomplete", error, [], {}
             walked.evidence.append(str(error).splitlines()[0])
             if isinstance(error, (ContractBroken, Refused)):
@@ -193,6 +196,7 @@ class _Walk:
     def _sweep(self, number: int, limit: int, paginator: Paginator, files: PageFiles) -> None:
         """Walks the list once, from its first page to its end."""
         sweep = Sweep(number, limit)
+        paged = self.operation.paging == "pages"
         self.walked.sweeps.append(sweep)
         spool = self.open.enter_context(closing(self.spools.sweep(number)))
         files.read_from(spool, paginator)
@@ -203,7 +207,7 @@ class _Walk:
                     sweep.rows += body.count
                     number_told = request.params.get("page", sweep.pages)
                     files.add(int(number_told), body, offset)
-                    if body.form != "array":
+                    if paged:
                         self.walked.observed[f"{self.record.name}_data", body.form] += 1
                 self.progress(self.record.name, sweep.pages, sweep.rows, paginator.total)
             found = files.finish()
@@ -215,8 +219,17 @@ class _Walk:
         sweep.distinct, sweep.quarantined = found.distinct, found.quarantined
         sweep.duplicates = sweep.rows - sweep.quarantined - sweep.distinct
         sweep.doubts = paginator.doubts()
+        if paged:
+            self._observe(sweep)
         if sweep.duplicates:
             sweep.doubts.append(f"{sweep.duplicates} rows came twice")
+
+    def _observe(self, sweep: Sweep) -> None:
+        """What a sweep shows of the end of a list and of `limit` (gaps `customers_end`, `legacy_limit`)."""
+        self.walked.observed[f"{self.record.name}_end", sweep.ended_by] += 1
+        if sweep.rows > sweep.size:
+            how = "honoured" if sweep.size == sweep.limit else f"not honoured: {sweep.size} came for {sweep.limit}"
+            self.walked.observed["legacy_limit", f"{self.record.name}: {how}"] += 1
 
     def _pages(self, paginator: Paginator, spool: Spool) -> Iterator[tuple[Request, Body, int]]:
         """The pages of a sweep in order: from the spool while it has them, then from the platform, a few ahead."""
@@ -258,6 +271,7 @@ class _Walk:
             ) from None
         if answer.throttled:
             self.throttled = True
+            self.walked.observed["rate_limit", f"{self.operation.family}: 429 came"] += 1
         return body, answer.body
 
     def _one_size(self) -> bool:
