@@ -27,7 +27,7 @@ def walk(pages: list[Page]) -> tuple[Shape, list[Decoded]]:
         shape.decode([page])
     version = shape.version
     again = [shape.decode([page]) for page in pages]
-    assert shape.version == version, "types that change once all pages were seen"
+    assert shape.version == version, f"types that change once all pages were seen: {pages}"
     for page, decoded in zip(pages, again, strict=True):
         exact = shape._by_rows(page)
         assert decoded.tables == exact.tables
@@ -79,6 +79,8 @@ def values(*written: str) -> tuple[str, list[object]]:
         pytest.param(['[1, {"a": 2}]'], ("string", ['[1,{"a":2}]']), id="array of several kinds"),
         pytest.param(['[{"a":1}]', "[null]"], ("string", ['[{"a":1}]', "[null]"]), id="array of objects and null"),
         pytest.param(["[[1],[2]]"], ("string", ["[[1],[2]]"]), id="array of arrays"),
+        pytest.param(["{}", "[1]"], ("string", ["{}", "[1]"]), id="empty object or array"),
+        pytest.param(['["a"]', '[{"a":null}]'], ("string", ['["a"]', '[{"a":null}]']), id="array of texts or objects"),
         pytest.param(["{}", "null"], ("string", ["{}", None]), id="object always empty"),
         pytest.param(
             ['{"a": 1.50}', "2", '"b"', "null"], ("string", ['{"a":1.50}', "2", '"b"', None]), id="object or scalar"
