@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -69,28 +70,32 @@ class Platform:
         if self.config.latency_ms:
             await asyncio.sleep(self.config.latency_ms / 1000)
         drawn = NOTHING if self.plan.idle else self.plan.draw(_target(call))
-        status = await self._respond(exchange, call, drawn)
-        self.state.log.append(Logged(operation.verb, call.path, call.query_text, status, drawn.names))
+        await self._respond(exchange, call, drawn)
 
-    async def _respond(self, exchange: Exchange, call: Call, drawn: Draw) -> int:
-        """Answers, or does what was drawn. Returns the status, 0 where no whole answer left."""
+    async def _respond(self, exchange: Exchange, call: Call, drawn: Draw) -> None:
+        """Answers, or does what was drawn. Logged before the last byte leaves: a test may look as soon as it has it."""
         name = drawn.disruption
+
+        def log(status: int) -> None:
+            self.state.log.append(Logged(call.operation.verb, call.path, call.query_text, status, drawn.names))
+
         early = self._over_the_limit(call) or self._instead(name, call)
         if early is not None:
+            log(early.status)
             await exchange.answer(early)
-            return early.status
+            return
         if name == "late_apply":
             asyncio.get_running_loop().call_later(self.config.late_s, partial(self._answer, call, NOTHING))
         if name in ("reset_before", "late_apply"):
+            log(0)
             await exchange.reset()
-            return 0
+            return
         if name == "stall" and await exchange.client_gone(self.config.stall_s):
-            return 0
-        answer = self._answer(call, drawn)
-        if name == "lost_answer":
-            await exchange.reset()
-            return 0
-        return await self._send(exchange, self._spoiled(name, call, answer), name)
+            log(0)
+            return
+        answer = self._spoiled(name, call, self._answer(call, drawn))
+        log(0 if name in ("lost_answer", "reset_amid") else answer.status)
+        await self._send(exchange, answer, name)
 
     def _answer(self, call: Call, drawn: Draw) -> Answer:
         """The operation's own answer, its page altered as drawn."""
@@ -125,7 +130,8 @@ class Platform:
             case "rate_429_retry_after":
                 return _later(error(429, "rate", _RATE_WORDS), self.plan.choice(0, 1))
             case "error_with_password":
-                presented = call.headers.get(b"api-key", call.headers.get(b"authorization", b"")).decode("latin-1")
+                header = b"api-key" if call.operation.family == "legacy" else b"authorization"
+                presented = call.headers.get(header, b"").decode("latin-1")
                 words = f"refused: {call.body.decode('utf-8', 'replace')} key={presented} password={PLANTED_PASSWORD}"
                 return error(self.plan.choice(400, 500), "internal", words)
             case "redirect":
@@ -159,19 +165,18 @@ class Platform:
             case _:
                 return answer
 
-    async def _send(self, exchange: Exchange, answer: Answer, name: str) -> int:
+    async def _send(self, exchange: Exchange, answer: Answer, name: str) -> None:
         match name:
+            case "lost_answer":
+                await exchange.reset()
             case "reset_amid":
                 await exchange.reset_after(answer, 0.5)
-                return 0
             case "reset_after":
                 await exchange.reset_after(answer, 1.0)
-            case "drip" | "drip_headers" if answer.body or name == "drip_headers":
-                stayed = await exchange.drip(answer, self.config.drip_s, headers_too=name == "drip_headers")
-                return answer.status if stayed else 0
+            case "drip" | "drip_headers":
+                await exchange.drip(answer, self.config.drip_s, headers_too=name == "drip_headers")
             case _:
                 await exchange.answer(answer)
-        return answer.status
 
     def _over_the_limit(self, call: Call) -> Answer | None:
         """The 429 of a family that had its requests for this second (reading `rate_limit=per_second`)."""
@@ -193,9 +198,9 @@ class Platform:
         self.state.requests += 1
         family = "public_v1" if scope["path"].startswith(PUBLIC_V1_PREFIX) else "legacy"
         answer = family_error(family, 404, "not_found", "there is no such operation", "string")
-        await Exchange(scope, receive, send).answer(answer)
         query = scope["query_string"].decode("latin-1")
         self.state.log.append(Logged(scope["method"], scope["path"], query, 404, ""))
+        await Exchange(scope, receive, send).answer(answer)
 
 
 class _Endpoint:
@@ -206,7 +211,9 @@ class _Endpoint:
         self._operation = operation
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._platform.handle(self._operation, scope, receive, send)
+        # Cancelled is only who still waits when the server stops; uvicorn would report each as an error.
+        with suppress(asyncio.CancelledError):
+            await self._platform.handle(self._operation, scope, receive, send)
 
 
 def _path(operation: Operation) -> str:

@@ -131,7 +131,8 @@ class PublicV1:
             held = urlsafe_b64decode(cursor.encode("ascii"))
         except ValueError:
             return None
-        if len(held) != _MARK.size + _SIGNATURE_BYTES:
+        # The decoder passes over signs that are none of base64: only the one spelling is ours.
+        if len(held) != _MARK.size + _SIGNATURE_BYTES or urlsafe_b64encode(held).decode() != cursor:
             return None
         signed, signature = held[: _MARK.size], held[_MARK.size :]
         rank, marked = _MARK.unpack(signed)

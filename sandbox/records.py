@@ -11,6 +11,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
 from typing import Final
 
 from sandbox.config import SandboxConfig
@@ -35,10 +36,10 @@ DISTRICTS: Final = (
     "Galería La Unión, stand 204-B, segundo nivel, ref. junto al notario",
 )
 COMPANIES: Final = (
-    "Distribuidora e Importadora Peña Hermanos S.A.C.",
+    "Distribuidora e Importadora Peña Hermanos del Perú S.A.C.",
     "Bodega y Minimarket La Ñusta del Cusco E.I.R.L.",
     "Café Ágil Servicios de Alimentación S.R.L.",
-    "Comercial O'Higgins & Cía. Sociedad Anónima Cerrada",
+    "Comercial O'Higgins & Cía. Sociedad Anónima Cerrada, sucursal norte",
 )
 PRODUCTS: Final = ("Café molido 250 g", "Azúcar rubia 1 kg", "Piña en almíbar", "Agua 625 ml", "Jabón líquido ½ l")
 STATUSES: Final = ("PENDING", "CONFIRMED", "DISPATCHED", "DELIVERED", "CANCELLED")
@@ -85,6 +86,7 @@ def made(make: Make, count: int) -> Iterator[bytes]:
     return map(make, range(count))
 
 
+@cache
 def _moments(form: str) -> list[str]:
     return [written(_EPOCH + timedelta(hours=7 * n, minutes=13 * n), form) for n in range(_MOMENTS)]
 
@@ -97,11 +99,16 @@ def _customers(config: SandboxConfig) -> Make:
     def document(position: int, serial: int, first: str, last: str) -> str:
         number = f"{(serial * 7 + position * 13) % 89_999_999 + 10_000_000}" if position else f"20{serial:09d}"
         name = COMPANIES[serial % 4] if position == 0 else f"{first} {last} {LAST_NAMES[serial % 20]}"
-        email = f',"email":"facturacion.electronica.{serial}@contabilidad.example.com"' if draw() < 0.8 else ""
+        email = (
+            f',"email":"facturacion.electronica.{serial}@contabilidad.{DOMAINS[serial % 3]}.example.com"'
+            if draw() < 0.8
+            else ""
+        )
         return (
             f'{{"number":"{number}","fiscalName":"{name}",'
             f'"fiscalAddress":"{STREETS[serial % 6]} {serial % 900 + 100}, {DISTRICTS[serial % 5]}, '
-            f'{TOWNS[serial % 8]}, código postal {15_000 + serial % 900}"{email},"isDefault":{"true" if position == 0 else "false"},'
+            f'{TOWNS[serial % 8]}, código postal {15_000 + serial % 900}"{email},'
+            f'"isDefault":{"true" if position == 0 else "false"},'
             f'"forTaxes":{"true" if draw() < 0.6 else "false"}}}'
         )
 

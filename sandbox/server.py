@@ -57,8 +57,8 @@ class Sandbox:
                 timeout_keep_alive=75,
             )
         )
-        # Breaking connections is this server's work: uvicorn's complaints of it would be noise.
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
+        # Bad requests are its daily work and no news; an exception of ours is, and goes to stderr.
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         self._thread = threading.Thread(target=self._server.run, args=([self._listener],), name="sandbox", daemon=True)
         self.url = f"http://{HOST}:{self._listener.getsockname()[1]}"
 
@@ -135,6 +135,8 @@ class _Server(uvicorn.Server):
             transport = getattr(connection, "transport", None)
             if transport is not None:
                 transport.abort()
+        # What hangs on a client sees that it is gone; the next turn of the loop tells it. The rest is cancelled.
+        await asyncio.sleep(0.001)
         tasks = list(self.server_state.tasks)
         for task in tasks:
             task.cancel()

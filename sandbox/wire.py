@@ -71,8 +71,8 @@ class Exchange:
         await asyncio.sleep(_SETTLE_S)
         await self.reset()
 
-    async def drip(self, answer: Answer, pause_s: float, headers_too: bool) -> bool:
-        """Sends one byte at a time; True where the client stayed to the end."""
+    async def drip(self, answer: Answer, pause_s: float, headers_too: bool) -> None:
+        """Sends one byte at a time, until the client leaves."""
         head = _head(answer, b"close")
         if not headers_too:
             self._transport.write(head)
@@ -81,10 +81,8 @@ class Exchange:
                 break
             self._transport.write(bytes((byte,)))
             await asyncio.sleep(pause_s)
-        stayed = not self._transport.is_closing()
         self._transport.close()
         await self.client_gone(None)
-        return stayed
 
     async def client_gone(self, patience_s: float | None) -> bool:
         """Waits for the client to leave; False where it stayed for that long."""
@@ -123,5 +121,7 @@ def _bomb() -> bytes:
 def _head(answer: Answer, connection: bytes) -> bytes:
     lines = [b"HTTP/1.1 %d %s" % (answer.status, HTTPStatus(answer.status).phrase.encode())]
     lines += [b"%s: %s" % pair for pair in answer.headers]
-    lines += [b"content-length: %d" % len(answer.body), b"connection: " + connection, b"", b""]
+    if answer.status != HTTPStatus.NO_CONTENT:
+        lines.append(b"content-length: %d" % len(answer.body))
+    lines += [b"connection: " + connection, b"", b""]
     return b"\r\n".join(lines)

@@ -1,0 +1,79 @@
+"""Clients of the sandbox's tests: a plain httpx client with both keys, and a bare socket."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from sandbox import Sandbox, SandboxConfig, serve
+
+V1 = "/public/v1"
+CUSTOMER = {"password": "secret-1", "email": "ana@example.com"}
+WAREHOUSE = {"name": "Central", "isDefault": True, "location": {"line": "Av. Brasil 1", "coordinates": [-12.1, -77]}}
+
+
+@contextmanager
+def client_of(sandbox: Sandbox) -> Iterator[httpx.Client]:
+    headers = {"api-key": sandbox.legacy_key, "Authorization": f"Bearer {sandbox.v1_key}"}
+    with httpx.Client(base_url=sandbox.url, headers=headers, timeout=10) as client:
+        yield client
+
+
+@contextmanager
+def talking(**config: Any) -> Iterator[tuple[Sandbox, httpx.Client]]:
+    with serve(SandboxConfig(**config)) as sandbox, client_of(sandbox) as client:
+        yield sandbox, client
+
+
+def raw(sandbox: Sandbox, path: str, verb: str = "GET") -> tuple[bytes, bool]:
+    """All bytes of an answer on a connection of its own, and whether it ended in a reset."""
+    host, _, port = sandbox.url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        lines = [
+            f"{verb} {path} HTTP/1.1",
+            "Host: sandbox",
+            f"api-key: {sandbox.legacy_key}",
+            f"Authorization: Bearer {sandbox.v1_key}",
+            "Connection: close",
+            "",
+            "",
+        ]
+        connection.sendall("\r\n".join(lines).encode())
+        taken = b""
+        while True:
+            try:
+                part = connection.recv(65536)
+            except ConnectionResetError:
+                return taken, True
+            if not part:
+                return taken, False
+            taken += part
+
+
+def pages(client: httpx.Client, path: str, limit: int, first: int = 1) -> list[dict[str, Any]]:
+    """A legacy list to its empty page, or to hasNextPage false."""
+    rows: list[dict[str, Any]] = []
+    number = first
+    while True:
+        body = client.get(path, params={"page": number, "limit": limit}).raise_for_status().json()
+        rows += body["data"]
+        if not body["data"] or not body.get("pagination", {"hasNextPage": True})["hasNextPage"]:
+            return rows
+        number += 1
+
+
+def cursors(client: httpx.Client, limit: int) -> list[dict[str, Any]]:
+    """The orders, by cursor."""
+    rows: list[dict[str, Any]] = []
+    params: dict[str, str | int] = {"limit": limit}
+    while True:
+        body = client.get(f"{V1}/orders", params=params).raise_for_status().json()
+        rows += body["data"]
+        if not body["hasMore"]:
+            assert body["nextCursor"] is None
+            return rows
+        params["startingAfter"] = body["nextCursor"]
