@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -19,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sources import rows
+from sources.beside import Beside, read_beside
 from sources.by_row import by_rows
 from sources.contract import Field, Record
 from sources.ndjson import Refused, parse_pages, valid_utf8
@@ -32,14 +31,6 @@ _RAW_ROWS: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 _PLAIN_DECIMAL: Final = r"^-?[0-9]{1,29}(\.[0-9]{1,9})?$"
 
 RawRows = list[dict[str, msgspec.Raw]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Beside:
-    """What rows hold beside the contract: `_extra` of each row (None where no row has any), and how often each name."""
-
-    texts: list[str | None] | None
-    counts: Counter[str]
 
 
 def decode(record: Record, pages: Sequence[Page]) -> Decoded:
@@ -77,18 +68,22 @@ def _columnar(plan: Plan, pages: Sequence[Page]) -> Decoded:
     declared = _declared(plan, first)
     # The first page tells whether fields beside the contract are to be expected: then the strict try would be in vain.
     parsed = None
-    if all(row.keys() <= plan.known for row in first):
+    names = frozenset().union(*first) - plan.known
+    if not names:
         try:
             parsed = parse_pages(pages, declared, "error")
         except pa.ArrowInvalid as error:
             if "unexpected field" not in str(error):
                 raise
-    raw: list[RawRows] = []
+    beside: Beside | None = None
     if parsed is None:
         # msgspec first: it bounds the nesting, which the inferring parser does not. That one is what finds a name
-        # that comes twice, which this one does not.
-        raw = [_RAW_ROWS.decode(page.rows) for page in pages]
+        # that comes twice, and every name, which this one does not.
+        beside = read_beside(pages, names)
         parsed = parse_pages(pages, declared, "infer")
+        found = frozenset(parsed.rows.type.names) - plan.known
+        if found != names:
+            beside = read_beside(pages, found)
     lines, place = parsed.rows, parsed.place
     observed: Counter[tuple[str, str]] = Counter()
     name = plan.record.name
@@ -100,12 +95,10 @@ def _columnar(plan: Plan, pages: Sequence[Page]) -> Decoded:
         if f.required and column.null_count:
             observed[f"{name}.{f.name}: {ABSENT}", ""] = column.null_count
         columns.append(column)
-    beside = _beside([row for page in raw for row in page], plan.known)
-    observed.update({(f"{name}: {UNKNOWN}", field): n for field, n in beside.counts.items()})
-    tables = {name: _table(plan.schema, columns, beside, place)}
+    tables = {name: _table(plan.schema, name, columns, beside, place, observed)}
     key = columns[next(n for n, f in enumerate(plan.scalars) if f.name == plan.record.key)]
     for child in plan.children:
-        tables[child.table] = _child(child, lines, key, place, pages if raw else (), observed)
+        tables[child.table] = _child(child, lines, key, place, pages, observed)
     return Decoded(tables, [], observed)
 
 
@@ -154,21 +147,21 @@ def _column(field: Field, parsed: pa.Array) -> pa.Array:
     return parsed
 
 
-def _beside(raw: RawRows, known: frozenset[str]) -> _Beside:
-    counts: Counter[str] = Counter()
-    texts: list[str | None] = []
-    for row in raw:
-        texts.append(rows.fields_beside(row, known))
-        if texts[-1] is not None:
-            counts.update(name for name in row if name not in known)
-    return _Beside(texts if counts else None, counts)
-
-
-def _table(schema: pa.Schema, columns: list[pa.Array], beside: _Beside, place: list[pa.Array]) -> pa.Table:
+def _table(
+    schema: pa.Schema,
+    name: str,
+    columns: list[pa.Array],
+    beside: Beside | None,
+    place: list[pa.Array],
+    observed: Counter[tuple[str, str]],
+) -> pa.Table:
     length = len(place[0])
-    if beside.texts is not None and len(beside.texts) != length:
+    extra = pa.nulls(length, pa.string())
+    if beside is not None:
+        extra = beside.texts
+        observed.update({(f"{name}: {UNKNOWN}", field): n for field, n in beside.counts.items()})
+    if len(extra) != length:
         raise Refused
-    extra = pa.nulls(length, pa.string()) if beside.texts is None else pa.array(beside.texts, pa.string())
     return pa.Table.from_arrays([*columns, extra, *place], schema=schema)
 
 
@@ -180,7 +173,7 @@ def _child(
     pages: Sequence[Page],
     observed: Counter[tuple[str, str]],
 ) -> pa.Table:
-    """The table of an array of objects. `pages` are to be read for fields beside the contract; empty for none."""
+    """The table of an array of objects."""
     lists = lines.field(_index(lines, child.field.name))
     items = lists.flatten()
     if items.null_count:
@@ -190,17 +183,7 @@ def _child(
     starts = np.cumsum(lengths) - lengths
     position = pa.array(np.arange(1, len(items) + 1) - np.repeat(starts, lengths), pa.int32())
     columns = [_column(f, items.field(_index(items, f.name))) for f in child.field.fields]
-    beside = _Beside(None, Counter())
-    if {items.type.field(n).name for n in range(items.type.num_fields)} - child.known:
-        decoder = msgspec.json.Decoder(list[_struct(child.field.name)])  # type: ignore[misc]
-        raw = [item for page in pages for row in decoder.decode(page.rows) for item in row.items or ()]
-        beside = _beside(raw, child.known)
-        observed.update({(f"{child.table}: {UNKNOWN}", name): n for name, n in beside.counts.items()})
-    return _table(
-        child.schema, [key.take(parents), position, *columns], beside, [column.take(parents) for column in place]
-    )
-
-
-def _struct(name: str) -> type[msgspec.Struct]:
-    """Reads one array of a row and steps over the rest of it, which is quicker than reading the row."""
-    return msgspec.defstruct("Items", [("items", RawRows | None, None)], rename={"items": name})
+    unknown = frozenset(items.type.names) - child.known
+    beside = read_beside(pages, unknown, child.field.name) if unknown else None
+    inner_place = [column.take(parents) for column in place]
+    return _table(child.schema, child.table, [key.take(parents), position, *columns], beside, inner_place, observed)

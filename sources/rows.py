@@ -141,11 +141,13 @@ def fields(data: bytes) -> dict[str, bytes]:
 
 
 def fields_beside(values: dict[str, msgspec.Raw] | dict[str, bytes], known: frozenset[str]) -> str | None:
-    """JSON text of the fields that are not in `known`, values as they came; None where there are none."""
+    """JSON text of the fields not in `known`, by name, values as they came; None where there are none."""
     if values.keys() <= known:
         return None
     parts = [
-        b"%b:%b" % (msgspec.json.encode(name), bytes(value)) for name, value in values.items() if name not in known
+        b"%b:%b" % (msgspec.json.encode(name), bytes(value))
+        for name, value in sorted(values.items())
+        if name not in known
     ]
     return (b"{" + b",".join(parts) + b"}").decode()
 
