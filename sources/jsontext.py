@@ -145,6 +145,10 @@ def dump(value: object) -> str:
     return str(value) if isinstance(value, Number) else msgspec.json.encode(value).decode()
 
 
+_NAMEABLE: Final = re.compile(r'[^"\\\x00-\x1f]*')
+"""Names that msgspec takes for a field of a struct."""
+
+
 class Reader:
     """Reads whole rows with every field named, values left as bytes."""
 
@@ -157,6 +161,8 @@ class Reader:
         members: list[tuple[str, Any, Any]] = []
         renamed = {}
         for name, inner in node.fields.items():
+            if not _NAMEABLE.fullmatch(name):
+                raise Refused
             attribute = self._attributes.setdefault(name, f"f{len(self._attributes)}")
             renamed[attribute] = name
             members.append((attribute, self._member(inner), UNSET))

@@ -201,6 +201,16 @@ def test_a_clean_batch_is_read_at_once() -> None:
     assert shape._quick(pages) is not None
 
 
+@pytest.mark.parametrize("name", ['q"', "back\\slash", "new\nline", "", "日本", "select", "a b"])
+def test_any_name_is_a_column_beside_a_field_of_several_types(name: str) -> None:
+    rows = [{"id": 1, name: 2, "mixed": [1, {"a": 2}]}, {"id": 2, name: 3, "mixed": "x"}]
+    _, (part,) = walk([Page(1, json.dumps(rows).encode())])
+    table = part.tables["orders"]
+    assert not part.quarantined
+    (column,) = (c for c in table.schema.names if c not in ("id", "mixed", "_extra", "_page", "_position"))
+    assert table[column].to_pylist() == [2, 3]
+
+
 def test_no_rows_give_empty_tables() -> None:
     shape = Shape(ORDER)
     for pages in ([], [Page(1, b"[]")]):
@@ -224,7 +234,7 @@ SCALAR = (
     | st.floats(allow_nan=False, allow_infinity=False)
     | TEXT
 )
-NAMES = st.sampled_from(["a", "b", "aB", "a_b", "position", "_page", "é"])
+NAMES = st.sampled_from(["a", "b", "aB", "a_b", "position", "_page", "é", 'q"', "A", ""])
 VALUE = st.recursive(
     SCALAR, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=6
 )
