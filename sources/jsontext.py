@@ -45,7 +45,8 @@ def parse_type(node: Node, key: str) -> Declared:
     """The type to parse rows with."""
     types = {name: _type(inner, name == key) for name, inner in node.fields.items()}
     flat = list(_flat(types))
-    return Declared(_struct_type(types), pa.float64() in flat, None in flat)
+    has_double = pa.float64() in flat or pa.list_(pa.float64()) in flat
+    return Declared(_struct_type(types), has_double, None in flat)
 
 
 _Tree = Any
@@ -64,9 +65,15 @@ def _type(node: Node, is_key: bool = False) -> _Tree:
         if seen == Seen.OBJECT:
             return None if node.fields else pa.struct([])
         items = node.items.seen if node.items is not None else Seen.NOTHING
-        if seen != Seen.ARRAY or (items and items != Seen.TEXT and items & ~WHOLE):
+        if seen != Seen.ARRAY:
             return None
-        return pa.list_(pa.null() if not items else pa.string() if items == Seen.TEXT else pa.int64())
+        if not items:
+            return pa.list_(pa.null())
+        if items == Seen.TEXT:
+            return pa.list_(pa.string())
+        if not items & ~WHOLE:
+            return pa.list_(pa.int64())
+        return pa.list_(pa.float64()) if not items & ~(Seen.INTEGER | Seen.POINT | Seen.FRACTION) else None
     if kind == "bigint" and Seen.POINT in seen:
         return None if Seen.WIDE in seen else pa.float64()
     if kind == "text":
@@ -137,12 +144,14 @@ def _plain(value: object) -> str:
 
 
 def dump(value: object) -> str:
-    """Compact JSON text, numbers as they were written."""
+    """Compact JSON text, numbers in their plain form."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{dump(name)}:{dump(inner)}" for name, inner in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(dump(inner) for inner in value) + "]"
-    return str(value) if isinstance(value, Number) else msgspec.json.encode(value).decode()
+    if isinstance(value, Number):
+        return rows.canonical(value) or str(value)
+    return msgspec.json.encode(value).decode()
 
 
 _NAMEABLE: Final = re.compile(r'[^"\\\x00-\x1f]*')

@@ -34,6 +34,8 @@ __all__ = ["Shape"]
 
 FOUND: Final = "field found, not shown by the interface"
 _PLAIN_TEXT: Final = r'[\x00-\x1f"\\]'
+_NOT_PLAIN: Final = "[en]|^-0$"
+"""A double that Arrow writes in another form than the row reader: 1e+15, inf, -0."""
 
 
 class Shape:
@@ -238,7 +240,7 @@ def _column(column: Column, parsed: pa.Array) -> pa.Array:
 
 
 def _json(parsed: pa.Array) -> pa.Array:
-    """Arrays of texts or of integers, and objects and arrays that are always empty, as JSON text."""
+    """Arrays of texts or of numbers, and objects and arrays that are always empty, as JSON text."""
     if pa.types.is_struct(parsed.type):
         return pc.if_else(pc.is_valid(parsed), "{}", pa.scalar(None, pa.string()))
     items = parsed.flatten()
@@ -250,6 +252,8 @@ def _json(parsed: pa.Array) -> pa.Array:
     if quote and pc.any(pc.match_substring_regex(items, _PLAIN_TEXT)).as_py():
         raise Refused
     texts = parsed if quote else pc.cast(parsed, pa.list_(pa.string()))
+    if pa.types.is_floating(items.type) and pc.any(pc.match_substring_regex(texts.flatten(), _NOT_PLAIN)).as_py():
+        raise Refused
     joined = pc.binary_join_element_wise(f"[{quote}", pc.binary_join(texts, f"{quote},{quote}"), f"{quote}]", "")
     return pc.if_else(pc.equal(pc.list_value_length(parsed), 0), "[]", joined)
 

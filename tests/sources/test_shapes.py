@@ -75,7 +75,24 @@ def values(*written: str) -> tuple[str, list[object]]:
         pytest.param(["[]", "null"], ("string", ["[]", None]), id="arrays always empty"),
         pytest.param(["[]", '["a","é"]', '["\\""]'], ("string", ["[]", '["a","é"]', '["\\""]']), id="texts"),
         pytest.param(["[1, 2]", "[]"], ("string", ["[1,2]", "[]"]), id="array of integers"),
-        pytest.param(["[1.50, null]"], ("string", ["[1.50,null]"]), id="array of numbers and null"),
+        pytest.param(
+            ["[-12.002, 1.50]", "[3, -0.0]", "[2.0]", "[]", "null"],
+            ("string", ["[-12.002,1.5]", "[3,0]", "[2]", "[]", None]),
+            id="array of numbers",
+        ),
+        pytest.param(
+            ["[0.5]", "[1e300]"], ("string", ["[0.5]", "[1" + "0" * 300 + "]"]), id="array with a large number"
+        ),
+        pytest.param(
+            ["[0.5]", "[9007199254740993]"], ("string", ["[0.5]", "[9007199254740993]"]), id="array beyond a double"
+        ),
+        pytest.param(
+            ["[0.5]", "[0.12345678901234567]"],
+            ("string", ["[0.5]", "[0.12345678901234567]"]),
+            id="array of many digits",
+        ),
+        pytest.param(["[0.5]", "[12345678.25]"], ("string", ["[0.5]", "[12345678.25]"]), id="array of larger numbers"),
+        pytest.param(["[1.50, null]"], ("string", ["[1.5,null]"]), id="array of numbers and null"),
         pytest.param(['[1, {"a": 2}]'], ("string", ['[1,{"a":2}]']), id="array of several kinds"),
         pytest.param(['[{"a":1}]', "[null]"], ("string", ['[{"a":1}]', "[null]"]), id="array of objects and null"),
         pytest.param(["[[1],[2]]"], ("string", ["[[1],[2]]"]), id="array of arrays"),
@@ -83,7 +100,7 @@ def values(*written: str) -> tuple[str, list[object]]:
         pytest.param(['["a"]', '[{"a":null}]'], ("string", ['["a"]', '[{"a":null}]']), id="array of texts or objects"),
         pytest.param(["{}", "null"], ("string", ["{}", None]), id="object always empty"),
         pytest.param(
-            ['{"a": 1.50}', "2", '"b"', "null"], ("string", ['{"a":1.50}', "2", '"b"', None]), id="object or scalar"
+            ['{"a": 1.50}', "2", '"b"', "null"], ("string", ['{"a":1.5}', "2", '"b"', None]), id="object or scalar"
         ),
         pytest.param(['{"a":1}', "[]"], ("string", ['{"a":1}', "[]"]), id="object or array"),
     ],
