@@ -15,7 +15,7 @@ import time
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 RESUME_WITHIN_S: Final = 3600.0
 """A spool older than this is not gone on with: its first pages would say what no longer is."""
@@ -25,63 +25,65 @@ _MAGIC: Final = b"OBS1"
 
 
 class Spool:
-    """The spool of one sweep: replays what is there, then takes what comes."""
+    """The spool of one sweep: replays what is there, then takes what comes.
+
+    Attributes:
+        offset: where the next frame is read or written.
+        replayed: frames that were replayed.
+    """
 
     def __init__(self, path: Path) -> None:
+        self.offset = 0
         self.replayed = 0
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        self._file: BinaryIO = os.fdopen(descriptor, "r+b")
         self._replaying = True
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def replay(self, label: str) -> bytes | None:
         """The body that answered this request last time; None once the spool has no more to say."""
         if not self._replaying:
             return None
-        start = self._file.tell()
         found = self._read_frame()
         if found is None or found[0] != label:
-            self._file.seek(start)
-            self._file.truncate()
+            os.ftruncate(self._descriptor, self.offset)
             self._replaying = False
             return None
+        self.offset += _HEADER.size + len(label.encode()) + len(found[1])
         self.replayed += 1
         return found[1]
 
     def _read_frame(self) -> tuple[str, bytes] | None:
-        header = self._file.read(_HEADER.size)
+        header = os.pread(self._descriptor, _HEADER.size, self.offset)
         if len(header) < _HEADER.size:
             return None
         magic, label_bytes, body_bytes, crc = _HEADER.unpack(header)
         if magic != _MAGIC:
             return None
-        payload = self._file.read(label_bytes + body_bytes)
+        payload = os.pread(self._descriptor, label_bytes + body_bytes, self.offset + _HEADER.size)
         if len(payload) < label_bytes + body_bytes or zlib.crc32(payload) != crc:
             return None
         return payload[:label_bytes].decode(), payload[label_bytes:]
 
     def at(self, offset: int) -> bytes:
         """The body of the frame that starts there (see `offset`)."""
-        header = os.pread(self._file.fileno(), _HEADER.size, offset)
-        _, label_bytes, body_bytes, _ = _HEADER.unpack(header)
-        return os.pread(self._file.fileno(), body_bytes, offset + _HEADER.size + label_bytes)
-
-    @property
-    def offset(self) -> int:
-        """Where the next frame is read or written."""
-        return self._file.tell()
+        _, label_bytes, body_bytes, _ = _HEADER.unpack(os.pread(self._descriptor, _HEADER.size, offset))
+        return os.pread(self._descriptor, body_bytes, offset + _HEADER.size + label_bytes)
 
     def write(self, label: str, body: bytes) -> None:
         """Appends one frame. Raises OSError where the disk is full: the walk cannot go on without its spool."""
         text = label.encode()
         crc = zlib.crc32(body, zlib.crc32(text))
-        self._file.write(_HEADER.pack(_MAGIC, len(text), len(body), crc))
-        self._file.write(text)
-        self._file.write(body)
-        self._file.flush()
+        left = [memoryview(part) for part in (_HEADER.pack(_MAGIC, len(text), len(body), crc), text, body)]
+        while left:
+            written = os.pwritev(self._descriptor, left, self.offset)
+            self.offset += written
+            while left and written >= len(left[0]):
+                written -= len(left.pop(0))
+            if left:
+                left[0] = left[0][written:]
 
     def close(self) -> None:
         """Closes the file; it stays on disk."""
-        self._file.close()
+        os.close(self._descriptor)
 
 
 class SpoolFolder:
