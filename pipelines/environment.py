@@ -1,17 +1,20 @@
-"""What a process needs before dlt is imported: its project root, a data folder that is removed, no telemetry."""
+"""What a process needs before dlt is imported: its project root, no telemetry, a data folder that is never made."""
 
 from __future__ import annotations
 
-import atexit
-import shutil
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from sources.settings import find_root, prepare_dlt
 
+UNUSED: Final = "orderbridge-dlt-unused"
+
 
 def prepare() -> None:
-    """Points dlt at the project's settings and at a private folder that lives as long as the process."""
-    folder = Path(tempfile.mkdtemp(prefix="orderbridge-dlt-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    prepare_dlt(find_root(), folder)
+    """Points dlt at the project's settings.
+
+    Each load names its own working folder, so that dlt has nothing to keep in its data folder: one that does not exist
+    is named, lest it takes the home folder's or, for root, one below /var.
+    """
+    prepare_dlt(find_root(), Path(tempfile.gettempdir()) / UNUSED)
