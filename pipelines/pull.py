@@ -30,7 +30,7 @@ from pipelines.warehouse import Build, disk_errors
 from sources import __version__
 from sources.client import Client
 from sources.contract import LISTS, Family
-from sources.errors import BridgeError, CoverageError, UsageError
+from sources.errors import BridgeError, CoverageError, Unreachable, UsageError
 from sources.settings import (
     LegacySettings,
     PublicV1Settings,
@@ -141,16 +141,16 @@ def pull(wanted: Wanted, progress: Progress = nothing, stop: threading.Event | N
         build.path.parent.mkdir(parents=True, exist_ok=True)
     with _lock(build, wanted.command), _failure_told(build, run_id, started_at):
         build.start()
-        keep_spools = True
+        resumable = set(names)
         try:
             walked = _walk_all(names, found, build, wanted, progress, stop)
             pulled = Pulled(run_id, build.path, walked)
-            keep_spools = any(w.error is not None for w in walked)
+            resumable = {w.resource for w in walked if isinstance(w.error, Unreachable)}
             _gate(pulled, wanted)
             with disk_errors(build.path.parent):
                 _publish(pulled, wanted, build, found, started_at)
         finally:
-            build.clear(keep_spools=keep_spools)
+            build.clear(resumable)
         if settings.destination:
             from pipelines.mirror import mirror
 
@@ -214,7 +214,7 @@ def _walk_all(
             "version": __version__,
         }
         with disk_errors(build.path.parent):
-            spool = SpoolFolder(build.folder / "spool" / name, identity)
+            spool = SpoolFolder(build.spools / name, identity)
             options = Options(limit, wanted.sweeps)
             return walk(name, clients[family], build.run / "files" / name, spool, options, progress)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -67,6 +67,7 @@ class Build:
     Attributes:
         path: the published file.
         folder: `.build-NAME/`, kept between runs only where a walk can be resumed.
+        spools: `folder`/spool: a folder a list.
         run: `folder`/run: what goes with this run.
         file: the file that is being built.
     """
@@ -74,6 +75,7 @@ class Build:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.folder = path.parent / f".build-{path.name}"
+        self.spools = self.folder / "spool"
         self.run = self.folder / "run"
         self.file = self.run / "build.duckdb"
 
@@ -132,9 +134,15 @@ class Build:
             self.file.replace(self.path)
             _sync(self.path.parent)
 
-    def clear(self, *, keep_spools: bool) -> None:
-        """Removes what goes with the run; all of it where no walk is left to resume."""
-        shutil.rmtree(self.run if keep_spools else self.folder, ignore_errors=True)
+    def clear(self, resumable: Collection[str] = ()) -> None:
+        """Removes what goes with the run; all of it where no walk of these lists is left to resume."""
+        shutil.rmtree(self.run, ignore_errors=True)
+        kept = [folder for folder in self.spools.glob("*") if folder.name in resumable]
+        for folder in self.spools.glob("*"):
+            if folder not in kept:
+                shutil.rmtree(folder, ignore_errors=True)
+        if not kept:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @contextmanager

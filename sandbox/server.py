@@ -51,6 +51,7 @@ class Sandbox:
                 lifespan="off",
                 ws="none",
                 log_config=None,
+                log_level="critical",  # a connection broken off on purpose is no error
                 access_log=False,
                 server_header=False,
                 date_header=False,

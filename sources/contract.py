@@ -332,7 +332,7 @@ GAPS: Final = (
         "customers_end",
         "how GET /customers ends, having no pagination object",
         ("empty_page", "pagination", "repeat_last", "status_404", "status_400"),
-        "an empty or repeated page, or hasNextPage false, is the end; a 404/400 past a short page is an assumed one",
+        "an empty or repeated page, or hasNextPage false, is the end; a 404/400 past page 1 is an assumed one",
     ),
     Gap(
         "legacy_limit",
@@ -344,7 +344,7 @@ GAPS: Final = (
         "legacy_first_page",
         "number of family A's first page",
         ("one", "zero"),
-        "1; a page before it that holds other rows is noticed and walked from",
+        "1; a page 0 that holds other rows is noticed and read first",
     ),
     Gap(
         "order_shape",

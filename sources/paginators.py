@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 import msgspec
 
@@ -19,6 +19,7 @@ from sources.retries import BrokenBody
 Params = Mapping[str, str | int]
 EMPTY_PAGES_MAX: Final = 3
 ASSUMED_END_STATUSES: Final = (400, 404)
+NOT_JSON: Final = "it is not the whole JSON object that it should be"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,11 @@ class Paginator(Protocol):
     """What a walk asks of a paginator."""
 
     size: int | None
-    ended_by: str
     total: int | None
+
+    @property
+    def ended_by(self) -> str:
+        """How the list ended; empty while it goes on."""
 
     def ask(self) -> Request | None:
         """The next request, or None while it hangs on a page not yet taken."""
@@ -124,8 +128,9 @@ def _rows_of_object(raw: msgspec.Raw) -> Body:
 
 
 def _ids(rows: bytes) -> set[bytes]:
-    """The ids of a page, as written."""
-    return {bytes(members.get("id", b"")) for members in msgspec.json.decode(rows, type=list[dict[str, msgspec.Raw]])}
+    """The ids of a page, as written. A row that is no object has none."""
+    objects = [bytes(row) for row in _raw_list.decode(rows) if bytes(row).startswith(b"{")]
+    return {bytes(_raw_object.decode(row).get("id", b"")) for row in objects}
 
 
 class LegacyPages:
@@ -138,7 +143,7 @@ class LegacyPages:
 
     `pagination` may be missing (GET /customers). The page size is what page 1 held, never what was asked; a short
     page is not the end. The end is an empty page, a page that repeats the last, or `hasNextPage` false; a 404 or 400
-    past a page that can be the last is an assumed one.
+    past the first page is an assumed one, and a doubt where the page before it could have had a next.
 
     Args:
         limit: items asked for per page.
@@ -149,25 +154,29 @@ class LegacyPages:
         self.limit = limit
         self.first_page = 1 if first_page is None else first_page
         self.size: int | None = None
-        self.ended_by = ""
         self.total: int | None = None
         self.rows = 0
+        self._ended = ""
         self._asked = self.first_page
-        self._probing = first_page is None
+        self._probe: Literal["open", "due", "asked", "done"] = "open" if first_page is None else "done"
+        self._page_1_ids: set[bytes] = set()
         self._previous: bytes | None = None
         self._previous_count = 0
-        self._page_1_ids: set[bytes] = set()
-        self._waiting_ids: set[bytes] = set()
         self._totals: set[int] = set()
+        self._end_is_a_doubt = False
+
+    @property
+    def ended_by(self) -> str:
+        """How the list ended; empty while it goes on, or while a page before page 1 is to be looked for."""
+        return self._ended if self._probe == "done" else ""
 
     def ask(self) -> Request | None:
         """The next page. Nothing is asked ahead before page 1 has told the size, nor beside the probe."""
-        if self.size is None and self._asked > self.first_page:
+        if self._probe == "due":
+            self._probe = "asked"
+            return Request({"page": 0, "limit": self.limit}, probe=True)
+        if self._ended or (self.size is None and self._asked > self.first_page):
             return None
-        if self._page_1_ids:
-            request = Request({"page": 0, "limit": self.limit}, probe=True)
-            self._page_1_ids, self._waiting_ids = set(), self._page_1_ids
-            return request
         request = Request({"page": self._asked, "limit": self.limit})
         self._asked += 1
         return request
@@ -178,51 +187,48 @@ class LegacyPages:
             envelope = _legacy_envelope.decode(body)
             data = bytes(envelope.data).strip()
             opened = _rows_of_object(envelope.data) if data.startswith(b"{") else _rows(envelope.data, "data")
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise BrokenBody(type(error).__name__) from None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise BrokenBody(NOT_JSON) from None
         return Body(opened.rows, opened.count, opened.form, _pagination(envelope.pagination))
 
     def take(self, request: Request, body: Body) -> bool:
         """See Paginator."""
         if request.probe:
             return self._take_probe(body)
-        if self.ended_by:
+        if self._ended:
             return False
         page = body.pagination
         if page is not None and page.total is not None:
             self.total = page.total
             self._totals.add(page.total)
+        if self._probe == "open":
+            # Pages may be numbered from 0 (gap `legacy_first_page`): `hasPrevPage` tells, else page 0 is looked at.
+            told = page.has_prev_page if page is not None else None
+            self._probe = "done" if told is False else "due"
+            self._page_1_ids = _ids(body.rows)
+        if self.size is None:
+            self.size = body.count
         if body.count == 0:
-            self.size = self.size or 0
-            self.ended_by = "empty page"
+            self._ended = "empty page"
             return False
         if body.rows == self._previous:
-            self.ended_by = "repeated page"
+            self._ended = "repeated page"
             return False
         if page is not None and page.page is not None and page.page != request.params["page"]:
             raise ContractBroken(
                 f"page {request.params['page']} was asked for, page {page.page} came",
                 "The platform pages in another way than its interface says.",
             )
-        if self.size is None:
-            self.size = body.count
-            self._find_first_page(body)
         self._previous, self._previous_count = body.rows, body.count
         self.rows += body.count
         if page is not None and page.has_next_page is False:
-            self.ended_by = "hasNextPage false"
+            self._ended = "hasNextPage false"
         return True
-
-    def _find_first_page(self, body: Body) -> None:
-        """Pages may be numbered from 0 (gap `legacy_first_page`): `hasPrevPage` tells, else page 0 is looked at."""
-        told = body.pagination.has_prev_page if body.pagination is not None else None
-        if self._probing and told is not False:
-            self._page_1_ids = _ids(body.rows)
-        self._probing = False
 
     def _take_probe(self, body: Body) -> bool:
         """A page 0 whose rows are all others than page 1's is a page of its own."""
-        if body.count == 0 or _ids(body.rows) & self._waiting_ids:
+        self._probe = "done"
+        if body.count == 0 or _ids(body.rows) & self._page_1_ids:
             return False
         self.first_page = 0
         self.size = body.count
@@ -231,14 +237,15 @@ class LegacyPages:
 
     def refused(self, request: Request, error: Refused) -> None:
         """See Paginator."""
-        if request.probe or self.ended_by:
+        if request.probe:
+            self._probe = "done"
             return
-        can_be_last = self.size is not None and (
-            self._previous_count < self.size or (self.total is not None and self.rows == self.total)
-        )
-        if error.status not in ASSUMED_END_STATUSES or not can_be_last:
+        if self._ended:
+            return
+        if self.size is None or error.status not in ASSUMED_END_STATUSES:
             raise error
-        self.ended_by = f"assumed: status {error.status}"
+        self._end_is_a_doubt = self._previous_count >= self.size and self.total != self.rows
+        self._ended = f"assumed: status {error.status}"
 
     def doubts(self) -> list[str]:
         """See Paginator."""
@@ -247,8 +254,8 @@ class LegacyPages:
             found.append(f"total moved between {min(self._totals)} and {max(self._totals)}")
         elif self.total is not None and self.total != self.rows:
             found.append(f"total said {self.total}, {self.rows} rows came")
-        if self.ended_by.startswith("assumed") and self.total is None:
-            found.append("the end is assumed")
+        if self._end_is_a_doubt:
+            found.append("the end is assumed: a full page came before it")
         return found
 
 
@@ -304,8 +311,8 @@ class V1Cursor:
             opened = _rows(envelope.data, "data")
             has_more = bytes(envelope.has_more).strip()
             cursor = msgspec.json.decode(envelope.next_cursor) if bytes(envelope.next_cursor) else None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise BrokenBody(type(error).__name__) from None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise BrokenBody(NOT_JSON) from None
         if has_more not in (b"true", b"false"):
             raise ContractBroken(f"`hasMore` is {_kind(has_more)}, not a boolean")
         if cursor is not None and not isinstance(cursor, str):
@@ -367,8 +374,8 @@ class OnePage:
         """See Paginator."""
         try:
             return _rows(_lists_envelope.decode(body).price_lists, "priceLists")
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise BrokenBody(type(error).__name__) from None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise BrokenBody(NOT_JSON) from None
 
     def take(self, request: Request, body: Body) -> bool:
         """See Paginator."""

@@ -149,7 +149,8 @@ class _Walk:
             self.spools.finish()
         except Stopped:
             raise
-        except BridgeError as error:
+        except BridgeError as failed:
+            error = self._placed(failed)
             if isinstance(error, AccessError):
                 gap = "legacy_auth_failure" if self.operation.family == "legacy" else "missing_scope"
                 walked.observed[gap, f"status {error.status}, code {error.code or 'none'}"] += 1
@@ -159,6 +160,14 @@ class _Walk:
                 self.spools.clear()  # going on from a broken list would break again
         walked.ended_at = datetime.now(UTC)
         return walked
+
+    def _placed(self, error: BridgeError) -> BridgeError:
+        """The error with the request that it is about, where a paginator raised it, who knows of none."""
+        if not isinstance(error, ContractBroken) or error.family:
+            return error
+        return ContractBroken(
+            error.message, error.hint, family=self.operation.family, verb="GET", path=self.operation.path
+        )
 
     def _sweeps(self) -> None:
         """Sweeps until two agree, or enough were made; then the verdict and the files."""
@@ -263,12 +272,7 @@ class _Walk:
         return None if raw is None else (request, paginator.parse(raw), offset)
 
     def _fetch(self, request: Request, paginator: Paginator) -> tuple[Body, bytes]:
-        try:
-            body, answer = self.client.get(self.operation.path, request.params, check=paginator.parse)
-        except ContractBroken as error:
-            raise ContractBroken(
-                error.message, error.hint, family=self.operation.family, verb="GET", path=self.operation.path
-            ) from None
+        body, answer = self.client.get(self.operation.path, request.params, check=paginator.parse)
         if answer.throttled:
             self.throttled = True
             self.walked.observed["rate_limit", f"{self.operation.family}: 429 came"] += 1

@@ -49,33 +49,46 @@ def test_a_short_page_is_not_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 404])
-def test_a_refusal_past_a_short_page_is_an_assumed_end(tmp_path: Path, status: int) -> None:
+def test_a_refusal_past_a_short_page_is_an_end(tmp_path: Path, status: int) -> None:
     result = walked(Platform(list(range(650)), ending=f"status_{status}"), tmp_path)
-    assert result.verdict == "unproven"
-    assert result.distinct == 650
-    assert f"assumed: status {status}" in result.evidence[0]
+    assert (result.verdict, result.distinct) == ("complete", 650)
+    assert f"ended by assumed: status {status}" in result.evidence[0]
 
 
-def test_a_refusal_past_a_short_page_proves_where_the_total_is_reached(tmp_path: Path) -> None:
+def test_a_refusal_past_a_full_page_proves_nothing(tmp_path: Path) -> None:
+    result = walked(Platform(list(range(600)), ending="status_404"), tmp_path)
+    assert (result.verdict, result.distinct) == ("unproven", 600)
+    assert "the end is assumed" in result.evidence[0]
+
+
+def test_a_refusal_past_a_full_page_proves_where_the_total_is_reached(tmp_path: Path) -> None:
     class NoFlags(Platform):
         def get(self, path: str, params: Any, *, check: Any) -> Any:
             return super().get(path, params, check=lambda raw: check(raw.replace(b'"hasNextPage": false', b'"x": 0')))
 
-    result = walked(NoFlags(list(range(650)), ending="status_404", pagination=True), tmp_path)
-    assert (result.verdict, result.distinct) == ("complete", 650)
+    result = walked(NoFlags(list(range(600)), ending="status_404", pagination=True), tmp_path)
+    assert (result.verdict, result.distinct) == ("complete", 600)
 
 
-def test_a_refusal_past_a_full_page_is_an_error(tmp_path: Path) -> None:
+def test_a_window_on_the_depth_of_pages_proves_nothing(tmp_path: Path) -> None:
     class Window(Platform):
         def get(self, path: str, params: Any, *, check: Any) -> Any:
             if int(params["page"]) * int(params["limit"]) > 400:
                 raise Refused("deep", family="legacy", verb="GET", path=path, status=400)
             return super().get(path, params, check=check)
 
-    result = walked(Window(list(range(650))), tmp_path)
-    assert result.verdict == "incomplete"
+    assert walked(Window(list(range(650))), tmp_path).verdict == "unproven"
+
+
+@pytest.mark.parametrize("status", [400, 404])
+def test_a_refusal_of_the_first_page_is_an_error(tmp_path: Path, status: int) -> None:
+    class Gone(Platform):
+        def get(self, path: str, params: Any, *, check: Any) -> Any:
+            raise Refused("no", family="legacy", verb="GET", path=path, status=status)
+
+    result = walked(Gone([1]), tmp_path)
+    assert (result.verdict, result.files) == ("incomplete", {})
     assert isinstance(result.error, Refused)
-    assert result.files == {}
 
 
 def test_a_platform_that_ignores_limit_is_never_proven(tmp_path: Path) -> None:
@@ -84,10 +97,17 @@ def test_a_platform_that_ignores_limit_is_never_proven(tmp_path: Path) -> None:
     assert "ignores `limit`" in " ".join(result.evidence)
 
 
-def test_pages_numbered_from_zero_lose_no_row(tmp_path: Path) -> None:
-    for pagination in (False, True):
-        result = walked(Platform(list(range(650)), first_page=0, pagination=pagination), tmp_path / str(pagination))
-        assert (result.verdict, result.distinct) == ("complete", 650)
+@pytest.mark.parametrize("count", [1, 20, 99, 100, 101, 150, 200, 650])
+@pytest.mark.parametrize("pagination", [False, True])
+@pytest.mark.parametrize("ending", ["empty_page", "status_404"])
+def test_pages_numbered_from_zero_lose_no_row(tmp_path: Path, count: int, pagination: bool, ending: str) -> None:
+    platform = Platform(list(range(count)), first_page=0, pagination=pagination, ending=ending)
+    result = walked(platform, tmp_path)
+    if ending == "status_404" and count <= 100:  # page 1 is not there: an error, and no empty list
+        assert result.verdict == "incomplete"
+        return
+    assert result.distinct == count
+    assert result.verdict == "complete" or ending == "status_404"
 
 
 def test_a_total_that_moves_is_never_proven(tmp_path: Path) -> None:
