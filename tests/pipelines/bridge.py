@@ -1,0 +1,155 @@
+"""What the tests of the pipelines share: settings for a sandbox, pulls in this process, commands in another."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from pipelines.environment import prepare
+from pipelines.pull import Pulled, Wanted, pull
+from pipelines.warehouse import connect
+from sandbox import Sandbox, SandboxConfig, serve
+from sources.errors import BridgeError
+
+SMALL: dict[str, Any] = {"customers": 40, "orders": 30, "promotions": 9, "price_lists": 6}
+
+
+def settings(platform: Sandbox, warehouse: Path, *, page_limit: int = 20) -> dict[str, str]:
+    """The environment of a pull of both families."""
+    return {
+        "SOURCES__LEGACY__BASE_URL": platform.url,
+        "SOURCES__LEGACY__API_KEY": platform.legacy_key,
+        "SOURCES__LEGACY__ENVIRONMENT": "sandbox",
+        "SOURCES__LEGACY__PAGE_LIMIT": str(page_limit),
+        "SOURCES__PUBLIC_V1__BASE_URL": platform.url,
+        "SOURCES__PUBLIC_V1__API_KEY": platform.v1_key,
+        "SOURCES__PUBLIC_V1__PAGE_LIMIT": str(page_limit),
+        "WAREHOUSE__PATH": str(warehouse),
+    }
+
+
+@dataclass
+class Bridge:
+    """A sandbox, and a warehouse that it is pulled into."""
+
+    platform: Sandbox
+    path: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
+    def pull(self, *resources: str, **wanted: Any) -> Pulled:
+        """A pull in this process; raises what it raises."""
+        return pull(Wanted(tuple(resources), **wanted))
+
+    def code(self, *resources: str, **wanted: Any) -> int:
+        """The exit code of a pull."""
+        try:
+            return self.pull(*resources, **wanted).exit_code
+        except BridgeError as error:
+            return error.exit_code
+
+    def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """What the published file says."""
+        with duckdb.connect(str(self.path), read_only=True) as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            return connection.execute(sql, parameters).fetchall()
+
+    def one(self, sql: str, *parameters: object) -> Any:
+        """The one value of the one row."""
+        ((value,),) = self.rows(sql, *parameters)
+        return value
+
+    def dicts(self, sql: str) -> list[dict[str, Any]]:
+        with duckdb.connect(str(self.path), read_only=True) as connection:
+            cursor = connection.execute(sql)
+            names = [column[0] for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def left(self) -> list[str]:
+        """Names of all that lies beside the warehouse, hidden or not."""
+        return sorted(path.name for path in self.folder.iterdir())
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """For a command in another process; nothing of this one's but the path of programs."""
+        home = self.folder.parent / "home"
+        home.mkdir(exist_ok=True)
+        (self.folder.parent / "tmp").mkdir(exist_ok=True)
+        return {
+            **settings(self.platform, self.path),
+            "PATH": os.environ.get("PATH", ""),
+            "HOME": str(home),
+            "TMPDIR": str(self.folder.parent / "tmp"),
+            "PYTHONWARNINGS": "error",
+            "PYTHONUTF8": "1",
+            **more,
+        }
+
+
+@contextmanager
+def bridge(folder: Path, *, page_limit: int = 20, **config: Any) -> Iterator[Bridge]:
+    """A small sandbox, this process's settings for it, and an empty folder for the warehouse."""
+    with serve(SandboxConfig(**{**SMALL, **config})) as platform:
+        home = folder / "warehouse"
+        home.mkdir(parents=True, exist_ok=True)
+        os.environ.update(settings(platform, home / "warehouse.duckdb", page_limit=page_limit))
+        prepare()
+        yield Bridge(platform, home / "warehouse.duckdb")
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        return self.out + self.err
+
+
+def start(*arguments: str, env: Mapping[str, str], cwd: Path, **more: Any) -> subprocess.Popen[str]:
+    """The command `orderbridge`, in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "pipelines.cli", *arguments],
+        env={**env, "PYTHONPATH": str(Path(__file__).parents[2])},
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        **more,
+    )
+
+
+def command(*arguments: str, env: Mapping[str, str], cwd: Path, timeout: float = 60, **more: Any) -> Done:
+    """Runs the command to its end."""
+    with start(*arguments, env=env, cwd=cwd, **more) as process:
+        out, err = process.communicate(timeout=timeout)
+        return Done(process.returncode, out, err)
+
+
+def wait_for(what: Any, seconds: float = 20.0) -> None:
+    """Waits until it is true."""
+    until = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > until:
+            raise TimeoutError("it did not come about")
+        time.sleep(0.01)
+
+
+def whole(path: Path) -> None:
+    """Raises where the file cannot be opened."""
+    connect(path, read_only=True).close()

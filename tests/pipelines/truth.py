@@ -1,0 +1,141 @@
+"""What the raw tables must hold, from the platform's own records: written apart from the code that is tested.
+
+In: records as JSON gives them. Out: rows by table, by the letter of design §6; and the same from a warehouse.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from sandbox.state import State
+
+Row = dict[str, Any]
+BOOKKEEPING = ("_run_id", "_first_seen_at", "_last_seen_at", "_missing_since")
+COLUMNS = {
+    "customers": "id firstName lastName phone email loginCode createdAt priceListId erpCode birthdate",
+    "customers__documents": "number fiscalName fiscalAddress email isDefault forTaxes",
+    "promotions": "id name useCount usageLimit isActive startDate expirationDate",
+    "price_lists": "id name sourcePriceListId adjustmentType adjustmentValue",
+}
+RESOURCES = ("customers", "promotions", "price_lists", "orders")
+
+
+def snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+
+
+def _value(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if name in ("id", "priceListId", "sourcePriceListId"):
+        return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
+    if name == "birthdate":
+        return date.fromisoformat(value)
+    return Decimal(value) if name == "adjustmentValue" else value
+
+
+def _row(table: str, record: Row, beside: tuple[str, ...] = ()) -> Row:
+    names = COLUMNS[table].split()
+    extra = {name: value for name, value in record.items() if name not in names and name not in beside}
+    row = {snake(name): _value(name, record.get(name)) for name in names}
+    return {**row, "_extra": extra or None}
+
+
+def expected(state: State, resource: str, only: set[str] | None = None) -> dict[str, list[Row]]:
+    """The rows of a list's tables as they must be; `only` these ids."""
+    records = [r for r in state.records(resource) if only is None or str(r["id"]) in only]
+    if resource == "orders":
+        return _orders(records)
+    tables: dict[str, list[Row]] = {resource: [_row(resource, r, ("documents",)) for r in records]}
+    if resource == "customers":
+        tables["customers__documents"] = [
+            {"customer_id": _value("id", r["id"]), "position": n, **_row("customers__documents", d)}
+            for r in records
+            for n, d in enumerate(r.get("documents") or [], 1)
+        ]
+    return tables
+
+
+def _orders(records: list[Row]) -> dict[str, list[Row]]:
+    tables: dict[str, list[Row]] = {"orders": []}
+    for record in records:
+        tables["orders"].append(_opened(tables, "orders", record, {}, str(record["id"]), []))
+    return tables
+
+
+def _opened(
+    tables: dict[str, list[Row]], table: str, item: Row, places: Row, order: str, above: list[tuple[str, int]]
+) -> Row:
+    """An object's row: objects in it flattened, arrays of objects in child tables, other arrays as JSON text."""
+    row: Row = {**places, "_extra": None}
+
+    def open_(prefix: str, member: Row) -> None:
+        for name, value in member.items():
+            column = f"{prefix}{snake(name)}"
+            if isinstance(value, dict) and value:
+                open_(f"{column}__", value)
+            elif isinstance(value, list) and value and all(isinstance(v, dict) for v in value):
+                child = f"{table}__{column}"
+                tables.setdefault(child, [])
+                for n, inner in enumerate(value, 1):
+                    here = {"order_id": order, **{f"{at}_position": k for at, k in above}, "position": n}
+                    tables[child].append(_opened(tables, child, inner, here, order, [*above, (column, n)]))
+            elif column == "position" and "position" in places:
+                row["position_2"] = value
+            elif column == "id" and table == "orders" and not prefix:
+                row["id"] = str(value)
+            else:
+                row[column] = value
+
+    open_("", item)
+    return row
+
+
+def found(path: Path, resource: str, *, missing: bool = False) -> dict[str, list[Row]]:
+    """The rows of a list's tables as they are, without bookkeeping; those that are missing only where asked for."""
+    with duckdb.connect(str(path), read_only=True) as connection:
+        sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'raw'"
+        names = [name for (name,) in connection.execute(sql).fetchall() if name.split("__")[0] == resource]
+        tables = {}
+        for name in names:
+            where = "" if missing else "WHERE _missing_since IS NULL"
+            cursor = connection.execute(f'SELECT * EXCLUDE ({", ".join(BOOKKEEPING)}) FROM raw."{name}" {where}')
+            columns = [column[0] for column in cursor.description or ()]
+            tables[name] = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+    return tables
+
+
+def _plain(value: Any) -> Any:
+    """A value to compare by: JSON text and what it says are one, 3 and 3.0 too."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        return json.dumps(json.loads(value), sort_keys=True)
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, sort_keys=True)
+    if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+        return Decimal(repr(value) if isinstance(value, float) else value).normalize() + 0
+    return value
+
+
+def comparable(tables: dict[str, list[Row]]) -> dict[str, list[list[tuple[str, str]]]]:
+    """Tables to compare: nulls are as good as absent, the order of rows is nobody's promise, empty tables are none."""
+    return {
+        name: sorted(sorted((k, repr(_plain(v))) for k, v in row.items() if v is not None) for row in rows)
+        for name, rows in tables.items()
+        if rows
+    }
+
+
+def same(path: Path, state: State, resource: str) -> bool:
+    """Whether the published tables hold what the platform holds."""
+    return comparable(found(path, resource)) == comparable(expected(state, resource))
+
+
+def ids(path: Path, resource: str, *, missing: bool = False) -> set[str]:
+    return {row["id"] for row in found(path, resource, missing=missing)[resource]}
