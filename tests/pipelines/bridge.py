@@ -43,6 +43,7 @@ class Bridge:
 
     platform: Sandbox
     path: Path
+    page_limit: int = 20
 
     @property
     def folder(self) -> Path:
@@ -86,7 +87,7 @@ class Bridge:
         home.mkdir(exist_ok=True)
         (self.folder.parent / "tmp").mkdir(exist_ok=True)
         return {
-            **settings(self.platform, self.path),
+            **settings(self.platform, self.path, page_limit=self.page_limit),
             "PATH": os.environ.get("PATH", ""),
             "HOME": str(home),
             "TMPDIR": str(self.folder.parent / "tmp"),
@@ -104,7 +105,7 @@ def bridge(folder: Path, *, page_limit: int = 20, **config: Any) -> Iterator[Bri
         home.mkdir(parents=True, exist_ok=True)
         os.environ.update(settings(platform, home / "warehouse.duckdb", page_limit=page_limit))
         prepare()
-        yield Bridge(platform, home / "warehouse.duckdb")
+        yield Bridge(platform, home / "warehouse.duckdb", page_limit)
 
 
 @dataclass(frozen=True)
