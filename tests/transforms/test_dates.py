@@ -1,0 +1,136 @@
+"""Dates of unknown form are read for a column as a whole, and never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transforms.dates import recognise
+
+TEXTS = pd.ArrowDtype(pa.string())
+MOMENTS = st.lists(st.datetimes(datetime(1975, 1, 1), datetime(2199, 12, 31), timezones=st.just(UTC)), min_size=1)
+
+
+def column(*texts: str | None) -> pd.Series[Any]:
+    return pd.Series(list(texts), dtype=TEXTS)
+
+
+def instants(read: pd.Series[Any]) -> list[str | None]:
+    return [None if pd.isna(at) else at.isoformat() for at in read.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("texts", "form", "read"),
+    [
+        pytest.param(["2024-01-31T10:00:00-05:00"], "iso_offset", ["2024-01-31T15:00:00+00:00"], id="offset"),
+        pytest.param(["2024-01-31 10:00:00Z"], "iso_offset", ["2024-01-31T10:00:00+00:00"], id="zulu"),
+        pytest.param(["20240131T100000+0530"], "iso_offset", ["2024-01-31T04:30:00+00:00"], id="basic"),
+        pytest.param(["2024-01-31T10:00"], "iso_naive", ["2024-01-31T10:00:00+00:00"], id="no offset is UTC"),
+        pytest.param(["2024-01-31"], "date_only", ["2024-01-31T00:00:00+00:00"], id="no time is midnight"),
+        pytest.param(
+            ["2024-01-31T10:00:00.1234567Z", "2024-02-29"],
+            "iso_mixed",
+            ["2024-01-31T10:00:00.123456+00:00", "2024-02-29T00:00:00+00:00"],
+            id="ISO of several precisions",
+        ),
+        pytest.param([" 1700000000 "], "epoch_s", ["2023-11-14T22:13:20+00:00"], id="seconds"),
+        pytest.param(["1700000000123"], "epoch_ms", ["2023-11-14T22:13:20.123000+00:00"], id="milliseconds"),
+        pytest.param(
+            ["31/01/2024 10:15", "1/2/2024"],
+            "day_first",
+            ["2024-01-31T10:15:00+00:00", "2024-02-01T00:00:00+00:00"],
+            id="a day over 12 proves day first",
+        ),
+        pytest.param(
+            ["01/31/2024 1:05 PM", "2/1/2024 12:30 am"],
+            "month_first",
+            ["2024-01-31T13:05:00+00:00", "2024-02-01T00:30:00+00:00"],
+            id="a day over 12 proves month first",
+        ),
+        pytest.param(["01/02/2024", "05/05/2024"], "ambiguous", [None, None], id="nothing proves the order"),
+        pytest.param(["31/01/2024", "01/31/2024"], "ambiguous", [None, None], id="both orders are proven"),
+        pytest.param(["31/01/2024", "01.02.2024"], "ambiguous", [None, None], id="several separators"),
+        pytest.param(["31/13/2024", "01/02/2024"], "ambiguous", [None, None], id="a day that is none proves nothing"),
+        pytest.param(["1700000000", "2024-01-31"], "mixed", [None, None], id="as many of one form as of another"),
+        pytest.param(["1700000000", "soon"], "mixed", [None, None], id="too few to prove a unit"),
+        pytest.param(["31/01/24", "soon"], "unknown", [None, None], id="no form of ours"),
+        pytest.param([], "empty", [], id="no rows"),
+        pytest.param([None, " "], "empty", [None, None], id="no texts"),
+    ],
+)
+def test_a_column_has_one_form(texts: list[str | None], form: str, read: list[str | None]) -> None:
+    recognised = recognise(column(*texts))
+    assert recognised.form == form
+    assert instants(recognised.at) == read
+    assert recognised.is_unread_as_a_whole == (form in ("ambiguous", "mixed", "unknown"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2023-02-29", "2024-13-01", "2024-01-31T24:00:00", "1899-12-31", "2201-01-01", "0000-00-00", "31/01/2024", "x"],
+)
+def test_a_text_that_is_no_day_of_the_columns_form_stays_unread(text: str) -> None:
+    recognised = recognise(column("2024-01-31", text, None, "2024-02-01"))
+    assert recognised.unread.tolist() == [False, True, False, False]
+    assert recognised.at.isna().tolist() == [False, True, True, False]
+    assert recognised.form == "date_only"
+
+
+def test_a_number_of_seconds_among_milliseconds_is_not_taken_for_them() -> None:
+    recognised = recognise(column(*["1700000000123"] * 20, "1700000000"))
+    assert (recognised.form, recognised.unread.sum()) == ("epoch_ms", 1)
+
+
+def test_the_evidence_counts_and_holds_no_value() -> None:
+    recognised = recognise(column("2024-01-31T10:00:00", "2024-01-31", "1/2/2024", "0001-01-01", "ann@example.com"))
+    assert recognised.evidence == (
+        "5 texts: 3 ISO 8601, 1 numbers of day and month; 1 without an offset, taken as UTC; "
+        "1 without a time, taken as midnight UTC; 1 are no day between 1900 and 2200"
+    )
+
+
+def test_the_index_and_the_types_are_kept() -> None:
+    recognised = recognise(column("2024-01-31", "2024-02-01").set_axis([7, 3]))
+    assert recognised.at.index.tolist() == [7, 3]
+    assert [str(s.dtype) for s in (recognised.at, recognised.unread, recognised.day_only)] == [
+        "timestamp[us, tz=UTC][pyarrow]",
+        "bool[pyarrow]",
+        "bool[pyarrow]",
+    ]
+
+
+WRITERS: dict[str, Callable[[datetime], str]] = {
+    "iso_offset": lambda at: at.astimezone(timezone(timedelta(hours=-5))).isoformat(),
+    "iso_naive": lambda at: at.replace(tzinfo=None).isoformat(),
+    "epoch_s": lambda at: str(int(at.timestamp())),
+    "epoch_ms": lambda at: str(int(at.timestamp()) * 1000),
+    "day_first": lambda at: f"{at:%d/%m/%Y %H:%M:%S}",
+    "month_first": lambda at: f"{at:%m/%d/%Y %H:%M:%S}",
+}
+
+
+@pytest.mark.parametrize("form", WRITERS)
+@given(MOMENTS)
+def test_what_is_read_is_what_was_written(form: str, moments: list[datetime]) -> None:
+    whole = [at if form.startswith("iso") else at.replace(microsecond=0) for at in moments]
+    recognised = recognise(column(*[WRITERS[form](at) for at in whole]))
+    if recognised.form == "ambiguous":
+        assert all(at.day <= 12 for at in moments)
+        assert recognised.unread.all()
+    else:
+        assert recognised.form == form
+        assert recognised.at.tolist() == [pd.Timestamp(at) for at in whole]
+
+
+@given(st.lists(st.one_of(st.none(), st.text(max_size=12), st.sampled_from(["2024-01-31", "5/6/2024", "1700000000"]))))
+def test_every_text_is_read_or_unread(texts: list[str | None]) -> None:
+    recognised = recognise(column(*texts))
+    is_text = pd.Series([text is not None and bool(text.strip()) for text in texts], dtype=pd.ArrowDtype(pa.bool_()))
+    assert (recognised.unread ^ recognised.at.notna()).tolist() == is_text.tolist()
