@@ -192,7 +192,7 @@ def test_something_else_in_place_of_what_a_run_makes_is_told(made: Bridge, name:
 
 
 def test_folders_that_there_are_not_are_made(made: Bridge) -> None:
-    os.environ["WAREHOUSE__PATH"] = str(made.folder / "año" / "dos palabras [x] {y} 100%" / "warehouse.duckdb")
+    os.environ["WAREHOUSE__PATH"] = str(made.folder / "año" / "dos palabras, (x)" / "warehouse.duckdb")
     assert made.code("promotions") == 0
     made.path = Path(os.environ["WAREHOUSE__PATH"])
     assert made.left() == [made.path.name]
