@@ -1,0 +1,56 @@
+"""Findings come from the catalogue, in one order."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pandas.testing import assert_frame_equal
+
+from transforms.frames import frame
+from transforms.rules import FINDINGS, RULES, counted, gathered, raised, raised_once
+
+IDS = pa.array(["2", "1", "3"])
+
+
+def found(*rows: tuple[str | None, str, str, str]) -> pd.DataFrame:
+    names = ("entity_id", "rule", "severity", "detail")
+    return frame(FINDINGS, [{"entity": "customers", **dict(zip(names, row, strict=True))} for row in rows])
+
+
+def test_a_rule_is_raised_where_it_holds() -> None:
+    made = raised("customers", "email_malformed", IDS, pa.array([True, None, False]), "email")
+    assert_frame_equal(made, found(("2", "email_malformed", "warning", "email")))
+
+
+def test_findings_are_in_one_order_however_they_came() -> None:
+    parts = [
+        raised("customers", "name_missing", IDS, pa.array([True, True, False])),
+        raised_once("customers", "created_at_form", "createdAt: ambiguous"),
+        raised("customers", "document_missing", IDS, detail=counted("", [2, 0, 3], " seen")),
+    ]
+    expected = found(
+        (None, "created_at_form", "error", "createdAt: ambiguous"),
+        ("1", "document_missing", "info", "0 seen"),
+        ("2", "document_missing", "info", "2 seen"),
+        ("3", "document_missing", "info", "3 seen"),
+        ("1", "name_missing", "info", ""),
+        ("2", "name_missing", "info", ""),
+    )
+    assert_frame_equal(gathered(parts), expected)
+    assert_frame_equal(gathered(parts[::-1]), expected)
+
+
+def test_no_findings_are_an_empty_frame_of_the_same_columns() -> None:
+    assert_frame_equal(gathered([]), frame(FINDINGS))
+    assert_frame_equal(gathered([raised("orders", "id_missing", pa.array([], pa.string()))]), frame(FINDINGS))
+
+
+def test_a_rule_that_is_not_in_the_catalogue_is_an_error() -> None:
+    with pytest.raises(KeyError, match="no_such"):
+        raised("customers", "no_such", IDS)
+
+
+def test_every_rule_has_one_name_in_its_entity_and_one_sentence() -> None:
+    assert len({(rule.entity, rule.name) for rule in RULES}) == len(RULES)
+    assert all(rule.says.endswith(".") and "\n" not in rule.says for rule in RULES)
