@@ -131,12 +131,12 @@ def _object(body: bytes) -> dict[str, object]:
 
 
 def _members(told: Mapping[str, object]) -> list[tuple[str, object]]:
-    """All members of an object and of the objects in it."""
+    """All members of an object and of the objects in it, named with all that they lie in."""
     found: list[tuple[str, object]] = []
     for name, value in told.items():
         found.append((name.lower(), value))
         if isinstance(value, dict):
-            found += _members(value)
+            found += [(f"{name.lower()}.{inner}", member) for inner, member in _members(value)]
     return found
 
 
@@ -152,6 +152,8 @@ def _scopes_in(told: Mapping[str, object]) -> list[str]:
         if "scope" in name or "permission" in name:
             if isinstance(value, str):
                 return value.replace(",", " ").split()
-            if isinstance(value, list) and all(isinstance(item, str) for item in value):
-                return [str(item) for item in value]
+            if isinstance(value, list):
+                names = [item.get("name") if isinstance(item, dict) else item for item in value]
+                if names and all(isinstance(item, str) for item in names):
+                    return names
     return []

@@ -60,6 +60,7 @@ class Sandbox:
         )
         # Bad requests are its daily work and no news; an exception of ours is, and goes to stderr.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+        logging.getLogger("uvicorn.error").addFilter(_unless_on_purpose)
         self._thread = threading.Thread(target=self._server.run, args=([self._listener],), name="sandbox", daemon=True)
         self.url = f"http://{HOST}:{self._listener.getsockname()[1]}"
 
@@ -100,6 +101,11 @@ def serve(config: SandboxConfig | None = None) -> Iterator[Sandbox]:
         yield sandbox
     finally:
         sandbox.stop()
+
+
+def _unless_on_purpose(record: logging.LogRecord) -> bool:
+    """A fault that takes the connection for itself leaves uvicorn without an answer to send."""
+    return not record.getMessage().startswith("ASGI callable returned without")
 
 
 class _LendingProtocol(HttpToolsProtocol):
