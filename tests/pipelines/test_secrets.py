@@ -1,0 +1,394 @@
+"""Secrets are planted wherever they could come from, and looked for wherever they could get to.
+
+By design, refused rows lie whole in `*.quarantine.jsonl`, and pages in the spool of a walk that can be gone on with,
+both for the owner alone. Keys lie nowhere.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import stat
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import quote
+
+import duckdb
+import pytest
+
+from pipelines.check import check
+from pipelines.cli import _unexpected
+from sandbox.app import PLANTED_KEY, PLANTED_PASSWORD
+from sandbox.config import LEGACY_KEY, V1_KEY
+from sandbox.faults import FAULTS
+from sources.errors import BridgeError
+from sources.retries import without_backoff
+from tests.pipelines.bridge import Bridge, bridge, command, start, wait_for
+
+KEYS = (LEGACY_KEY, V1_KEY, PLANTED_KEY, PLANTED_PASSWORD)
+PERSON = "Planted-Apellido-Privado"
+HIDDEN = "planted_hidden_4711"
+"""Stands in answers of a platform that says what it should not, as a part of the key, too."""
+ECHOED = f"brand_test_{HIDDEN}"
+ENDLESS = {"stall", "drip", "drip_headers"}
+DISRUPTED = [f.name for f in FAULTS if f.kind == "disruption" and f.reach != "write" and f.name not in ENDLESS]
+ALTERED = [f.name for f in FAULTS if f.kind == "alteration"]
+FEW = {"customers": 12, "orders": 8, "promotions": 4, "price_lists": 3}
+QUARANTINE, SPOOL = ".quarantine.jsonl", "spool"
+
+
+def written(secret: str) -> set[bytes]:
+    """The forms in which a secret would be found."""
+    return {form.encode() for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1], secret.upper())}
+
+
+def told_in(path: Path) -> bytes:
+    """The bytes of a file; of a database its rows too, which it packs."""
+    data = path.read_bytes()
+    if path.suffix != ".duckdb" or data[8:12] != b"DUCK" or path.with_name(path.name + ".wal").exists():
+        return data
+    with duckdb.connect(str(path), read_only=True) as connection:
+        tables = connection.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall()
+        for schema, table in tables:
+            rows = connection.execute(f'SELECT t::VARCHAR FROM "{schema}"."{table}" t').fetchall()
+            data += "\n".join(text for (text,) in rows).encode()
+    return data
+
+
+def leaks(folder: Path, *secrets: str, but: tuple[str, ...] = ()) -> list[str]:
+    """Files below a folder that hold one of the secrets, in their bytes or their names; `but` those of such names."""
+    found = []
+    for path in folder.rglob("*"):
+        where = str(path.relative_to(folder))
+        if any(part in where for part in but):
+            continue
+        data = where.encode() + (told_in(path) if path.is_file() else b"")
+        found += [f"{secret} in {where}" for secret in secrets if any(form in data for form in written(secret))]
+    return found
+
+
+def heard(text: str, *secrets: str) -> list[str]:
+    """The secrets that a text holds."""
+    return [secret for secret in secrets if any(form in text.encode() for form in written(secret))]
+
+
+def in_words(error: BaseException) -> str:
+    """All that could be said of an error."""
+    return "\n".join([repr(error), str(vars(error)), _unexpected(error), *traceback.format_exception(error)])
+
+
+@pytest.fixture
+def listening(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.DEBUG)
+    return caplog
+
+
+def plant_person(made: Bridge) -> None:
+    """Rows that are refused, however their types drift, with personal data in the wrong field and beside it."""
+    state = made.platform.state
+    state.change("customers", state.ids("customers")[2], {"birthdate": PERSON, "lastName": f"{PERSON} II"})
+    state.change("price_lists", state.ids("price_lists")[1], {"adjustmentValue": [PERSON], "name": f"{PERSON} III"})
+
+
+# --- the search ----------------------------------------------------------------------------------------------------
+
+
+def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
+    assert leaks(tmp_path, *KEYS, PERSON) == []
+    (tmp_path / "deep" / ".hidden").mkdir(parents=True)
+    (tmp_path / "deep" / ".hidden" / "file").write_bytes(b"\0\xff" + LEGACY_KEY.encode() + b"\0")
+    (tmp_path / "deep" / V1_KEY).touch()
+    with duckdb.connect(str(tmp_path / "w.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT {'a': [$1 || i]} s FROM range(5000) r(i)", [PERSON])
+    (tmp_path / "url").write_text(f"?key={quote('a/b c', safe='')}")
+    assert sorted(leaks(tmp_path, *KEYS, PERSON, "a/b c")) == [
+        f"{PERSON} in w.duckdb",
+        "a/b c in url",
+        f"{V1_KEY} in deep/{V1_KEY}",
+        f"{LEGACY_KEY} in deep/.hidden/file",
+    ]
+    assert leaks(tmp_path, LEGACY_KEY, but=("hidden",)) == []
+    assert heard(f"... {V1_KEY} ...", *KEYS) == [V1_KEY]
+
+
+def test_the_sandbox_does_say_what_is_planted(tmp_path: Path) -> None:
+    import http.client
+
+    with bridge(tmp_path, faults={"error_with_password": 1.0}) as made:
+        line = http.client.HTTPConnection(made.platform.url.removeprefix("http://"))
+        line.request("GET", "/public/v1/orders", headers={"authorization": f"Bearer {V1_KEY}"})
+        body = line.getresponse().read().decode()
+        line.close()
+    assert heard(body, *KEYS) == [V1_KEY, PLANTED_PASSWORD]
+
+
+# --- every fault ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("faults", [*([name] for name in DISRUPTED), ALTERED], ids="+".join)
+def test_no_fault_brings_a_secret_out(
+    tmp_path: Path, faults: list[str], capfd: pytest.CaptureFixture[str], listening: pytest.LogCaptureFixture
+) -> None:
+    with without_backoff(), bridge(tmp_path, page_limit=5, faults=dict.fromkeys(faults, 1.0), **FEW) as made:
+        os.environ["TMPDIR"] = made.environment()["TMPDIR"]
+        plant_person(made)
+        said = []
+        try:
+            done = made.pull()
+            said += [str(walked.evidence) + str(walked.observed) for walked in done.walked]
+            said += [in_words(walked.error) for walked in done.walked if walked.error]
+            said += [refused.reason for walked in done.walked for refused in walked.refused]
+        except BridgeError as error:
+            said.append(in_words(error))
+        out, err = capfd.readouterr()
+        said += [out, err, listening.text]
+        assert heard("\n".join(said), *KEYS, PERSON) == []
+        assert leaks(tmp_path, *KEYS) == []
+        assert leaks(tmp_path, PERSON, but=(QUARANTINE, SPOOL)) == []
+
+
+@pytest.mark.parametrize("fault", ["error_with_password", "redirect", "type_drift"])
+def test_no_fault_brings_a_secret_out_of_the_command(tmp_path: Path, fault: str) -> None:
+    with bridge(tmp_path, faults={fault: 1.0}) as made:
+        plant_person(made)
+        done = command("pull", "--log", "json", env=made.environment(), cwd=made.folder)
+        assert done.code == {"error_with_password": 4, "redirect": 4}.get(fault, 5), done.said
+        assert heard(done.said, *KEYS, PERSON) == []
+        assert leaks(tmp_path, *KEYS) == []
+        assert leaks(tmp_path, PERSON, but=(QUARANTINE, SPOOL)) == []
+        if done.code == 5:
+            kept = made.folder / f"{made.path.name}{QUARANTINE}"
+            assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+            assert heard(kept.read_text("utf-8"), PERSON) == [PERSON]
+            assert made.one("SELECT count(*) FROM ops.quarantine") >= 2
+
+
+@pytest.mark.parametrize("fault", ["stall", "drip"])
+def test_a_killed_run_leaves_pages_to_their_owner_and_keys_to_nobody(tmp_path: Path, fault: str) -> None:
+    with bridge(tmp_path, page_limit=5, latency_ms=20, drip_s=0.05) as made:
+        plant_person(made)
+        state = made.platform.state
+        with start("run", "--log", "json", env=made.environment(), cwd=made.folder) as process:
+            wait_for(lambda: len(state.log) > 8)
+            made.platform.set_faults({fault: 1.0})
+            wait_for(lambda: state.requests > len(state.log) or process.poll() is not None)
+            time.sleep(0.1)
+            process.kill()
+            out, err = process.communicate(timeout=20)
+        assert process.returncode == -9
+        assert heard(out + err, *KEYS, PERSON) == []
+        assert leaks(tmp_path, *KEYS) == []
+        assert leaks(tmp_path, PERSON, but=(QUARANTINE, SPOOL)) == []
+        build = made.folder / f".build-{made.path.name}"
+        assert leaks(build, PERSON)
+        assert stat.S_IMODE(build.stat().st_mode) == 0o700
+        for path in build.rglob("*"):
+            assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_a_run_killed_amid_its_load_leaves_no_key(tmp_path: Path, share: float) -> None:
+    with bridge(tmp_path) as made:
+        plant_person(made)
+        with start("pull", env=made.environment(), cwd=made.folder) as process:
+            wait_for(lambda: made.platform.state.requests > 0)
+            time.sleep(share)
+            process.kill()
+            out, err = process.communicate(timeout=20)
+        assert heard(out + err, *KEYS, PERSON) == []
+        found = leaks(tmp_path, *KEYS)
+        assert found == []
+        assert leaks(tmp_path, PERSON, but=(QUARANTINE, SPOOL)) == []
+        for path in made.folder.rglob("*"):
+            assert not path.stat().st_mode & 0o077 or path.is_dir(), path
+
+
+# --- wrong keys and settings ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [("pull", "--log", "json"), ("check",)])
+def test_wrong_keys_are_not_shown(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    wrong = {"SOURCES__LEGACY__API_KEY": HIDDEN, "SOURCES__PUBLIC_V1__API_KEY": f"brand_test_{HIDDEN}"}
+    with bridge(tmp_path) as made:
+        done = command(*arguments, env=made.environment(**wrong), cwd=made.folder)
+    assert done.code == 3
+    assert "authentication failed" in done.err
+    assert heard(done.said, HIDDEN) == []
+    assert leaks(tmp_path, HIDDEN) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SOURCES__LEGACY__BASE_URL", f"https://user:{HIDDEN}@platform.example"),
+        ("SOURCES__PUBLIC_V1__BASE_URL", f"https://{HIDDEN}@platform.example"),
+        ("SOURCES__PUBLIC_V1__BASE_URL", f"https://platform.example/?key={HIDDEN}"),
+        ("SOURCES__LEGACY__BASE_URL", f"http://{HIDDEN}.example"),
+        ("SOURCES__LEGACY__BASE_URL", HIDDEN),
+        ("SOURCES__LEGACY__API_KEY", f"{HIDDEN} {HIDDEN}"),
+        ("SOURCES__LEGACY__API_KEY", f"{HIDDEN}\r\nX-Other: {HIDDEN}"),
+        ("SOURCES__PUBLIC_V1__API_KEY", f"prefix_{HIDDEN}"),
+        ("SOURCES__PUBLIC_V1__API_KEY", f"brand_live_{HIDDEN}"),
+        ("SOURCES__LEGACY__ENVIRONMENT", HIDDEN),
+        ("SOURCES__LEGACY__PAGE_LIMIT", HIDDEN),
+        ("SOURCES__LEGACY__API_KYE", HIDDEN),
+    ],
+)
+def test_a_wrong_setting_is_not_shown(
+    tmp_path: Path, name: str, value: str, capfd: pytest.CaptureFixture[str], listening: pytest.LogCaptureFixture
+) -> None:
+    with bridge(tmp_path) as made:
+        os.environ[name] = value
+        said: list[str] = []
+        with pytest.raises(BridgeError) as refused:
+            made.pull()
+        assert refused.value.exit_code == 2
+        check(lambda name, words, **facts: said.append(f"{words} {facts}"), threading.Event())
+        out, err = capfd.readouterr()
+    assert heard("\n".join([*said, out, err, listening.text, in_words(refused.value)]), HIDDEN) == []
+    assert leaks(tmp_path, HIDDEN) == []
+
+
+def test_settings_in_a_file_that_is_no_toml_are_not_shown(tmp_path: Path) -> None:
+    with bridge(tmp_path) as made:
+        project = tmp_path / "project"
+        (project / ".dlt").mkdir(parents=True)
+        (project / ".dlt" / "secrets.toml").write_text(f"[sources.legacy]\napi_key = {HIDDEN}\n")
+        for arguments in (("pull",), ("check", "--log", "json")):
+            done = command(*arguments, env=made.environment(), cwd=project)
+            assert done.code == 2
+            assert "secrets.toml, line 2" in done.err
+            assert heard(done.said, HIDDEN) == []
+    assert leaks(tmp_path, HIDDEN, but=("secrets.toml",)) == []
+
+
+# --- answers that the sandbox does not give ------------------------------------------------------------------------
+
+
+@contextmanager
+def answering(status: int, body: bytes, **headers: str) -> Iterator[str]:
+    """A platform with one answer to everything. Yields its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = 1 << 16  # an answer in one packet, which no acknowledgement holds up
+
+        def do_GET(self) -> None:
+            self.send_response(status)
+            for name, value in {"Content-Type": "application/json", **headers}.items():
+                self.send_header(name.replace("_", "-"), value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _error(code: str) -> bytes:
+    told = {"code": code, "message": code, "requestId": code, "details": [code]}
+    return json.dumps({"error": told, "errors": [told]}).encode()
+
+
+ANSWERS: dict[str, tuple[int, bytes, dict[str, str], int]] = {
+    "the key in a 401": (401, _error(ECHOED), {}, 3),
+    "the key in a 403": (403, _error(ECHOED), {}, 3),
+    "the key in a 404": (404, _error(ECHOED), {}, 4),
+    "the key in a 500": (500, _error(ECHOED), {}, 4),
+    "the key in a 429": (429, _error(ECHOED), {"Retry_After": HIDDEN}, 4),
+    "text for an error": (400, HIDDEN.encode(), {"Content_Type": "text/plain"}, 4),
+    "a key in Location": (302, b"", {"Location": f"http://platform.example/?key={ECHOED}"}, 4),
+    "a key for the host in Location": (307, b"", {"Location": f"http://{HIDDEN}/"}, 4),
+    "a user in Location": (301, b"", {"Location": f"http://{HIDDEN}:{HIDDEN}@platform.example/"}, 4),
+    "JSON cut short": (200, b'{"data":[{"id":1,"firstName":"' + HIDDEN.encode(), {}, 4),
+    "no JSON": (200, b'{"data":[{"id":1,' + HIDDEN.encode() + b"}]}", {}, 4),
+    "an HTML page": (200, f"<html><title>{HIDDEN}</title></html>".encode(), {"Content_Type": "text/html"}, 4),
+    "another shape": (200, json.dumps({HIDDEN: HIDDEN}).encode(), {}, 4),
+    "a text alone": (200, json.dumps(HIDDEN).encode(), {}, 4),
+    "data that is no list": (
+        200,
+        json.dumps({"data": HIDDEN, "hasMore": HIDDEN, "nextCursor": HIDDEN}).encode(),
+        {},
+        4,
+    ),
+    "a total that is none": (
+        200,
+        json.dumps({"data": [], "pagination": {"total": HIDDEN, "hasNextPage": HIDDEN}, "hasMore": HIDDEN}).encode(),
+        {},
+        4,
+    ),
+    "an encoding that is none": (200, b"{}", {"Content_Encoding": HIDDEN}, 4),
+    "gzip that is none": (200, HIDDEN.encode(), {"Content_Encoding": "gzip"}, 4),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_no_answer_brings_a_secret_out(
+    tmp_path: Path, answer: str, capfd: pytest.CaptureFixture[str], listening: pytest.LogCaptureFixture
+) -> None:
+    status, body, headers, code = ANSWERS[answer]
+    with without_backoff(), bridge(tmp_path) as made, answering(status, body, **headers) as url:
+        for family in ("LEGACY", "PUBLIC_V1"):
+            os.environ[f"SOURCES__{family}__BASE_URL"] = url
+            os.environ[f"SOURCES__{family}__API_KEY"] = ECHOED
+        with pytest.raises(BridgeError) as refused:
+            made.pull()
+        assert refused.value.exit_code == code
+        said: list[str] = []
+        check(lambda name, words, **facts: said.append(f"{words} {facts}"), threading.Event())
+        out, err = capfd.readouterr()
+        assert heard("\n".join([*said, out, err, listening.text, in_words(refused.value)]), HIDDEN) == []
+        assert leaks(tmp_path, HIDDEN) == []
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"id": {"a": HIDDEN}},
+        {"id": [HIDDEN]},
+        {"firstName": HIDDEN},
+        HIDDEN,
+        [HIDDEN],
+        {"id": 1, "name": {"first": HIDDEN}},
+        {"id": 1, "documents": HIDDEN, "adjustmentType": [HIDDEN]},
+        {"id": 1, "priceListId": {"a": HIDDEN}, "adjustmentValue": HIDDEN, "useCount": HIDDEN},
+    ],
+)
+def test_rows_of_another_shape_are_kept_for_their_owner_alone(
+    tmp_path: Path, row: object, capfd: pytest.CaptureFixture[str], listening: pytest.LogCaptureFixture
+) -> None:
+    body = json.dumps({"data": [row], "pagination": {"total": 1, "hasNextPage": False}, "hasMore": False}).encode()
+    with without_backoff(), bridge(tmp_path) as made, answering(200, body) as url:
+        os.environ["SOURCES__LEGACY__BASE_URL"] = url
+        said = []
+        try:
+            done = made.pull("customers", "promotions")
+            said += [str(walked.evidence) + str(walked.observed) for walked in done.walked]
+            said += [refused.reason for walked in done.walked for refused in walked.refused]
+        except BridgeError as error:
+            said.append(in_words(error))
+        out, err = capfd.readouterr()
+        assert heard("\n".join([*said, out, err, listening.text]), HIDDEN) == []
+        beside = [
+            path for path in leaks(tmp_path, HIDDEN, but=(QUARANTINE, SPOOL)) if not path.endswith(made.path.name)
+        ]
+        assert beside == []
+        if made.path.exists():
+            assert heard(str(made.dicts("FROM ops.coverage") + made.dicts("FROM ops.quarantine")), HIDDEN) == []
