@@ -155,5 +155,5 @@ def _scopes_in(told: Mapping[str, object]) -> list[str]:
             if isinstance(value, list):
                 names = [item.get("name") if isinstance(item, dict) else item for item in value]
                 if names and all(isinstance(item, str) for item in names):
-                    return names
+                    return [str(name) for name in names]
     return []

@@ -7,8 +7,10 @@ not take Arrow into a nested table (facts).
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -39,13 +41,15 @@ class Walks:
         self._client, self._options = client, options
         self._lock = threading.Lock()
         self._walked: dict[str, Walked] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix="orderbridge-", ignore_cleanup_errors=True)
+        self._folder = Path(tempfile.mkdtemp(prefix="orderbridge-"))
+        # dlt takes the files when it likes: they go with the source, or with the process.
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
 
     def __call__(self, resource: str) -> Walked:
         """The list, walked. Raises the walk's error where it failed: a part of a list is never loaded."""
         with self._lock:
             if resource not in self._walked:
-                folder = Path(self._folder.name) / resource
+                folder = self._folder / resource
                 with self._client() as client:
                     spool = SpoolFolder(folder / "spool", {"resource": resource})
                     self._walked[resource] = walk(resource, client, folder, spool, self._options)

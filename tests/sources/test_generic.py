@@ -1,0 +1,139 @@
+"""Others read the sandbox as well: dlt's generic REST source, curl, and the sources in a pipeline of a stranger's."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dlt
+import pytest
+from dlt.sources.rest_api import rest_api_source
+
+from sandbox import Sandbox, SandboxConfig, serve
+from sources.legacy import legacy
+from sources.public_v1 import public_v1
+from sources.settings import prepare_dlt
+
+RESOURCES = ("customers", "promotions", "price_lists", "orders")
+
+
+@pytest.fixture
+def platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
+    monkeypatch.chdir(tmp_path)
+    prepare_dlt(tmp_path, tmp_path / "dlt")
+    with serve(SandboxConfig(customers=230, orders=110, promotions=31, price_lists=5)) as made:
+        yield made
+
+
+def loaded(tmp_path: Path, *sources: Any) -> dlt.Pipeline:
+    """A pipeline as anyone would write one, run."""
+    target = dlt.destinations.duckdb(str(tmp_path / "shop.duckdb"))
+    pipeline = dlt.pipeline("shop", pipelines_dir=str(tmp_path / "dlt"), destination=target, dataset_name="theirs")
+    for source in sources:
+        pipeline.run(source)
+    return pipeline
+
+
+def ids(pipeline: dlt.Pipeline, table: str) -> set[str]:
+    with pipeline.sql_client() as client, client.execute_query(f"SELECT id FROM {table}") as cursor:
+        return {str(row[0]) for row in cursor.fetchall()}
+
+
+def test_dlts_generic_source_reads_both_families_to_the_end(tmp_path: Path, platform: Sandbox) -> None:
+    def pages(name: str, **paginator: Any) -> Any:
+        return {
+            "name": name,
+            "endpoint": {
+                "path": name,
+                "data_selector": "data",
+                "params": {"limit": 50},
+                "paginator": {"type": "page_number", "base_page": 1, **paginator},
+            },
+        }
+
+    old = rest_api_source(
+        {
+            "client": {
+                "base_url": platform.url,
+                "auth": {"type": "api_key", "name": "api-key", "api_key": platform.legacy_key, "location": "header"},
+            },
+            "resources": [
+                pages("customers", total_path=None, stop_after_empty_page=True),
+                pages("promotions", total_path="pagination.pages"),
+            ],
+        },
+        name="old",
+    )
+    new = rest_api_source(
+        {
+            "client": {
+                "base_url": f"{platform.url}/public/v1/",
+                "auth": {"type": "bearer", "token": platform.v1_key},
+            },
+            "resources": [
+                {"name": "price_lists", "endpoint": {"path": "prices/lists", "data_selector": "priceLists"}},
+                {
+                    "name": "orders",
+                    "endpoint": {
+                        "path": "orders",
+                        "data_selector": "data",
+                        "params": {"limit": 50},
+                        "paginator": {
+                            "type": "cursor", "cursor_path": "nextCursor", "cursor_param": "startingAfter"
+                        },
+                    },
+                },
+            ],
+        },
+        name="new",
+    )  # fmt: skip
+    pipeline = loaded(tmp_path, old, new)
+    for name in RESOURCES:
+        assert ids(pipeline, name) == set(platform.state.ids(name))
+
+
+def test_our_sources_work_in_a_pipeline_of_a_strangers(tmp_path: Path, platform: Sandbox) -> None:
+    os.environ |= {
+        "SOURCES__LEGACY__BASE_URL": platform.url,
+        "SOURCES__LEGACY__API_KEY": platform.legacy_key,
+        "SOURCES__LEGACY__ENVIRONMENT": "sandbox",
+        "SOURCES__PUBLIC_V1__BASE_URL": platform.url,
+        "SOURCES__PUBLIC_V1__API_KEY": platform.v1_key,
+    }
+    pipeline = loaded(tmp_path, legacy(), public_v1())
+    for name in RESOURCES:
+        assert ids(pipeline, name) == set(platform.state.ids(name))
+    lines = sum(len(order["lines"]) for order in platform.state.records("orders"))
+    with pipeline.sql_client() as client, client.execute_query("SELECT count(*) FROM orders__lines") as cursor:
+        assert cursor.fetchall() == [(lines,)]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_a_loop_of_curl_reads_both_families_to_the_end(platform: Sandbox) -> None:
+    def get(path: str, header: str) -> Any:
+        url = f"{platform.url}{path}"
+        return json.loads(subprocess.run(["curl", "-sf", "-H", header, url], check=True, capture_output=True).stdout)
+
+    for name in ("customers", "promotions"):
+        seen, page = set(), 1
+        while rows := get(f"/{name}?page={page}&limit=60", f"api-key: {platform.legacy_key}")["data"]:
+            seen |= {str(row["id"]) for row in rows}
+            page += 1
+        assert seen == set(platform.state.ids(name))
+
+    bearer = f"Authorization: Bearer {platform.v1_key}"
+    lists = get("/public/v1/prices/lists", bearer)["priceLists"]
+    assert {row["id"] for row in lists} == set(platform.state.ids("price_lists"))
+    seen, after = set(), ""
+    while True:
+        page_ = get(f"/public/v1/orders?limit=40{after}", bearer)
+        seen |= {str(row["id"]) for row in page_["data"]}
+        if not page_["hasMore"]:
+            break
+        after = f"&startingAfter={page_['nextCursor']}"
+    assert seen == set(platform.state.ids("orders"))
