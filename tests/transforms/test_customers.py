@@ -1,0 +1,288 @@
+"""Customers are reconciled: what is compared, what is chosen, what is found."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+from transforms.customers import CUSTOMERS, RAW, RAW_DOCUMENTS, RAW_PRICE_LISTS, customers
+from transforms.frames import frame, to_arrow
+from transforms.rules import FINDINGS
+
+AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
+GONE = datetime(2026, 2, 1, tzinfo=UTC)
+WHOLE = {
+    "first_name": "Ana",
+    "last_name": "Ruiz",
+    "created_at": "2024-05-01T10:00:00-05:00",
+    "birthdate": date(1980, 1, 1),
+}
+
+
+def row(customer_id: str | None, **fields: Any) -> dict[str, Any]:
+    known = {"id": customer_id, "erp_code": f"E{customer_id}", "email": f"{customer_id}@example.com"}
+    return {**WHOLE, **known, **fields}
+
+
+def document(customer_id: str, position: int, **fields: Any) -> dict[str, Any]:
+    own = {"number": f"{customer_id}-{position}", "fiscal_name": f"F{position}"}
+    return {"customer_id": customer_id, "position": position, "is_default": False, "for_taxes": False, **own, **fields}
+
+
+def reconciled(
+    rows: list[dict[str, Any]], documents: list[dict[str, Any]] | None = None, lists: list[dict[str, Any]] | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    made, findings, _ = customers(
+        frame(RAW, rows), frame(RAW_DOCUMENTS, documents or []), frame(RAW_PRICE_LISTS, lists or []), AS_OF
+    )
+    return made, findings
+
+
+def found(findings: pd.DataFrame, *but: str) -> list[tuple[str | None, str]]:
+    """Ids and rules, without what rows without documents have, and without some."""
+    left = findings[~findings["rule"].isin(["document_missing", "document_tax_missing", *but])]
+    return [(None if pd.isna(i) else i, rule) for i, rule in left[["entity_id", "rule"]].itertuples(index=False)]
+
+
+def test_a_customer_has_the_declared_columns() -> None:
+    made, findings = reconciled(
+        [row("7", phone="+51 (9) 11", email=" Ana@Example.COM ", login_code="007", price_list_id="1")],
+        [document("7", 0, is_default=True, for_taxes=True)],
+        [{"id": "1", "name": "Basic"}],
+    )
+    expected = {
+        "customer_id": "7",
+        "erp_code": "E7",
+        "login_code": "007",
+        "first_name": "Ana",
+        "last_name": "Ruiz",
+        "full_name": "Ana Ruiz",
+        "email": " Ana@Example.COM ",
+        "email_normalized": "ana@example.com",
+        "phone": "+51 (9) 11",
+        "phone_digits": "0051911",
+        "birthdate": date(1980, 1, 1),
+        "created_at": datetime(2024, 5, 1, 15, tzinfo=UTC),
+        "created_at_text": "2024-05-01T10:00:00-05:00",
+        "price_list_id": "1",
+        "price_list_name": "Basic",
+        "price_list_status": "matched",
+        "document_count": 1,
+        "default_document_number": "7-0",
+        "default_fiscal_name": "F0",
+        "tax_document_number": "7-0",
+        "is_missing": False,
+    }
+    assert_frame_equal(made, frame(CUSTOMERS, [expected]))
+    assert_frame_equal(findings, frame(FINDINGS))
+
+
+@pytest.mark.parametrize(
+    ("given_id", "status", "name", "kept"),
+    [
+        ("1", "matched", "One", " 1"),
+        ("1.0", "matched", "One", " 1"),
+        ("01", "not_listed", None, "01"),
+        ("2", "not_listed", "Two", "2"),
+        ("3", "not_listed", None, "3"),
+        (None, "default", None, None),
+        (" ", "default", None, " "),
+        ("-1", "not_listed", None, "-1"),
+    ],
+)
+def test_price_lists_are_bridged_across_the_families(
+    given_id: str | None, status: str, name: str | None, kept: str | None
+) -> None:
+    lists: list[dict[str, Any]] = [{"id": " 1", "name": "One"}, {"id": "2", "name": "Two", "_missing_since": GONE}]
+    made, findings = reconciled([row("7", price_list_id=given_id)], lists=lists)
+    columns = ["price_list_status", "price_list_name", "price_list_id"]
+    assert to_arrow(made, CUSTOMERS).select(columns).to_pylist() == [
+        dict(zip(columns, (status, name, kept), strict=True))
+    ]
+    rule = "price_list_id_impossible" if given_id == "-1" else "price_list_not_listed"
+    assert found(findings) == ([("7", rule)] if status == "not_listed" else [])
+
+
+@pytest.mark.parametrize(
+    ("documents", "default", "tax", "rules"),
+    [
+        pytest.param([], None, None, ["document_missing"], id="none"),
+        pytest.param([document("7", 0)], "7-0", None, ["document_tax_missing"], id="the only one, not flagged"),
+        pytest.param(
+            [document("7", 1), document("7", 0)],
+            None,
+            None,
+            ["document_default_missing", "document_tax_missing"],
+            id="several, none flagged",
+        ),
+        pytest.param(
+            [document("7", 2, is_default=True, for_taxes=True), document("7", 1, is_default=True, for_taxes=True)],
+            "7-1",
+            "7-1",
+            ["document_default_several", "document_tax_several"],
+            id="several flagged: the first by position",
+        ),
+        pytest.param(
+            [document("7", 0, number=" ", is_default=True, for_taxes=True)],
+            " ",
+            " ",
+            ["document_number_missing"],
+            id="no number",
+        ),
+    ],
+)
+def test_the_document_that_counts(
+    documents: list[dict[str, Any]], default: str | None, tax: str | None, rules: list[str]
+) -> None:
+    made, findings = reconciled([row("7")], documents)
+    columns = ["document_count", "default_document_number", "tax_document_number"]
+    assert to_arrow(made, CUSTOMERS).select(columns).to_pylist() == [
+        dict(zip(columns, (len(documents), default, tax), strict=True))
+    ]
+    assert findings["rule"].tolist() == rules
+
+
+def test_documents_without_their_customer_and_numbers_held_twice_are_found() -> None:
+    documents = [document("8", 0), document("7", 0, number="X"), document("9", 0, number=" X")]
+    _, findings = reconciled([row("7"), row("9")], documents)
+    assert found(findings) == [
+        ("7", "document_number_shared"),
+        ("9", "document_number_shared"),
+        ("8", "document_orphan"),
+    ]
+
+
+def test_codes_and_addresses_are_compared_among_present_customers_only() -> None:
+    same = {"erp_code": "E", "email": "A@x.y", "login_code": "L"}
+    alone, findings = reconciled([row("1", **same), row("2", **same, _missing_since=GONE)])
+    assert alone["is_missing"].tolist() == [False, True]
+    assert found(findings) == []
+    _, findings = reconciled([row("1", **same), row("2", erp_code=" E", email="a@X.Y ", login_code="L")])
+    assert found(findings, "erp_code_padded") == [
+        (customer_id, rule)
+        for rule in ("email_duplicate", "erp_code_duplicate", "login_code_duplicate")
+        for customer_id in ("1", "2")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"erp_code": None}, "erp_code_missing"),
+        ({"erp_code": "E "}, "erp_code_padded"),
+        ({"email": " "}, "login_missing"),
+        ({"email": "ana.example.com"}, "email_malformed"),
+        ({"phone": "none"}, "phone_without_digits"),
+        ({"first_name": "", "last_name": None}, "name_missing"),
+        ({"birthdate": date(2026, 3, 2)}, "birthdate_future"),
+        ({"birthdate": date(1906, 2, 28)}, "birthdate_absurd"),
+        ({"created_at": "2026-03-03T00:00:00Z"}, "created_at_future"),
+        ({"created_at": "yesterday"}, "created_at_unreadable"),
+    ],
+)
+def test_a_field_that_cannot_be_right_is_found(fields: dict[str, Any], rule: str) -> None:
+    _, findings = reconciled([row("1"), row("2", **fields)])
+    assert found(findings) == [("2", rule)]
+
+
+def test_a_column_of_dates_without_a_proven_form_is_one_finding() -> None:
+    made, findings = reconciled([row("1", created_at="01/02/2024"), row("2", created_at="02/02/2024")])
+    assert made["created_at"].isna().all()
+    assert found(findings) == [(None, "created_at_form")]
+
+
+def test_findings_hold_no_personal_data() -> None:
+    secret = "Zq9"
+    fields = dict.fromkeys(("first_name", "last_name", "phone", "email", "login_code", "erp_code"), f" {secret} ")
+    documents = [document(i, 0, number=secret, fiscal_name=secret) for i in ("1", "2", "3")]
+    _, findings = reconciled([row("1", **fields), row("2", **fields, created_at=secret)], documents)
+    assert len(findings) > 10
+    assert not findings["detail"].str.contains(secret).any()
+
+
+def test_an_instant_without_an_offset_is_refused() -> None:
+    empty = frame(RAW), frame(RAW_DOCUMENTS), frame(RAW_PRICE_LISTS)
+    with pytest.raises(ValueError, match="offset"):
+        customers(*empty, datetime(2026, 1, 1))
+
+
+IDS = st.sampled_from(["1", "2", "3", "4", "", None])
+TEXTS = st.sampled_from(["a", "A ", "a@b", "", None])
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "id": IDS,
+            "email": TEXTS,
+            "erp_code": TEXTS,
+            "created_at": st.sampled_from(["2024-01-01", "1/2/2024", None]),
+            "price_list_id": st.sampled_from(["1", "1.0", "9", None]),
+            "birthdate": st.sampled_from([date(1850, 1, 1), date(2000, 1, 1), None]),
+            "_missing_since": st.sampled_from([GONE, None]),
+        }
+    ),
+    max_size=8,
+)
+DOCUMENTS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "customer_id": IDS,
+            "position": st.sampled_from([0, 1, None]),
+            "number": TEXTS,
+            "is_default": st.sampled_from([True, False, None]),
+            "for_taxes": st.booleans(),
+        }
+    ),
+    max_size=8,
+)
+LISTS = st.lists(
+    st.fixed_dictionaries({"id": st.sampled_from(["1", "1.0", " 1", "", None]), "name": TEXTS}), max_size=4
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(ROWS, DOCUMENTS, LISTS)
+def test_every_row_is_in_the_table_once_or_an_error_and_so_is_every_document(
+    rows: list[dict[str, Any]], documents: list[dict[str, Any]], lists: list[dict[str, Any]]
+) -> None:
+    made, findings = reconciled(rows, documents, lists)
+    assert made["customer_id"].is_unique
+    assert made["customer_id"].is_monotonic_increasing
+    lost = findings[findings["rule"].isin(["id_missing", "id_duplicate"])]
+    assert (lost["severity"] == "error").all()
+    assert len(made) + len(lost) == len(rows)
+    orphans = findings[findings["rule"] == "document_orphan"]
+    assert made["document_count"].sum() + len(orphans) == len(documents)
+
+
+@settings(max_examples=40, deadline=None)
+@given(ROWS, DOCUMENTS, LISTS, st.randoms(use_true_random=False))
+def test_the_order_of_rows_and_columns_does_not_matter(
+    rows: list[dict[str, Any]], documents: list[dict[str, Any]], lists: list[dict[str, Any]], random: Any
+) -> None:
+    def mixed(one: pd.DataFrame) -> pd.DataFrame:
+        rows: list[int] = random.sample(range(len(one)), len(one))
+        names: list[str] = random.sample(list(one), len(one.columns))
+        return one.take(rows)[names]
+
+    raw, held, listed = frame(RAW, rows), frame(RAW_DOCUMENTS, documents), frame(RAW_PRICE_LISTS, lists)
+    first = customers(raw, held, listed, AS_OF)
+    second = customers(mixed(raw), mixed(held), mixed(listed), AS_OF)
+    for schema, left, right in ((CUSTOMERS, first[0], second[0]), (FINDINGS, first[1], second[1])):
+        assert _bytes(left, schema) == _bytes(right, schema)
+    assert first[2].evidence == second[2].evidence
+
+
+def _bytes(made: pd.DataFrame, schema: dict[str, pa.DataType]) -> bytes:
+    assert [str(dtype.pyarrow_dtype) for dtype in made.dtypes] == [str(kind) for kind in schema.values()]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, pa.schema(list(schema.items()))) as writer:
+        writer.write_table(to_arrow(made, schema))
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
