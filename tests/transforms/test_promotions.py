@@ -1,0 +1,138 @@
+"""Promotions have a status at an instant, and never one that is guessed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+from transforms.frames import frame
+from transforms.promotions import PROMOTIONS, RAW, promotions
+from transforms.rules import FINDINGS
+
+AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PAST, FUTURE = "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"
+LONG_PAST = "2025-01-01T00:00:00Z"
+RUNNING = {
+    "name": "Spring",
+    "use_count": 3,
+    "usage_limit": 10,
+    "is_active": True,
+    "start_date": PAST,
+    "expiration_date": FUTURE,
+}
+
+
+def reconciled(*rows: dict[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    made, findings, _ = promotions(frame(RAW, [{**RUNNING, "id": str(n), **row} for n, row in enumerate(rows)]), AS_OF)
+    return made, findings
+
+
+def test_a_promotion_has_the_declared_columns() -> None:
+    made, findings = reconciled({})
+    expected = {
+        **RUNNING,
+        "promotion_id": "0",
+        "status": "running",
+        "starts_at": datetime(2026, 1, 1, tzinfo=UTC),
+        "expires_at": datetime(2027, 1, 1, tzinfo=UTC),
+        "remaining_uses": 7,
+        "is_missing": False,
+    }
+    assert_frame_equal(made, frame(PROMOTIONS, [expected]))
+    assert_frame_equal(findings, frame(FINDINGS))
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "rules"),
+    [
+        ({"is_active": False}, "inactive", []),
+        ({"is_active": False, "start_date": None, "expiration_date": "soon"}, "inactive", ["dates_unreadable"]),
+        ({"is_active": None}, "unknown", []),
+        ({"expiration_date": None}, "unknown", []),
+        ({"expiration_date": "soon"}, "unknown", ["dates_unreadable"]),
+        ({"start_date": None}, "unknown", []),
+        ({"start_date": "soon"}, "unknown", ["dates_unreadable"]),
+        ({"start_date": None, "expiration_date": PAST}, "expired", ["active_but_expired"]),
+        ({"start_date": FUTURE}, "scheduled", []),
+        ({"start_date": "2026-03-01T12:00:00Z"}, "running", []),
+        ({"expiration_date": "2026-03-01T12:00:00Z"}, "expired", ["active_but_expired"]),
+        ({"start_date": PAST, "expiration_date": LONG_PAST}, "expired", ["active_but_expired", "ends_before_start"]),
+        ({"use_count": 10}, "exhausted", ["active_but_exhausted"]),
+        ({"use_count": 11}, "exhausted", ["active_but_exhausted", "used_beyond_limit"]),
+        ({"usage_limit": 0}, "exhausted", ["active_but_exhausted", "usage_limit_not_positive"]),
+        ({"usage_limit": None, "use_count": 99}, "running", []),
+        ({"use_count": -1}, "running", ["use_count_negative"]),
+        ({"name": " "}, "running", ["name_missing"]),
+        ({"expiration_date": "2026-03-01"}, "unknown", []),
+        ({"expiration_date": "2026-03-02"}, "running", []),
+        ({"expiration_date": "2026-02-28"}, "expired", ["active_but_expired"]),
+    ],
+)
+def test_the_status_at_an_instant(fields: dict[str, Any], status: str, rules: list[str]) -> None:
+    made, findings = reconciled({}, fields)
+    assert made["status"].tolist() == ["running", status]
+    assert findings[["entity_id", "rule"]].to_dict("records") == [{"entity_id": "1", "rule": rule} for rule in rules]
+
+
+def test_uses_are_counted_down_to_zero_and_unlimited_without_a_limit() -> None:
+    made, _ = reconciled({"use_count": 12}, {"usage_limit": None}, {"use_count": None})
+    assert made["remaining_uses"].tolist() == [0, pd.NA, pd.NA]
+
+
+def test_the_ends_prove_the_form_of_the_starts() -> None:
+    made, _ = reconciled({"start_date": "01/02/2026", "expiration_date": "28/02/2026"})
+    assert made["starts_at"].tolist() == [pd.Timestamp("2026-02-01", tz="UTC")]
+
+
+def test_dates_without_a_proven_form_are_one_finding_and_unknown() -> None:
+    made, findings = reconciled(*[{"start_date": "01/02/2026", "expiration_date": "01/03/2026"}] * 3)
+    assert made["status"].unique().tolist() == ["unknown"]
+    assert findings["rule"].tolist() == ["dates_form"]
+
+
+def test_a_promotion_that_is_no_longer_listed_stays_and_is_not_found_fault_with() -> None:
+    made, findings = reconciled({"use_count": 11, "_missing_since": AS_OF})
+    assert made["is_missing"].tolist() == [True]
+    assert_frame_equal(findings, frame(FINDINGS))
+
+
+def test_an_instant_without_an_offset_is_refused() -> None:
+    with pytest.raises(ValueError, match="offset"):
+        promotions(frame(RAW), datetime(2026, 1, 1))
+
+
+DATES = st.sampled_from(["01/02/2026", "28/02/2026", "02/28/2026", PAST, "1767225600", None])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "id": st.sampled_from(["1", "2", "", None]),
+                "use_count": st.sampled_from([0, 5, None]),
+                "start_date": DATES,
+                "expiration_date": DATES,
+            }
+        ),
+        max_size=6,
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_no_row_is_lost_and_order_does_not_matter(rows: list[dict[str, Any]], random: Any) -> None:
+    raw = frame(RAW, [{**RUNNING, **row} for row in rows])
+    order: list[int] = random.sample(range(len(raw)), len(raw))
+    names: list[str] = random.sample(list(RAW), len(RAW))
+    made, findings, read = promotions(raw, AS_OF)
+    again, found_again, read_again = promotions(raw.take(order)[names], AS_OF)
+    assert_frame_equal(again, made)
+    assert_frame_equal(found_again, findings)
+    assert made["promotion_id"].is_unique
+    assert len(made) + findings["rule"].isin(["id_missing", "id_duplicate"]).sum() == len(rows)
+    assert read.evidence == read_again.evidence
