@@ -1,0 +1,142 @@
+"""Price lists know the root of their chain, or that it is broken."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+from transforms.frames import frame, to_arrow
+from transforms.price_lists import CUSTOMERS_USED, PRICE_LISTS, RAW, price_lists
+from transforms.rules import FINDINGS
+
+GONE = datetime(2026, 2, 1, tzinfo=UTC)
+NOBODY = frame(CUSTOMERS_USED)
+
+
+def row(list_id: str | None, source: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"id": list_id, "name": f"List {list_id}", "source_price_list_id": source, **fields}
+
+
+def chains(*rows: dict[str, Any]) -> tuple[dict[str, tuple[str, str | None, int | None]], list[tuple[str, str]]]:
+    """Status, root and depth by id; ids and rules of the findings."""
+    made, findings = price_lists(frame(RAW, rows), NOBODY)
+    told = {
+        one["price_list_id"]: (one["chain_status"], one["root_price_list_id"], one["depth"])
+        for one in to_arrow(made, PRICE_LISTS).to_pylist()
+    }
+    return told, list(findings[["entity_id", "rule"]].itertuples(index=False, name=None))
+
+
+def test_a_price_list_has_the_declared_columns() -> None:
+    raw = row("1", adjustment_type="NONE", adjustment_value=Decimal(0))
+    made, findings = price_lists(frame(RAW, [raw]), NOBODY)
+    expected = {
+        "price_list_id": "1",
+        "name": "List 1",
+        "root_price_list_id": "1",
+        "depth": 0,
+        "chain_status": "root",
+        "adjustment_type": "NONE",
+        "adjustment_value": Decimal(0),
+        "customer_count": 0,
+        "is_missing": False,
+    }
+    assert_frame_equal(made, frame(PRICE_LISTS, [expected]))
+    assert_frame_equal(findings, frame(FINDINGS))
+
+
+def test_chains_are_followed_to_their_root() -> None:
+    told, findings = chains(row("1"), row("2", "1"), row("3", "2"), row("4", "3.0"), row("5", " "))
+    assert told == {
+        "1": ("root", "1", 0),
+        "2": ("linked", "1", 1),
+        "3": ("linked", "1", 2),
+        "4": ("linked", "1", 3),
+        "5": ("root", "5", 0),
+    }
+    assert findings == []
+
+
+def test_a_source_that_is_not_listed_breaks_the_chain() -> None:
+    told, findings = chains(row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE))
+    broken = ("orphan", None, None)
+    assert told == {"1": broken, "2": broken, "3": broken, "4": ("root", "4", 0)}
+    assert findings == [("2", "chain_orphaned"), ("1", "source_not_listed"), ("3", "source_not_listed")]
+
+
+def test_circles_and_what_leads_into_them_are_found() -> None:
+    told, findings = chains(row("1", "1"), row("2", "3"), row("3", "4"), row("4", "2"), row("5", "4"), row("6"))
+    circle = ("cycle", None, None)
+    assert told == {**dict.fromkeys("12345", circle), "6": ("root", "6", 0)}
+    assert findings == [(one, "chain_cycle") for one in "12345"]
+
+
+def test_customers_that_are_listed_are_counted() -> None:
+    used = [("1", "matched", False), ("1", "matched", True), ("1", "not_listed", False), (None, "default", False)]
+    customers = frame(CUSTOMERS_USED, [dict(zip(CUSTOMERS_USED, one, strict=True)) for one in used])
+    made, _ = price_lists(frame(RAW, [row("1"), row("2")]), customers)
+    assert made["customer_count"].tolist() == [1, 0]
+
+
+def test_ids_names_and_adjustments_that_contradict_are_found() -> None:
+    _, findings = chains(
+        row("1", name="A", adjustment_type="NONE", adjustment_value=Decimal(5)),
+        row("1.0", name="A", adjustment_type="PERCENTAGE", adjustment_value=Decimal(5)),
+        row("2", name=""),
+        row("3", name="A", _missing_since=GONE),
+    )
+    assert findings == [
+        ("1", "adjustment_contradicts"),
+        ("1", "id_ambiguous"),
+        ("1.0", "id_ambiguous"),
+        ("1", "name_duplicate"),
+        ("1.0", "name_duplicate"),
+        ("2", "name_missing"),
+    ]
+
+
+IDS = st.sampled_from([*"123456", "9", "", None])
+
+
+def followed(rows: pd.DataFrame, start: str) -> str:
+    """The status of a chain, one step after the other."""
+    sources = dict(rows[["price_list_id", "source_price_list_id"]].itertuples(index=False, name=None))
+    at, seen = start, set[str]()
+    while True:
+        source = sources[at]
+        if pd.isna(source) or not source:
+            return "root" if at == start else "linked"
+        if source not in sources:
+            return "orphan"
+        seen.add(at)
+        if source in seen:
+            return "cycle"
+        at = source
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(IDS, IDS), max_size=9), st.randoms(use_true_random=False))
+def test_chains_are_as_followed_step_by_step_and_no_row_is_lost(
+    pairs: list[tuple[str | None, str | None]], random: Any
+) -> None:
+    raw = frame(RAW, [row(*pair) for pair in pairs])
+    made, findings = price_lists(raw, NOBODY)
+    assert made["chain_status"].tolist() == [followed(made, one) for one in made["price_list_id"]]
+    assert made["price_list_id"].is_unique
+    assert len(made) + findings["rule"].isin(["id_missing", "id_duplicate"]).sum() == len(pairs)
+    order: list[int] = random.sample(range(len(raw)), len(raw))
+    again, found_again = price_lists(raw.take(order)[random.sample(list(RAW), len(RAW))], NOBODY)
+    assert_frame_equal(again, made)
+    assert_frame_equal(found_again, findings)
+
+
+def test_a_chain_through_every_list_is_followed() -> None:
+    count = 10_000
+    made, _ = price_lists(frame(RAW, [row(f"{n:05d}", f"{n - 1:05d}" if n else None) for n in range(count)]), NOBODY)
+    assert made["depth"].tolist() == list(range(count))
