@@ -51,9 +51,9 @@ def mirror(path: Path, destination: str) -> None:
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, table: str) -> Iterator[Any]:
-    """A table as Arrow batches."""
+    """A table as Arrow tables, of which the first may be empty: a table without rows has its columns there too."""
     cursor = connection.cursor()
     cursor.execute("SET TimeZone = 'UTC'")
-    reader = cursor.execute(f"FROM {table}").to_arrow_reader(ROWS_AT_ONCE)
-    if reader is not None:
-        yield from reader
+    reader = cursor.sql(f"FROM {table}").to_arrow_reader(ROWS_AT_ONCE)
+    yield reader.schema.empty_table()
+    yield from reader
