@@ -137,13 +137,15 @@ def test_a_killed_pull_leaves_the_first_version_or_the_second(tmp_path: Path) ->
             shutil.copyfile(kept, made.folder / "back").replace(made.path)
 
         put_back()
-        with holder(made.path) as held:
+        with holder(made.path) as held, made.path.open("rb") as handle:
             for number in range(KILLS):
                 ended = kill_after(made, lasts * number / max(1, KILLS - 1))
                 found = made.rows(sql)
                 assert found in ((first, second) if not ended else (second,)), f"kill {number} of {KILLS}"
-                assert held.says(sql) == str(first)
                 assert made.code() == 0
+                assert held.says(sql) == str(first)
+                handle.seek(0)
+                assert handle.read() == kept.read_bytes(), "what is open is replaced, and never written to"
                 after = made.rows(sql)
                 # A kill after the rename leaves the second version: the next pull adds a run, and changes nothing.
                 runs = 3 if found == second else 2
