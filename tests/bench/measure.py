@@ -1,0 +1,131 @@
+"""A command in a process of its own, and what it cost.
+
+The process that starts the contenders stays small, and reads no warehouse itself: on Linux a child's peak memory begins
+with that of the process that it was forked from.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+TIMEOUT_S = 3600
+SANDBOX_READY_LINES = 6
+
+
+class Failed(Exception):
+    """A command did not end well; the message is what it said last."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a process and those that it started and waited for. `peak_mb`: of the largest among them."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+
+
+def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
+    """Nothing of the caller's but the path of programs: above all no setting that keeps bytecode from being kept."""
+    return {
+        "PATH": os.environ.get("PATH", ""),
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "DLT_DATA_DIR": str(folder / "dlt"),
+        "RUNTIME__DLTHUB_TELEMETRY": "false",
+        "RUNTIME__LOG_LEVEL": "CRITICAL",
+        "PYTHONUTF8": "1",
+        "PYTHONPATH": str(ROOT),
+        **settings,
+    }
+
+
+def run(module: str, *arguments: str, folder: Path, settings: Mapping[str, str]) -> tuple[Cost, str]:
+    """Runs `python -m module` to its end; gives its cost and what it printed."""
+    said = folder / "said.txt"
+    with said.open("wb") as out:
+        begun = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            cwd=folder,
+            env=environment(folder, settings),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        late = Timer(TIMEOUT_S, os.killpg, (process.pid, signal.SIGKILL))
+        late.daemon = True
+        late.start()
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+        finally:
+            late.cancel()
+        wall = time.perf_counter() - begun
+    text = said.read_text("utf-8", "replace")
+    if process.returncode:
+        raise Failed(f"{module} {' '.join(arguments)}: exit {process.returncode}\n{text[-3000:]}")
+    unit = 1024 if sys.platform == "linux" else 1024 * 1024
+    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit), text
+
+
+def asked(module: str, *arguments: str, folder: Path) -> Any:
+    """What a module prints as JSON."""
+    return json.loads(run(module, *arguments, folder=folder, settings={})[1])
+
+
+@contextmanager
+def sandbox(rows: int, latency_ms: int, folder: Path) -> Iterator[dict[str, str]]:
+    """The platform in a process of its own; gives the settings that reach it."""
+    arguments = ["--customers", str(rows), "--orders", str(rows), "--latency-ms", str(latency_ms)]
+    with (folder / "sandbox.txt").open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pipelines.cli", "sandbox", *arguments],
+            cwd=folder,
+            env=environment(folder, {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,
+        )
+    try:
+        yield _settings(process, folder)
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _settings(process: subprocess.Popen[str], folder: Path) -> dict[str, str]:
+    lines = [process.stdout.readline().strip() if process.stdout else "" for _ in range(SANDBOX_READY_LINES)]
+    if not lines[0].startswith("ready "):
+        raise Failed(f"the sandbox did not start\n{(folder / 'sandbox.txt').read_text()[-3000:]}")
+    return _pairs(lines[1:])
+
+
+def _pairs(lines: Sequence[str]) -> dict[str, str]:
+    return {name: value for name, _, value in (line.partition("=") for line in lines)}
