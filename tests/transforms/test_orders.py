@@ -1,0 +1,212 @@
+"""Orders are read through named fields, and fields are proposed only where the evidence is clear."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, frame
+from transforms.orders import CUSTOMERS_USED, ORDERS, OrderFields, orders, propose
+from transforms.rules import FINDINGS
+
+AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
+BOOKS = {"_run_id": TEXT, "_first_seen_at": TIMESTAMP, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
+COLUMNS = {"id": TEXT, "buyer": BIGINT, "created_at": TEXT, "amount": pa.float64(), **BOOKS}
+FIELDS = OrderFields("buyer", "created_at", "amount")
+CUSTOMERS = frame(
+    CUSTOMERS_USED,
+    [
+        {"customer_id": "1", "erp_code": "E1", "is_missing": False},
+        {"customer_id": "2", "erp_code": "E2", "is_missing": True},
+        {"customer_id": "3", "erp_code": "E2", "is_missing": False},
+        {"customer_id": "4", "erp_code": "E4", "is_missing": False},
+        {"customer_id": "5", "erp_code": "E4", "is_missing": False},
+    ],
+)
+
+
+def raw(*rows: dict[str, Any], columns: Mapping[str, pa.DataType] = COLUMNS) -> pd.DataFrame:
+    return frame(columns, [{"id": f"o{n}", **row} for n, row in enumerate(rows)])
+
+
+def found(findings: pd.DataFrame) -> list[tuple[Any, ...]]:
+    return list(findings[["entity_id", "rule"]].itertuples(index=False, name=None))
+
+
+def test_an_order_has_our_columns_then_its_own() -> None:
+    made, findings, read = orders(
+        raw({"buyer": 1, "created_at": "2026-01-01T10:00:00Z", "amount": 12.5}), CUSTOMERS, FIELDS, AS_OF
+    )
+    expected = {
+        "order_id": "o0",
+        "customer_id": "1",
+        "customer_status": "matched",
+        "ordered_at": datetime(2026, 1, 1, 10, tzinfo=UTC),
+        "total": Decimal("12.5"),
+        "is_missing": False,
+        "amount": 12.5,
+        "buyer": 1,
+        "created_at": "2026-01-01T10:00:00Z",
+    }
+    schema = {**ORDERS, "amount": pa.float64(), "buyer": BIGINT, "created_at": TEXT, **BOOKS}
+    assert_frame_equal(made, frame(schema, [expected]))
+    assert_frame_equal(findings, frame(FINDINGS))
+    assert read.form == "iso_offset"
+
+
+def test_customers_are_matched_unknown_or_none() -> None:
+    made, findings, _ = orders(raw({"buyer": 2}, {"buyer": 9}, {}), CUSTOMERS, FIELDS, AS_OF)
+    assert made["customer_status"].tolist() == ["matched", "unknown", "none"]
+    assert made["customer_id"].tolist() == ["2", "9", pd.NA]
+    assert found(findings) == [("o2", "customer_missing"), ("o1", "customer_unknown")]
+
+
+def test_customers_are_named_by_codes_of_the_erp_too_where_one_has_the_code() -> None:
+    rows = raw({"who": "E1"}, {"who": "E2"}, {"who": "E4"}, {"who": "E9"}, columns={"id": TEXT, "who": TEXT, **BOOKS})
+    made, findings, _ = orders(rows, CUSTOMERS, OrderFields("who"), AS_OF)
+    assert made["customer_id"].tolist() == ["1", "3", pd.NA, pd.NA]
+    assert made["customer_status"].tolist() == ["matched", "matched", "unknown", "unknown"]
+    assert found(findings) == [("o2", "customer_ambiguous"), ("o3", "customer_unknown")]
+
+
+def test_nothing_is_said_of_fields_that_are_not_known() -> None:
+    made, findings, read = orders(raw({"buyer": 9, "amount": 1.0}), CUSTOMERS, OrderFields(), AS_OF)
+    assert made[["customer_id", "customer_status", "ordered_at", "total"]].isna().all(axis=None)
+    assert_frame_equal(findings, frame(FINDINGS))
+    assert read.form == "empty"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given_total", "total"),
+    [
+        (pa.float64(), 0.1 + 0.2, "0.3"),
+        (pa.float64(), 1234567890.1, "1234567890.1"),
+        (pa.float64(), 100.0, "100"),
+        (pa.float64(), float("nan"), None),
+        (pa.float64(), 1e30, None),
+        (BIGINT, 2**63 - 1, "9223372036854775807"),
+        (TEXT, " 12.50 ", "12.5"),
+        (TEXT, "1.234,50", None),
+        (TEXT, "0.12345678901", None),
+        (pa.bool_(), True, None),
+    ],
+)
+def test_totals_are_decimal(kind: pa.DataType, given_total: Any, total: str | None) -> None:
+    made, findings, _ = orders(
+        raw({"amount": given_total}, columns={**COLUMNS, "amount": kind}), CUSTOMERS, OrderFields(total="amount"), AS_OF
+    )
+    assert made["total"].dtype == pd.ArrowDtype(MONEY)
+    assert made["total"].tolist() == [pd.NA if total is None else Decimal(total)]
+    assert found(findings) == ([] if total else [("o0", "total_unreadable")])
+
+
+def test_dates_and_totals_that_cannot_be_right_are_found() -> None:
+    good = {"buyer": 1, "created_at": "2026-01-01T10:00:00Z", "amount": 1.0}
+    rows = [good, {**good, "created_at": "soon"}, {**good, "created_at": "2026-03-04"}, {**good, "amount": -1.0}]
+    _, findings, _ = orders(raw(*rows), CUSTOMERS, FIELDS, AS_OF)
+    assert found(findings) == [("o2", "ordered_at_future"), ("o1", "ordered_at_unreadable"), ("o3", "total_negative")]
+    _, findings, _ = orders(raw({**good, "created_at": "01/02/2026"}), CUSTOMERS, FIELDS, AS_OF)
+    assert findings["rule"].tolist() == ["ordered_at_form"]
+
+
+def test_a_column_named_like_one_of_ours_is_kept_beside_it() -> None:
+    columns = {"id": TEXT, "Total": TEXT, "raw_total": TEXT, "customer_id": BIGINT, **BOOKS}
+    rows = raw({"Total": "x", "raw_total": "y", "customer_id": 1}, columns=columns)
+    made, _, _ = orders(rows, CUSTOMERS, OrderFields("customer_id"), AS_OF)
+    assert list(made) == [*ORDERS, "raw_raw_Total", "raw_customer_id", "raw_total", *BOOKS]
+
+
+def test_a_field_that_is_not_there_is_refused_and_what_is_there_is_named() -> None:
+    with pytest.raises(ValueError, match=r"total: orders have no column 'sum'; they have .*amount, buyer"):
+        orders(raw(), CUSTOMERS, OrderFields(total="sum"), AS_OF)
+    with pytest.raises(ValueError, match="offset"):
+        orders(raw(), CUSTOMERS, FIELDS, datetime(2026, 1, 1))
+
+
+def test_fields_are_proposed_with_their_evidence() -> None:
+    proposal = propose(
+        raw(*[{"buyer": n % 3 + 1, "created_at": "2026-01-01", "amount": 1.5} for n in range(10)]), CUSTOMERS
+    )
+    assert proposal.fields == FIELDS
+    assert proposal.evidence == {
+        "amount": "10 of 10 are decimal numbers",
+        "buyer": "10 of 10 are ids of customers, 0 codes of the ERP",
+        "created_at": "date_only: 10 texts: 10 ISO 8601; 10 without a time, taken as midnight UTC",
+    }
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "fields"),
+    [
+        pytest.param({"customer_id": BIGINT}, {"customer_id": 77}, OrderFields(), id="no customers' ids"),
+        pytest.param({"line_count": BIGINT}, {"line_count": 1}, OrderFields(), id="ids by chance, another name"),
+        pytest.param(
+            {"customer_id": BIGINT, "customer_erp_code": TEXT},
+            {"customer_id": 1, "customer_erp_code": "E1"},
+            OrderFields("customer_id"),
+            id="ids before codes",
+        ),
+        pytest.param({"customer_code": TEXT}, {"customer_code": "E1"}, OrderFields("customer_code"), id="codes"),
+        pytest.param(
+            {"buyer_id": BIGINT, "user_id": BIGINT}, {"buyer_id": 1, "user_id": 1}, OrderFields(), id="two that may be"
+        ),
+        pytest.param({"created_at": TEXT}, {"created_at": "01/02/2026"}, OrderFields(), id="form not proven"),
+        pytest.param(
+            {"created_at": TEXT, "updated_at": TEXT},
+            {"created_at": "2026-01-01", "updated_at": "2026-01-01"},
+            OrderFields(ordered_at="created_at"),
+            id="the usual name",
+        ),
+        pytest.param(
+            {"paid_at": TEXT, "updated_at": TEXT},
+            {"paid_at": "2026-01-01", "updated_at": "2026-01-01"},
+            OrderFields(),
+            id="two dates, no usual name",
+        ),
+        pytest.param({"created_at": BIGINT}, {"created_at": 1700000000}, OrderFields(ordered_at="created_at"), id="s"),
+        pytest.param({"total": TEXT, "total_tax": TEXT}, {"total": "1.5"}, OrderFields(total="total"), id="text"),
+        pytest.param({"total": TEXT}, {"total": "1,5"}, OrderFields(), id="no number"),
+        pytest.param({"total": TEXT}, {}, OrderFields(), id="no values"),
+    ],
+)
+def test_nothing_is_proposed_without_clear_evidence(
+    columns: dict[str, pa.DataType], row: dict[str, Any], fields: OrderFields
+) -> None:
+    assert propose(raw(*[row] * 3, columns={"id": TEXT, **columns, **BOOKS}), CUSTOMERS).fields == fields
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "id": st.sampled_from(["1", "2", "3", "", None]),
+                "buyer": st.sampled_from([1, 2, 9, None]),
+                "created_at": st.sampled_from(["2026-01-01", "1/2/2026", "13/2/2026", None]),
+                "amount": st.sampled_from([0.5, -1.0, None]),
+            }
+        ),
+        max_size=8,
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_no_row_is_lost_and_order_does_not_matter(rows: list[dict[str, Any]], random: Any) -> None:
+    before = frame(COLUMNS, rows)
+    order: list[int] = random.sample(range(len(before)), len(before))
+    names: list[str] = random.sample(list(COLUMNS), len(COLUMNS))
+    made, findings, _ = orders(before, CUSTOMERS, FIELDS, AS_OF)
+    again, found_again, _ = orders(before.take(order)[names], CUSTOMERS.take([4, 2, 0, 1, 3]), FIELDS, AS_OF)
+    assert_frame_equal(again, made)
+    assert_frame_equal(found_again, findings)
+    assert made["order_id"].is_unique
+    assert len(made) + findings["rule"].isin(["id_missing", "id_duplicate"]).sum() == len(rows)
+    assert propose(before, CUSTOMERS) == propose(before.take(order)[names], CUSTOMERS)
