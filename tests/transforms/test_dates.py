@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transforms.dates import recognise
@@ -117,6 +117,7 @@ WRITERS: dict[str, Callable[[datetime], str]] = {
 
 
 @pytest.mark.parametrize("form", WRITERS)
+@settings(deadline=None)
 @given(MOMENTS)
 def test_what_is_read_is_what_was_written(form: str, moments: list[datetime]) -> None:
     whole = [at if form.startswith("iso") else at.replace(microsecond=0) for at in moments]
@@ -129,6 +130,7 @@ def test_what_is_read_is_what_was_written(form: str, moments: list[datetime]) ->
         assert recognised.at.tolist() == [pd.Timestamp(at) for at in whole]
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(st.none(), st.text(max_size=12), st.sampled_from(["2024-01-31", "5/6/2024", "1700000000"]))))
 def test_every_text_is_read_or_unread(texts: list[str | None]) -> None:
     recognised = recognise(column(*texts))
