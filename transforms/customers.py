@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from transforms.dates import Recognised, recognise
 from transforms.frames import BIGINT, BOOLEAN, DATE, TEXT, TIMESTAMP, from_arrow, typed
 from transforms.keys import array, canonical, cleaned, folded, one_row_per_id, positions, shared
-from transforms.rules import counted, gathered, raised, raised_once
+from transforms.rules import counted, days, gathered, raised, raised_once
 
 RAW: Final = {
     "id": TEXT,
@@ -218,8 +218,9 @@ def _documents(
     held_here = pa.array(here[owner]) if len(table) else pa.array([], BOOLEAN)
 
     def of_customers(name: str, where: Bools, counts: Ints | None = None, what: str = "") -> pd.DataFrame:
-        detail = "documents" if counts is None else counted("", counts, what)
-        return raised("customers", name, ids, pa.array(where & here), detail)
+        found = where & here
+        detail = "documents" if counts is None else counted("", counts[found], what)
+        return raised("customers", name, ids.filter(pa.array(found)), detail=detail)
 
     return columns, [
         raised("customers", "document_orphan", orphans, detail="documents"),
@@ -267,7 +268,7 @@ def _values(columns: dict[str, pa.Array], present: pa.Array, as_of: datetime) ->
     today = as_of.astimezone(UTC).date()
     oldest = date(today.year - AGE_YEARS_MAX, today.month, 28 if (today.month, today.day) == (2, 29) else today.day)
     no_digits = pc.and_(pc.is_valid(phones), pc.is_null(columns["phone_digits"]))
-    birthdate = pc.binary_join_element_wise("birthdate ", pc.cast(born, TEXT), "")
+    birthdate = pc.binary_join_element_wise("birthdate ", days(born), "")
     rules: tuple[tuple[str, pa.Array, pa.Array | str], ...] = (
         ("erp_code_padded", pc.not_equal(codes, columns["erp_code"]), "erpCode"),
         ("erp_code_missing", pc.is_null(codes), "erpCode"),
@@ -291,7 +292,7 @@ def _created(columns: dict[str, pa.Array], read: Recognised, as_of: datetime) ->
     if read.is_unread_as_a_whole:
         return [raised_once("customers", "created_at_form", f"createdAt: {read.form}: {read.evidence}")]
     is_future = pc.greater(at, pa.scalar(as_of + _OFFSET_MAX, TIMESTAMP))
-    detail = pc.binary_join_element_wise("createdAt ", pc.strftime(at, "%Y-%m-%d"), "")
+    detail = pc.binary_join_element_wise("createdAt ", days(at), "")
     return [
         raised("customers", "created_at_unreadable", ids, array(read.unread), "createdAt"),
         raised("customers", "created_at_future", ids, pc.and_not(is_future, columns["is_missing"]), detail),

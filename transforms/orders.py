@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from transforms.dates import SHARE_MIN, Recognised, recognise
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, from_arrow, typed
 from transforms.keys import BOOKKEEPING, array, canonical, cleaned, one_row_per_id, positions
-from transforms.rules import gathered, raised, raised_once
+from transforms.rules import days, gathered, raised, raised_once
 
 ORDERS: Final = {
     "order_id": TEXT,
@@ -238,7 +238,7 @@ def _dates(ours: dict[str, pa.Array], read: Recognised, fields: OrderFields, as_
     if read.is_unread_as_a_whole:
         return [raised_once("orders", "ordered_at_form", f"{field}: {read.form}: {read.evidence}")]
     is_future = pc.and_not(pc.greater(at, pa.scalar(as_of + _OFFSET_MAX, TIMESTAMP)), ours["is_missing"])
-    detail = pc.binary_join_element_wise(field, pc.strftime(at, "%Y-%m-%d"), " ")
+    detail = pc.binary_join_element_wise(field, days(at), " ")
     return [
         raised("orders", "ordered_at_unreadable", ids, array(read.unread), field),
         raised("orders", "ordered_at_future", ids, is_future, detail),

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from transforms.dates import Recognised, recognise
 from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, from_arrow, typed
 from transforms.keys import array, cleaned, one_row_per_id
-from transforms.rules import counted, gathered, raised, raised_once
+from transforms.rules import counted, days, gathered, raised, raised_once
 
 RAW: Final = {
     "id": TEXT,
@@ -127,8 +127,8 @@ def _values(columns: dict[str, pa.Array]) -> list[pd.DataFrame]:
     """Findings about what the fields of present promotions hold."""
     ids, start, end, status = (columns[name] for name in ("promotion_id", "starts_at", "expires_at", "status"))
     used, limit, active = columns["use_count"], columns["usage_limit"], columns["is_active"]
-    ended = pc.binary_join_element_wise("expirationDate ", pc.strftime(end, "%Y-%m-%d"), "")
-    both = pc.binary_join_element_wise("startDate ", pc.strftime(start, "%Y-%m-%d"), ", ", ended, "")
+    ended = pc.binary_join_element_wise("expirationDate ", days(end), "")
+    both = pc.binary_join_element_wise("startDate ", days(start), ", ", ended, "")
     beyond = pc.binary_join_element_wise(counted("useCount ", used, ", usageLimit "), counted("", limit), "")
     rules: tuple[tuple[str, pa.Array, pa.Array | str], ...] = (
         ("name_missing", pc.is_null(cleaned(columns["name"])), "name"),

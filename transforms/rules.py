@@ -174,5 +174,10 @@ def counted(before: str, counts: Any, after: str = "") -> pa.Array:  # noqa: ANN
     return pc.binary_join_element_wise(pa.scalar(before), numbers, pa.scalar(after), "", null_handling="replace")
 
 
+def days(instants: pa.Array) -> pa.Array:
+    """Dates for details: the day in UTC of each instant, as text."""
+    return instants.cast(pa.date32()).cast(TEXT)
+
+
 def _column(detail: pa.Array | str, count: int) -> pa.Array:
     return pa.repeat(detail, count).cast(TEXT) if isinstance(detail, str) else detail
