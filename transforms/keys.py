@@ -14,10 +14,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import TEXT, from_arrow
+from transforms.frames import TEXT, TIMESTAMP, from_arrow
 from transforms.rules import counted, raised
 
-BOOKKEEPING: Final = ("_run_id", "_first_seen_at", "_last_seen_at", "_missing_since")
+BOOKKEEPING: Final = {
+    "_run_id": TEXT,
+    "_first_seen_at": TIMESTAMP,
+    "_last_seen_at": TIMESTAMP,
+    "_missing_since": TIMESTAMP,
+}
+"""The columns that every raw table has."""
 _ZERO_FRACTION: Final = r"^(-?[0-9]+)\.0+$"
 
 

@@ -165,8 +165,9 @@ def orders(
     }
     columns = {name: ours[name].cast(kind) for name, kind in ORDERS.items()}
     theirs = sorted(str(name) for name in rows if name not in ("id", *BOOKKEEPING))
-    for name in (*theirs, *BOOKKEEPING):
+    for name in theirs:
         columns[_free(name, {*columns, *(other for other in theirs if other != name)})] = array(rows[name])
+    columns |= {name: array(rows[name]).cast(kind) for name, kind in BOOKKEEPING.items()}
     return (
         from_arrow(pa.table(columns)),
         gathered([*findings, *about_customers, *_dates(ours, read, fields, as_of), *_totals(ours, rows, fields)]),

@@ -125,6 +125,13 @@ def test_a_column_named_like_one_of_ours_is_kept_beside_it() -> None:
     assert list(made) == [*ORDERS, "raw_raw_Total", "raw_customer_id", "raw_total", *BOOKS]
 
 
+def test_instants_of_another_zone_are_brought_to_utc() -> None:
+    columns = {**COLUMNS, "_last_seen_at": pa.timestamp("us", "America/Lima")}
+    made, _, _ = orders(raw({"_last_seen_at": AS_OF}, columns=columns), CUSTOMERS, FIELDS, AS_OF)
+    assert made["_last_seen_at"].dtype == pd.ArrowDtype(TIMESTAMP)
+    assert made["_last_seen_at"].tolist() == [AS_OF]
+
+
 def test_a_field_that_is_not_there_is_refused_and_what_is_there_is_named() -> None:
     with pytest.raises(ValueError, match=r"total: orders have no column 'sum'; they have .*amount, buyer"):
         orders(raw(), CUSTOMERS, OrderFields(total="sum"), AS_OF)
