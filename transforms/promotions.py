@@ -78,14 +78,12 @@ def promotions(raw: pd.DataFrame, as_of: datetime) -> tuple[pd.DataFrame, pd.Dat
     of = {name: array(rows[name]) for name in RAW}
     read = recognise(pd.concat([rows["start_date"], rows["expiration_date"]], ignore_index=True))
     at, day_only, unread, count = array(read.at), array(read.day_only), array(read.unread), len(rows)
-    limit, used = of["usage_limit"], of["use_count"]
-    left = pc.max_element_wise(pc.subtract(limit, used), 0, skip_nulls=False)
     columns = {
         **of,
         "promotion_id": of["id"],
         "starts_at": at.slice(0, count),
         "expires_at": at.slice(count),
-        "remaining_uses": left,
+        "remaining_uses": _not_negative(pc.subtract(_not_negative(of["usage_limit"]), _not_negative(of["use_count"]))),
         "is_missing": pc.is_valid(of["_missing_since"]),
     }
     columns["status"] = _status(columns, day_only.slice(count), as_of.astimezone(UTC))
@@ -97,6 +95,11 @@ def promotions(raw: pd.DataFrame, as_of: datetime) -> tuple[pd.DataFrame, pd.Dat
         for name, some in (("startDate", unread.slice(0, count)), ("expirationDate", unread.slice(count))):
             findings.append(raised("promotions", "dates_unreadable", of["id"], some, name))
     return made, gathered([*findings, *_values(columns)]), read
+
+
+def _not_negative(numbers: pa.Array) -> pa.Array:
+    """The numbers, 0 for those below. Differences of such numbers do not leave 64 bits."""
+    return pc.max_element_wise(numbers, 0, skip_nulls=False)
 
 
 def _status(columns: dict[str, pa.Array], ends_by_day: pa.Array, as_of: datetime) -> pa.Array:

@@ -85,6 +85,11 @@ def test_uses_are_counted_down_to_zero_and_unlimited_without_a_limit() -> None:
     assert made["remaining_uses"].tolist() == [0, pd.NA, pd.NA]
 
 
+def test_counts_below_zero_leave_no_more_uses_than_the_limit() -> None:
+    made, _ = reconciled({"use_count": -1, "usage_limit": 2**63 - 1}, {"use_count": 2, "usage_limit": -(2**63)})
+    assert made["remaining_uses"].tolist() == [2**63 - 1, 0]
+
+
 def test_the_ends_prove_the_form_of_the_starts() -> None:
     made, _ = reconciled({"start_date": "01/02/2026", "expiration_date": "28/02/2026"})
     assert made["starts_at"].tolist() == [pd.Timestamp("2026-02-01", tz="UTC")]
