@@ -51,11 +51,15 @@ class Setting:
             return None
         return median(a.wall_s / b.wall_s for a, b in zip(self.costs[name], self.costs[to], strict=True))
 
+    def wall(self, name: str) -> float:
+        """Median over the rounds."""
+        return median(cost.wall_s for cost in self.costs[name])
+
     def told(self) -> list[dict[str, Any]]:
         """A row for each contender."""
         out = []
         for name, costs in self.costs.items():
-            wall = median(cost.wall_s for cost in costs)
+            wall = self.wall(name)
             out.append(
                 {
                     "rows": self.rows,
@@ -150,6 +154,22 @@ def table(settings: Sequence[Setting]) -> str:
     return "\n".join("  ".join(map(_aligned, line, widths)) for line in lines)
 
 
+def growth(settings: Sequence[Setting]) -> list[str]:
+    """What more rows cost, without what every run costs: the way from the smallest amount to each larger one."""
+    lines = []
+    for latency_ms in dict.fromkeys(setting.latency_ms for setting in settings):
+        least, *larger = sorted((s for s in settings if s.latency_ms == latency_ms), key=lambda s: s.rows)
+        for setting in larger:
+            more = {
+                name: (setting.wall(name) - least.wall(name)) / (setting.rows - least.rows) * 100_000
+                for name in setting.costs
+                if name in least.costs and setting.rows > least.rows
+            }
+            told = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in more.items())
+            lines.append(f"{least.rows:,} to {setting.rows:,} rows, {latency_ms} ms, per 100,000 more: {told}")
+    return lines
+
+
 def _aligned(cell: str, width: int) -> str:
     return cell.ljust(width) if cell in (*CONTENDERS, "contender") else cell.rjust(width)
 
@@ -201,7 +221,8 @@ def main() -> int:
         print(json.dumps([told for setting in settings for told in setting.told()], indent=1))
         return 0
     print(table(settings))
-    print("\nrows: of each list; rows/s: customers and orders together; peak MB: of a contender's largest process.")
+    print("", *growth(settings), sep="\n")
+    print("rows: of each list; rows/s: customers and orders together; peak MB: of a contender's largest process.")
     print(f"Rows and checksums of all tables are equal. Medians of {asked_for.repeat} round(s).")
     if asked_for.contenders is None and max(asked_for.rows) > GENERIC_ROWS_MAX:
         print(f"generic is left out above {GENERIC_ROWS_MAX:,} rows: it takes minutes; --contenders names it.")
