@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -9,6 +10,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -27,11 +29,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Stop:
-    """Ctrl-C and SIGTERM: the first one asks the walks to stop and unwinds; what is on disk stays whole."""
+    """Ctrl-C and SIGTERM: the first one asks the walks to stop and unwinds; what is on disk stays whole.
+
+    Attributes:
+        event: set once the process is to end.
+        signal: which one came.
+        as_json: whether last words are for machines.
+    """
 
     def __init__(self) -> None:
         self.event = threading.Event()
         self.signal = 0
+        self.as_json = False
 
     def listen(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -68,17 +77,24 @@ def orderbridge() -> None:
     Pulls customers, promotions, price lists and orders into one DuckDB file, whole or not at all.
 
     \b
-    Try it without any settings:   orderbridge demo
+    Example, without any settings: orderbridge demo
     Then, with your own:           orderbridge check
                                    orderbridge pull
     """
     os.umask(0o077)
 
 
+def _remember(_: click.Context, __: click.Parameter, style: str) -> str:
+    STOP.as_json = style == "json"
+    return style
+
+
 def _log_option(function: F) -> F:
     return click.option(
         "--log",
         "style",
+        is_eager=True,
+        callback=_remember,
         type=click.Choice(["auto", "plain", "json"]),
         default="auto",
         show_default=True,
@@ -275,29 +291,48 @@ def _unexpected(error: BaseException) -> str:
     return "\n".join(lines)
 
 
+def _say(code: int, words: str, prefix: str = "") -> None:
+    """The last words of a command that did not end well: for a person, or an object for machines."""
+    if STOP.as_json:
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        words = json.dumps({"at": at, "event": "error", "message": words, "exit_code": code})
+        prefix = ""
+    sys.stderr.write(f"{prefix}{words}\n")
+
+
+def _invoke() -> int:
+    """Runs the command. click's own `main` would end the process by itself on a closed pipe, and print on ctrl-C."""
+    if "_ORDERBRIDGE_COMPLETE" in os.environ:
+        orderbridge.main()  # the shell asks for completions
+    with orderbridge.make_context("orderbridge", sys.argv[1:]) as context:
+        orderbridge.invoke(context)
+    return 0
+
+
 def main() -> None:
     """The entry point. Every way out has its exit code (design §5)."""
     try:
-        orderbridge(standalone_mode=False)
+        code = _invoke()
     except click.exceptions.Exit as error:
         code = error.exit_code
     except click.ClickException as error:
-        error.show()
         code = 2
+        if STOP.as_json:
+            _say(code, error.format_message())
+        else:
+            error.show()
     except (KeyboardInterrupt, click.Abort):
-        sys.stderr.write("stopped; nothing was published, what was fetched is kept for the next run\n")
         code = 128 + (STOP.signal or signal.SIGINT)
+        _say(code, "stopped; nothing was published, what was fetched is kept for the next run")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 128 + signal.SIGPIPE
     except BridgeError as error:
-        sys.stderr.write(f"orderbridge: {error}\n")
         code = error.exit_code
+        _say(code, str(error), "orderbridge: ")
     except Exception as error:  # the last resort: told as a bug, exit 1
-        sys.stderr.write(_unexpected(error) + "\n")
         code = 1
-    else:
-        code = 0
+        _say(code, _unexpected(error))
     STOP.event.set()
     _end(code)
     sys.exit(code)

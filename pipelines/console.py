@@ -23,11 +23,19 @@ LINE_EVERY_S: Final = 10.0
 Style = Literal["auto", "plain", "json"]
 
 
+class _Console(Console):
+    """rich's console, which leaves a closed pipe to the command: rich would end the process with 1, a bug's code."""
+
+    def on_broken_pipe(self) -> None:
+        """Raises what rich has caught."""
+        raise BrokenPipeError
+
+
 class Reporter:
     """Progress of a run, as bars, lines or JSON. Thread-safe; a context manager."""
 
     def __init__(self, style: Style = "auto") -> None:
-        self.err = Console(stderr=True, highlight=False)
+        self.err = _Console(stderr=True, highlight=False)
         self.style: Style = "plain" if style == "auto" and not self.err.is_terminal else style
         self._lock = threading.Lock()
         self._tasks: dict[str, TaskID] = {}
@@ -82,7 +90,7 @@ class Reporter:
             told = {"run_id": pulled.run_id, "published": pulled.published, "warehouse": str(pulled.path)}
             sys.stdout.write(json.dumps({**told, "exit_code": pulled.exit_code, "lists": lists}) + "\n")
             return
-        out = Console(highlight=False)
+        out = _Console(highlight=False)
         out.print(table_of(pulled), soft_wrap=not out.is_terminal)
         for walked in pulled.walked:
             if walked.verdict != "complete":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import os
 from pathlib import Path
 from typing import Final
 
@@ -17,4 +17,4 @@ def prepare() -> None:
     Each load names its own working folder, so that dlt has nothing to keep in its data folder: one that does not exist
     is named, lest it takes the home folder's or, for root, one below /var.
     """
-    prepare_dlt(find_root(), Path(tempfile.gettempdir()) / UNUSED)
+    prepare_dlt(find_root(), Path(os.environ.get("TMPDIR") or "/tmp") / UNUSED)  # noqa: S108 # named, never made

@@ -6,16 +6,21 @@ fresh working folder each time, removed with the run (facts: 164 of 164 kills ca
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import duckdb
 
+from pipelines.warehouse import told_of_a_full_disk
 from sources.errors import BridgeError
 from sources.walk import Walked
+
+if TYPE_CHECKING:
+    from dlt.destinations.impl.duckdb.configuration import DuckDbCredentials
 
 DATASET: Final = "loaded"
 _SETTINGS: Final = {
@@ -49,21 +54,30 @@ def load(walked: Sequence[Walked], folder: Path) -> Path:
         pipeline = dlt.pipeline(
             "orderbridge",
             pipelines_dir=str(folder / "dlt"),
-            destination=dlt.destinations.duckdb(str(file)),
+            destination=dlt.destinations.duckdb(_credentials(file)),
             dataset_name=DATASET,
         )
         try:
             pipeline.run(lists(), loader_file_format="parquet")
         except PipelineStepFailed as error:
             cause = error.exception if error.exception is not None else error
-            if _is_disk(error):
-                raise OSError(28, os.strerror(28)) from None
+            if told_of_a_full_disk(error):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
             raise BridgeError(
                 f"dlt could not load the rows: step {error.step}, {type(cause).__name__}",
                 "Nothing was published. Please report it, with the versions that `orderbridge --version` prints.",
             ) from None
     _check(file, walked)
     return file
+
+
+def _credentials(file: Path) -> DuckDbCredentials:
+    """The file, whose pages are not compressed: they are read once and removed."""
+    from dlt.destinations.impl.duckdb.configuration import DuckDbCredentials
+
+    credentials = DuckDbCredentials(str(file))
+    credentials.global_config = {"force_compression": "uncompressed"}
+    return credentials
 
 
 @contextmanager
@@ -79,16 +93,6 @@ def _settings(values: dict[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def _is_disk(error: BaseException) -> bool:
-    """Whether a full disk is behind a failure, somewhere in its chain of causes."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if (isinstance(seen, OSError) and seen.errno in (28, 122)) or "no space left" in str(seen).lower():
-            return True
-        seen = seen.__cause__ or seen.__context__
-    return False
 
 
 def _check(file: Path, walked: Sequence[Walked]) -> None:

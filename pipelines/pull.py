@@ -138,6 +138,7 @@ def pull(wanted: Wanted, progress: Progress = nothing, stop: threading.Event | N
     started_at = datetime.now(UTC)
     build = Build(settings.path)
     with disk_errors(build.path.parent):
+        build.look()
         build.path.parent.mkdir(parents=True, exist_ok=True)
     with _lock(build, wanted.command), _failure_told(build, run_id, started_at):
         build.start()
@@ -149,6 +150,9 @@ def pull(wanted: Wanted, progress: Progress = nothing, stop: threading.Event | N
             _gate(pulled, wanted)
             with disk_errors(build.path.parent):
                 _publish(pulled, wanted, build, found, started_at)
+        except UsageError:
+            resumable = set()  # the disk is full, perhaps: what was fetched must not hold on to it
+            raise
         finally:
             build.clear(resumable)
         if settings.destination:

@@ -7,6 +7,7 @@ allowed.
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import click
 from pipelines.pull import EXIT_COVERAGE, failure_file
 from pipelines.warehouse import open_warehouse
 from sources.contract import LISTS
+from sources.errors import UsageError
 from sources.settings import warehouse_path
 
 _LISTS_SQL = """
@@ -35,6 +37,8 @@ def status(max_age_h: float | None, as_json: bool) -> int:
     Raises:
         UsageError: there is no warehouse, and no note of a failure either.
     """
+    if max_age_h is not None and math.isnan(max_age_h):
+        raise UsageError("--max-age is no number of hours", "Example: --max-age 26")
     path = warehouse_path()
     note = failure_file(path)
     failure: dict[str, Any] | None = None
@@ -46,10 +50,12 @@ def status(max_age_h: float | None, as_json: bool) -> int:
     told = _read(path) if path.exists() or failure is None else {"lists": [], "runs": []}
     now = datetime.now(UTC)
     for row in told["lists"]:
-        row["age_h"] = round((now - row["ended_at"]).total_seconds() / 3600, 2)
+        row["age_h"] = (now - row["ended_at"]).total_seconds() / 3600
     read = {row["resource"] for row in told["lists"]}
     old = [row["resource"] for row in told["lists"] if max_age_h is not None and row["age_h"] > max_age_h]
     old += [name for name in LISTS if name not in read] if max_age_h is not None and not read else []
+    for row in told["lists"]:
+        row["age_h"] = round(row["age_h"], 2)
     if as_json:
         click.echo(json.dumps({"warehouse": str(path), **told, "failure": failure, "too_old": old}, default=str))
     else:

@@ -7,6 +7,7 @@ disk. Readers never open the file that is being built (facts: a polling reader m
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Collection, Iterator
@@ -20,6 +21,8 @@ from sources.errors import BridgeError, UsageError
 from sources.settings import warehouse_path
 
 SCHEMAS: Final = ("raw", "reconciled", "ops")
+_UNUSABLE_SIGNS: Final = "'%?\\"
+"""In a path, these end up in dlt's SQL and addresses, where they mean something else."""
 _UNUSABLE_NAMES: Final = (*SCHEMAS, "temp", "system", "memory", "main")
 
 
@@ -86,6 +89,12 @@ class Build:
                 f"a warehouse cannot be named {self.path.name}: `{self.path.stem}` is a schema in it",
                 "Name another file in WAREHOUSE__PATH, such as warehouse.duckdb.",
             )
+        unusable = sorted(set(_UNUSABLE_SIGNS) & set(str(self.path)))
+        if unusable:
+            raise UsageError(
+                f"a warehouse cannot lie at a path with {' '.join(unusable)} in it: {self.path}",
+                "Name another folder or file in WAREHOUSE__PATH.",
+            )
         if self.path.exists() and not self.path.is_file():
             raise UsageError(f"{self.path} is not a file", "Name a file in WAREHOUSE__PATH.")
         if _wal(self.path).exists():
@@ -151,15 +160,36 @@ def disk_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        hint = "Free space or make the folder writable, then run again."
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            hint = "Name a file in WAREHOUSE__PATH whose folder is there and writable, then run again."
         raise UsageError(
-            f"{folder}: {error.strerror or type(error).__name__}",
-            "Free space or make the folder writable, then run again. The published warehouse is untouched.",
+            f"{folder}: {error.strerror or type(error).__name__}", f"{hint} The published warehouse is untouched."
         ) from None
-    except (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.PermissionException) as error:
-        what = "no space left on the disk" if "space" in str(error).lower() else "DuckDB could not write its file"
+    except duckdb.Error as error:
+        full = told_of_a_full_disk(error)
+        if not full and not isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
+            raise
+        what = "no space left on the disk" if full else "DuckDB could not write its file"
         raise UsageError(
             f"{folder}: {what}", "Free space, then run again. The published warehouse is untouched."
         ) from None
+
+
+def told_of_a_full_disk(error: BaseException) -> bool:
+    """Whether a full disk, a quota or a limit of the file's size is behind a failure, somewhere among its causes."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OSError) and seen.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return True
+        if any(words in str(seen).lower() for words in _FULL):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
+
+
+_FULL: Final = ("no space left", "file too large", "disk quota exceeded")
+"""How the system's own words for a full disk come out in DuckDB's and dlt's errors."""
 
 
 def _wal(file: Path) -> Path:

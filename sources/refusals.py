@@ -18,6 +18,8 @@ from sources.errors import AccessError, ContractBroken, HttpError, Refused, Unre
 from sources.retries import Failure, should_retry
 
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+_TELLING: Final = 6
+"""Characters of a key that say something of it."""
 _HOST: Final = re.compile(r"[A-Za-z0-9.:-]{1,253}")
 
 ACCESS_HINTS: Final = dict(
@@ -67,11 +69,17 @@ def read_error(family: Family, body: bytes, secrets: tuple[str, ...] = (), sent:
     def code(name: str) -> str:
         value = found.get(name)
         text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
-        echo = any(secret.casefold() in text.casefold() for secret in secrets) or f'"{text}"'.encode() in sent
+        echo = any(_in_one_another(text, secret) for secret in secrets) or f'"{text}"'.encode() in sent
         return text if _CODE.fullmatch(text) and not echo else ""
 
     shaped = isinstance(found.get("message"), str) or bool(code("code"))
     return FamilyError(code("code"), code("requestId"), shaped)
+
+
+def _in_one_another(text: str, secret: str) -> bool:
+    """Whether a code holds a secret, or is a telling part of one."""
+    text, secret = text.casefold(), secret.casefold()
+    return secret in text or (len(text) >= _TELLING and text in secret)
 
 
 def refusal(

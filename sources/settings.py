@@ -203,7 +203,9 @@ def warehouse_settings(root: Path | None = None) -> WarehouseSettings:
     destination = found.value("destination")
     if destination is not None and not (isinstance(destination, str) and destination.strip()):
         raise UsageError(f"{named('warehouse.destination')} is not the name of a dlt destination")
-    return WarehouseSettings(path=_path(found, "warehouse", Path("warehouse.duckdb")), destination=destination)
+    path = _path(found, "warehouse", Path("warehouse.duckdb"))
+    # A link stays one: what it points to is replaced.
+    return WarehouseSettings(path=path.resolve() if path.is_symlink() else path, destination=destination)
 
 
 def ledger_settings(root: Path | None = None) -> LedgerSettings:

@@ -353,3 +353,38 @@ def test_a_sandbox_on_a_port_that_is_taken_says_so(pulled: tuple[Bridge, Done], 
     done = command("sandbox", "--port", port, env=bare(tmp_path), cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
     assert f"cannot listen on port {port}" in done.err
+
+
+@pytest.mark.parametrize("hours", ["0.0000001", "0"])
+def test_an_age_of_less_than_a_second_is_an_age(pulled: tuple[Bridge, Done], hours: str) -> None:
+    assert run(pulled[0], "status", "--max-age", hours).code == 7
+
+
+def test_an_age_that_is_no_number_is_refused(pulled: tuple[Bridge, Done]) -> None:
+    assert run(pulled[0], "status", "--max-age", "nan").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "code"),
+    [
+        (["check"], {"SOURCES__LEGACY__API_KEY": "wrong"}, 3),
+        (["pull"], {"SOURCES__LEGACY__PAGE_LIMIT": "0"}, 2),
+        (["pull", "coupons"], {}, 2),
+    ],
+)
+def test_errors_are_json_too(
+    pulled: tuple[Bridge, Done], arguments: list[str], more: dict[str, str], code: int
+) -> None:
+    done = run(pulled[0], *arguments, "--log", "json", **more)
+    assert done.code == code
+    assert as_json(done.err)
+
+
+def test_a_closed_pipe_is_told_by_its_signal(pulled: tuple[Bridge, Done]) -> None:
+    made, _ = pulled
+    with start("status", env=made.environment(), cwd=made.folder) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(30) == 128 + signal.SIGPIPE
+        assert process.stderr is not None
+        assert process.stderr.read() == ""

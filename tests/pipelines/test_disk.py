@@ -197,3 +197,26 @@ def test_folders_that_there_are_not_are_made(made: Bridge) -> None:
     made.path = Path(os.environ["WAREHOUSE__PATH"])
     assert made.left() == [made.path.name]
     assert made.one("SELECT count(*) FROM raw.promotions") == SMALL["promotions"]
+
+
+@pytest.mark.parametrize("size", [0, 40_000, 60_000, 3_000_000, 3_500_000])
+def test_a_first_pull_on_a_full_disk_is_told_as_such(tmp_path: Path, size: int) -> None:
+    with bridge(tmp_path) as made:
+        done = command("pull", env=made.environment(), cwd=made.folder, preexec_fn=files_up_to(size))
+        assert done.code == 2, done.err
+        assert "Free space" in done.err
+        assert not any(name.startswith(".build") for name in made.left())
+
+
+@pytest.mark.parametrize("name", ["it's", "100%", "what?", "back\\slash"])
+def test_a_path_that_dlt_cannot_bear_is_refused(made: Bridge, name: str) -> None:
+    refused(made, made.folder / name / "warehouse.duckdb", "cannot lie at a path", "Name another folder")
+
+
+def test_a_link_to_the_warehouse_stays_a_link(made: Bridge, tmp_path: Path) -> None:
+    link = tmp_path / "link.duckdb"
+    link.symlink_to(made.path)
+    os.environ["WAREHOUSE__PATH"] = str(link)
+    assert made.code() == 0
+    assert link.is_symlink()
+    assert made.one("SELECT count(*) FROM ops.runs") == 2
