@@ -61,7 +61,8 @@ def main(file: str, *, tuned: bool) -> None:
     """Fills the file."""
     if tuned:
         os.environ.update(_TUNED)
-        destination = dlt.destinations.duckdb(file, loader_file_format="parquet")
+        # the factory takes any other name too, and does nothing with it
+        destination = dlt.destinations.duckdb(file, preferred_loader_file_format="parquet")
     else:
         destination = dlt.destinations.duckdb(file)
     folder = str(Path(file).with_suffix(".dlt"))
