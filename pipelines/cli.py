@@ -146,8 +146,19 @@ def pull(resource: tuple[str, ...], sweeps: int, require_complete: bool, accept_
 @_pull_options
 @_log_option
 def run(sweeps: int, require_complete: bool, accept_shrink: bool, style: str) -> None:
-    """What a scheduler calls: pull every list, publish once."""
+    """What a scheduler calls: pull every list, reconcile, publish once."""
     _pull("run", (), sweeps, require_complete, accept_shrink, style)
+
+
+@orderbridge.command(epilog="Example: orderbridge reconcile")
+@_log_option
+def reconcile(style: str) -> None:
+    """Build the reconciled tables from the published raw ones: what they mean, and what does not fit."""
+    with _started(style) as reporter:
+        from pipelines.reconcile import reconcile as reconcile_tables
+
+        made = reconcile_tables()
+    reporter.reconciled(made)
 
 
 def _pull(
@@ -156,10 +167,14 @@ def _pull(
     with _started(style) as reporter:
         from pipelines.pull import Wanted
         from pipelines.pull import pull as pull_lists
+        from pipelines.reconcile import Reconciling
 
         wanted = Wanted(tuple(dict.fromkeys(resource)), sweeps, require_complete, accept_shrink, command)
-        pulled = pull_lists(wanted, reporter.progress, STOP.event)
+        reconciling = Reconciling() if command == "run" else None
+        pulled = pull_lists(wanted, reporter.progress, STOP.event, reconciling)
     reporter.pulled(pulled)
+    if reconciling is not None and reconciling.made is not None:
+        reporter.reconciled(reconciling.made)
     _end(pulled.exit_code)
 
 

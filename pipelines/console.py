@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from pipelines.pull import Pulled
+from pipelines.reconcile import Reconciled
 from sources.walk import Walked
 
 LINE_EVERY_S: Final = 10.0
@@ -109,6 +110,32 @@ class Reporter:
             )
         if pulled.published:
             out.print(f"published {pulled.path} (run {pulled.run_id})", markup=False, soft_wrap=True)
+
+    def reconciled(self, made: Reconciled) -> None:
+        """What reconciling made, on stdout."""
+        if self.style == "json":
+            findings = [dict(zip(("entity", "rule", "severity", "count"), row, strict=True)) for row in made.findings]
+            told = {"run_id": made.run_id, "warehouse": str(made.path), "rows": made.rows, "findings": findings}
+            sys.stdout.write(json.dumps({**told, "order_fields": made.order_fields, "proposed": made.proposed}) + "\n")
+            return
+        out = _Console(highlight=False)
+        counts = ", ".join(f"{rows} {table.replace('_', ' ')}" for table, rows in made.rows.items())
+        out.print(f"reconciled: {counts}", markup=False, soft_wrap=True)
+        if made.findings:
+            table = Table(box=None, pad_edge=False)
+            for name in ("severity", "entity", "rule"):
+                table.add_column(name)
+            table.add_column("count", justify="right")
+            for entity, rule, severity, count in made.findings:
+                table.add_row(severity, entity, rule, str(count))
+            out.print(table, soft_wrap=not out.is_terminal)
+        for name, evidence in made.proposed.items():
+            out.print(
+                f"an order's {name} is read from {made.order_fields[name]} ({evidence}); "
+                f"RECONCILE__ORDER_{name.upper()} names another",
+                markup=False,
+                soft_wrap=True,
+            )
 
 
 def _facts(pulled: Pulled, walked: Walked) -> dict[str, object]:

@@ -15,6 +15,7 @@ import click
 
 from pipelines.console import Reporter
 from pipelines.pull import Pulled, Wanted, pull
+from pipelines.reconcile import Reconciling
 from sources.errors import UsageError
 
 MARK: Final = ".orderbridge-demo"
@@ -40,7 +41,7 @@ def demo(folder: Path, reporter: Reporter, stop: threading.Event) -> int:
             "WAREHOUSE__PATH": str(warehouse),
         }
         click.echo(f"A stand-in for the platform listens on {platform.url}. First pull:\n")
-        first = pull(Wanted(command="demo"), reporter.progress, stop)
+        first = pull(Wanted(command="demo"), reporter.progress, stop, Reconciling())
         reporter.pulled(first)
         state = platform.state
         customers = [str(row["id"]) for row in state.records("customers")]
@@ -54,8 +55,11 @@ def demo(folder: Path, reporter: Reporter, stop: threading.Event) -> int:
             "\nOn the platform, two customers were changed, one added, one removed, and an order removed.\n"
             "Second pull:\n"
         )
-        second = pull(Wanted(command="demo"), reporter.progress, stop)
+        reconciling = Reconciling()
+        second = pull(Wanted(command="demo"), reporter.progress, stop, reconciling)
         reporter.pulled(second)
+        if reconciling.made is not None:
+            reporter.reconciled(reconciling.made)
     _where_to_look(folder, warehouse, second)
     return max(first.exit_code, second.exit_code)
 
@@ -75,7 +79,8 @@ def _where_to_look(folder: Path, warehouse: Path, pulled: Pulled) -> None:
         "\nLook at it:\n\n"
         f"  python -c \"import duckdb; print(duckdb.connect('{folder / warehouse.name}', read_only=True)"
         ".sql('FROM ops.coverage'))\"\n\n"
-        "Tables: raw.customers, raw.customers__documents, raw.promotions, raw.price_lists, raw.orders and its lines;\n"
+        "Tables: reconciled.customers, .promotions, .price_lists, .orders and .exceptions (what does not fit);\n"
+        "raw.customers, raw.customers__documents, raw.promotions, raw.price_lists, raw.orders and its lines;\n"
         "ops.runs, ops.coverage, ops.observations and what was refused. What is missing now is marked, not deleted:\n\n"
         "  SELECT id, _missing_since FROM raw.customers WHERE _missing_since IS NOT NULL"
     )

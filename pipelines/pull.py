@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -122,8 +122,28 @@ def targets(resources: Sequence[str]) -> Targets:
     return Targets(legacy, public_v1)
 
 
-def pull(wanted: Wanted, progress: Progress = nothing, stop: threading.Event | None = None) -> Pulled:
+After = Callable[[duckdb.DuckDBPyConnection, str, datetime], None]
+"""What else goes into a build before it is published: the build, the run's id, the instant of the walks."""
+
+
+def new_run_id(at: datetime) -> str:
+    """Sorts by time, and is nobody else's."""
+    return f"{at:%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}"
+
+
+def pull(
+    wanted: Wanted,
+    progress: Progress = nothing,
+    stop: threading.Event | None = None,
+    after: After | None = None,
+) -> Pulled:
     """Pulls lists into the warehouse (design §5, `orderbridge pull`).
+
+    Args:
+        wanted: what is asked for.
+        progress: called after each page.
+        stop: ends the walks once it is set.
+        after: called with the build once the raw tables are in it; what it raises leaves the old file.
 
     Raises:
         UsageError, LockedError: before the first request.
@@ -134,13 +154,13 @@ def pull(wanted: Wanted, progress: Progress = nothing, stop: threading.Event | N
     found = targets(names)
     settings = warehouse_settings()
     stop = stop or threading.Event()
-    run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}"
     started_at = datetime.now(UTC)
+    run_id = new_run_id(started_at)
     build = Build(settings.path)
     with disk_errors(build.path.parent):
         build.look()
         build.path.parent.mkdir(parents=True, exist_ok=True)
-    with _lock(build, wanted.command), _failure_told(build, run_id, started_at):
+    with exclusive(build, wanted.command), _failure_told(build, run_id, started_at):
         build.start()
         resumable = set(names)
         try:
@@ -149,7 +169,7 @@ def pull(wanted: Wanted, progress: Progress = nothing, stop: threading.Event | N
             resumable = {w.resource for w in walked if isinstance(w.error, Unreachable)}
             _gate(pulled, wanted)
             with disk_errors(build.path.parent):
-                _publish(pulled, wanted, build, found, started_at)
+                _publish(pulled, wanted, build, found, started_at, after)
         except UsageError:
             resumable = set()  # the disk is full, perhaps: what was fetched must not hold on to it
             raise
@@ -163,7 +183,8 @@ def pull(wanted: Wanted, progress: Progress = nothing, stop: threading.Event | N
 
 
 @contextmanager
-def _lock(build: Build, command: str) -> Iterator[None]:
+def exclusive(build: Build, command: str) -> Iterator[None]:
+    """Keeps other runs out of this warehouse. Raises LockedError, UsageError."""
     with disk_errors(build.path.parent):
         held = locked(build.path.parent / f".{build.path.name}.lock", command)
         held.__enter__()
@@ -257,7 +278,9 @@ def _gate(pulled: Pulled, wanted: Wanted) -> None:
         )
 
 
-def _publish(pulled: Pulled, wanted: Wanted, build: Build, found: Targets, started_at: datetime) -> None:
+def _publish(
+    pulled: Pulled, wanted: Wanted, build: Build, found: Targets, started_at: datetime, after: After | None
+) -> None:
     """Loads, merges, records and publishes."""
     good = [walked for walked in pulled.walked if walked.error is None]
     file = load(good, build.run)
@@ -278,6 +301,8 @@ def _publish(pulled: Pulled, wanted: Wanted, build: Build, found: Targets, start
         if not pulled.changes:
             name, reason = next(iter(pulled.held_back.items()))
             raise CoverageError(f"{name}: {reason}", _SHRINK_HINT)
+        if after is not None:
+            after(connection, pulled.run_id, at)
         _record(connection, pulled, wanted, found, started_at, at)
         connection.execute("DETACH load")
         _write_quarantine(pulled)

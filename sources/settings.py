@@ -22,6 +22,7 @@ __all__ = [
     "LedgerSettings",
     "LegacySettings",
     "LoginMode",
+    "OrderSettings",
     "PublicV1Settings",
     "Secret",
     "Semantics",
@@ -31,6 +32,7 @@ __all__ = [
     "ledger_path",
     "ledger_settings",
     "legacy_settings",
+    "order_settings",
     "permission_warnings",
     "prepare_dlt",
     "public_v1_settings",
@@ -167,6 +169,15 @@ class WarehouseSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OrderSettings:
+    """Columns of the raw orders by what they mean: the interface does not show an order's fields. None: not told."""
+
+    customer_id: str | None = None
+    ordered_at: str | None = None
+    total: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class LedgerSettings:
     """Where the record of everything that was sent lies: an SQLite file."""
 
@@ -213,6 +224,20 @@ def ledger_settings(root: Path | None = None) -> LedgerSettings:
     found = Resolution("ledger", root)
     beside = warehouse_path(root).with_name("ledger.sqlite") if found.value("path") is None else Path()
     return LedgerSettings(path=_path(found, "ledger", beside))
+
+
+def order_settings(root: Path | None = None) -> OrderSettings:
+    """Which columns of the raw orders are what, as far as it is told. Raises UsageError."""
+    found = Resolution("reconcile", root)
+    told: dict[str, str] = {}
+    for name in ("customer_id", "ordered_at", "total"):
+        column = found.value(f"order_{name}")
+        if column is None:
+            continue
+        if not isinstance(column, str) or not column.strip():
+            raise UsageError(f"{named(f'reconcile.order_{name}')} is not the name of a column of raw.orders")
+        told[name] = column.strip()
+    return OrderSettings(**told)
 
 
 def warehouse_path(root: Path | None = None) -> Path:
