@@ -190,3 +190,28 @@ def test_every_entity_is_a_list_of_the_contract() -> None:
     from sources.contract import LISTS
 
     assert tuple(LISTS) == module.ENTITIES
+
+
+def test_lists_that_were_never_pulled_are_empty_tables(tmp_path: Path) -> None:
+    with bridge(tmp_path) as made:
+        made.pull("customers")
+        told = reconcile()
+        assert {table: told.rows[table] for table in module.ENTITIES} == {
+            "customers": 40, "promotions": 0, "price_lists": 0, "orders": 0
+        }  # fmt: skip
+        assert told.order_fields == {"customer_id": None, "ordered_at": None, "total": None}
+
+
+@pytest.mark.parametrize("shape", ["nested", "flat", "wide"])
+def test_orders_of_every_shape_are_reconciled(tmp_path: Path, shape: str) -> None:
+    with bridge(tmp_path, readings={"order_shape": shape}) as made:
+        made.pull()
+        assert reconcile().rows["orders"] == 30
+
+
+def test_what_went_missing_stays_and_says_so(made: Bridge) -> None:
+    gone = made.platform.state.ids("customers")[0]
+    made.platform.state.remove("customers", gone)
+    made.pull()
+    reconcile()
+    assert made.rows("SELECT customer_id FROM reconciled.customers WHERE is_missing") == [(gone,)]
