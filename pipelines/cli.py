@@ -202,6 +202,32 @@ def status(max_age: float | None, as_json: bool) -> None:
     _end(show(max_age, as_json))
 
 
+@orderbridge.command(epilog="Example: orderbridge preview articulos.csv --csv clean.csv")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--csv", "target", type=click.Path(path_type=Path), metavar="OUT", help="The whole as clean UTF-8 CSV.")
+@click.option("--rows", type=click.IntRange(min=0), default=10, show_default=True, help="So many rows are shown.")
+@click.option("--encoding", help="utf-8, cp1252, utf-16, cp850 …; found where it is not told, as all that follows.")
+@click.option("--delimiter", help="A character, or comma, semicolon, tab, pipe, spaces, 'runs of two spaces'.")
+@click.option("--quote", help="A character, or double, single, none.")
+@click.option("--escape", help="How a quote stands within quotes: doubled, or after a backslash.")
+@click.option("--header-row", type=click.IntRange(min=0), metavar="N", help="The header's line; 0: there is none.")
+@click.option("--header-rows", type=click.IntRange(1, 5), metavar="N", help="Over how many rows the header runs.")
+@click.option("--fill-short", is_flag=True, help="Take a row that ends early, its last cells as empty.")
+@click.option("--sheet", metavar="NAME", help="Of a workbook: its name, or its number from 1.")
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+def preview(file: Path, target: Path | None, rows: int, as_json: bool, **options: object) -> None:
+    """Show how a CSV or .xlsx is read, and its first rows: encoding, dialect, header, what does not fit.
+
+    Each cell is text as it stands in the file. A row that does not fit is told on stderr, and the exit code is 5.
+    """
+    STOP.listen()
+    from pipelines.intake.preview import preview as show
+    from pipelines.intake.preview import told
+
+    said = told(**options)  # type: ignore[arg-type] # click checked them
+    _end(show(file, said, rows, target, as_json))
+
+
 @orderbridge.command(epilog="Example: orderbridge demo")
 @click.option(
     "--folder",
