@@ -26,6 +26,9 @@ from sources.errors import UsageError
 
 EXIT_REFUSED: Final = 5
 MAX_TOLD: Final = 100
+MAX_SHOWN: Final = 40
+"""Characters of a cell on a terminal; JSON and CSV hold it whole."""
+WIDE: Final = 100_000
 _DELIMITERS: Final = {name: mark for mark, name in NAMES.items()} | {"\\t": "\t"}
 _NONE: Final = {"none": "", "double": "", "doubled": ""}
 _QUOTES: Final = {"single": "'"} | _NONE | {"double": '"'}
@@ -95,7 +98,7 @@ def preview(path: Path, said: Told, rows: int, target: Path | None, as_json: boo
     else:
         if bad > MAX_TOLD and target is None:
             sys.stderr.write(f"and {bad - MAX_TOLD} more; --csv OUT tells all\n")
-        _show(path, table.found, first, good, bad)
+        _show(table.found, first, good, bad)
     return EXIT_REFUSED if bad else 0
 
 
@@ -111,25 +114,29 @@ def _facts(found: Found, first: list[Row], refused: list[Refused], good: int, ba
     }
 
 
-def _show(path: Path, found: Found, first: list[Row], good: int, bad: int) -> None:
+def _show(found: Found, first: list[Row], good: int, bad: int) -> None:
     out = Console(highlight=False)
     for name, words in _words(found):
-        out.print(f"{name:<12}{words}", markup=False, soft_wrap=True)
+        printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in words)
+        out.print(f"{name:<12}{printable}", markup=False, soft_wrap=True)
     out.print(f"{'rows':<12}{good}, and {bad} refused", markup=False, soft_wrap=True)
     if not first:
         return
     grid = Grid(box=None, pad_edge=False)
     for name in ("line", *found.columns):
-        grid.add_column(_plain(name), no_wrap=not out.is_terminal)
+        grid.add_column(_plain(name), no_wrap=True)
     for row in first:
         grid.add_row(str(row.line), *map(_plain, row.cells))
     out.print()
-    out.print(grid, soft_wrap=not out.is_terminal)
+    # a terminal wraps what is wider than it is; no column is squeezed away
+    Console(highlight=False, width=WIDE).print(grid, soft_wrap=True)
 
 
 def _plain(cell: str) -> str:
     """A cell for a terminal: its controls, which could steer it, and rich's marks are shown as text."""
-    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in cell)
+    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in cell[: MAX_SHOWN + 1])
+    if len(shown) > MAX_SHOWN:
+        shown = shown[: MAX_SHOWN - 1] + "…"
     return shown.replace("[", "\\[")
 
 

@@ -48,6 +48,16 @@ def test_it_shows_what_was_found_and_the_first_rows(file: Path, capsys: pytest.C
     assert err == "line 5 refused: 3 cells, and the header has 2\n"
 
 
+def test_no_column_of_a_wide_table_is_squeezed_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "wide.csv"
+    names = [f"column {chr(97 + n)}" for n in range(26)]
+    path.write_text(";".join(names) + "\n" + ";".join(f"value {n}" for n in range(26)) + "\n")
+    assert shown(path) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(name in lines[-2] for name in ("line", *names))
+    assert all(f"value {n}" in lines[-1] for n in range(26))
+
+
 def test_it_writes_the_whole_as_clean_csv(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = file.with_name("out.csv")
     assert shown(file, target=target, rows=0) == 5
