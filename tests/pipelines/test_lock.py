@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.lock import locked
+from sources.contract import LISTS
 from sources.errors import LockedError
 from tests.pipelines.bridge import Bridge, bridge, command, start, wait_for
 
@@ -40,6 +41,7 @@ def stalled_pull(made: Bridge) -> Iterator[subprocess.Popen[str]]:
 def test_a_second_pull_leaves_at_once_and_names_the_first(tmp_path: Path) -> None:
     with bridge(tmp_path) as made:
         with stalled_pull(made) as first:
+            wait_for(lambda: made.platform.state.requests == len(LISTS))  # a first page of each, and it waits for all
             lies = sorted(path.name for path in made.folder.rglob("*"))
             asked = made.platform.state.requests
             second = command("pull", env=made.environment(), cwd=made.folder, timeout=20)
