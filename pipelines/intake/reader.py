@@ -159,6 +159,8 @@ class TextTable(Table):
         """A block without quotes through Arrow; None where a line in it is blank or has another width."""
         if len(self._dialect.delimiter) != 1 or self._dialect.delimiter == " " or not self._dialect.delimiter.isascii():
             return None
+        if block[0] == "\ufeff":  # Arrow takes it for a byte order mark, and it is in a cell
+            return None
         names = [*self.columns, *(f"\0{at}" for at in range(self.found.dropped_columns))]  # no name of a file's
         try:
             table = arrow_csv.read_csv(

@@ -93,6 +93,10 @@ def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.
         assert [row.line for row in opened.rows()] == [2, 5, 6]
 
 
+def test_a_byte_order_mark_within_the_file_stays_in_its_cell(tmp_path: Path) -> None:
+    assert cells(table(tmp_path, "\ufeffa;b\n\ufeff1;2\n3;4\n")) == [("\ufeff1", "2"), ("3", "4")]
+
+
 def test_an_unknown_encoding_is_a_usage_error(tmp_path: Path) -> None:
     for told in ("klingon", "base64", "rot13"):
         with pytest.raises(UsageError, match="no encoding of text"):
