@@ -71,6 +71,15 @@ def load(walked: Sequence[Walked], folder: Path) -> Path:
     return file
 
 
+def warm() -> None:
+    """Imports what a load needs: beside the walks, which wait for answers much of their time."""
+    import dlt.destinations.impl.duckdb.duck
+    import dlt.load
+    import dlt.normalize  # noqa: F401 # imported to be there
+
+    import sources.resources  # noqa: F401 # likewise
+
+
 def _credentials(file: Path) -> DuckDbCredentials:
     """The file, whose pages are not compressed: they are read once and removed."""
     from dlt.destinations.impl.duckdb.configuration import DuckDbCredentials

@@ -24,7 +24,7 @@ from uuid import uuid4
 import duckdb
 
 from pipelines import ops, raw
-from pipelines.load import load
+from pipelines.load import load, warm
 from pipelines.lock import locked
 from pipelines.warehouse import Build, disk_errors
 from sources import __version__
@@ -244,6 +244,7 @@ def _walk_all(
             return walk(name, clients[family], build.run / "files" / name, spool, options, progress)
 
     pool = ThreadPoolExecutor(len(names), "walk")
+    threading.Thread(target=warm, name="warm", daemon=True).start()
     try:
         futures = [pool.submit(one, name) for name in names]
         pending = set(futures)
