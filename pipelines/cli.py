@@ -47,6 +47,8 @@ class _Stop:
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, frame: object) -> None:
+        if self.signal:
+            return  # it is stopping: another one must not break off what clears up
         self.signal = number
         self.event.set()
         raise KeyboardInterrupt
