@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from transforms.dates import Recognised, recognise
 from transforms.frames import BIGINT, BOOLEAN, DATE, TEXT, TIMESTAMP, from_arrow, typed
-from transforms.keys import array, canonical, cleaned, folded, one_row_per_id, positions, shared
+from transforms.keys import BOOKKEEPING, array, canonical, cleaned, folded, one_row_per_id, positions, shared
 from transforms.rules import counted, days, gathered, raised, raised_once
 
 RAW: Final = {
@@ -34,10 +34,7 @@ RAW: Final = {
     "erp_code": TEXT,
     "birthdate": DATE,
     "_extra": TEXT,
-    "_run_id": TEXT,
-    "_first_seen_at": TIMESTAMP,
-    "_last_seen_at": TIMESTAMP,
-    "_missing_since": TIMESTAMP,
+    **BOOKKEEPING,
 }
 RAW_DOCUMENTS: Final = {
     "customer_id": TEXT,
@@ -74,10 +71,7 @@ CUSTOMERS: Final = {
     "tax_document_number": TEXT,
     "is_missing": BOOLEAN,
     "_extra": TEXT,
-    "_run_id": TEXT,
-    "_first_seen_at": TIMESTAMP,
-    "_last_seen_at": TIMESTAMP,
-    "_missing_since": TIMESTAMP,
+    **BOOKKEEPING,
 }
 AGE_YEARS_MAX: Final = 120
 _OFFSET_MAX: Final = timedelta(hours=14)

@@ -15,8 +15,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, from_arrow, typed
-from transforms.keys import array, canonical, cleaned, one_row_per_id, positions, shared
+from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, from_arrow, typed
+from transforms.keys import BOOKKEEPING, array, canonical, cleaned, one_row_per_id, positions, shared
 from transforms.rules import gathered, raised
 
 RAW: Final = {
@@ -26,10 +26,7 @@ RAW: Final = {
     "adjustment_type": TEXT,
     "adjustment_value": MONEY,
     "_extra": TEXT,
-    "_run_id": TEXT,
-    "_first_seen_at": TIMESTAMP,
-    "_last_seen_at": TIMESTAMP,
-    "_missing_since": TIMESTAMP,
+    **BOOKKEEPING,
 }
 CUSTOMERS_USED: Final = {"price_list_id": TEXT, "price_list_status": TEXT, "is_missing": BOOLEAN}
 PRICE_LISTS: Final = {
@@ -44,10 +41,7 @@ PRICE_LISTS: Final = {
     "customer_count": BIGINT,
     "is_missing": BOOLEAN,
     "_extra": TEXT,
-    "_run_id": TEXT,
-    "_first_seen_at": TIMESTAMP,
-    "_last_seen_at": TIMESTAMP,
-    "_missing_since": TIMESTAMP,
+    **BOOKKEEPING,
 }
 
 Ints = npt.NDArray[np.int64]

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from transforms.dates import Recognised, recognise
 from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, from_arrow, typed
-from transforms.keys import array, cleaned, one_row_per_id
+from transforms.keys import BOOKKEEPING, array, cleaned, one_row_per_id
 from transforms.rules import counted, days, gathered, raised, raised_once
 
 RAW: Final = {
@@ -28,10 +28,7 @@ RAW: Final = {
     "start_date": TEXT,
     "expiration_date": TEXT,
     "_extra": TEXT,
-    "_run_id": TEXT,
-    "_first_seen_at": TIMESTAMP,
-    "_last_seen_at": TIMESTAMP,
-    "_missing_since": TIMESTAMP,
+    **BOOKKEEPING,
 }
 PROMOTIONS: Final = {
     "promotion_id": TEXT,
@@ -47,10 +44,7 @@ PROMOTIONS: Final = {
     "expiration_date": TEXT,
     "is_missing": BOOLEAN,
     "_extra": TEXT,
-    "_run_id": TEXT,
-    "_first_seen_at": TIMESTAMP,
-    "_last_seen_at": TIMESTAMP,
-    "_missing_since": TIMESTAMP,
+    **BOOKKEEPING,
 }
 _DAY: Final = timedelta(days=1)
 
