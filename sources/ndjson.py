@@ -47,7 +47,8 @@ def parse_pages(pages: Sequence[Page], row: pa.StructType, unexpected: Literal["
 
     Raises:
         Refused: not one document per page, or a row that is null.
-        pyarrow.ArrowInvalid: a value is not of the declared type, a name comes twice, or the text is no JSON.
+        pyarrow.ArrowInvalid: a value is not of the declared type, a name comes twice, the text is no JSON, or the
+            parser made arrays that contradict themselves (pyarrow 26 does so of an undeclared list of nulls).
     """
     data = b"".join([part for page in pages for part in (b'{"rows":', page.rows, b"}\n")])
     broken = any(b"\n" in page.rows or b"\r" in page.rows for page in pages)
@@ -62,6 +63,7 @@ def parse_pages(pages: Sequence[Page], row: pa.StructType, unexpected: Literal["
     )
     if table.num_columns != 1 or table.num_rows != len(pages):
         raise Refused
+    table.validate()
     lists = table.column(0).combine_chunks()
     if isinstance(lists, pa.ChunkedArray):
         lists = pa.concat_arrays(lists.chunks)
