@@ -250,7 +250,7 @@ def test_a_list_of_nulls_beside_the_contract_is_kept() -> None:
     # pyarrow's JSON reader makes an array of it whose offsets point past its end
     read = decode(CUSTOMER, [page({"id": 1, "tags": [None, None]}, {"id": 2, "tags": [None]})])
     assert read.quarantined == []
-    assert read.tables["customers"]["_extra"].to_pylist() == ['{"tags":[null,null]}', '{"tags":[null]}']
+    assert read.tables["customers"]["_extra"].to_pylist() == ['{"tags":[null, null]}', '{"tags":[null]}']
 
 
 def test_a_required_field_that_is_absent_is_observed() -> None:
