@@ -12,14 +12,24 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.dates import Recognised, recognise
+from transforms.documents import Bools, Ints, default, first, in_order, taken
 from transforms.frames import BIGINT, BOOLEAN, DATE, TEXT, TIMESTAMP, from_arrow, typed
-from transforms.keys import BOOKKEEPING, array, canonical, cleaned, folded, one_row_per_id, positions, shared
+from transforms.keys import (
+    BOOKKEEPING,
+    array,
+    canonical,
+    cleaned,
+    folded,
+    one_row_per_id,
+    phone_digits,
+    positions,
+    shared,
+)
 from transforms.rules import counted, days, gathered, raised, raised_once
 
 RAW: Final = {
@@ -80,9 +90,6 @@ _EMAIL: Final = r"^[^@\s]+@[^@\s]+$"
 _ID_NUMBER: Final = r"^[0-9]+$"
 _NUMBER: Final = r"^[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?$"
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-
 
 def customers(
     raw: pd.DataFrame, documents: pd.DataFrame, price_lists: pd.DataFrame, as_of: datetime
@@ -122,7 +129,7 @@ def customers(
         "customer_id": of["id"],
         "full_name": full_name,
         "email_normalized": folded(of["email"]),
-        "phone_digits": _phone_digits(of["phone"]),
+        "phone_digits": phone_digits(of["phone"]),
         "created_at": array(read.at),
         "created_at_text": of["created_at"],
         "is_missing": is_missing,
@@ -131,13 +138,6 @@ def customers(
     about_values = _values(columns, pc.invert(is_missing), as_of)
     about_dates = _created(columns, read, as_of)
     return made, gathered([*findings, *about_documents, *about_lists, *about_values, *about_dates]), read
-
-
-def _phone_digits(phones: pa.Array) -> pa.Array:
-    international = pc.replace_substring_regex(cleaned(phones), r"^\(?\+", "00")
-    digits = pc.replace_substring_regex(international, r"[^0-9]+", "")
-    has_any = pc.match_substring_regex(phones, "[0-9]")
-    return pc.if_else(has_any, digits, pa.scalar(None, TEXT))
 
 
 def _price_lists(
@@ -190,21 +190,19 @@ def _documents(
     owners = positions(table["customer_id"].combine_chunks(), ids)
     orphans = table["customer_id"].combine_chunks().filter(pc.is_null(owners))
     table = table.append_column("owner", owners).filter(pc.is_valid(owners))
-    table = _in_order(table).combine_chunks()
+    table = in_order(table.select(["owner", *RAW_DOCUMENTS]).combine_chunks()).combine_chunks()
     owner: Ints = table["owner"].to_numpy().astype(np.int64)
     is_default = pc.fill_null(table["is_default"], False).to_numpy()
     is_tax = pc.fill_null(table["for_taxes"], False).to_numpy()
     size = len(ids)
     count, defaults, taxes = (np.bincount(owner[rows], minlength=size) for rows in (slice(None), is_default, is_tax))
-    flagged = _first(owner, is_default, size)
-    only = np.where(count == 1, _first(owner, np.ones(len(owner), np.bool_), size), -1)
-    default, tax = np.where(flagged >= 0, flagged, only), _first(owner, is_tax, size)
+    chosen, tax = default(owner, is_default, size), first(owner, is_tax, size)
     numbers = cleaned(table["number"].combine_chunks())
     columns = {
         "document_count": pa.array(count),
-        "default_document_number": _at(table["number"], default),
-        "default_fiscal_name": _at(table["fiscal_name"], default),
-        "tax_document_number": _at(table["number"], tax),
+        "default_document_number": taken(table["number"], chosen),
+        "default_fiscal_name": taken(table["fiscal_name"], chosen),
+        "tax_document_number": taken(table["number"], tax),
     }
     here = present.to_numpy(zero_copy_only=False)
     no_number = np.bincount(owner[pc.is_null(numbers).to_numpy(zero_copy_only=False)], minlength=size)
@@ -226,32 +224,6 @@ def _documents(
         of_customers("document_number_missing", no_number > 0, no_number, " documents without a number"),
         shared("customers", "document_number_shared", held, numbers, held_here),
     ]
-
-
-def _in_order(table: pa.Table) -> pa.Table:
-    """Documents by owner and position; by their values too, where two have one position."""
-    position = pc.fill_null(table["position"], np.iinfo(np.int64).max).to_numpy()
-    owner = table["owner"].to_numpy()
-    order = np.lexsort((position, owner))
-    moved_owner, moved_position = owner[order], position[order]
-    if not ((moved_owner[1:] == moved_owner[:-1]) & (moved_position[1:] == moved_position[:-1])).any():
-        return table.take(pa.array(order))
-    names = ["owner", "position", *(name for name in RAW_DOCUMENTS if name not in ("customer_id", "position"))]
-    flags = {name: table[name].cast(pa.int8()) if table[name].type == BOOLEAN else table[name] for name in names}
-    return table.take(pc.sort_indices(pa.table(flags), sort_keys=[(name, "ascending") for name in names]))
-
-
-def _first(owner: Ints, where: Bools, size: int) -> Ints:
-    """For each owner, the first of its rows where that is so; -1 for none. The rows are in the order of owners."""
-    rows = np.flatnonzero(where)
-    owners, at = np.unique(owner[rows], return_index=True)
-    made = np.full(size, -1, np.int64)
-    made[owners] = rows[at]
-    return made
-
-
-def _at(column: pa.ChunkedArray, rows: Ints) -> pa.Array:
-    return column.combine_chunks().take(pa.array(rows, mask=rows < 0))
 
 
 def _values(columns: dict[str, pa.Array], present: pa.Array, as_of: datetime) -> list[pd.DataFrame]:

@@ -56,6 +56,14 @@ def folded(texts: pa.Array) -> pa.Array:
     return pc.replace_with_mask(lower, pc.invert(is_plain), array(others).cast(TEXT))
 
 
+def phone_digits(phones: pa.Array) -> pa.Array:
+    """Digits only, a leading `+` written `00`; null where there are none."""
+    international = pc.replace_substring_regex(cleaned(phones), r"^\(?\+", "00")
+    digits = pc.replace_substring_regex(international, r"[^0-9]+", "")
+    has_any = pc.match_substring_regex(phones, "[0-9]")
+    return pc.if_else(has_any, digits, pa.scalar(None, TEXT))
+
+
 def one_row_per_id(rows: pd.DataFrame, entity: str) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
     """The rows sorted by `id`, one for each, and a finding for every row that is not among them.
 
@@ -113,13 +121,13 @@ def shared(entity: str, name: str, ids: pa.Array, values: pa.Array, where: pa.Ar
     Args:
         entity: of the rule.
         name: of the rule.
-        ids: of the rows, sorted; a row that comes twice with a value counts once.
+        ids: of the rows, in their order, which is that of the details; a row that comes twice with a value counts once.
         values: what must not be shared; null is shared by nobody.
         where: the rows that count.
     """
     rows = from_arrow(pa.table({"id": ids, "value": values}).filter(pc.and_(where, pc.is_valid(values))))
     rows = rows[rows["value"].duplicated(keep=False)].drop_duplicates()
-    groups = rows.groupby("value", sort=False)["id"].agg(first="min", count="count").reset_index()
+    groups = rows.groupby("value", sort=False)["id"].agg(first="first", count="count").reset_index()
     rows = rows.merge(groups, on="value", how="left", validate="m:1")
     rows = rows[rows["count"] > 1]
     others = counted("shared with ", array(rows["count"] - 1), " more; the first of all is ")
