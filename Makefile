@@ -14,11 +14,12 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # uv_build looks for its program on the path
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup demo test lint types unit smoke bench format lock clean
+.PHONY: help setup demo notebooks test lint types unit smoke bench docs format lock clean
 
 help:
 	@echo 'make demo     the whole bridge against the built-in sandbox; leaves demo/ to look at'
 	@echo 'make test     lint, types, tests, and the command from a wheel in an empty environment'
+	@echo 'make docs     write docs/rules.md from the catalogue of rules'
 	@echo 'make bench    how fast a pull is beside a floor and beside dlt as it comes (BENCH=arguments)'
 	@echo 'make format   lay out the code'
 	@echo 'make lock     write the requirements files anew (UPGRADE=1 for the newest versions)'
@@ -58,6 +59,9 @@ smoke: setup
 
 bench: setup
 	$(PY) -m tests.bench $(BENCH)
+
+docs: setup
+	$(PY) -m pipelines.rulebook > docs/rules.md
 
 format: setup
 	$(PY) -m ruff check --fix .
