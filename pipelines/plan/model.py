@@ -1,15 +1,17 @@
 """What a plan is: a manifest and its operations, as they lie in the plan's folder (design §8).
 
-In: `plan.json` and `operations.jsonl`. Out: the same as values, checked against their hashes. No operation holds a
-password: it says where the push gets one. The same input gives the same bytes, so nothing here tells the time of day.
+In: `plan.json`, `operations.jsonl` and `lines.csv`. Out: the same as values, checked against their hashes. No operation
+holds a password: it says where the push gets one. The same input gives the same bytes, so nothing here tells the time
+of day.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -20,11 +22,34 @@ KINDS: Final[tuple[KindName, ...]] = ("customers", "variants", "subcategories", 
 
 MANIFEST: Final = "plan.json"
 OPERATIONS: Final = "operations.jsonl"
+LINES: Final = "lines.csv"
 REJECTS: Final = "rejects.csv"
 UNCHANGED: Final = "unchanged.csv"
 DIFFERENCES: Final = "differences.csv"
 SUMMARY: Final = "summary.md"
 RESULTS: Final = "results"
+
+Outcome = Literal["merged", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped"]
+"""What the plan makes of a line that no operation sends."""
+
+
+class LineOutcome(NamedTuple):
+    """A line of the input that no operation sends, as `lines.csv` has it.
+
+    Attributes:
+        line: 1-based; of an input on several lines, each has its own.
+        outcome: what the plan makes of it.
+        same_as: the first line of the input that says the same. A merged line shares the fate of its operation; where that
+            line is not sent, this one has its outcome.
+        field, code, words: why, of a rejected line; several problems are joined by `; `. No cell's value.
+    """
+
+    line: int
+    outcome: Outcome
+    same_as: int | None
+    field: str
+    code: str
+    words: str
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +114,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         lines: of the input that hold a row. Each is in exactly one of `outcomes`.
         outcomes: lines by what the plan makes of them: `send`, `merged`, `unchanged`, `exists_same`, `exists_differs`,
             `ambiguous`, `rejected`, `skipped`.
-        operations: how many. operations_sha256: of `operations.jsonl`.
+        operations: how many. operations_sha256: of `operations.jsonl`. lines_sha256: of `lines.csv`.
         messages: to customers, that the platform would send.
         password_column: the input's column that holds the passwords.
     """
@@ -110,6 +135,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: dict[str, int]
     operations: int
     operations_sha256: str
+    lines_sha256: str
     messages: int = 0
     password_column: str | None = None
 
@@ -134,14 +160,26 @@ class Plan:
             ) from None
         except msgspec.DecodeError:
             raise _changed(folder, MANIFEST) from None
-        if self.manifest.operations_sha256 != file_sha256(folder / OPERATIONS):
-            raise _changed(folder, OPERATIONS)
+        for name, planned in (
+            (OPERATIONS, self.manifest.operations_sha256),
+            (LINES, self.manifest.lines_sha256),
+        ):
+            if planned != file_sha256(folder / name):
+                raise _changed(folder, name)
 
     def operations(self) -> Iterator[Operation]:
         """Each operation, in the file's order."""
         with (self.folder / OPERATIONS).open("rb") as lines:
             for line in lines:
                 yield _OPERATION.decode(line)
+
+    def unsent_lines(self) -> Iterator[LineOutcome]:
+        """Each line of the input that is in no operation, in the input's order."""
+        with (self.folder / LINES).open(encoding="utf-8", newline="") as file:
+            rows = csv.reader(file)
+            next(rows, None)
+            for line, outcome, same_as, field, code, words in rows:
+                yield LineOutcome(int(line), outcome, int(same_as) if same_as else None, field, code, words)  # type: ignore[arg-type] # written by us
 
 
 _OPERATION: Final = msgspec.json.Decoder(Operation)
