@@ -90,13 +90,16 @@ def duplicates(keys: pd.DataFrame, bodies: pd.Series[str]) -> pd.DataFrame:
         bodies: what the rows say; equal texts say the same.
 
     Returns:
-        `decision` (`first`, `merged`, `conflicting`) and `first`: the position of the first row that says the same.
+        `decision` (`first`, `merged`, `conflicting`); `first`: the position of the first row that says the same; of
+        conflicting rows `key`: the column of the shared key, and `other`: the position of a row that has it too.
     """
     size = len(keys)
     said = _codes(array(bodies))
     is_conflicting = np.zeros(size, np.bool_)
     first = np.arange(size, dtype=np.int64)
-    for name in keys.columns:
+    other = np.full(size, -1, np.int64)
+    key = np.full(size, -1, np.int64)
+    for at, name in enumerate(keys.columns):
         codes = _codes(array(keys[name]))
         rows = np.flatnonzero(codes >= 0)
         order = rows[np.argsort(codes[rows], kind="stable")]
@@ -105,10 +108,21 @@ def duplicates(keys: pd.DataFrame, bodies: pd.Series[str]) -> pd.DataFrame:
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         lengths = np.diff(np.append(starts, len(order)))
         differ = np.minimum.reduceat(said[order], starts) != np.maximum.reduceat(said[order], starts)
-        is_conflicting[order] |= np.repeat(differ, lengths)
-        first[order] = np.minimum(first[order], np.repeat(order[starts], lengths))
+        heads = np.repeat(order[starts], lengths)
+        first[order] = np.minimum(first[order], heads)
+        nexts = np.repeat(order[np.minimum(starts + 1, len(order) - 1)], lengths)
+        told = np.repeat(differ, lengths) & ~is_conflicting[order]
+        key[order[told]] = at
+        other[order[told]] = np.where(order == heads, nexts, heads)[told]
+        is_conflicting[order[told]] = True
     decision = np.where(is_conflicting, "conflicting", np.where(first < np.arange(size), "merged", "first"))
-    return from_arrow(pa.table({"decision": pa.array(decision.tolist(), TEXT), "first": pa.array(first)}))
+    columns = {
+        "decision": pa.array(decision.tolist(), TEXT),
+        "first": pa.array(first),
+        "key": pa.array(list(keys.columns), TEXT).take(pa.array(key, mask=~is_conflicting)),
+        "other": pa.array(other, mask=~is_conflicting),
+    }
+    return from_arrow(pa.table(columns))
 
 
 def customers(

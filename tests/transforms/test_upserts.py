@@ -69,6 +69,8 @@ def test_a_row_between_two_others_by_different_keys_refuses_all_three() -> None:
     keys = texts(erp=["1", "1", "2"], email=["a", "b", "b"])
     made = duplicates(keys, texts(b=["p", "q", "r"])["b"])
     assert made["decision"].tolist() == ["conflicting"] * 3
+    assert made["key"].tolist() == ["erp", "erp", "email"]
+    assert made["other"].tolist() == [1, 0, 1]
 
 
 def test_rows_without_any_key_stand_alone() -> None:
