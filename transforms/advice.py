@@ -141,6 +141,10 @@ ADVICE: Final[dict[tuple[str, str], Advice]] = {
         "The document belongs to a row that has no place in the table, so it counts for nobody.",
         "Look for the customer among the findings id_missing and id_duplicate; the cause is there.",
     ),
+    ("customers", "erp_ambiguous"): Advice(
+        "The customer is compared with no line of the ERP, since it is not known which one is theirs.",
+        "Look at `member_lines` in `reconciled.erp_customers`; mend the key that several share, in the ERP or here.",
+    ),
     **_of_every("promotions", "a promotion"),
     ("promotions", "name_missing"): Advice(
         "Nobody can tell it from another in a list.",
@@ -225,5 +229,53 @@ ADVICE: Final[dict[tuple[str, str], Advice]] = {
     ("orders", "total_negative"): Advice(
         "Sums come out lower; it may be a refund.",
         "Expected where the platform keeps refunds as orders; else ask the platform.",
+    ),
+    ("erp_customers", "line_refused"): Advice(
+        "What the line says is compared with nothing, and its customer may show as missing in the ERP.",
+        "Look why with `orderbridge preview FILE`; mend the line in the file, or the export that wrote it.",
+    ),
+    ("erp_customers", "line_repeated"): Advice(
+        "Nothing is lost: the line adds nothing to the first one.",
+        "If there are many, look whether the export joins customers with something that they have several of.",
+    ),
+    ("erp_customers", "key_missing"): Advice(
+        "The line can match nobody, so it counts as only in the ERP.",
+        "Enter a code, an e-mail address or a document number in the ERP; or map the column that holds it.",
+    ),
+    ("erp_customers", "erp_code_missing"): Advice(
+        "The line can be matched only by what is less certain: login code, e-mail address, document number.",
+        "Export the code too; if the ERP has none for this customer, ask why.",
+    ),
+    ("erp_customers", "erp_code_duplicate"): Advice(
+        "The file contradicts itself, so neither line is compared with the customer of that code.",
+        "Find out which line is right. An export with a line for each address or branch needs one line a customer.",
+    ),
+    ("erp_customers", "login_code_duplicate"): Advice(
+        "Lines that no code of the ERP matches cannot be told apart by this one.",
+        "Give each customer of the ERP a login code of their own.",
+    ),
+    ("erp_customers", "email_duplicate"): Advice(
+        "Lines that no code matches cannot be told apart by this address.",
+        "Ask whether these are one customer entered twice, or a shared mailbox; match them by the ERP's code.",
+    ),
+    ("erp_customers", "document_number_duplicate"): Advice(
+        "Lines that nothing else matches cannot be told apart by their document.",
+        "Ask whether these are one customer entered twice, or branches of one company; match them by the ERP's code.",
+    ),
+    ("erp_customers", "match_ambiguous"): Advice(
+        "The line is compared with nobody: any of several customers may be meant.",
+        "Look at `members` in `reconciled.erp_customers`, and enter the ERP's code at the right customer.",
+    ),
+    ("erp_customers", "erp_code_contradicts"): Advice(
+        "Either two customers share an address or a document, or one of the codes is wrong: orders may go astray.",
+        "Compare both codes in `reconciled.erp_differences`, and correct the one that is wrong.",
+    ),
+    ("erp_customers", "customer_missing"): Advice(
+        "The ERP still has a customer that the platform no longer lists.",
+        "Ask whether the customer was removed on purpose; if so, retire them in the ERP.",
+    ),
+    ("erp_customers", "erp_code_nearly"): Advice(
+        "It is likely the same customer, and it is not matched: codes are compared as they stand.",
+        "Look whether a spreadsheet has taken the zeros off, and export the codes as text.",
     ),
 }

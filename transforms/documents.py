@@ -23,6 +23,8 @@ def in_order(table: pa.Table) -> pa.Table:
     """
     position = pc.fill_null(table["position"], np.iinfo(np.int64).max).to_numpy()
     owner = table["owner"].to_numpy()
+    if ((owner[1:] > owner[:-1]) | ((owner[1:] == owner[:-1]) & (position[1:] > position[:-1]))).all():
+        return table
     order = np.lexsort((position, owner))
     moved_owner, moved_position = owner[order], position[order]
     if not ((moved_owner[1:] == moved_owner[:-1]) & (moved_position[1:] == moved_position[:-1])).any():

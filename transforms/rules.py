@@ -79,6 +79,7 @@ RULES: Final = (
     Rule("customers", "document_number_missing", "warning", "A document has no number."),
     Rule("customers", "document_number_shared", "warning", "Another customer has a document of the same number."),
     Rule("customers", "document_orphan", "error", "A document names a customer that is not in the table."),
+    Rule("customers", "erp_ambiguous", "warning", "A key of the customer hits several lines, or several customers."),
     *_of_every("promotions"),
     Rule("promotions", "name_missing", "info", "The promotion has no name."),
     *_of_date("promotions", "dates", "startDate and expirationDate"),
@@ -104,6 +105,22 @@ RULES: Final = (
     Rule("orders", "ordered_at_future", "warning", "The order is from the future."),
     Rule("orders", "total_unreadable", "warning", "The total is no decimal number of at most 9 decimals."),
     Rule("orders", "total_negative", "info", "The total is below zero."),
+    Rule(
+        "erp_customers", "line_refused", "error", "The line does not fit the header of the ERP's file; it is left out."
+    ),
+    Rule("erp_customers", "line_repeated", "info", "The line says what an earlier one says; the two count once."),
+    Rule("erp_customers", "key_missing", "warning", "The line has nothing that a customer could be found by."),
+    Rule("erp_customers", "erp_code_missing", "warning", "The line has no code of the ERP."),
+    Rule(
+        "erp_customers", "erp_code_duplicate", "error", "Different lines have the same code; none of them is matched."
+    ),
+    Rule("erp_customers", "login_code_duplicate", "warning", "Several lines have the same login code."),
+    Rule("erp_customers", "email_duplicate", "warning", "Several lines have the same e-mail address."),
+    Rule("erp_customers", "document_number_duplicate", "warning", "Several lines have the same document."),
+    Rule("erp_customers", "match_ambiguous", "warning", "A key of the line hits several customers, or several lines."),
+    Rule("erp_customers", "erp_code_contradicts", "warning", "Matched by another key, while the codes differ."),
+    Rule("erp_customers", "customer_missing", "info", "A customer with this code was listed once, and is no more."),
+    Rule("erp_customers", "erp_code_nearly", "info", "A customer's code is the same but for zeros before it or case."),
 )
 
 _BY_NAME: Final = {(rule.entity, rule.name): rule for rule in RULES}
