@@ -204,6 +204,27 @@ def status(max_age: float | None, as_json: bool) -> None:
     _end(show(max_age, as_json))
 
 
+@orderbridge.command(epilog="Example: orderbridge report --out bridge.html")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="The file; a report that is there is replaced.",
+)
+def report(out: Path) -> None:
+    """Write one HTML page about the published warehouse, for a mail or a share; it holds no personal data.
+
+    Coverage, findings with what to do about each, the comparison with the ERP, price lists, promotions, orders. A new
+    file can be read by you alone (mode 0600); one that is replaced keeps its mode.
+    """
+    _started("plain")
+    from pipelines.report import report as write
+
+    told = write(out)
+    click.echo(f"wrote {out}: as of run {told.run['run_id']}, {sum(row['findings'] for row in told.findings)} findings")
+
+
 @orderbridge.command(epilog="Example: orderbridge preview articulos.csv --csv clean.csv")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--csv", "target", type=click.Path(path_type=Path), metavar="OUT", help="The whole as clean UTF-8 CSV.")

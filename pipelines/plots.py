@@ -1,0 +1,282 @@
+"""The plots of the report and the notebooks, each drawn in one place.
+
+In: frames of counts, named as the reconciled tables name them. Out: figures that a notebook shows by themselves, and
+whose SVG has the same bytes for the same frame: no date, fixed ids, no setting of the user's. Texts come from outside:
+they are cut to a length, without controls, and never read as formulas.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+logging.getLogger("matplotlib").setLevel(logging.ERROR)  # a first run builds a cache of fonts, and would say so
+
+BLUE: Final = "#0072b2"
+GREEN: Final = "#009e73"
+ORANGE: Final = "#e69f00"
+RED: Final = "#d55e00"
+SKY: Final = "#56b4e9"
+GREY: Final = "#8a8f98"
+SEVERITY_COLOURS: Final = {"error": RED, "warning": ORANGE, "info": SKY}
+STATUS_COLOURS: Final = {
+    "running": GREEN,
+    "scheduled": SKY,
+    "exhausted": ORANGE,
+    "expired": RED,
+    "inactive": GREY,
+    "unknown": "#000000",
+}
+MATCH_STEPS: Final = {
+    ("matched", "erp_code"): ("matched by ERP code", GREEN),
+    ("matched", "login_code"): ("matched by login code", GREEN),
+    ("matched", "email"): ("matched by e-mail", GREEN),
+    ("matched", "document_number"): ("matched by document", GREEN),
+    ("ambiguous", None): ("ambiguous", ORANGE),
+    ("only_in_erp", None): ("only in the ERP", RED),
+    ("only_in_platform", None): ("only on the platform", BLUE),
+}
+"""The steps of the comparison with the ERP, in the order in which they are tried."""
+MAX_LABEL: Final = 40
+_WIDTH_IN: Final = 6.0
+_BAR_IN: Final = 0.3
+_DAYS_MAX: Final = 62
+_MONTHS_MAX: Final = 72
+_TICKS_MAX: Final = 7
+_YEAR: Final = 12
+_STEPS: Final = (1, 2, 3, 6, *(_YEAR * years for years in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)))
+_MONTHS: Final = {"day": 0, "month": 1, "year": _YEAR}
+_STYLE: Final[dict[Any, Any]] = {
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.hashsalt": "orderbridge",
+    "svg.fonttype": "path",
+    "text.parse_math": False,  # a name with dollar signs is no formula
+    "timezone": "UTC",
+}
+
+
+class Plot(Figure):
+    """A figure that shows itself in a notebook as the last value of a cell.
+
+    Attributes:
+        alt: what it shows, in words, for those who do not see it.
+    """
+
+    alt: str
+
+    def svg(self) -> bytes:
+        """The picture, the same bytes for the same content."""
+        made = io.BytesIO()
+        with _styled(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a name in a script that the font has not
+            self.savefig(made, format="svg", metadata={"Date": None, "Creator": None})
+        return made.getvalue()
+
+    def _repr_svg_(self) -> str:
+        return self.svg().decode()
+
+
+def bars(
+    counts: Mapping[str, int],
+    title: str,
+    unit: str,
+    colours: Sequence[str] = (BLUE,),
+    legend: Mapping[str, str] | None = None,
+) -> Plot:
+    """Horizontal bars with their numbers, the first on top.
+
+    Args:
+        counts: by label.
+        title: of the plot.
+        unit: what is counted, for the axis.
+        colours: one for each bar, or one for all.
+        legend: colours by what they mean.
+    """
+    with _plot(_BAR_IN * max(len(counts), 1) + 1.1 + (0.3 if legend else 0), title) as (plot, axes):
+        values = list(counts.values())
+        drawn = axes.barh(range(len(values)), values, color=list(colours) if values else None)
+        axes.bar_label(drawn, labels=[f"{value:,}" for value in values], padding=3)
+        axes.set_yticks(range(len(values)), [label(name) for name in counts])
+        axes.invert_yaxis()
+        axes.margins(x=0.12)
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel(unit)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.set_xlim(left=0, right=None if any(values) else 1)
+        if legend:
+            handles = [Patch(color=colour, label=meaning) for meaning, colour in legend.items()]
+            plot.legend(handles=handles, loc="outside lower right", ncols=len(legend), frameon=False)
+        plot.alt = f"{title}: " + ", ".join(f"{label(name)} {value:,}" for name, value in counts.items())
+    return plot
+
+
+def findings(frame: pd.DataFrame, most: int = 15) -> Plot:
+    """How many findings each rule has, in the colour of its severity.
+
+    Args:
+        frame: `entity`, `rule`, `severity`, `findings`: one row per rule, in the order to be drawn.
+        most: so many rules are drawn.
+    """
+    shown = frame.head(most)
+    rows = shown.to_dict("records")
+    counts = {f"{row['entity']}: {row['rule'].replace('_', ' ')}": int(row["findings"]) for row in rows}
+    title = "Findings by rule" + (f", the first {most} of {len(frame)}" if len(frame) > most else "")
+    return bars(counts, title, "findings", [SEVERITY_COLOURS[row["severity"]] for row in rows], SEVERITY_COLOURS)
+
+
+def funnel(frame: pd.DataFrame) -> Plot:
+    """Where the customers of both sides end, in the order in which a match is tried.
+
+    Args:
+        frame: `status`, `matched_by` (null where nothing matched), `customers`, as `reconciled.erp_customers` counts.
+    """
+    steps = match_steps(frame)
+    colours = dict(MATCH_STEPS.values())
+    return bars(steps, "Customers of the ERP and the platform", "customers", [colours[name] for name in steps])
+
+
+def match_steps(frame: pd.DataFrame) -> dict[str, int]:
+    """The counts of `funnel` by the words for each step; a step that nobody took is 0."""
+    found: dict[tuple[str, str | None], int] = {}
+    for row in frame.to_dict("records"):
+        step = (row["status"], row["matched_by"] if row["status"] == "matched" else None)
+        found[step] = found.get(step, 0) + int(row["customers"])
+    return {name: found.get(step, 0) for step, (name, _) in MATCH_STEPS.items()}
+
+
+def over_time(days: pd.DataFrame, title: str, unit: str) -> Plot:
+    """Counts over time, by day, month or year, whichever is the finest that can be read.
+
+    Args:
+        days: `day` (dates) and `count`, one row per day that has any.
+        title: of the plot.
+        unit: what is counted.
+    """
+    counts = {day: int(count) for day, count in zip(_dates(days["day"]), days["count"], strict=True)}
+    period, starts = _periods(counts)
+    with _plot(2.9, f"{title} by {period}") as (plot, axes):
+        at = [start.toordinal() for start in starts]
+        widths = [0.9 * (_later(start, _MONTHS[period]).toordinal() - start.toordinal()) for start in starts]
+        axes.bar(at, list(starts.values()), widths, align="edge", color=BLUE)
+        _date_axis(axes)
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.set_ylabel(unit)
+        axes.set_ylim(bottom=0, top=None if any(counts.values()) else 1)
+        plot.alt = f"{plot.alt}: {sum(counts.values()):,} {unit}; {len(starts)} {period}s have any"
+    return plot
+
+
+def timeline(frame: pd.DataFrame, as_of: datetime) -> Plot:
+    """When promotions run: a bar from start to end each, coloured by status, and a line at the instant of the run.
+
+    Args:
+        frame: `name`, `status`, `starts_at`, `expires_at` (both not null), in the order to be drawn.
+        as_of: the instant of the line, with its offset.
+    """
+    with _plot(_BAR_IN * max(len(frame), 1) + 1.4, "When promotions run") as (plot, axes):
+        starts, ends = ([day.toordinal() for day in _dates(frame[name])] for name in ("starts_at", "expires_at"))
+        lengths = [max(end - start, 0) for start, end in zip(starts, ends, strict=True)]
+        colours = [STATUS_COLOURS.get(status, GREY) for status in frame["status"]]
+        axes.barh(range(len(frame)), lengths, left=starts, color=colours or None, height=0.7)
+        axes.axvline(as_of.toordinal(), color="#000000", linewidth=1, linestyle="--")
+        axes.set_yticks(range(len(frame)), [label(name) for name in frame["name"]])
+        axes.invert_yaxis()
+        axes.tick_params(axis="y", length=0)
+        _date_axis(axes)
+        axes.set_xlabel(f"date (UTC); the dashed line is {as_of.astimezone(UTC):%Y-%m-%d}")
+        statuses = {name: colour for name, colour in STATUS_COLOURS.items() if name in set(frame["status"])}
+        handles = [Patch(color=colour, label=name) for name, colour in statuses.items()]
+        plot.legend(handles=handles, loc="outside lower right", ncols=len(handles) or 1, frameon=False)
+        plot.alt = f"When {len(frame)} promotions run"
+    return plot
+
+
+def label(text: object, most: int = MAX_LABEL) -> str:
+    """A text that comes from outside as it stands in a plot: on one line, without controls, of a length."""
+    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(text))
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+@contextmanager
+def _styled() -> Iterator[None]:
+    """Our style and nothing of the user's own settings."""
+    with style.context("default", after_reset=True), mpl.rc_context(_STYLE):
+        yield
+
+
+@contextmanager
+def _plot(height_in: float, title: str) -> Iterator[tuple[Plot, Axes]]:
+    with _styled():
+        plot = Plot(figsize=(_WIDTH_IN, height_in), layout="constrained")
+        plot.alt = title
+        axes = plot.subplots()
+        axes.set_title(title)
+        yield plot, axes
+
+
+def _dates(days: pd.Series[Any]) -> list[date]:
+    return [day.date() if isinstance(day, datetime) else day for day in days]
+
+
+def _periods(counts: Mapping[date, int]) -> tuple[str, dict[date, int]]:
+    """The name of the period, and the counts by the first day of each."""
+    if not counts:
+        return "day", {}
+    first, last = min(counts), max(counts)
+    months = (last.year - first.year) * 12 + last.month - first.month + 1
+    period = "day" if (last - first).days < _DAYS_MAX else "month" if months <= _MONTHS_MAX else "year"
+    made: dict[date, int] = {}
+    for day in sorted(counts):
+        start = {"day": day, "month": day.replace(day=1), "year": day.replace(month=1, day=1)}[period]
+        made[start] = made.get(start, 0) + counts[day]
+    return period, made
+
+
+def _later(day: date, months: int) -> date:
+    """The day so many months later; the next day for none. Days are the first of a month where months are counted."""
+    if not months:
+        return date.fromordinal(min(day.toordinal() + 1, date.max.toordinal()))
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return day.replace(year=year, month=month + 1) if year <= date.max.year else date.max
+
+
+def _date_axis(axes: Axes) -> None:
+    """At most eight dates below an axis of days, by week, month or year. matplotlib's own warn of long spans."""
+    left, right = (round(edge) for edge in axes.get_xlim())
+    first, last = (date.fromordinal(min(max(edge, 1), date.max.toordinal())) for edge in (left, right))
+    axes.set_xlabel("date (UTC)")
+    if (last - first).days < _DAYS_MAX:
+        step = max(1, -(-(last - first).days // 7))
+        ticks = [date.fromordinal(day) for day in range(first.toordinal() + 1, last.toordinal() + 1, step)]
+        form = "%m-%d"
+        axes.set_xlabel(f"day of {first.year} (UTC)" if first.year == last.year else "day (UTC)")
+    else:
+        months = (last.year - first.year) * 12 + last.month - first.month
+        step = next(size for size in _STEPS if months / size <= _TICKS_MAX)
+        tick = date(max(1, first.year - first.year % max(1, step // _YEAR)), 1, 1)
+        ticks = []
+        while tick <= last and tick < date.max:
+            ticks += [tick] if tick >= first else []
+            tick = _later(tick, step)
+        form = "%Y" if step >= _YEAR else "%Y-%m"
+    axes.set_xticks([tick.toordinal() for tick in ticks], [tick.strftime(form) for tick in ticks])
