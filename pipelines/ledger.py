@@ -246,7 +246,7 @@ class Ledger:
         found: list[OpenPlan] = []
         rows = self.connection.execute(
             "SELECT plan_id, kind, host, environment, folder, opened_at, o.state, count(*),"
-            " max(o.doubt_at) FILTER (o.state = 'in_doubt') FROM plans JOIN operations o USING (plan)"
+            " max(o.doubt_at) FILTER (WHERE o.state = 'in_doubt') FROM plans JOIN operations o USING (plan)"
             " GROUP BY plan, o.state ORDER BY opened_at, plan"
         ).fetchall()
         for plan_id, of_plan in groupby(rows, key=lambda row: row[0]):
