@@ -120,6 +120,11 @@ def _whoami(client: Client, found: Targets) -> str:
     return said
 
 
+def told_environment(client: Client) -> str:
+    """The environment that public v1's whoami tells of the key, `production` or `sandbox`; empty where it tells none."""
+    return _environment_in(client.get(WHOAMI.path, check=_object)[0])
+
+
 def _object(body: bytes) -> dict[str, object]:
     try:
         told = json.loads(body)

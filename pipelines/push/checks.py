@@ -1,0 +1,108 @@
+"""Before anything is sent: is this the plan that was made, and is this the platform that it was made for?
+
+In: a plan's folder and the settings. Out: the plan and the settings, or a UsageError that says what is not as it was.
+The environment is asked for three times: the setting beside the host, the prefix of public v1's key, and what that
+family's `whoami` says of the key.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Final
+
+from pipelines.check import told_environment
+from pipelines.plan.model import FileOfPlan, Plan, file_sha256
+from pipelines.push.standing import ADDING
+from sources.client import Client
+from sources.errors import UsageError
+from sources.resolution import Resolution
+from sources.settings import (
+    LegacySettings,
+    PublicV1Settings,
+    check_same_environment,
+    legacy_settings,
+    public_v1_settings,
+)
+
+_AGAIN: Final = "Make the plan again: orderbridge plan KIND FILE"
+
+
+def checked(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | None]:
+    """The plan and the settings of its host; public v1's where that family is set up.
+
+    Raises:
+        UsageError: the plan or a file that it rests on was changed, or it was made for another host, environment or
+            way of logging in.
+    """
+    plan = Plan(folder)
+    told = plan.manifest
+    for what, file in (("input", told.input), ("mapping", told.mapping), *(("lookup", f) for f in told.lookups)):
+        _check_file(what, file)
+    legacy = legacy_settings()
+    if legacy.base_url != told.host:
+        raise UsageError(f"this plan was made for {told.host}, the settings name {legacy.base_url}", _AGAIN)
+    if legacy.environment != told.environment:
+        raise UsageError(
+            f"this plan was made for {told.environment}, the settings say {legacy.environment}",
+            f"{_AGAIN}, or put SOURCES__LEGACY__ENVIRONMENT right.",
+        )
+    if told.kind == "customers" and legacy.login_mode != told.login_mode:
+        raise UsageError(
+            f"this plan was made for customers who log in by {told.login_mode}, the settings say {legacy.login_mode}",
+            f"{_AGAIN}, or put SOURCES__LEGACY__LOGIN_MODE right.",
+        )
+    public_v1 = public_v1_settings() if _set_up() else None
+    if public_v1 is not None:
+        check_same_environment(legacy, public_v1)
+    return plan, legacy, public_v1
+
+
+def _set_up() -> bool:
+    found = Resolution("sources.public_v1")
+    return found.value("base_url") is not None or found.value("api_key") is not None
+
+
+def _check_file(what: str, file: FileOfPlan | None) -> None:
+    if file is not None and file_sha256(Path(file.path)) != file.sha256:
+        raise UsageError(f"the {what} {file.path} is not there as it was planned", _AGAIN)
+
+
+def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> None:
+    """Asks the platform of which environment the key is. What it does not tell is not held against it.
+
+    Raises:
+        UsageError: of another one. AccessError, PlatformError: it cannot be asked.
+    """
+    with Client("public_v1", public_v1.base_url, public_v1.api_key.reveal(), stop=stop) as client:
+        environment = told_environment(client)
+    if environment and environment != public_v1.environment:
+        raise UsageError(
+            f"the platform says that the key of public v1 is of {environment}, its prefix says {public_v1.environment}",
+            "Use the key of the environment that you mean.",
+        )
+
+
+def check_agreed(plan: Plan, confirm: int | None, agreed: bool) -> None:
+    """Asks for the number of operations where the data is real, and for a yes elsewhere.
+
+    Raises:
+        UsageError: it was not given; the message says what would be sent.
+    """
+    told = plan.manifest
+    would = f"{told.operations} {told.kind} would be sent to {told.host} ({told.environment})"
+    if told.messages:
+        would += f", and the platform would send {told.messages} messages to customers"
+    if confirm is not None and confirm != told.operations:
+        raise UsageError(f"--confirm {confirm} is not the number of operations: {would}", "Read summary.md once more.")
+    if told.environment == "production" and confirm is None:
+        raise UsageError(would, f"Confirm the number: orderbridge push {plan.folder} --confirm {told.operations}")
+    if confirm is None and not agreed:
+        raise UsageError(would, f"Say yes: orderbridge push {plan.folder} --yes")
+
+
+def adding(legacy: LegacySettings) -> tuple[frozenset[str], frozenset[str]]:
+    """The fields of a variant whose repeat would or may add, and those whose values are changes."""
+    semantics = {"price": legacy.price_semantics, "stock": legacy.stock_semantics}
+    added = frozenset(name for name in ADDING if semantics[name] != "set")
+    return added, frozenset(name for name in ADDING if semantics[name] == "increment")

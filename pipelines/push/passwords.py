@@ -1,0 +1,155 @@
+"""Passwords of customers to be created: from the file, made and mailed, or made and kept for their owner.
+
+In: a plan, and the operations that are to be sent. Out: the password of each, and, where they are made to be kept,
+`passwords.csv` in the plan's folder, 0600 and on disk before the first is sent. They are in nothing else of ours.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import secrets
+from collections.abc import Callable, Mapping, Set
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import msgspec
+
+from pipelines.plan.model import Operation, Plan
+from sources.errors import UsageError
+
+FILE: Final = "passwords.csv"
+COLUMNS: Final = ("operation", "line", "erpCode", "email", "loginCode", "password")
+LETTERS: Final = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+"""Without those that are taken for one another: 0 and O, 1, l, I and o."""
+LENGTH: Final = 16
+"""Letters of a password that is made: 93 bits."""
+MAIL: Final = {"send": True, "withCredentials": True}
+
+Reader = Callable[[Plan, Set[int]], Mapping[int, str]]
+"""Reads the passwords on these lines of a plan's input: line → password."""
+
+
+class Passwords:
+    """The passwords of a push, shown to nobody but `body`."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self, known: dict[int, str]) -> None:
+        self._known = known
+
+    def __repr__(self) -> str:
+        return f"Passwords({len(self._known)} ***)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("passwords are not pickled")
+
+    def body(self, operation: Operation) -> bytes:
+        """The bytes to send: the plan's body with the password that belongs to it."""
+        if operation.password is None:
+            return msgspec.json.encode(operation.body)
+        body: dict[str, Any] = {"password": self._known.get(operation.id) or made(), **operation.body}
+        if operation.password == "mail":  # noqa: S105 # the way it takes, not a password
+            body["notification"] = MAIL
+        return msgspec.json.encode(body)
+
+
+def made() -> str:
+    """A password that nobody had before."""
+    return "".join(secrets.choice(LETTERS) for _ in range(LENGTH))
+
+
+def opened(plan: Plan, wanted: Set[int], reader: Reader) -> Passwords:
+    """The passwords of the operations that are to be sent.
+
+    Args:
+        plan: checked; its input is as it was planned.
+        wanted: ids of the operations.
+        reader: of the input.
+
+    Raises:
+        UsageError: a line has no password any more; `passwords.csv` is no file of ours, or cannot be written.
+    """
+    from_file: dict[int, Operation] = {}
+    to_keep: dict[int, Operation] = {}
+    for operation in plan.operations() if plan.manifest.kind == "customers" and wanted else ():
+        if operation.id in wanted and operation.password == "file":  # noqa: S105 # the way it comes, not a password
+            from_file[operation.id] = operation
+        elif operation.id in wanted and operation.password == "made":  # noqa: S105
+            to_keep[operation.id] = operation
+    known = _read(plan, from_file, reader) if from_file else {}
+    return Passwords(known | (_kept(plan.folder / FILE, to_keep) if to_keep else {}))
+
+
+def _read(plan: Plan, operations: Mapping[int, Operation], reader: Reader) -> dict[int, str]:
+    """From the input, by line."""
+    on_lines = reader(plan, {line for operation in operations.values() for line in operation.lines})
+    known = {}
+    for operation in operations.values():
+        found = [on_lines[line] for line in operation.lines if on_lines.get(line)]
+        if not found:
+            raise UsageError(
+                f"line {operation.lines[0]} of the input has no password",
+                "Make the plan again: orderbridge plan KIND FILE",
+            )
+        known[operation.id] = found[0]
+    return known
+
+
+def _kept(path: Path, operations: Mapping[int, Operation]) -> dict[int, str]:
+    """Made once for each, and on disk before this returns. What the file has already stays as it is."""
+    rows = _rows(path)
+    known = {int(row[0]): row[-1] for row in rows}
+    new = [operation for number, operation in operations.items() if number not in known]
+    for operation in new:
+        known[operation.id] = made()
+        keys = [operation.keys.get(name, "") for name in COLUMNS[2:5]]
+        rows.append([str(operation.id), str(operation.lines[0]), *keys, known[operation.id]])
+    if new:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
+        write_private(path, text.getvalue().encode())
+    return {number: known[number] for number in operations}
+
+
+def _rows(path: Path) -> list[list[str]]:
+    try:
+        header, *rows = list(csv.reader(io.StringIO(path.read_text("utf-8"))))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError):
+        header, rows = [], []
+    if tuple(header) != COLUMNS or not all(len(row) == len(COLUMNS) and row[0].isdecimal() and row[-1] for row in rows):
+        raise UsageError(
+            f"{path} is not as it was written: the passwords of customers that were sent stand in it",
+            "Put it back as it was, or move it away: then new ones are made for those that were not sent.",
+        )
+    return rows
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Writes a file for its owner alone, whole and on disk before this returns. Raises UsageError."""
+    new = path.with_name(f".{path.name}.new")
+    try:
+        new.unlink(missing_ok=True)
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        new.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise UsageError(
+            f"{path}: {error.strerror or type(error).__name__}", "Make its folder writable, then push again."
+        ) from None
+
+
+def from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:
+    """The passwords on these lines of the plan's input, read by its mapping."""
+    raise UsageError("passwords cannot be read from a file yet", "Have them made: orderbridge plan --passwords made")

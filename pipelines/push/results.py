@@ -1,0 +1,185 @@
+"""Results: what became of each line of the input, in four files that together have each line once (design §8).
+
+In: the ledger's rows, the plan's operations and the lines that none of them sends. Out: `results/` in the plan's folder,
+written anew after each push, all four at once. Lines that do not add up are a bug, and the push fails.
+"""
+
+from __future__ import annotations
+
+import csv
+import heapq
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final, NamedTuple, TextIO
+
+from pipelines.plan.model import RESULTS, LineOutcome, Operation, Plan
+from pipelines.push.book import Book, Row
+from pipelines.push.standing import HeldAs
+from sources.errors import BridgeError, UsageError
+
+COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")
+FILES: Final = ("confirmed", "rejected", "in_doubt", "unsent")
+_FILE_OF_STATE: Final = {
+    "confirmed": "confirmed",
+    "rejected": "rejected",
+    "in_doubt": "in_doubt",
+    "in_flight": "in_doubt",
+    "conflict": "in_doubt",
+    "abandoned": "in_doubt",
+    "planned": "unsent",
+}
+_FILE_OF_LINE: Final = {
+    "unchanged": "confirmed",
+    "exists_same": "confirmed",
+    "merged": "confirmed",
+    "rejected": "rejected",
+    "exists_differs": "unsent",
+    "ambiguous": "unsent",
+    "skipped": "unsent",
+}
+Held = Mapping[int, tuple[HeldAs, str]]
+
+
+class _Fate(NamedTuple):
+    """Where a line stands, and what is said of it."""
+
+    file: str
+    outcome: str
+    operation: int | str = ""
+    method: str = ""
+    path: str = ""
+    status: int | str = ""
+    code: str = ""
+    words: str = ""
+
+
+def prepare(folder: Path) -> None:
+    """Looks whether results can be written, before anything is sent. Raises UsageError."""
+    try:
+        _fresh(folder).rmdir()
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: {error.strerror or type(error).__name__}",
+            "The results go into the plan's folder: make it writable.",
+        ) from None
+
+
+def write(plan: Plan, book: Book, held: Held) -> Counter[tuple[str, str]]:
+    """Writes the four files.
+
+    Args:
+        plan: checked.
+        book: of the plan.
+        held: why operations were not sent by this push.
+
+    Returns:
+        Lines by file and outcome.
+
+    Raises:
+        BridgeError: the lines do not add up to the input's. UsageError: the files cannot be written.
+    """
+    try:
+        return _write(plan, book, held)
+    except OSError as error:
+        raise UsageError(
+            f"{plan.folder}: {error.strerror or type(error).__name__}",
+            "What was sent stands in the ledger; make room, and push again for the results.",
+        ) from None
+
+
+def _write(plan: Plan, book: Book, held: Held) -> Counter[tuple[str, str]]:
+    new = _fresh(plan.folder)
+    counts: Counter[tuple[str, str]] = Counter()
+    seen = bytearray()
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(_private(new / f"{name}.csv")) for name in FILES}
+        writers = {name: csv.writer(file, lineterminator="\n") for name, file in files.items()}
+        for writer in writers.values():
+            writer.writerow(COLUMNS)
+        for line, (name, *told) in _fates(plan, book, held):
+            if line >= len(seen):
+                seen.extend(bytes(max(line + 1 - len(seen), len(seen), 1024)))
+            if seen[line]:
+                raise BridgeError(f"line {line} of the input has two results")
+            seen[line] = 1
+            counts[name, told[0]] += 1
+            writers[name].writerow([line, *told])
+        for file in files.values():
+            file.flush()
+            os.fsync(file.fileno())
+    if counts.total() != plan.manifest.lines:
+        raise BridgeError(f"the input has {plan.manifest.lines} lines, the results have {counts.total()}")
+    final = plan.folder / RESULTS
+    old = plan.folder / f".{RESULTS}.old"
+    shutil.rmtree(old, ignore_errors=True)
+    if final.exists():
+        final.rename(old)
+    new.rename(final)
+    shutil.rmtree(old, ignore_errors=True)
+    return counts
+
+
+def _fates(plan: Plan, book: Book, held: Held) -> Iterator[tuple[int, _Fate]]:
+    """Each line and its fate; a merged one has that of the line which says the same."""
+    followed = {line.same_as for line in plan.unsent_lines() if line.outcome == "merged"}
+    of_followed: dict[int, _Fate] = {}
+
+    def sent() -> Iterator[tuple[int, _Fate]]:
+        for operation, row in zip(plan.operations(), book.rows(), strict=True):
+            if operation.id != row.id:
+                raise BridgeError(f"the ledger has no operation {operation.id} of this plan")
+            fate = _of_operation(operation, row, held)
+            for line in operation.lines:
+                if line in followed:
+                    of_followed[line] = fate
+                yield line, fate
+
+    def unsent() -> Iterator[tuple[int, _Fate]]:
+        for line in plan.unsent_lines():
+            if line.outcome == "merged":
+                continue
+            fate = _of_line(line)
+            if line.line in followed:
+                of_followed[line.line] = fate
+            yield line.line, fate
+
+    yield from heapq.merge(sent(), unsent(), key=lambda pair: pair[0])
+    for line in plan.unsent_lines():
+        if line.outcome == "merged":
+            if line.same_as not in of_followed:
+                raise BridgeError(f"line {line.line} of the input says the same as one that has no result")
+            yield line.line, of_followed[line.same_as]._replace(outcome="merged")
+
+
+def _of_operation(operation: Operation, row: Row, held: Held) -> _Fate:
+    reason = held.get(row.id) if row.state in ("planned", "in_doubt") else None
+    outcome: str = row.state if row.state not in ("planned", "in_flight") else "not_sent"
+    if row.state == "in_flight":
+        outcome = "in_doubt"
+    words = row.words
+    if reason is not None:
+        outcome = reason[0] if row.state == "planned" else outcome
+        words = "; ".join(filter(None, (words, reason[1])))
+    facts = (operation.id, operation.method, operation.path, "" if row.status is None else row.status, row.code)
+    return _Fate(_FILE_OF_STATE[row.state], outcome, *facts, words)
+
+
+def _of_line(line: LineOutcome) -> _Fate:
+    words = f"{line.field}: {line.words}" if line.field and line.words else line.words
+    return _Fate(_FILE_OF_LINE[line.outcome], line.outcome, code=line.code, words=words)
+
+
+def _fresh(folder: Path) -> Path:
+    new = folder / f".{RESULTS}.new"
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(mode=0o700)
+    return new
+
+
+def _private(path: Path) -> TextIO:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    return os.fdopen(descriptor, "w", encoding="utf-8", newline="")

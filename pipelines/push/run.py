@@ -1,0 +1,344 @@
+"""Push: a plan's operations, each sent as often as it should be; run again, it goes on where it was (design §8).
+
+In: a plan's folder and what was asked. Out: the ledger, the results, and a `Pushed`. Every way out writes the results:
+they say what is confirmed, refused, in doubt and not sent at that moment.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pipelines.ledger import Ledger, State, body_hash, hashed
+from pipelines.lock import locked
+from pipelines.plan.model import Operation, Plan
+from pipelines.push import checks, passwords, results
+from pipelines.push.book import Book, Recorded, Unquiet
+from pipelines.push.listing import Key, Listing, keys_of, read
+from pipelines.push.pace import Pace
+from pipelines.push.send import Sender, SendLoop, Sent, Work
+from pipelines.push.standing import Look, Rules, Standing, in_the_way, stand, told_changes
+from sources.client import Client, RetryPolicy, Timeouts
+from sources.errors import AccessError, BridgeError, PlatformError, Stopped, UsageError
+from sources.settings import LegacySettings, ledger_path
+from sources.walk import Progress, nothing
+
+EXIT_REJECTED: Final = 5
+EXIT_IN_DOUBT: Final = 6
+SETTLE_S: Final = 900.0
+"""Until when a write whose answer was lost may still land."""
+GRACE_S: Final = 10.0
+ROUNDS_MAX: Final = 3
+"""How often in one push a repeatable operation is sent."""
+CONCURRENCY: Final = {"POST": 1, "PATCH": 4}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a push is asked for; see `orderbridge push --help`."""
+
+    confirm: int | None = None
+    agreed: bool = False
+    rate: float | None = None
+    concurrency: int | None = None
+    settle_s: float = SETTLE_S
+    resend: bool = False
+    wait: bool = False
+    accept_unproven: bool = False
+    landed: frozenset[int] = frozenset()
+    not_landed: frozenset[int] = frozenset()
+    abandon: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a push works with; tests put their own in place."""
+
+    client: Callable[[LegacySettings, threading.Event], Client]
+    reader: passwords.Reader = passwords.from_input
+    look: Look | None = None
+    clock: Callable[[], float] = time.time
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    deadline_s: float = Timeouts().total_s
+    grace_s: float = GRACE_S
+
+
+def _client(settings: LegacySettings, stop: threading.Event) -> Client:
+    return Client("legacy", settings.base_url, settings.api_key.reveal(), stop=stop)
+
+
+MEANS: Final = Means(_client)
+Watch = Callable[[int, int], None]
+"""Called with how many operations ended in this push, and how many were to be sent."""
+
+
+@dataclass(slots=True)
+class Pushed:
+    """How a push went.
+
+    Attributes:
+        lines: of the input, by file of the results and outcome.
+        states: operations by state.
+        settles_at: when the next doubt can be looked for, epoch seconds.
+        error: what ended it early.
+        stopped: by a person.
+    """
+
+    plan: Plan
+    lines: Counter[tuple[str, str]] = field(default_factory=Counter)
+    states: dict[State, int] = field(default_factory=dict)
+    settles_at: float | None = None
+    error: BridgeError | None = None
+    broke: bool = False
+    stopped: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """The gravest of: told to stop, an error, doubts, lines refused or held back."""
+        if self.stopped:
+            return Stopped.exit_code
+        if self.error is not None:
+            return self.error.exit_code
+        if self.states.get("in_doubt") or self.states.get("conflict"):
+            return EXIT_IN_DOUBT
+        held = sum(self.lines["unsent", outcome] for outcome in ("blocked", "exists_now", "not_sent"))
+        refused = sum(count for (file, _), count in self.lines.items() if file == "rejected")
+        return EXIT_REJECTED if refused or held else 0
+
+
+def push(
+    folder: Path,
+    asked: Asked,
+    stop: threading.Event | None = None,
+    watch: Watch = lambda done, total: None,
+    progress: Progress = nothing,
+    means: Means = MEANS,
+) -> Pushed:
+    """Sends what a plan says (design §5, `orderbridge push`).
+
+    Args:
+        folder: of the plan.
+        asked: what is asked for.
+        stop: once set, nothing more is begun.
+        watch: called as operations end.
+        progress: called after each page where the customers are read.
+        means: what it works with.
+
+    Raises:
+        UsageError, AccessError, PlatformError, LockedError: before anything was sent; the results are as they were.
+        BridgeError: the results do not add up.
+    """
+    stop = stop or threading.Event()
+    plan, legacy, public_v1 = checks.checked(folder)
+    if asked.settle_s < SETTLE_S and legacy.environment != "sandbox":
+        raise UsageError(f"--settle is less than {SETTLE_S / 60:.0f} minutes", "That is for a sandbox only.")
+    checks.check_agreed(plan, asked.confirm, asked.agreed)
+    if public_v1 is not None:
+        checks.check_whoami(public_v1, stop)
+    path = ledger_path()
+    with held(path), Ledger.open(path) as ledger:
+        results.prepare(plan.folder)
+        book = Book.recorded(ledger, plan, recorded(plan), means.clock())
+        with means.client(legacy, stop) as client:
+            return _Push(plan, book, asked, legacy, client, path, stop, watch, progress, means).run()
+
+
+@contextmanager
+def held(ledger: Path) -> Iterator[None]:
+    """Keeps other pushes out of this ledger. Raises LockedError, UsageError."""
+    try:
+        ledger.parent.mkdir(parents=True, exist_ok=True)
+        lock = locked(ledger.with_name(f".{ledger.name}.lock"), "push")
+        lock.__enter__()
+    except OSError as error:
+        raise UsageError(
+            f"{ledger.parent}: {error.strerror or type(error).__name__}",
+            "Name a file in LEDGER__PATH that can be written.",
+        ) from None
+    try:
+        yield
+    finally:
+        lock.__exit__(None, None, None)
+
+
+def recorded(plan: Plan) -> Iterator[Recorded]:
+    """A plan's operations as the ledger keeps them: nothing of a body but the names of a variant's fields."""
+    told = plan.manifest
+    for operation in plan.operations():
+        keys: tuple[bytes, ...] = ()
+        if told.kind == "customers":
+            keys = tuple(hashed(told.host, name, value) for name, value in keys_of(operation.keys))
+        elif operation.method == "POST":
+            keys = (bytes.fromhex(body_hash(operation.path, operation.body)),)
+        fields = tuple(operation.body) if operation.method == "PATCH" else ()
+        yield Recorded(operation.id, operation.method, operation.path, keys, fields)
+
+
+class _Push:
+    """One push under way, the ledger held."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        book: Book,
+        asked: Asked,
+        legacy: LegacySettings,
+        client: Client,
+        ledger: Path,
+        stop: threading.Event,
+        watch: Watch,
+        progress: Progress,
+        means: Means,
+    ) -> None:
+        self.plan, self.book, self.asked, self.legacy = plan, book, asked, legacy
+        self.client, self.stop, self.watch, self.progress, self.means = client, stop, watch, progress, means
+        self.folder = ledger.with_name(f".{ledger.name}.walk")
+        added, self.changes = checks.adding(legacy)
+        sandbox = legacy.environment == "sandbox"
+        self.rules = Rules(asked.settle_s, asked.resend or sandbox, asked.accept_unproven, added, self.changes)
+        self.unquiet: dict[str, list[Unquiet]] = defaultdict(list)
+        self.pushed = Pushed(plan)
+        self.standing = Standing()
+        self.ended = 0
+
+    def run(self) -> Pushed:
+        """Rounds of settling and sending, then the results."""
+        pushed, clock = self.pushed, self.means.clock
+        self.book.recover(self.means.deadline_s, clock())
+        self._take_told()
+        try:
+            self._rounds()
+        except Stopped:
+            pushed.stopped = True
+        except (AccessError, PlatformError, UsageError) as error:
+            pushed.error = error
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        pushed.stopped = pushed.stopped or self.stop.is_set()
+        pushed.error = pushed.error or self.standing.unproven
+        pushed.settles_at = self.standing.settles_at
+        pushed.states = self.book.counts()
+        pushed.lines = results.write(self.plan, self.book, self.standing.held)
+        return pushed
+
+    def _rounds(self) -> None:
+        round_number = 0
+        while True:
+            round_number += 1
+            self.standing = stand(self.plan, self.book, self.rules, self._look, self.means.clock)
+            sent = self._send()
+            self.standing.held |= {number: ("blocked", reason) for number, reason in sent.held.items()}
+            self.pushed.broke = sent.broke
+            if sent.error is not None:
+                raise sent.error
+            if self.stop.is_set() or sent.broke:
+                return
+            doubts = {row.id: row.doubt_at or 0.0 for row in self.book.rows("in_doubt")}
+            if sent.in_doubt and self.plan.manifest.kind == "variants" and round_number < ROUNDS_MAX:
+                continue
+            if not self.asked.wait or not doubts or self.plan.manifest.kind != "customers":
+                break
+            unsettled = [
+                at + self.rules.settle_s for at in doubts.values() if at + self.rules.settle_s > self.means.clock()
+            ]
+            if not unsettled:
+                break
+            self._wait_until(max(unsettled))
+        unsettled = [
+            at + self.rules.settle_s for at in doubts.values() if at + self.rules.settle_s > self.means.clock()
+        ]
+        if self.plan.manifest.kind == "customers":
+            self.standing.settles_at = min(unsettled, default=None)
+
+    def _wait_until(self, at: float) -> None:
+        while (left := at - self.means.clock()) > 0 and not self.stop.is_set():
+            self.stop.wait(min(left, 1.0))
+
+    def _look(self, keys: Set[Key]) -> Listing:
+        if self.means.look is not None:
+            return self.means.look(keys)
+        return read(self.client, self.folder, keys, self.legacy.page_limit, self.progress)
+
+    def _take_told(self) -> None:
+        """What a person says of operations in doubt. A confirmed one leaves its values as if the platform had said so."""
+        asked = self.asked
+        changes = told_changes(self.book, self.rules, self.means.clock(), asked.landed, asked.not_landed, asked.abandon)
+        if asked.landed and self.plan.manifest.kind == "variants":
+            values = {op.id: self._values(op) for op in self.plan.operations() if op.id in asked.landed}
+            changes = [replace(c, values=values[c.id]) if c.to == "confirmed" else c for c in changes]
+        self.book.commit(changes, self.means.clock())
+
+    def _values(self, operation: Operation) -> dict[str, str | None]:
+        """What stands on the platform after a variant update; of a field whose values are changes, nobody knows."""
+        if operation.method != "PATCH":
+            return {}
+        return {
+            name: None if name in self.changes else msgspec.json.encode(value).decode()
+            for name, value in operation.body.items()
+        }
+
+    def _send(self) -> Sent:
+        """One round of sending."""
+        standing, kind = self.standing, self.plan.manifest.kind
+        planned = self.book.ids("planned") - set(standing.held)
+        again = {number: clear for number, clear in standing.again.items() if number not in standing.held}
+        wanted = planned | set(again)
+        if not wanted or self.stop.is_set():
+            return Sent()
+        known = passwords.opened(self.plan, wanted, self.means.reader)
+        self.unquiet.clear()
+        if kind == "variants":
+            for other in self.book.unquiet(self.means.clock() - self.rules.settle_s):
+                self.unquiet[other.path].append(other)
+        method = "PATCH" if kind == "variants" else "POST"
+        concurrency = self.asked.concurrency or CONCURRENCY[method]
+        total = self.ended + len(wanted)
+        self.watch(self.ended, total)
+
+        def ended(count: int) -> None:
+            self.ended += count
+            self.watch(self.ended, total)
+
+        works = (
+            Work(
+                operation,
+                self.rules.repeatable(operation),
+                doubted=not again.get(operation.id, True),
+                clear=again.get(operation.id, False),
+            )
+            for operation in self.plan.operations()
+            if operation.id in wanted
+        )
+        sender: Sender = self.client
+        return SendLoop(
+            self.book,
+            sender,
+            Pace(self.asked.rate, self.means.policy, self.stop),
+            body=known.body,
+            values=self._values,
+            in_the_way=lambda operation: in_the_way(operation, self.plan.manifest.plan_id, self.unquiet),
+            doubted=self._doubted,
+            concurrency=concurrency,
+            grace_s=self.means.grace_s,
+            stop=self.stop,
+            clock=self.means.clock,
+            progress=ended,
+        ).run(works)
+
+    def _doubted(self, operation: Operation) -> None:
+        """From now on it stands in the way of others on the same fields."""
+        if operation.method == "PATCH":
+            told = self.plan.manifest
+            other = Unquiet(
+                told.plan_id, operation.id, operation.path, frozenset(operation.body), True, self.means.clock()
+            )
+            self.unquiet[operation.path].append(other)
