@@ -121,7 +121,7 @@ def _whoami(client: Client, found: Targets) -> str:
 
 
 def told_environment(client: Client) -> str:
-    """The environment that public v1's whoami tells of the key, `production` or `sandbox`; empty where it tells none."""
+    """The environment that whoami tells of the key, `production` or `sandbox`; empty where it tells none."""
     return _environment_in(client.get(WHOAMI.path, check=_object)[0])
 
 

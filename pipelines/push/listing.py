@@ -132,7 +132,7 @@ def differing(sent: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _same(name: str, sent: Any, found: Any) -> bool:
+def _same(name: str, sent: object, found: object) -> bool:
     if sent is None or sent == "":
         return found in (None, "")
     if isinstance(sent, Mapping):

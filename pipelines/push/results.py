@@ -1,7 +1,7 @@
 """Results: what became of each line of the input, in four files that together have each line once (design §8).
 
-In: the ledger's rows, the plan's operations and the lines that none of them sends. Out: `results/` in the plan's folder,
-written anew after each push, all four at once. Lines that do not add up are a bug, and the push fails.
+In: the ledger's rows, the plan's operations and the lines that none of them sends. Out: `results/` in the plan's
+folder, written anew after each push, all four at once. Lines that do not add up are a bug, and the push fails.
 """
 
 from __future__ import annotations
@@ -100,14 +100,14 @@ def _write(plan: Plan, book: Book, held: Held) -> Counter[tuple[str, str]]:
         writers = {name: csv.writer(file, lineterminator="\n") for name, file in files.items()}
         for writer in writers.values():
             writer.writerow(COLUMNS)
-        for line, (name, *told) in _fates(plan, book, held):
+        for line, fate in _fates(plan, book, held):
             if line >= len(seen):
                 seen.extend(bytes(max(line + 1 - len(seen), len(seen), 1024)))
             if seen[line]:
                 raise BridgeError(f"line {line} of the input has two results")
             seen[line] = 1
-            counts[name, told[0]] += 1
-            writers[name].writerow([line, *told])
+            counts[fate.file, fate.outcome] += 1
+            writers[fate.file].writerow([line, *fate[1:]])
         for file in files.values():
             file.flush()
             os.fsync(file.fileno())

@@ -225,7 +225,7 @@ class _Push:
             shutil.rmtree(self.folder, ignore_errors=True)
         pushed.stopped = pushed.stopped or self.stop.is_set()
         pushed.error = pushed.error or self.standing.unproven
-        pushed.settles_at = self.standing.settles_at
+        pushed.settles_at = min(self._unsettled(), default=None)
         pushed.states = self.book.counts()
         pushed.lines = results.write(self.plan, self.book, self.standing.held)
         return pushed
@@ -242,22 +242,19 @@ class _Push:
                 raise sent.error
             if self.stop.is_set() or sent.broke:
                 return
-            doubts = {row.id: row.doubt_at or 0.0 for row in self.book.rows("in_doubt")}
             if sent.in_doubt and self.plan.manifest.kind == "variants" and round_number < ROUNDS_MAX:
-                continue
-            if not self.asked.wait or not doubts or self.plan.manifest.kind != "customers":
-                break
-            unsettled = [
-                at + self.rules.settle_s for at in doubts.values() if at + self.rules.settle_s > self.means.clock()
-            ]
-            if not unsettled:
-                break
+                continue  # what may be repeated is repeated at once
+            unsettled = self._unsettled()
+            if not self.asked.wait or not unsettled:
+                return
             self._wait_until(max(unsettled))
-        unsettled = [
-            at + self.rules.settle_s for at in doubts.values() if at + self.rules.settle_s > self.means.clock()
-        ]
-        if self.plan.manifest.kind == "customers":
-            self.standing.settles_at = min(unsettled, default=None)
+
+    def _unsettled(self) -> list[float]:
+        """When each create in doubt can be looked for, of those that cannot be yet."""
+        if self.plan.manifest.kind != "customers":
+            return []
+        settled = [(row.doubt_at or 0.0) + self.rules.settle_s for row in self.book.rows("in_doubt")]
+        return [at for at in settled if at > self.means.clock()]
 
     def _wait_until(self, at: float) -> None:
         while (left := at - self.means.clock()) > 0 and not self.stop.is_set():
@@ -269,7 +266,7 @@ class _Push:
         return read(self.client, self.folder, keys, self.legacy.page_limit, self.progress)
 
     def _take_told(self) -> None:
-        """What a person says of operations in doubt. A confirmed one leaves its values as if the platform had said so."""
+        """What a person says of operations in doubt. One that landed leaves its values as if the platform said so."""
         asked = self.asked
         changes = told_changes(self.book, self.rules, self.means.clock(), asked.landed, asked.not_landed, asked.abandon)
         if asked.landed and self.plan.manifest.kind == "variants":

@@ -25,7 +25,7 @@ from sources.errors import BridgeError, Stopped, Unreachable
 DOUBTS_MAX: Final = 5
 """Outcomes in doubt, one after the other, after which nothing more is sent: something is wrong beyond one request."""
 AHEAD: Final = 8
-"""Intents of repeatable operations per worker that are on disk before they are needed: a crash costs a harmless repeat."""
+"""Intents of repeatable operations per worker, on disk before they are needed: a crash costs a harmless repeat."""
 WAITING_MAX: Final = 100
 """Operations that wait for another one of their target; no more are read while so many do."""
 POLL_S: Final = 0.1

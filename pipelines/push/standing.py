@@ -1,7 +1,8 @@
 """Where a plan stands before it is sent: what is settled of the doubts, what may go, what must not.
 
-In: the ledger's rows, the plan, a fresh list of the customers where one is needed. Out: changes of state, the operations
-that may be sent again, and for each that is held back the reason. What cannot be known stays in doubt (design §8).
+In: the ledger's rows, the plan, a fresh list of the customers where one is needed. Out: changes of state, the
+operations that may be sent again, and for each that is held back the reason. What cannot be known stays in doubt
+(design §8).
 """
 
 from __future__ import annotations
@@ -53,13 +54,11 @@ class Standing:
     Attributes:
         again: operations in doubt that may be sent again → whether nothing of the first attempt can have happened.
         held: operations that are not sent: as what, and why.
-        settles_at: when the next doubt settles, epoch seconds; None where time settles none.
         unproven: set where creates wait for a list that is proven complete.
     """
 
     again: dict[int, bool] = field(default_factory=dict)
     held: dict[int, tuple[HeldAs, str]] = field(default_factory=dict)
-    settles_at: float | None = None
     unproven: CoverageError | None = None
 
 
@@ -114,7 +113,6 @@ def _customers(
         if settles_at <= now:
             due.add(row.id)
         else:
-            standing.settles_at = min(standing.settles_at or settles_at, settles_at)
             standing.held[row.id] = ("in_doubt", f"it can be looked for from {at_words(settles_at)} on")
     if not due and not planned:
         return
@@ -132,7 +130,7 @@ def _customers(
             standing.held[number] = ("exists_now", "the platform has a customer with this erpCode, email or loginCode")
     if not listing.complete and not rules.accept_unproven and (left := planned - set(standing.held)):
         standing.unproven = CoverageError(
-            f"the list of customers is {listing.verdict}: {len(left)} creates were not sent, for they may be there already",
+            f"the list of customers is {listing.verdict}: {len(left)} creates may be there already, and were not sent",
             "Run the push again at a quieter time; or with --accept-unproven, where you know that they are not there.",
         )
         standing.held |= dict.fromkeys(left, ("blocked", "the list of customers is not proven complete"))
