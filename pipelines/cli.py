@@ -9,7 +9,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -22,6 +23,7 @@ from sources.errors import BridgeError
 
 if TYPE_CHECKING:
     from pipelines.console import Reporter
+    from pipelines.erp import ErpFiles
 
 INTERRUPTED: Final = 130
 RESOURCES: Final = tuple(LISTS)
@@ -41,6 +43,7 @@ class _Stop:
         self.event = threading.Event()
         self.signal = 0
         self.as_json = False
+        self._is_gentle = False
 
     def listen(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -51,7 +54,17 @@ class _Stop:
             return  # it is stopping: another one must not break off what clears up
         self.signal = number
         self.event.set()
-        raise KeyboardInterrupt
+        if not self._is_gentle:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def gently(self) -> Iterator[None]:
+        """Inside the block a signal sets the event, and breaks in nowhere."""
+        self._is_gentle = True
+        try:
+            yield
+        finally:
+            self._is_gentle = False
 
 
 STOP = _Stop()
@@ -70,7 +83,7 @@ def _versions(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done, whole · 1 a bug · 2 usage or settings · 3 access · 4 the platform · 5 rows refused · "
-    "7 coverage not complete or too old · 8 another run holds the lock.",
+    "6 outcomes in doubt · 7 coverage not complete or too old · 8 another run holds the lock.",
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_versions, help="Show versions.")
 def orderbridge() -> None:
@@ -120,6 +133,25 @@ def _pull_options(function: F) -> F:
     return function
 
 
+def _erp_options(function: F) -> F:
+    for option in (
+        click.option(
+            "--erp-mapping",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Which of the columns are which fields; read by their names where it is not told.",
+        ),
+        click.option(
+            "--erp-customers",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="The ERP's customers, CSV or .xlsx: who is who, and in what both sides differ.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def _started(style: str) -> Reporter:
     """The settings' root, dlt made quiet, logging to stderr: what every command that works begins with."""
     from pipelines.console import Reporter
@@ -146,25 +178,49 @@ def pull(resource: tuple[str, ...], sweeps: int, require_complete: bool, accept_
 
 @orderbridge.command(epilog="Example, in a crontab: 15 3 * * * cd /srv/bridge && orderbridge run --log json")
 @_pull_options
+@_erp_options
 @_log_option
-def run(sweeps: int, require_complete: bool, accept_shrink: bool, style: str) -> None:
+def run(
+    sweeps: int,
+    require_complete: bool,
+    accept_shrink: bool,
+    erp_customers: Path | None,
+    erp_mapping: Path | None,
+    style: str,
+) -> None:
     """What a scheduler calls: pull every list, reconcile, publish once."""
-    _pull("run", (), sweeps, require_complete, accept_shrink, style)
+    from pipelines.erp import ErpFiles
+
+    _pull("run", (), sweeps, require_complete, accept_shrink, style, ErpFiles(erp_customers, erp_mapping))
 
 
-@orderbridge.command(epilog="Example: orderbridge reconcile")
+@orderbridge.command(epilog="Example: orderbridge reconcile --erp-customers clientes.csv")
+@_erp_options
 @_log_option
-def reconcile(style: str) -> None:
-    """Build the reconciled tables from the published raw ones: what they mean, and what does not fit."""
+def reconcile(erp_customers: Path | None, erp_mapping: Path | None, style: str) -> None:
+    """Build the reconciled tables from the published raw ones: what they mean, and what does not fit.
+
+    With --erp-customers, the ERP's customers are matched with the platform's: by the ERP's code, else by the login
+    code, the e-mail address, the number of a document. A line that does not fit its file is told, and the exit code is
+    5.
+    """
     with _started(style) as reporter:
+        from pipelines.erp import ErpFiles
         from pipelines.reconcile import reconcile as reconcile_tables
 
-        made = reconcile_tables()
+        made = reconcile_tables(ErpFiles(erp_customers, erp_mapping))
     reporter.reconciled(made)
+    _end(made.exit_code)
 
 
 def _pull(
-    command: str, resource: tuple[str, ...], sweeps: int, require_complete: bool, accept_shrink: bool, style: str
+    command: str,
+    resource: tuple[str, ...],
+    sweeps: int,
+    require_complete: bool,
+    accept_shrink: bool,
+    style: str,
+    files: ErpFiles | None = None,
 ) -> None:
     with _started(style) as reporter:
         from pipelines.pull import Wanted
@@ -172,12 +228,83 @@ def _pull(
         from pipelines.reconcile import Reconciling
 
         wanted = Wanted(tuple(dict.fromkeys(resource)), sweeps, require_complete, accept_shrink, command)
-        reconciling = Reconciling() if command == "run" else None
+        reconciling = Reconciling(files) if command == "run" else None
         pulled = pull_lists(wanted, reporter.progress, STOP.event, reconciling)
     reporter.pulled(pulled)
     if reconciling is not None and reconciling.made is not None:
         reporter.reconciled(reconciling.made)
     _end(pulled.exit_code)
+
+
+@orderbridge.command(epilog="Example: orderbridge push plan-customers --yes; run again, it goes on where it was")
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option("--confirm", type=click.IntRange(min=0), metavar="N", help="Production: the number of operations.")
+@click.option("--yes", is_flag=True, help="Elsewhere: send without a question.")
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Requests a second at most.")
+@click.option("--concurrency", type=click.IntRange(1, 16), metavar="N", help="At once; creates 1, updates 4.")
+@click.option(
+    "--settle",
+    type=click.FloatRange(min=0),
+    default=15,
+    show_default=True,
+    metavar="MINUTES",
+    help="Until when a create whose answer was lost may still land; less is for a sandbox only.",
+)
+@click.option("--resend", is_flag=True, help="Production: send a create again that is not there after that time.")
+@click.option("--wait", is_flag=True, help="Wait until what is in doubt can be looked for, and go on.")
+@click.option("--accept-unproven", is_flag=True, help="Create though the list of customers is not proven complete.")
+@click.option("--landed", type=int, multiple=True, metavar="ID", help="An operation in doubt that is on the platform.")
+@click.option("--not-landed", type=int, multiple=True, metavar="ID", help="One that is not there: it is sent again.")
+@click.option("--abandon", type=int, multiple=True, metavar="ID", help="One that nobody will ask about any more.")
+@_log_option
+def push(plan: Path, yes: bool, settle: float, style: str, **told: Any) -> None:
+    """Send what a plan says, each write as often as it should be; again: go on where it was.
+
+    What became of each line stands in the plan's folder, under results. Outcomes in doubt make the exit code 6: run the
+    same command again after the time that it names.
+    """
+    reporter = _started(style)
+    from pipelines.push.report import Watching, tell
+    from pipelines.push.run import Asked
+    from pipelines.push.run import push as send
+    from pipelines.push_log import publish
+
+    sets = {name: frozenset(told.pop(name)) for name in ("landed", "not_landed", "abandon")}
+    agreed = yes or (told["confirm"] is None and _agreed(plan))
+    asked = Asked(agreed=agreed, settle_s=settle * 60, **sets, **told)
+    with Watching(reporter) as watching:
+        pushed = send(plan, asked, STOP.event, watching.sent, watching.page, STOP.gently)
+    tell(pushed, style)
+    if pushed.error is not None:
+        _say(pushed.exit_code, str(pushed.error), "orderbridge: ")
+    if not pushed.stopped:
+        publish()
+    _end(128 + STOP.signal if pushed.stopped and STOP.signal else pushed.exit_code)
+
+
+def _agreed(folder: Path) -> bool:
+    """Asks on a terminal whether a plan for a sandbox is to be sent."""
+    if not sys.stdin.isatty():
+        return False
+    from pipelines.plan.model import Plan
+    from pipelines.push.checks import would
+
+    plan = Plan(folder)
+    return plan.manifest.environment == "sandbox" and click.confirm(f"{would(plan)}. Send?", err=True)
+
+
+@orderbridge.command(epilog="Example: orderbridge pull customers && orderbridge verify plan-customers")
+@click.argument("plan", type=click.Path(path_type=Path))
+@_log_option
+def verify(plan: Path, style: str) -> None:
+    """Compare what was sent with what was pulled since, field by field, for what can be read back."""
+    _started(style)
+    from pipelines.push.report import tell_verified
+    from pipelines.verify import verify as compare
+
+    made = compare(plan)
+    tell_verified(made, style)
+    _end(made.exit_code)
 
 
 @orderbridge.command(epilog="Example: orderbridge check")

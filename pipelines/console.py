@@ -9,6 +9,7 @@ import json
 import sys
 import threading
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -16,11 +17,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from pipelines.erp import Matched
 from pipelines.pull import Pulled
 from pipelines.reconcile import Reconciled
 from sources.walk import Walked
 
 LINE_EVERY_S: Final = 10.0
+LINES_MAX: Final = 20
+_STATUSES: Final = {
+    "ambiguous": "ambiguous",
+    "only_in_erp": "only in the ERP",
+    "only_in_platform": "only on the platform",
+}
 Style = Literal["auto", "plain", "json"]
 
 
@@ -115,8 +123,10 @@ class Reporter:
         """What reconciling made, on stdout."""
         if self.style == "json":
             findings = [dict(zip(("entity", "rule", "severity", "count"), row, strict=True)) for row in made.findings]
-            told = {"run_id": made.run_id, "warehouse": str(made.path), "rows": made.rows, "findings": findings}
-            sys.stdout.write(json.dumps({**told, "order_fields": made.order_fields, "proposed": made.proposed}) + "\n")
+            told: dict[str, object] = {"run_id": made.run_id, "warehouse": str(made.path), "rows": made.rows}
+            told["findings"] = findings
+            told |= {"order_fields": made.order_fields, "proposed": made.proposed, "exit_code": made.exit_code}
+            sys.stdout.write(json.dumps({**told, "erp": asdict(made.match) if made.match else None}) + "\n")
             return
         out = _Console(highlight=False)
         counts = ", ".join(f"{rows} {table.replace('_', ' ')}" for table, rows in made.rows.items())
@@ -129,6 +139,8 @@ class Reporter:
             for entity, rule, severity, count in made.findings:
                 table.add_row(severity, entity, rule, str(count))
             out.print(table, soft_wrap=not out.is_terminal)
+        for line in match_lines(made.match) if made.match else ():
+            out.print(line, markup=False, soft_wrap=True)
         for name, evidence in made.proposed.items():
             out.print(
                 f"an order's {name} is read from {made.order_fields[name]} ({evidence}); "
@@ -136,6 +148,27 @@ class Reporter:
                 markup=False,
                 soft_wrap=True,
             )
+
+
+def match_lines(match: Matched) -> list[str]:
+    """The funnel of a match with the ERP, in words."""
+    counts: dict[str, int] = {}
+    for status, _, rows in match.statuses:
+        counts[status] = counts.get(status, 0) + rows
+    keys = [f"{rows} by {key.replace('_', ' ')}" for status, key, rows in match.statuses if status == "matched" and key]
+    said = [f"{counts.get('matched', 0)} matched" + (f" ({', '.join(keys)})" if keys else "")]
+    said += [f"{counts.get(status, 0)} {words}" for status, words in _STATUSES.items()]
+    lines = [f"customers of the ERP and the platform: {', '.join(said)}"]
+    if match.differences:
+        fields = ", ".join(f"{count} {field.replace('_', ' ')}" for field, count in match.differences)
+        lines.append(f"they differ in: {fields}; both values in reconciled.erp_differences")
+    lines.append("read as: " + ", ".join(f"{column} → {field}" for column, field in match.columns.items()))
+    if match.unread:
+        lines.append(f"columns of the file that were not read: {', '.join(match.unread)}")
+    if match.refused:
+        told = ", ".join(map(str, match.refused[:LINES_MAX])) + (" …" if len(match.refused) > LINES_MAX else "")
+        lines.append(f"{len(match.refused)} lines of the file do not fit and were left out: {told}")
+    return lines
 
 
 def _facts(pulled: Pulled, walked: Walked) -> dict[str, object]:

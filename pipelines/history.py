@@ -19,7 +19,8 @@ import duckdb
 
 from pipelines.raw import columns_of
 
-TABLE: Final = "reconciled.customer_history"
+NAME: Final = "customer_history"
+TABLE: Final = f"reconciled.{NAME}"
 OWN: Final = (
     "erp_code",
     "login_code",

@@ -60,7 +60,11 @@ class Wanted:
 
 @dataclass(slots=True)
 class Pulled:
-    """What a pull did: the walks, the changes to each raw table, and the exit code that sums them up."""
+    """What a pull did: the walks, the changes to each raw table, and the exit code that sums them up.
+
+    Attributes:
+        after_code: the exit code of what went into the build after the raw tables.
+    """
 
     run_id: str
     path: Path
@@ -68,6 +72,7 @@ class Pulled:
     changes: dict[str, raw.Change] = field(default_factory=dict)
     held_back: dict[str, str] = field(default_factory=dict)
     published: bool = False
+    after_code: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -77,7 +82,7 @@ class Pulled:
             return min(failed)
         if self.held_back:
             return EXIT_COVERAGE
-        return EXIT_REJECTED if any(walked.refused for walked in self.walked) else 0
+        return EXIT_REJECTED if any(walked.refused for walked in self.walked) else self.after_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +127,9 @@ def targets(resources: Sequence[str]) -> Targets:
     return Targets(legacy, public_v1)
 
 
-After = Callable[[duckdb.DuckDBPyConnection, str, datetime], None]
-"""What else goes into a build before it is published: the build, the run's id, the instant of the walks."""
+After = Callable[[duckdb.DuckDBPyConnection, str, datetime], int]
+"""What else goes into a build before it is published: the build, the run's id, the instant of the walks. It gives the
+exit code that it would end with: 0, or 5 where it refused rows."""
 
 
 def new_run_id(at: datetime) -> str:
@@ -303,7 +309,7 @@ def _publish(
             name, reason = next(iter(pulled.held_back.items()))
             raise CoverageError(f"{name}: {reason}", _SHRINK_HINT)
         if after is not None:
-            after(connection, pulled.run_id, at)
+            pulled.after_code = after(connection, pulled.run_id, at)
         _record(connection, pulled, wanted, found, started_at, at)
         connection.execute("DETACH load")
         _write_quarantine(pulled)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from pipelines import ops, raw
-from pipelines.pull import exclusive, new_run_id
+from pipelines import history, ops, raw
+from pipelines.erp import ErpCustomers, ErpFiles, Matched, match_into, read_customers, replace
+from pipelines.pull import EXIT_REJECTED, exclusive, new_run_id
 from pipelines.warehouse import Build, disk_errors
 from sources import __version__
 from sources.errors import BridgeError, UsageError
@@ -40,6 +41,7 @@ class Reconciled:
         findings: entity, rule, severity and how many, the gravest first.
         order_fields: the columns of the raw orders that are read as customer, instant and total, or None.
         proposed: those of `order_fields` that no setting names, with the evidence that chose them.
+        match: with the ERP's customers, where a file of them was told.
     """
 
     run_id: str
@@ -48,13 +50,23 @@ class Reconciled:
     findings: list[tuple[str, str, str, int]] = field(default_factory=list)
     order_fields: dict[str, str | None] = field(default_factory=dict)
     proposed: dict[str, str] = field(default_factory=dict)
+    match: Matched | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """Whether lines of the ERP's file were refused."""
+        return EXIT_REJECTED if self.match is not None and self.match.refused else 0
 
 
-def reconcile() -> Reconciled:
+def reconcile(files: ErpFiles | None = None) -> Reconciled:
     """Builds the reconciled tables from the published raw ones, and publishes (design §5, `orderbridge reconcile`).
 
+    Args:
+        files: of the ERP's, to be compared.
+
     Raises:
-        UsageError: there is no warehouse, or a setting names a field of orders that is not there.
+        UsageError: there is no warehouse; a setting names a field of orders that is not there; a file of the ERP's
+            cannot be used.
         LockedError: another run is at work. In every case the old file stays as it was.
     """
     settings = warehouse_settings()
@@ -65,12 +77,13 @@ def reconcile() -> Reconciled:
         raise UsageError(f"there is no warehouse at {settings.path}", "Run `orderbridge pull` first.")
     build = Build(settings.path)
     build.look()
+    erp = read_customers(files or ErpFiles())
     made = Reconciled(run_id, build.path)
     with exclusive(build, "reconcile"):
         try:
             build.start()
             with disk_errors(build.path.parent), build.open() as connection:
-                into(connection, made, fields, started_at)
+                into(connection, made, fields, started_at, erp)
                 ops.record_run(
                     connection,
                     {
@@ -79,7 +92,7 @@ def reconcile() -> Reconciled:
                         "version": __version__,
                         "started_at": started_at,
                         "ended_at": datetime.now(UTC),
-                        "exit_code": 0,
+                        "exit_code": made.exit_code,
                     },
                 )
                 build.publish(connection)
@@ -89,19 +102,30 @@ def reconcile() -> Reconciled:
 
 
 class Reconciling:
-    """Reconciles in the build of a pull, as its `after`. `made` is there once it was called."""
+    """Reconciles in the build of a pull, as its `after`. `made` is there once it was called.
 
-    def __init__(self) -> None:
+    Files of the ERP's are read when it is made: one that cannot be used ends the run before its first request.
+    """
+
+    def __init__(self, files: ErpFiles | None = None) -> None:
         self._settings = order_settings()
+        self._erp = read_customers(files or ErpFiles())
         self.made: Reconciled | None = None
 
-    def __call__(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> None:
+    def __call__(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> int:
         """See `pipelines.pull.After`."""
         self.made = Reconciled(run_id, warehouse_path())
-        into(build, self.made, self._settings, at)
+        into(build, self.made, self._settings, at, self._erp)
+        return self.made.exit_code
 
 
-def into(build: duckdb.DuckDBPyConnection, made: Reconciled, settings: OrderSettings, as_of: datetime) -> None:
+def into(
+    build: duckdb.DuckDBPyConnection,
+    made: Reconciled,
+    settings: OrderSettings,
+    as_of: datetime,
+    erp: ErpCustomers | None = None,
+) -> None:
     """Makes the reconciled tables of a build anew, and fills in `made`.
 
     Args:
@@ -109,6 +133,7 @@ def into(build: duckdb.DuckDBPyConnection, made: Reconciled, settings: OrderSett
         made: its run and path are told.
         settings: which columns of the raw orders are what.
         as_of: the instant that promotions, birthdates and orders are held against.
+        erp: the ERP's customers, to be matched.
 
     Raises:
         UsageError: a setting names a column that the raw orders have not.
@@ -150,7 +175,7 @@ def into(build: duckdb.DuckDBPyConnection, made: Reconciled, settings: OrderSett
 
     for entity in ENTITIES:
         _check(entity, len(came[entity]), len(frames[entity]), found[entity])
-        _replace(build, entity, frames[entity])
+        replace(build, entity, frames[entity])
         made.rows[entity] = len(frames[entity])
         ops.record_totals(
             build,
@@ -158,10 +183,15 @@ def into(build: duckdb.DuckDBPyConnection, made: Reconciled, settings: OrderSett
             f"reconciled.{entity}",
             {"raw": len(came[entity]), "reconciled": len(frames[entity]), "findings": len(found[entity])},
         )
+    made.rows[history.NAME], current = history.record(build)
+    ops.record_totals(
+        build, made.run_id, f"reconciled.{history.NAME}", {"versions": made.rows[history.NAME], "current": current}
+    )
+    made.match, found["erp"] = match_into(build, made.run_id, erp, frames["customers"], came["customers__documents"])
     import pandas as pd
 
-    findings = pd.concat([gathered([found[entity]]) for entity in ENTITIES], ignore_index=True)
-    _replace(build, "exceptions", findings)
+    findings = pd.concat([gathered([one]) for one in found.values()], ignore_index=True)
+    replace(build, "exceptions", findings)
     made.rows["exceptions"] = len(findings)
     made.findings = build.execute(
         """SELECT entity, rule, severity, count(*) FROM reconciled.exceptions GROUP BY entity, rule, severity
@@ -180,14 +210,6 @@ def _frame(build: duckdb.DuckDBPyConnection, table: str) -> pd.DataFrame:
     from transforms.frames import from_arrow
 
     return from_arrow(build.sql(f"FROM {table}").to_arrow_table())
-
-
-def _replace(build: duckdb.DuckDBPyConnection, table: str, frame: pd.DataFrame) -> None:
-    import pyarrow as pa
-
-    build.register("reconciled_frame", pa.Table.from_pandas(frame, preserve_index=False))
-    build.execute(f'CREATE OR REPLACE TABLE reconciled."{table}" AS FROM reconciled_frame')
-    build.unregister("reconciled_frame")
 
 
 def _check(entity: str, came: int, kept: int, findings: pd.DataFrame) -> None:

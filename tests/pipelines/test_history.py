@@ -59,7 +59,7 @@ class Warehouse:
     digits: Callable[[str], str] = str
 
     def versions(self) -> list[Version]:
-        return self.connection.execute(  # type: ignore[return-value]
+        return self.connection.execute(
             "SELECT customer_id, version, valid_from, valid_to, is_current, ended_by, first_name, documents "
             "FROM reconciled.customer_history ORDER BY ALL"
         ).fetchall()
@@ -88,7 +88,10 @@ def made() -> Iterator[Warehouse]:
 
 def periods(made: Warehouse) -> list[tuple[Any, ...]]:
     """Name, from and to as numbers of pulls, and what ended it."""
-    day = lambda instant: None if instant is None else (instant - START).days  # noqa: E731
+
+    def day(instant: datetime | None) -> int | None:
+        return None if instant is None else (instant - START).days
+
     return [(name, day(begin), day(end), by) for _, _, begin, end, _, by, name, _ in made.versions()]
 
 
