@@ -39,8 +39,8 @@ class LineOutcome(NamedTuple):
     Attributes:
         line: 1-based; of an input on several lines, each has its own.
         outcome: what the plan makes of it.
-        same_as: the first line of the input that says the same. A merged line shares the fate of its operation; where that
-            line is not sent, this one has its outcome.
+        same_as: the first line of the input that says the same. A merged line shares the fate of its operation;
+            where that line is not sent, this one has its outcome.
         field, code, words: why, of a rejected line; several problems are joined by `; `. No cell's value.
     """
 

@@ -1,0 +1,135 @@
+"""What becomes of the lines that are not sent, gathered while a plan is made; and the files that tell it.
+
+In: lines with their outcome, as they come. Out: `lines.csv` (all of them, for the push), `unchanged.csv` (what needs
+nothing), and counts and first lines of each reason for the summary. No value of a row is in here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from pipelines.plan.folder import create
+from pipelines.plan.model import LINES, UNCHANGED
+
+SCHEMA: Final = pa.schema(
+    {
+        "line": pa.int64(),
+        "outcome": pa.string(),
+        "same_as": pa.int64(),
+        "field": pa.string(),
+        "code": pa.string(),
+        "words": pa.string(),
+        "id": pa.string(),
+        "evidence": pa.string(),
+    }
+)
+NEEDS_NOTHING: Final = ("unchanged", "exists_same", "merged", "skipped")
+FIRST_LINES: Final = 5
+_BATCH: Final = 65_536
+
+
+class Outcomes:
+    """The lines that are not sent."""
+
+    def __init__(self) -> None:
+        self._tables: list[pa.Table] = []
+        self._rows: list[tuple[Any, ...]] = []
+
+    def add(
+        self, lines: Sequence[int], outcome: str, *, field: str = "", code: str = "", words: str = "", same_as: int = 0
+    ) -> None:
+        """Lines with one outcome, and why."""
+        self._rows += [(line, outcome, same_as or None, field, code, words, "", "") for line in lines]
+        if len(self._rows) >= _BATCH:
+            self._flush()
+
+    def add_table(self, lines: pa.Array, columns: dict[str, pa.Array]) -> None:
+        """Inputs with their lines (a list each), and columns of `SCHEMA`; a column that is not given is empty."""
+        parents, flat = pc.list_parent_indices(lines), pc.list_flatten(lines)
+        arrays = [
+            flat
+            if name == "line"
+            else columns[name].take(parents)
+            if name in columns
+            else pa.nulls(len(flat), kind)
+            if name == "same_as"
+            else pa.array([""] * len(flat), kind)
+            for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True)
+        ]
+        self._tables.append(pa.Table.from_arrays(arrays, schema=SCHEMA))
+
+    def whole(self) -> pa.Table:
+        """All of them, by line."""
+        self._flush()
+        table = pa.concat_tables(self._tables) if self._tables else SCHEMA.empty_table()
+        self._tables = [table.sort_by("line").combine_chunks()]
+        return self._tables[0]
+
+    def _flush(self) -> None:
+        if self._rows:
+            arrays = [
+                pa.array(column, kind) for column, kind in zip(zip(*self._rows, strict=True), SCHEMA.types, strict=True)
+            ]
+            self._tables.append(pa.Table.from_arrays(arrays, schema=SCHEMA))
+            self._rows = []
+
+
+def counted(table: pa.Table) -> dict[str, int]:
+    """How many lines have each outcome."""
+    counts = table["outcome"].value_counts().to_pylist()
+    return {row["values"]: row["counts"] for row in counts}
+
+
+def firsts(table: pa.Table) -> dict[str, list[int]]:
+    """The first lines of each outcome."""
+    names = counted(table)
+    return {
+        name: table.filter(pc.equal(table["outcome"], name))["line"].slice(0, FIRST_LINES).to_pylist() for name in names
+    }
+
+
+def reasons(table: pa.Table) -> list[tuple[str, str, int, list[int]]]:
+    """Code, words of the first, count and first lines of each reason for which lines were rejected, most first."""
+    rejected = table.filter(pc.equal(table["outcome"], "rejected"))
+    counts: Counter[str] = Counter()
+    words: dict[str, str] = {}
+    lines: dict[str, list[int]] = {}
+    groups = rejected.group_by("code", use_threads=False).aggregate([("line", "count")]).to_pylist()
+    for group in groups:
+        of_code = rejected.filter(pc.equal(rejected["code"], group["code"])).slice(0, FIRST_LINES).to_pylist()
+        for at, code in enumerate(group["code"].split("; ")):
+            counts[code] += group["line_count"]
+            told = of_code[0]["words"].split("; ")
+            words.setdefault(code, told[at] if at < len(told) else of_code[0]["words"])
+            lines[code] = sorted({*lines.get(code, []), *(row["line"] for row in of_code)})[:FIRST_LINES]
+    return [(code, words[code], count, lines[code]) for code, count in counts.most_common()]
+
+
+def write(folder: Path, table: pa.Table) -> None:
+    """Writes `lines.csv` and `unchanged.csv`."""
+    wanted = ["line", "outcome", "same_as", "field", "code", "words"]
+    _write(folder / LINES, table.select(wanted))
+    is_well = pc.is_in(table["outcome"], value_set=pa.array(NEEDS_NOTHING))
+    well = table.filter(is_well).select(["line", "outcome", "same_as", "id", "evidence"])
+    if well.num_rows:
+        _write(folder / UNCHANGED, well)
+
+
+def _write(path: Path, table: pa.Table) -> None:
+    with create(path) as out:
+        out.write((",".join(table.column_names) + "\n").encode())
+        csv.write_csv(table, out, csv.WriteOptions(include_header=False, quoting_style="needed"))
+
+
+def first_of(lines: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The first line of each input."""
+    first: np.ndarray[Any, np.dtype[np.int64]] = pc.list_element(lines, 0).to_numpy()
+    return first

@@ -1,0 +1,181 @@
+"""`summary.md`: what a plan will do, for the person who has to say yes to it.
+
+In: the manifest and what was counted. Out: Markdown, the same for the same plan; on a terminal, the same words. Lines
+and column names stand in it, and no cell's value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from pipelines.plan.model import DIFFERENCES, REJECTS, UNCHANGED, Manifest
+
+_WHAT: Final = {
+    "customers": ("customer", "customers"),
+    "variants": ("variant", "variants"),
+    "subcategories": ("subcategory", "subcategories"),
+    "warehouses": ("warehouse", "warehouses"),
+}
+MAX_JUMPS: Final = 20
+
+
+class Jump(NamedTuple):
+    """A price that is a power of ten away from the last confirmed one."""
+
+    line: int
+    before: str
+    now: str
+    power: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was counted, beside the manifest.
+
+    Attributes:
+        inputs: that are sent.
+        reasons: code, words, how many lines, and the first of them, of what was rejected.
+        firsts: the first lines of each outcome.
+        jumps: prices that jump; `jumps_in_all`: how many there are.
+        once: operations that cannot be repeated.
+        notes: what else the person should know.
+        passwords: `file`, `mail`, `made`.
+    """
+
+    inputs: int
+    reasons: Sequence[tuple[str, str, int, Sequence[int]]] = ()
+    firsts: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    jumps: Sequence[Jump] = ()
+    jumps_in_all: int = 0
+    once: int = 0
+    notes: Sequence[str] = ()
+    passwords: str | None = None
+
+
+def summary(manifest: Manifest, facts: Facts, folder: str) -> str:
+    """The words.
+
+    Args:
+        manifest: of the plan.
+        facts: what was counted.
+        folder: what the commands in it call the plan's folder.
+    """
+    return "\n".join(_lines(manifest, facts, folder)) + "\n"
+
+
+def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
+    one, many = _WHAT[manifest.kind]
+    count, operations = manifest.outcomes, manifest.operations
+    new = manifest.kind != "variants"
+    yield f"# Plan {manifest.plan_id[:12]}: {many} to {manifest.environment}"
+    yield ""
+    yield f"{manifest.input.path.rsplit('/', 1)[-1]}, {manifest.lines} lines, to {manifest.host}."
+    if manifest.read is not None:
+        read = manifest.read
+        yield (
+            f"Compared with {_number(read.rows, 'customer')} of the platform, read {read.at} (run {read.run_id}; "
+            f"the list is {read.verdict})."
+        )
+        if read.verdict != "complete":
+            yield "That list was not proven complete: the push looks for each new customer again before it sends."
+    yield ""
+    yield "| lines | what becomes of them |"
+    yield "|---|---|"
+    told = _number(facts.inputs, one, many)
+    verb = "created" if new else "updated"
+    yield f"| {count.get('send', 0)} | sent: {told} to be {verb}, in {_number(operations, 'request')} |"
+    for outcome, words in _OUTCOMES.items():
+        if count.get(outcome):
+            yield f"| {count[outcome]} | {words.format(one=one, many=many)}{_at(facts.firsts.get(outcome, ()))} |"
+    if facts.reasons:
+        yield ""
+        yield f"## Rejected, and why ({REJECTS} has the rows)"
+        yield ""
+        for code, words, lines, first in facts.reasons:
+            yield f"- {_number(lines, 'line')}: `{code}`, {words}{_at(first)}"
+    if facts.jumps:
+        yield ""
+        yield "## Prices that jump"
+        yield ""
+        yield "A decimal point may have slipped. Look at these before anything is sent:"
+        yield ""
+        for jump in facts.jumps[:MAX_JUMPS]:
+            sign = "×" if jump.power > 0 else "÷"
+            yield f"- line {jump.line}: {jump.before} → {jump.now} (about {sign}{10 ** abs(jump.power)})"
+        if facts.jumps_in_all > MAX_JUMPS:
+            yield f"- and {facts.jumps_in_all - MAX_JUMPS} more"
+    yield ""
+    yield "## Good to know"
+    yield ""
+    yield from _to_know(manifest, facts, one)
+    yield ""
+    yield "## Next"
+    yield ""
+    yield from _next(manifest, facts, folder)
+
+
+_OUTCOMES: Final = {
+    "merged": "say the same as a line before them, and are sent once",
+    "unchanged": "nothing to send: as last confirmed",
+    "exists_same": "there already, and the same",
+    "exists_differs": f"there already, and differ: the platform has no update of a customer; see {DIFFERENCES}",
+    "ambiguous": f"fit several customers of the platform: nothing is sent; see {DIFFERENCES}",
+    "skipped": "hold no {one}, by the mapping's rules",
+    "rejected": f"rejected: see below and {REJECTS}",
+}
+
+
+def _to_know(manifest: Manifest, facts: Facts, one: str) -> Iterator[str]:
+    if manifest.kind == "customers":
+        if manifest.messages:
+            yield f"- **The platform will send {_number(manifest.messages, 'message')} to customers.**"
+        else:
+            yield "- No customer gets a message."
+        words = {
+            "file": "come from the file: it must stay as it is until all is sent",
+            "mail": "are made, and mailed by the platform to the customers; nobody else gets them",
+            "made": "are made, and written to passwords.csv in the plan's folder before they are sent; for you alone",
+        }
+        if facts.passwords is not None and manifest.operations:
+            yield f"- Passwords {words[facts.passwords]}."
+    if manifest.kind == "variants":
+        yield "- Variants cannot be read from the platform: what it has is assumed from what it last confirmed."
+        if facts.once:
+            yield (
+                f"- {_number(facts.once, 'request')} with price, stock, images or attributes may add when repeated: "
+                "each is sent once, and never again without you."
+            )
+    elif manifest.kind != "customers" and manifest.operations:
+        yield f"- A {one} cannot be looked up: one whose answer is lost is not sent again without you."
+    for note in facts.notes:
+        yield f"- {note}"
+    if any(manifest.outcomes.get(name) for name in ("merged", "unchanged", "exists_same", "skipped")):
+        yield f"- {UNCHANGED} lists the lines that need nothing."
+
+
+def _next(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
+    if manifest.operations:
+        sure = f" --confirm {manifest.operations}" if manifest.environment == "production" else ""
+        yield f"    orderbridge push {folder}{sure}"
+        yield ""
+        yield "Nothing was sent yet. The file and the mapping must stay as they are until it is done."
+    else:
+        yield "There is nothing to send."
+    if facts.reasons:
+        mapping = f" --mapping {manifest.mapping.path}" if manifest.mapping is not None else ""
+        yield ""
+        yield f"Mend the rows in {REJECTS}, and plan them as a file of their own:"
+        yield ""
+        yield f"    orderbridge plan {manifest.kind} {folder}/{REJECTS}{mapping}"
+
+
+def _at(lines: Sequence[int]) -> str:
+    if not lines:
+        return ""
+    return f" (line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}{'…' if len(lines) > 4 else ''})"
+
+
+def _number(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"

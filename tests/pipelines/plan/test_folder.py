@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.plan.folder import HIDDEN, create, hidden_folder, publish
+from sources.errors import UsageError
+
+
+def filled(folder: Path, text: str = "one") -> None:
+    with create(folder / "plan.json") as out:
+        out.write(text.encode())
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_plan_appears_whole_and_for_its_owner_alone(tmp_path: Path) -> None:
+    with hidden_folder(tmp_path) as folder:
+        filled(folder)
+        assert not (tmp_path / "plan").exists()
+        assert publish(folder, tmp_path / "plan")
+    assert names(tmp_path) == ["plan"]
+    assert (tmp_path / "plan").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "plan" / "plan.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_is_left_of_a_plan_that_failed(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), hidden_folder(tmp_path) as folder:
+        raise ZeroDivisionError(filled(folder))
+    assert not names(tmp_path)
+
+
+def test_the_very_same_plan_is_there_already(tmp_path: Path) -> None:
+    for is_new in (True, False):
+        with hidden_folder(tmp_path) as folder:
+            filled(folder)
+            assert publish(folder, tmp_path / "plan") is is_new
+        (tmp_path / "plan" / "results").mkdir(exist_ok=True)  # of a push
+    assert names(tmp_path) == ["plan"]
+
+
+@pytest.mark.parametrize("there", ["other", "file", "empty", "dangling"])
+def test_what_lies_there_is_never_written_to(tmp_path: Path, there: str) -> None:
+    target = tmp_path / "plan"
+    if there == "file":
+        target.write_text("mine")
+    elif there == "dangling":
+        target.symlink_to(tmp_path / "nowhere")
+    else:
+        target.mkdir()
+        if there == "other":
+            (target / "plan.json").write_text("two")
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    with hidden_folder(tmp_path) as folder:
+        filled(folder)
+        with pytest.raises(UsageError, match="holds something else"):
+            publish(folder, target)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == before
+
+
+def test_a_parent_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no plan can be written") as told, hidden_folder(tmp_path / "no"):
+        pass
+    assert "--out" in told.value.hint
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No space left") as told, hidden_folder(tmp_path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert "Free space" in told.value.hint
+    assert not names(tmp_path)
+
+
+def test_what_a_killed_plan_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
+    script = (
+        "import os, sys; from pathlib import Path; from pipelines.plan.folder import *\n"
+        "with hidden_folder(Path(sys.argv[1])) as folder:\n"
+        "    create(folder / 'plan.json').close()\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=Path(__file__).parents[3], check=False)
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(HIDDEN)
+    with hidden_folder(tmp_path) as one:
+        filled(one)
+        assert not left.exists()
+        with hidden_folder(tmp_path):
+            assert (one / "plan.json").exists()

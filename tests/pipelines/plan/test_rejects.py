@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.intake import Refused, Row, Told, open_table
+from pipelines.plan.model import REJECTS
+from pipelines.plan.rejects import AGAIN, COLUMNS, of_ours, write_rejects
+
+WHY = ("price", "not_a_number", "no number, in that sense")
+
+
+def rejected(
+    folder: Path, content: bytes, lines: list[int], told: Told | None = None, secret: str | None = None
+) -> bytes:
+    """The reject file of these lines of a file."""
+    source = folder / "source.csv"
+    source.write_bytes(content)
+    (folder / REJECTS).unlink(missing_ok=True)
+    table = open_table(source, told)
+    write_rejects(folder, table, told or Told(), dict.fromkeys(lines, WHY), secret)
+    return (folder / REJECTS).read_bytes() if (folder / REJECTS).exists() else b""
+
+
+DIALECTS = {
+    "semicolons in cp1252, CRLF": "Código;Año;PVP\r\nA;1;x\r\nÑ;2;y\r\n".encode("cp1252"),
+    "commas in UTF-8 with a mark, LF": b"\xef\xbb\xbfcode,a\xc3\xb1o,price\nA,1,x\n\xc3\x91,2,y\n",
+    "tabs in UTF-16 with a mark": "\ufeffcode\taño\tprice\r\nA\t1\tx\r\nÑ\t2\ty\r\n".encode("utf-16-le"),
+    "pipes, CR": b"code|year|price\rA|1|x\rB|2|y\r",
+    "quoted cells with line ends in them": b'code,name,price\r\nA,"x ""1""\r\nline, two",1\r\nB,y,2\r\n',
+    "single quotes": b"'code';'name';'price'\n'A';'x;1';'1'\n'B';'it''s;2';'2'\n",
+    "backslashes before quotes": b'"code","name","price"\n"A","x \\"1\\"","1"\n"B","c:\\\\d","2"\n',
+    "a preamble": b"Report of today\r\n\r\ncode;name;price\r\nA;x;1\r\nB;y;2\r\n",
+    "a sep line": b"sep=;\r\ncode;name;price\r\nA;x;1\r\nB;y;2\r\n",
+    "a delimiter at each end": b"code;name;price;\r\nA;x;1;\r\nB;y;2;\r\n",
+    "runs of spaces": b"code  name  price\nA  x  1\nB  y  2\n",
+}
+
+
+@pytest.mark.parametrize("content", DIALECTS.values(), ids=DIALECTS.keys())
+def test_a_rejected_row_reads_back_as_it_stood(tmp_path: Path, content: bytes) -> None:
+    source = tmp_path / "source.csv"
+    source.write_bytes(content)
+    table = open_table(source)
+    rows = [row for row in table.rows() if isinstance(row, Row)]
+    assert len(rows) == 2
+    rejected(tmp_path, content, [row.line for row in rows])
+    again = open_table(tmp_path / REJECTS)
+    assert again.columns[: len(table.columns)] == table.columns
+    assert of_ours(again.columns) == 4
+    assert again.found.has_bom == table.found.has_bom
+    assert [row.cells for row in again.rows()] == [(*row.cells, str(row.line), *WHY) for row in rows]
+
+
+def test_the_dialect_is_the_files_own(tmp_path: Path) -> None:
+    made = rejected(tmp_path, DIALECTS["semicolons in cp1252, CRLF"], [3])
+    assert made.decode("cp1252") == (
+        "Código;Año;PVP;line;field;code;words\r\nÑ;2;y;3;price;not_a_number;no number, in that sense\r\n"
+    )
+
+
+def test_no_rejected_row_makes_no_file(tmp_path: Path) -> None:
+    assert rejected(tmp_path, b"a;b\n1;2\n", []) == b""
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Told(header_row=3),
+        Told(header_row=2, header_rows=2),
+        Told(header_row=1, header_rows=3),
+        Told(encoding="cp850", delimiter=";", quote=""),
+    ],
+    ids=["header on line 3", "header over two rows", "header over three", "encoding, delimiter, no quotes"],
+)
+def test_what_was_told_of_the_file_holds_for_the_rejects_too(tmp_path: Path, told: Told) -> None:
+    content = "Kopf;a;ñ\r\nEins;b;p\r\nZwei;c;q\r\nA;x;1\r\nB;y;2\r\n".encode("cp850")
+    source = tmp_path / "source.csv"
+    source.write_bytes(content)
+    table = open_table(source, told)
+    rejected(tmp_path, content, [5], told)
+    again = open_table(tmp_path / REJECTS, told)
+    assert again.columns == (*table.columns, *COLUMNS)
+    words = WHY if told.quote is None else (*WHY[:2], WHY[2].replace(";", " "))
+    assert [row.cells for row in again.rows()] == [("B", "y", "2", "5", *words)]
+
+
+def test_a_file_without_header_gets_its_rows_back_alone(tmp_path: Path) -> None:
+    assert rejected(tmp_path, b"1;2\n3;4\n", [2], Told(header_row=0)) == b"3;4\n"
+
+
+def test_words_that_the_file_cannot_hold_are_written_with_what_it_can(tmp_path: Path) -> None:
+    source = tmp_path / "source.csv"
+    source.write_bytes(b"a;b\n1;2\n")
+    table = open_table(source, Told(encoding="ascii"))
+    write_rejects(tmp_path, table, Told(encoding="ascii"), {2: ("a", "b", "Año – «x»")}, None)
+    assert (tmp_path / REJECTS).read_bytes() == b"a;b;line;field;code;words\n1;2;2;a;b;A?o ? ?x?\n"
+
+
+def test_the_password_is_left_out_and_the_row_says_so(tmp_path: Path) -> None:
+    made = rejected(tmp_path, b"code;secret;price\nA;hunter2;x\nB;;y\n", [2, 3], secret="secret")
+    assert made.decode().splitlines()[-2:] == [
+        f"A;;x;2;price;not_a_number;no number, in that sense; {AGAIN}".replace("no number", '"no number') + '"',
+        "B;;y;3;price;not_a_number;no number, in that sense",
+    ]
+
+
+def test_a_password_in_a_broken_row_is_not_repeated_either(tmp_path: Path) -> None:
+    made = rejected(tmp_path, b"code;secret;price\nA;hunter2;x\nhunter3;y\nC;d;hunter4;z\n", [3, 4], secret="secret")
+    assert b"hunter" not in made
+    assert made.count(b"its cells are not repeated") == 2
+
+
+@pytest.mark.parametrize("line", ["B;1", "B", "B;1;2;3;4"], ids=["a cell short", "two short", "two too many"])
+def test_a_row_of_another_width_is_refused_again_until_it_is_mended(tmp_path: Path, line: str) -> None:
+    made = rejected(tmp_path, f"code;name;price\nA;x;1\n{line}\nC;z;3\n".encode(), [3])
+    again = open_table(tmp_path / REJECTS)
+    assert not of_ours(again.columns) or all(isinstance(row, Refused) for row in again.rows())
+    mended = made.decode().replace(f"\n{line};3;", "\nB;1;2;3;")
+    (tmp_path / "mended.csv").write_text(mended)
+    (row,) = open_table(tmp_path / "mended.csv").rows()
+    assert isinstance(row, Row)
+    assert row.cells == ("B", "1", "2", "3", *WHY)
+
+
+def test_the_rejects_of_a_reject_file_tell_their_reasons_anew(tmp_path: Path) -> None:
+    first = rejected(tmp_path, b"code;price\nA;x\nB;y\n", [2, 3])
+    again = rejected(tmp_path, first, [2 + first.startswith(b"sep=")])
+    assert again.splitlines()[-2] == b"code;price;line;field;code;words"
+    assert again.splitlines()[-1] == b"A;x;" + again.splitlines()[-1].split(b";", 2)[2]
+    assert again.count(b"not_a_number") == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    cells=st.lists(
+        st.lists(
+            st.text(st.sampled_from(list("ab;,\t\"' é\\\r\n|0=")), max_size=6).map(lambda text: f"x{text}x"),
+            min_size=3,
+            max_size=3,
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    encoding=st.sampled_from(["utf-8", "cp1252", "utf-16"]),
+    delimiter=st.sampled_from([";", ",", "\t", "|"]),
+)
+def test_any_cell_survives(
+    tmp_path_factory: pytest.TempPathFactory, cells: list[list[str]], encoding: str, delimiter: str
+) -> None:
+    import csv
+    import io
+
+    folder = tmp_path_factory.mktemp("rejects")
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter).writerows([["first", "second", "third"], *cells])
+    source = folder / "source.csv"
+    source.write_bytes(out.getvalue().encode(encoding))
+    told = Told(encoding=encoding, delimiter=delimiter, quote='"', escape="", header_row=1)
+    table = open_table(source, told)
+    rows = [row for row in table.rows() if isinstance(row, Row)]
+    write_rejects(folder, table, told, {row.line: WHY for row in rows}, None)
+    again = open_table(folder / REJECTS, told)
+    assert [row.cells[:3] for row in again.rows()] == [tuple(row) for row in cells]
