@@ -241,6 +241,10 @@ class Ledger:
         )
         return {key.hex() for (key,) in rows}
 
+    def has(self, plan_id: str) -> bool:
+        """Whether a plan was ever pushed from here."""
+        return self.connection.execute("SELECT 1 FROM plans WHERE plan_id = ?", [plan_id]).fetchone() is not None
+
     def open_plans(self) -> list[OpenPlan]:
         """The plans that were pushed and have operations that have not ended, the oldest first."""
         found: list[OpenPlan] = []

@@ -83,22 +83,28 @@ def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> None:
         )
 
 
+def would(plan: Plan) -> str:
+    """What a push of a plan would send."""
+    told = plan.manifest
+    words = f"{told.operations} {told.kind} would be sent to {told.host} ({told.environment})"
+    if told.messages:
+        words += f", and the platform would send {told.messages} messages to customers"
+    return words
+
+
 def check_agreed(plan: Plan, confirm: int | None, agreed: bool) -> None:
     """Asks for the number of operations where the data is real, and for a yes elsewhere.
 
     Raises:
         UsageError: it was not given; the message says what would be sent.
     """
-    told = plan.manifest
-    would = f"{told.operations} {told.kind} would be sent to {told.host} ({told.environment})"
-    if told.messages:
-        would += f", and the platform would send {told.messages} messages to customers"
+    told, words = plan.manifest, would(plan)
     if confirm is not None and confirm != told.operations:
-        raise UsageError(f"--confirm {confirm} is not the number of operations: {would}", "Read summary.md once more.")
+        raise UsageError(f"--confirm {confirm} is not the number of operations: {words}", "Read summary.md once more.")
     if told.environment == "production" and confirm is None:
-        raise UsageError(would, f"Confirm the number: orderbridge push {plan.folder} --confirm {told.operations}")
+        raise UsageError(words, f"Confirm the number: orderbridge push {plan.folder} --confirm {told.operations}")
     if confirm is None and not agreed:
-        raise UsageError(would, f"Say yes: orderbridge push {plan.folder} --yes")
+        raise UsageError(words, f"Say yes: orderbridge push {plan.folder} --yes")
 
 
 def adding(legacy: LegacySettings) -> tuple[frozenset[str], frozenset[str]]:

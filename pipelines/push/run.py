@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Set
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -77,6 +77,7 @@ def _client(settings: LegacySettings, stop: threading.Event) -> Client:
 
 
 MEANS: Final = Means(_client)
+Gently = Callable[[], AbstractContextManager[None]]
 Watch = Callable[[int, int], None]
 """Called with how many operations ended in this push, and how many were to be sent."""
 
@@ -121,6 +122,7 @@ def push(
     stop: threading.Event | None = None,
     watch: Watch = lambda done, total: None,
     progress: Progress = nothing,
+    gently: Gently = nullcontext,
     means: Means = MEANS,
 ) -> Pushed:
     """Sends what a plan says (design §5, `orderbridge push`).
@@ -131,6 +133,7 @@ def push(
         stop: once set, nothing more is begun.
         watch: called as operations end.
         progress: called after each page where the customers are read.
+        gently: keeps a signal from breaking in; it sets `stop`.
         means: what it works with.
 
     Raises:
@@ -149,7 +152,7 @@ def push(
         results.prepare(plan.folder)
         book = Book.recorded(ledger, plan, recorded(plan), means.clock())
         with means.client(legacy, stop) as client:
-            return _Push(plan, book, asked, legacy, client, path, stop, watch, progress, means).run()
+            return _Push(plan, book, asked, legacy, client, path, stop, watch, progress, gently, means).run()
 
 
 @contextmanager
@@ -197,10 +200,12 @@ class _Push:
         stop: threading.Event,
         watch: Watch,
         progress: Progress,
+        gently: Gently,
         means: Means,
     ) -> None:
         self.plan, self.book, self.asked, self.legacy = plan, book, asked, legacy
         self.client, self.stop, self.watch, self.progress, self.means = client, stop, watch, progress, means
+        self.gently = gently
         self.folder = ledger.with_name(f".{ledger.name}.walk")
         added, self.changes = checks.adding(legacy)
         sandbox = legacy.environment == "sandbox"
@@ -217,12 +222,17 @@ class _Push:
         self._take_told()
         try:
             self._rounds()
-        except Stopped:
+        except (Stopped, KeyboardInterrupt):
             pushed.stopped = True
         except (AccessError, PlatformError, UsageError) as error:
             pushed.error = error
-        finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        with self.gently():
+            return self._concluded()
+
+    def _concluded(self) -> Pushed:
+        """The results: whatever ended the rounds."""
+        pushed = self.pushed
+        shutil.rmtree(self.folder, ignore_errors=True)
         pushed.stopped = pushed.stopped or self.stop.is_set()
         pushed.error = pushed.error or self.standing.unproven
         pushed.settles_at = min(self._unsettled(), default=None)
@@ -235,7 +245,8 @@ class _Push:
         while True:
             round_number += 1
             self.standing = stand(self.plan, self.book, self.rules, self._look, self.means.clock)
-            sent = self._send()
+            with self.gently():
+                sent = self._send()
             self.standing.held |= {number: ("blocked", reason) for number, reason in sent.held.items()}
             self.pushed.broke = sent.broke
             if sent.error is not None:
