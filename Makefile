@@ -18,6 +18,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 help:
 	@echo 'make demo     the whole bridge against the built-in sandbox; leaves demo/ to look at'
+	@echo 'make notebooks  the notebooks executed, of your warehouse or else the demo, into notebooks/executed/'
 	@echo 'make test     lint, types, tests, and the command from a wheel in an empty environment'
 	@echo 'make docs     write docs/rules.md from the catalogue of rules'
 	@echo 'make bench    how fast a pull is beside a floor and beside dlt as it comes (BENCH=arguments)'
@@ -41,6 +42,9 @@ $(VENV)/.project: pyproject.toml $(VENV)/.requirements
 
 demo: setup
 	@$(VENV)/bin/orderbridge demo
+
+notebooks: setup
+	@$(PY) -m tests.notebooks
 
 test: lint types unit smoke
 
@@ -66,11 +70,12 @@ docs: setup
 format: setup
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+	$(PY) -m tests.notebooks strip
 
 lock: setup
 	$(LOCK) --group dev pyproject.toml -o requirements-dev.txt
 	$(LOCK) --constraints requirements-dev.txt pyproject.toml -o requirements.txt
 
 clean:
-	rm -rf $(VENV) demo dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo dist notebooks/executed .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

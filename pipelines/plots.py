@@ -45,11 +45,13 @@ MATCH_STEPS: Final = {
     ("matched", "login_code"): ("matched by login code", GREEN),
     ("matched", "email"): ("matched by e-mail", GREEN),
     ("matched", "document_number"): ("matched by document", GREEN),
-    ("ambiguous", None): ("ambiguous", ORANGE),
-    ("only_in_erp", None): ("only in the ERP", RED),
-    ("only_in_platform", None): ("only on the platform", BLUE),
+    ("ambiguous", "erp"): ("ambiguous in the ERP", ORANGE),
+    ("ambiguous", "platform"): ("ambiguous on the platform", ORANGE),
+    ("only_in_erp", "erp"): ("only in the ERP", RED),
+    ("only_in_platform", "platform"): ("only on the platform", BLUE),
 }
-"""The steps of the comparison with the ERP, in the order in which they are tried."""
+"""The steps of the comparison with the ERP, in the order in which they are tried: by status, and by what matched or
+whose row it is."""
 MAX_LABEL: Final = 40
 _WIDTH_IN: Final = 6.0
 _BAR_IN: Final = 0.3
@@ -147,7 +149,8 @@ def funnel(frame: pd.DataFrame) -> Plot:
     """Where the customers of both sides end, in the order in which a match is tried.
 
     Args:
-        frame: `status`, `matched_by` (null where nothing matched), `customers`, as `reconciled.erp_customers` counts.
+        frame: `status`, `step` (of a matched row what it was matched by, else `erp` or `platform`: whose row it is) and
+            `customers`, as `reconciled.erp_customers` counts.
     """
     steps = match_steps(frame)
     colours = dict(MATCH_STEPS.values())
@@ -156,9 +159,9 @@ def funnel(frame: pd.DataFrame) -> Plot:
 
 def match_steps(frame: pd.DataFrame) -> dict[str, int]:
     """The counts of `funnel` by the words for each step; a step that nobody took is 0."""
-    found: dict[tuple[str, str | None], int] = {}
+    found: dict[tuple[str, str], int] = {}
     for row in frame.to_dict("records"):
-        step = (row["status"], row["matched_by"] if row["status"] == "matched" else None)
+        step = (row["status"], row["step"])
         found[step] = found.get(step, 0) + int(row["customers"])
     return {name: found.get(step, 0) for step, (name, _) in MATCH_STEPS.items()}
 

@@ -58,8 +58,9 @@ _ORDER_STATUS: Final = """
     SELECT coalesce(customer_status, 'not looked for') AS status, count(*) AS orders, count(ordered_at) AS dated
     FROM reconciled.orders WHERE NOT is_missing GROUP BY customer_status ORDER BY orders DESC, status"""
 _MATCHES: Final = """
-    SELECT status, matched_by, count(*) AS customers FROM reconciled.erp_customers
-    GROUP BY status, matched_by ORDER BY status, matched_by"""
+    SELECT status, count(*) AS customers,
+        CASE WHEN status = 'matched' THEN matched_by WHEN line IS NULL THEN 'platform' ELSE 'erp' END AS step
+    FROM reconciled.erp_customers GROUP BY status, step ORDER BY status, step"""
 _DIFFERENCES: Final = """
     SELECT entity, field, count(*) AS differences FROM reconciled.erp_differences
     GROUP BY entity, field ORDER BY differences DESC, entity, field"""

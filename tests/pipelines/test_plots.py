@@ -39,7 +39,7 @@ def drawn() -> dict[str, Plot]:
         "findings": plots.findings(pd.DataFrame(found, columns=["entity", "rule", "severity", "findings"])),
         "over_time": plots.over_time(days((date(2026, 1, 2), 4), (date(2026, 9, 2), 1)), "Orders", "orders"),
         "timeline": plots.timeline(promotions("one", "two"), AS_OF),
-        "funnel": plots.funnel(pd.DataFrame({"status": ["only_in_erp"], "matched_by": [None], "customers": [4]})),
+        "funnel": plots.funnel(pd.DataFrame({"status": ["only_in_erp"], "step": ["erp"], "customers": [4]})),
     }
 
 
@@ -94,12 +94,12 @@ def test_every_axis_of_numbers_names_its_unit() -> None:
 
 
 def test_the_steps_of_the_funnel_add_up() -> None:
-    rows = [("matched", "erp_code", 5), ("matched", "email", 2), ("ambiguous", "email", 1), ("ambiguous", None, 3)]
-    frame = pd.DataFrame(rows, columns=["status", "matched_by", "customers"])
-    steps = plots.match_steps(frame)
+    rows = [("matched", "erp_code", 5), ("matched", "email", 2), ("ambiguous", "erp", 1), ("ambiguous", "platform", 3)]
+    steps = plots.match_steps(pd.DataFrame(rows, columns=["status", "step", "customers"]))
     assert steps["matched by ERP code"] == 5
     assert steps["matched by e-mail"] == 2
-    assert steps["ambiguous"] == 4
+    assert steps["ambiguous in the ERP"] == 1
+    assert steps["ambiguous on the platform"] == 3
     assert sum(steps.values()) == 11
 
 

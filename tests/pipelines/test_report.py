@@ -26,10 +26,13 @@ from transforms.rules import RULES
 NASTY = "</bdi><script>alert(1)</script> $\\frac{ & \u202e\u0007'\""
 ERP = """
     CREATE OR REPLACE TABLE reconciled.erp_customers AS FROM (VALUES
-        ('C-1', '1001', 'matched', 'erp_code', 2), ('C-2', '1002', 'matched', 'email', 0),
-        ('C-3', NULL, 'only_in_erp', NULL, 0), (NULL, '1003', 'only_in_platform', NULL, 0),
-        ('C-4', '1004', 'ambiguous', 'document_number', 0)
-    ) AS t(erp_code, customer_id, status, matched_by, difference_count);
+        (2, 'C-1', '1001', 'matched', 'erp_code', 2), (3, 'C-2', '1002', 'matched', 'email', 0),
+        (4, 'C-3', NULL, 'only_in_erp', NULL, NULL), (NULL, NULL, '1003', 'only_in_platform', NULL, NULL),
+        (5, 'C-4', NULL, 'ambiguous', 'document_number', NULL), (NULL, NULL, '1004', 'ambiguous', 'email', NULL)
+    ) AS t(line, erp_code, customer_id, status, matched_by, difference_count);
+    ALTER TABLE reconciled.erp_customers ADD COLUMN name VARCHAR DEFAULT 'Nombre de la línea';
+    ALTER TABLE reconciled.erp_customers ADD COLUMN members VARCHAR;
+    ALTER TABLE reconciled.erp_customers ADD COLUMN member_lines VARCHAR;
     CREATE OR REPLACE TABLE reconciled.erp_differences AS FROM (VALUES
         ('customers', 'C-1', '1001', 'email', 'secreta@example.com', 'otra@example.com'),
         ('customers', 'C-1', '1001', 'first_name', 'Secundina', 'Otra')
@@ -146,7 +149,13 @@ def test_it_counts_what_the_tables_hold(warehouse: Path) -> None:
             assert f", {count} found" in words
         ((run,),) = connection.execute("SELECT run_id FROM ops.runs WHERE command = 'reconcile'").fetchall()
     assert run in words
-    for step in ("matched by ERP code 1", "matched by login code 0", "only in the ERP 1", "ambiguous 1"):
+    for step in (
+        "matched by ERP code 1",
+        "matched by login code 0",
+        "only in the ERP 1",
+        "ambiguous in the ERP 1",
+        "on the platform 1",
+    ):
         assert step in words
     assert "never sent 1" in words
 
@@ -161,7 +170,7 @@ def test_it_holds_no_personal_data(warehouse: Path) -> None:
             """SELECT DISTINCT unnest([first_name, full_name, email, phone, erp_code, login_code, default_fiscal_name,
                 default_document_number]) AS value FROM reconciled.customers"""
         ).fetchall()
-    planted = ["secreta@", "otra@", "Secundina", "C-1", "S-1"]
+    planted = ["secreta@", "otra@", "Secundina", "Nombre de la línea", "C-1", "S-1"]
     for value in [*planted, *(value for (value,) in private if value and len(value) > 3)]:
         assert value not in text
 

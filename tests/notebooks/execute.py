@@ -1,0 +1,96 @@
+"""Notebooks executed and stripped: by the tests, by `make notebooks`, by `make format`.
+
+In: a notebook and a warehouse. Out: the notebook with its outputs, or without them. The kernel is this very Python,
+whatever kernels a person has installed, and neither reads nor writes the home folder.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import nbformat
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+
+CHECKOUT: Final = Path(__file__).parents[2]
+FOLDER: Final = CHECKOUT / "notebooks"
+NOTEBOOKS: Final = tuple(sorted(FOLDER.glob("*.ipynb")))
+CELL_TIMEOUT_S: Final = 120
+
+
+class ThisPython(KernelSpecManager):
+    """Knows one kernel: this interpreter."""
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        """The kernel, whatever its name."""
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        return KernelSpec(argv=argv, display_name="Python 3", language="python")
+
+
+def executed(path: Path, warehouse: Path, cwd: Path = FOLDER) -> Any:
+    """The notebook with its outputs.
+
+    Args:
+        path: of the notebook, which is only read.
+        warehouse: what `open_warehouse()` opens in it.
+        cwd: the folder that it runs in.
+
+    Raises:
+        nbclient.exceptions.CellExecutionError: a cell raised.
+    """
+    notebook = nbformat.read(path, 4)
+    with TemporaryDirectory() as home, _environment(Path(home), warehouse):
+
+        class Kernel(AsyncKernelManager):
+            """Talks through sockets in a folder of its own, and not through ports."""
+
+            def __init__(self, **options: Any) -> None:
+                options |= {"kernel_spec_manager": ThisPython(), "transport": "ipc", "ip": f"{home}/socket"}
+                super().__init__(**options)
+
+        client = NotebookClient(
+            notebook, kernel_manager_class=Kernel, timeout=CELL_TIMEOUT_S, resources={"metadata": {"path": str(cwd)}}
+        )
+        client.execute(env=dict(os.environ))
+    return notebook
+
+
+def stripped(path: Path) -> str:
+    """The notebook's text without outputs, counts and what an editor leaves in metadata."""
+    notebook = nbformat.read(path, 4)
+    for number, cell in enumerate(notebook.cells, 1):
+        cell.id = f"cell-{number:02}"
+        cell.metadata = {}
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    notebook.nbformat_minor = 5
+    return str(nbformat.writes(notebook)).rstrip("\n") + "\n"
+
+
+@contextmanager
+def _environment(home: Path, warehouse: Path) -> Iterator[None]:
+    """What the kernel gets: folders of its own in place of the user's, and the warehouse's path alone."""
+    before = dict(os.environ)
+    os.environ.update(
+        {name: str(home / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")},
+        JUPYTER_RUNTIME_DIR=str(home / "runtime"),
+        JUPYTER_PLATFORM_DIRS="1",
+        WAREHOUSE__PATH=str(warehouse),
+        PYTHONPATH="",
+    )
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -1,0 +1,154 @@
+"""The notebooks run from first cell to last, without a warning, and show what their questions ask for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pytest
+
+from pipelines.notebook import MASK, has_rows, masked
+from pipelines.reconcile import reconcile
+from pipelines.warehouse import open_warehouse
+from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, executed, stripped
+from tests.pipelines.bridge import bridge
+from tests.pipelines.test_report import ERP
+
+NAMES = ("01_first_look", "02_customers_and_prices", "03_promotions_and_orders", "04_erp_match")
+PLOTS = {"01_first_look": 1, "02_customers_and_prices": 4, "03_promotions_and_orders": 5, "04_erp_match": 3}
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    before = dict(os.environ)
+    with bridge(tmp_path_factory.mktemp("notebooks")) as made:
+        made.pull()
+        reconcile()
+    os.environ.clear()
+    os.environ.update(before)
+    return made.path
+
+
+def outputs(notebook: Any) -> list[Any]:
+    return [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+
+
+def shown(notebook: Any) -> str:
+    return json.dumps(outputs(notebook), ensure_ascii=False)
+
+
+def private(path: Path) -> set[str]:
+    with open_warehouse(path) as connection:
+        values = connection.execute(
+            """SELECT DISTINCT unnest([full_name, email, phone, default_document_number, default_fiscal_name])
+            FROM reconciled.customers"""
+        ).fetchall()
+    return {value for (value,) in values if value}
+
+
+def test_these_are_the_notebooks() -> None:
+    assert tuple(path.stem for path in NOTEBOOKS) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_runs_to_its_end_and_shows_nobodys_data(name: str, warehouse: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "warehouse.duckdb"
+    shutil.copyfile(warehouse, copy)
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute(ERP)
+    notebook = executed(FOLDER / f"{name}.ipynb", copy)
+    said = [output for output in outputs(notebook) if output.output_type in ("stream", "error")]
+    assert [output for output in said if output.get("name") != "stdout"] == []
+    drawn = [output for output in outputs(notebook) if "image/svg+xml" in output.get("data", {})]
+    assert len(drawn) >= PLOTS[name]
+    told = shown(notebook)
+    assert not [value for value in private(copy) if value in told]
+    for planted in ("secreta@", "Secundina", "C-1", "Nombre de la línea"):
+        assert planted not in told
+    assert not (FOLDER / "warehouse.duckdb").exists()
+
+
+def test_without_a_comparison_the_notebook_says_how_to_make_one(warehouse: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "warehouse.duckdb"
+    shutil.copyfile(warehouse, copy)
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute("DROP TABLE IF EXISTS reconciled.erp_customers")
+    notebook = executed(FOLDER / "04_erp_match.ipynb", copy)
+    (said,) = outputs(notebook)
+    assert "--erp-customers" in said["text"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
+def test_a_notebook_is_kept_without_outputs(path: Path) -> None:
+    assert path.read_text("utf-8") == stripped(path), "run `make format`"
+    notebook = json.loads(path.read_text("utf-8"))
+    assert not [cell for cell in notebook["cells"] if cell.get("outputs") or cell.get("execution_count")]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
+def test_a_notebook_masks_by_default_and_asks_before_each_answer(path: Path) -> None:
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells]
+    assert sum("SHOW_PERSONAL = False" in source for source in sources) == 1
+    assert sum("open_warehouse()\n" in f"{source}\n" for source in sources if "import open_warehouse" in source) == 1
+    for before, cell in pairwise(cells):
+        assert cell["cell_type"] == "markdown" or before["cell_type"] == "markdown"
+
+
+def test_stripping_takes_out_what_an_editor_leaves(tmp_path: Path) -> None:
+    path = tmp_path / "a.ipynb"
+    dirty = json.loads(NOTEBOOKS[0].read_text("utf-8"))
+    for number, cell in enumerate(dirty["cells"]):
+        cell |= {"id": f"x{number}", "metadata": {"scrolled": True}}
+        if cell["cell_type"] == "code":
+            cell |= {"execution_count": 7}
+            cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["una.persona@example.com"]}]
+    dirty["metadata"]["kernelspec"]["name"] = "somebody-else"
+    path.write_text(json.dumps(dirty), "utf-8")
+    assert stripped(path) == NOTEBOOKS[0].read_text("utf-8")
+
+
+def test_what_is_not_known_to_be_harmless_is_masked() -> None:
+    frame = pd.DataFrame(
+        {
+            "customer_id": ["1", "2"],
+            "full_name": ["Una Persona", None],
+            "a_field_of_an_order": [12.5, float("nan")],
+            "born": [pd.Timestamp("1980-01-01"), pd.NaT],
+            "lines": [["Calle 1"], {"a": 1}],
+            "orders": [3, 4],
+        }
+    )
+    made = masked(frame, harmless=["orders"])
+    assert list(made["customer_id"]) == ["1", "2"]
+    assert list(made["orders"]) == [3, 4]
+    for name in ("full_name", "a_field_of_an_order", "born"):
+        assert made[name][0] == MASK
+        assert pd.isna(made[name][1])
+    assert list(made["lines"]) == [MASK, MASK]
+    assert list(made) == list(frame)
+    assert masked(frame, show_personal=True).equals(frame)
+    assert frame["full_name"][0] == "Una Persona"
+
+
+def test_a_table_has_rows_or_not() -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE SCHEMA reconciled; CREATE TABLE reconciled.full AS SELECT 1 AS a")
+        connection.execute("CREATE TABLE reconciled.empty (a INTEGER)")
+        assert has_rows(connection, "reconciled.full")
+        assert not has_rows(connection, "reconciled.empty")
+        assert not has_rows(connection, "reconciled.absent")
+        assert connection.sql("SELECT 1").fetchall() == [(1,)]
+
+
+def test_executed_copies_stay_out_of_git() -> None:
+    ignored = (CHECKOUT / ".gitignore").read_text("utf-8").splitlines()
+    assert "notebooks/executed/" in ignored
+    assert re.search(r"^notebooks: setup$", (CHECKOUT / "Makefile").read_text("utf-8"), re.MULTILINE)
