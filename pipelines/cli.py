@@ -257,7 +257,17 @@ def _pull(
 @click.option("--not-landed", type=int, multiple=True, metavar="ID", help="One that is not there: it is sent again.")
 @click.option("--abandon", type=int, multiple=True, metavar="ID", help="One that nobody will ask about any more.")
 @_log_option
-def push(plan: Path, yes: bool, settle: float, style: str, **told: Any) -> None:
+def push(
+    plan: Path,
+    confirm: int | None,
+    yes: bool,
+    settle: float,
+    landed: tuple[int, ...],
+    not_landed: tuple[int, ...],
+    abandon: tuple[int, ...],
+    style: str,
+    **how: Any,  # noqa: ANN401 # the others go on as they are
+) -> None:
     """Send what a plan says, each write as often as it should be; again: go on where it was.
 
     What became of each line stands in the plan's folder, under results. Outcomes in doubt make the exit code 6: run the
@@ -269,9 +279,15 @@ def push(plan: Path, yes: bool, settle: float, style: str, **told: Any) -> None:
     from pipelines.push.run import push as send
     from pipelines.push_log import publish
 
-    sets = {name: frozenset(told.pop(name)) for name in ("landed", "not_landed", "abandon")}
-    agreed = yes or (told["confirm"] is None and _agreed(plan))
-    asked = Asked(agreed=agreed, settle_s=settle * 60, **sets, **told)
+    asked = Asked(
+        confirm=confirm,
+        agreed=yes or (confirm is None and _agreed(plan)),
+        settle_s=settle * 60,
+        landed=frozenset(landed),
+        not_landed=frozenset(not_landed),
+        abandon=frozenset(abandon),
+        **how,
+    )
     with Watching(reporter) as watching:
         pushed = send(plan, asked, STOP.event, watching.sent, watching.page, STOP.gently)
     tell(pushed, style)
