@@ -4,7 +4,8 @@ In: the operations of plans, and each change of their state. Out: what was confi
 file (WAL, synchronous=FULL) for its owner alone. It holds no body, no password and no personal data: what a record is
 found by stands there as a hash. Values of variants are no personal data, and are kept: nothing else tells them.
 
-    planned ──> in_flight ──> confirmed | rejected | planned | in_doubt
+    planned ──> in_flight | abandoned
+    in_flight > confirmed | rejected | planned | in_doubt
     in_doubt ─> in_flight | confirmed | conflict | planned | abandoned
     conflict ─> confirmed | planned | abandoned
 
@@ -40,7 +41,7 @@ COMES_FROM: Final[Mapping[State, tuple[State, ...]]] = {
     "rejected": ("in_flight",),
     "in_doubt": ("in_flight",),
     "conflict": ("in_doubt",),
-    "abandoned": ("in_doubt", "conflict"),
+    "abandoned": ("planned", "in_doubt", "conflict"),
 }
 ENDED: Final[tuple[State, ...]] = ("confirmed", "rejected", "abandoned")
 LOG_COLUMNS: Final = (

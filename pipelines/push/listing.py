@@ -99,7 +99,7 @@ def _records(files: Iterable[tuple[Path, int]], keys: Set[Key]) -> dict[str, dic
         for name in KEYS:
             values = table[snake(name)].to_pylist()
             places |= {n for n, value in enumerate(values) if value and (name, identity(name, value)) in keys}
-        for row in table.take(sorted(places)).to_pylist():
+        for row in table.take(pa.array(sorted(places), pa.int64())).to_pylist():
             records[row["id"]] = {told: row[column] for column, told in names.items()} | {"documents": []}
     return records
 

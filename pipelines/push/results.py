@@ -23,6 +23,7 @@ from sources.errors import BridgeError, UsageError
 
 COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")
 FILES: Final = ("confirmed", "rejected", "in_doubt", "unsent")
+_GRAVITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
 _FILE_OF_STATE: Final = {
     "confirmed": "confirmed",
     "rejected": "rejected",
@@ -127,13 +128,20 @@ def _fates(plan: Plan, book: Book, held: Held) -> Iterator[tuple[int, _Fate]]:
     """Each line and its fate; a merged one has that of the line which says the same."""
     followed = {line.same_as for line in plan.unsent_lines() if line.outcome == "merged"}
     of_followed: dict[int, _Fate] = {}
+    left = Counter(line for operation in plan.operations() for line in operation.lines)
+    worst: dict[int, _Fate] = {}
 
     def sent() -> Iterator[tuple[int, _Fate]]:
         for operation, row in zip(plan.operations(), book.rows(), strict=True):
             if operation.id != row.id:
                 raise BridgeError(f"the ledger has no operation {operation.id} of this plan")
-            fate = _of_operation(operation, row, held)
+            own = _of_operation(operation, row, held)
             for line in operation.lines:
+                left[line] -= 1
+                fate = max(worst.pop(line, own), own, key=_gravity)
+                if left[line]:
+                    worst[line] = fate  # another operation is of this line too: the gravest of them tells it
+                    continue
                 if line in followed:
                     of_followed[line] = fate
                 yield line, fate
@@ -155,6 +163,10 @@ def _fates(plan: Plan, book: Book, held: Held) -> Iterator[tuple[int, _Fate]]:
             yield line.line, of_followed[line.same_as]._replace(outcome="merged")
 
 
+def _gravity(fate: _Fate) -> int:
+    return _GRAVITY.index(fate.file)
+
+
 def _of_operation(operation: Operation, row: Row, held: Held) -> _Fate:
     reason = held.get(row.id) if row.state in ("planned", "in_doubt") else None
     outcome: str = row.state if row.state not in ("planned", "in_flight") else "not_sent"
@@ -165,7 +177,8 @@ def _of_operation(operation: Operation, row: Row, held: Held) -> _Fate:
         outcome = reason[0] if row.state == "planned" else outcome
         words = "; ".join(filter(None, (words, reason[1])))
     facts = (operation.id, operation.method, operation.path, "" if row.status is None else row.status, row.code)
-    return _Fate(_FILE_OF_STATE[row.state], outcome, *facts, words)
+    given_up = row.state == "abandoned" and row.doubt_at is None  # never sent: nothing of it is in doubt
+    return _Fate("unsent" if given_up else _FILE_OF_STATE[row.state], outcome, *facts, words)
 
 
 def _of_line(line: LineOutcome) -> _Fate:

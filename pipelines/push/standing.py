@@ -194,7 +194,7 @@ def told_changes(
     told = [*landed, *not_landed, *abandon]
     if len(told) != len(set(told)):
         raise UsageError("an operation is told twice", "Name each operation in one of the three options.")
-    unknown = sorted(set(told) - set(rows))
+    unknown = sorted(set(told) - set(rows) - (abandon & book.ids("planned")))
     if unknown:
         raise UsageError(
             f"not in doubt: operation {', '.join(map(str, unknown))}", "results/in_doubt.csv has those that are."

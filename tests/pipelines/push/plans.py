@@ -1,0 +1,225 @@
+"""Plans made by hand, as `orderbridge plan` writes them, and pushes of them against a sandbox."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from pipelines.environment import prepare
+from pipelines.ledger import Ledger
+from pipelines.plan.model import LINES, MANIFEST, OPERATIONS, RESULTS, FileOfPlan, KindName, Manifest, Operation
+from pipelines.push.book import Row
+from pipelines.push.run import Asked, Means, Pushed, push
+from sandbox import Sandbox, SandboxConfig, serve
+from sources.client import Client, RetryPolicy, Timeouts
+
+QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)
+YES = Asked(agreed=True, settle_s=0.0)
+Way = Literal["file", "mail", "made"]
+
+
+def customer(number: int, *, password: Way | None = "made", **body: Any) -> Operation:
+    """A create; line 1 of the input is its header."""
+    sent = {"erpCode": f"C{number:05d}", "firstName": "Ana", "email": f"ana{number}@example.test", **body}
+    return Operation(
+        id=number,
+        batch=1,
+        method="POST",
+        path="/customers",
+        body={**sent, "notification": {"send": False, "withCredentials": False}},
+        lines=(number + 1,),
+        target=f"customers/C{number:05d}",
+        keys={name: sent[name] for name in ("erpCode", "email", "loginCode") if name in sent},
+        password=password,
+    )
+
+
+def patch(number: int, variant: int, *, repeatable: bool = True, line: int | None = None, **body: Any) -> Operation:
+    """A variant update. Several may go on one line: it is told where they do."""
+    return Operation(
+        id=number,
+        batch=1,
+        method="PATCH",
+        path=f"/products/1/variants/{variant}",
+        body=body or {"sku": f"S{number}"},
+        lines=() if line == 0 else (number + 1 if line is None else line,),
+        target=f"variants/1/{variant}",
+        repeatable=repeatable,
+    )
+
+
+def subcategory(number: int, **body: Any) -> Operation:
+    return Operation(
+        id=number,
+        batch=1,
+        method="POST",
+        path="/categories/7/subcategories",
+        body={"name": f"Sub {number}", **body},
+        lines=(number + 1,),
+        target=f"subcategories/7/{number}",
+    )
+
+
+def warehouse(number: int) -> Operation:
+    body = {"name": f"Almacén {number}", "isDefault": False, "location": {"line": "Calle 1"}}
+    return Operation(
+        id=number,
+        batch=1,
+        method="POST",
+        path="/logistics/warehouses",
+        body=body,
+        lines=(number + 1,),
+        target=f"warehouses/{number}",
+    )
+
+
+def write_plan(
+    folder: Path,
+    host: str,
+    operations: Sequence[Operation],
+    kind: KindName = "customers",
+    *,
+    lines: Sequence[tuple[int, str, int | None, str, str, str]] = (),
+    environment: Literal["sandbox", "production"] = "sandbox",
+    login_mode: Literal["email", "code"] | None = "email",
+    content: str = "",
+    messages: int = 0,
+) -> Path:
+    """Writes a plan, its input beside it.
+
+    Args:
+        lines: of `lines.csv`.
+        content: of the input.
+    """
+    folder.mkdir(parents=True)
+    source = folder.with_name(f"{folder.name}.csv")
+    source.write_text(content or "Código\n" + "".join(f"{op.id}\n" for op in operations), encoding="utf-8")
+    body = b"".join(msgspec.json.encode(operation) + b"\n" for operation in operations)
+    (folder / OPERATIONS).write_bytes(body)
+    with (folder / LINES).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("line", "outcome", "same_as", "field", "code", "words"))
+        writer.writerows([["" if value is None else value for value in line] for line in lines])
+    sent = {line for operation in operations for line in operation.lines}
+    outcomes: dict[str, int] = {"send": len(sent)}
+    for _, outcome, *_ in lines:
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+    told = Manifest(
+        plan_id=hashlib.sha256(body + host.encode() + folder.name.encode()).hexdigest()[:16],
+        version="0",
+        kind=kind,
+        host=host,
+        environment=environment,
+        login_mode=login_mode if kind == "customers" else None,
+        input=FileOfPlan(path=str(source), sha256=hashlib.sha256(source.read_bytes()).hexdigest()),
+        lines=len(sent) + len(lines),
+        outcomes=outcomes,
+        operations=len(operations),
+        operations_sha256=hashlib.sha256(body).hexdigest(),
+        lines_sha256=hashlib.sha256((folder / LINES).read_bytes()).hexdigest(),
+        messages=messages,
+    )
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(told))
+    return folder
+
+
+def results(folder: Path) -> dict[str, list[dict[str, str]]]:
+    """What the files of results say, by file."""
+    found = {}
+    for path in sorted((folder / RESULTS).glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            found[path.stem] = list(csv.DictReader(file))
+    return found
+
+
+def outcomes(folder: Path) -> dict[str, str]:
+    """Outcome by line, as `file.outcome`."""
+    return {row["line"]: f"{name}.{row['outcome']}" for name, rows in results(folder).items() for row in rows}
+
+
+@dataclass
+class Place:
+    """A sandbox, a ledger and room for plans."""
+
+    platform: Sandbox
+    folder: Path
+    means: Means = field(default_factory=lambda: means())
+
+    @property
+    def ledger(self) -> Path:
+        return self.folder / "ledger.sqlite"
+
+    def plan(self, operations: Sequence[Operation], kind: KindName = "customers", name: str = "", **more: Any) -> Path:
+        number = len(list(self.folder.glob("plan-*.csv")))
+        return write_plan(self.folder / (name or f"plan-{number}"), self.platform.url, operations, kind, **more)
+
+    def push(self, plan: Path, asked: Asked = YES, **more: Any) -> Pushed:
+        return push(plan, asked, means=self.means, **more)
+
+    def rows(self, plan: Path) -> list[Row]:
+        """What the ledger knows of a plan's operations."""
+        from pipelines.push.book import Book
+
+        manifest = json.loads((plan / MANIFEST).read_text())
+        with Ledger.open(self.ledger, readonly=True) as ledger:
+            return list(Book(ledger, manifest["plan_id"]).rows())
+
+    def states(self, plan: Path) -> list[str]:
+        return [row.state for row in self.rows(plan)]
+
+    def codes(self) -> list[str]:
+        """erpCodes of the customers that were created, in order."""
+        return [body["erpCode"] for body in self.platform.state.customer_inputs]
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """For the command in a process of its own."""
+        return {
+            **settings(self.platform, self.folder),
+            "PATH": os.environ.get("PATH", ""),
+            "HOME": str(self.folder),
+            "TMPDIR": str(self.folder),
+            "PYTHONWARNINGS": "error",
+            "PYTHONUTF8": "1",
+            **more,
+        }
+
+
+def means(**more: Any) -> Means:
+    """Quick retries, short deadlines, and nothing waited for after a stop."""
+
+    def client(settings: Any, stop: Any) -> Client:
+        key = settings.api_key.reveal()
+        timeouts = Timeouts(connect_s=2.0, read_s=1.0, total_s=1.5)
+        return Client("legacy", settings.base_url, key, stop=stop, retry=QUICK, timeouts=timeouts)
+
+    return Means(**{"client": client, "policy": QUICK, "deadline_s": 0.0, "grace_s": 2.0, **more})
+
+
+def settings(platform: Sandbox, folder: Path, **more: str) -> Mapping[str, str]:
+    """The environment of a push."""
+    return {
+        "SOURCES__LEGACY__BASE_URL": platform.url,
+        "SOURCES__LEGACY__API_KEY": platform.legacy_key,
+        "SOURCES__LEGACY__ENVIRONMENT": "sandbox",
+        "SOURCES__LEGACY__LOGIN_MODE": "email",
+        "WAREHOUSE__PATH": str(folder / "warehouse.duckdb"),
+        **more,
+    }
+
+
+@contextmanager
+def place(folder: Path, **config: Any) -> Iterator[Place]:
+    """A small sandbox, this process's settings for it, and an empty folder."""
+    with serve(SandboxConfig(**{"customers": 8, "orders": 0, "promotions": 0, "price_lists": 2, **config})) as platform:
+        os.environ.update(settings(platform, folder))
+        prepare()
+        yield Place(platform, folder)
