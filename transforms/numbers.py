@@ -1,0 +1,113 @@
+"""Numbers as people write them, to numbers as JSON has them: in a told notation, or in one that a column proves.
+
+In: text columns. Out: the same numbers with a point and nothing else, and a reason for each text that is none. Digits
+are ASCII's; `NaN`, `1_000`, `0x1`, exponents and digits of other scripts are no numbers here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.frames import TEXT
+
+Proof = Literal["comma", "point", "ambiguous", "both", "none"]
+
+DIGITS_MAX: Final = 15
+"""So many digits pass through a double, which is what JSON's numbers become, unchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How numbers are written: the decimal sign, and what stands between thousands ("" where nothing does)."""
+
+    decimal: str = "."
+    thousands: str = ""
+
+
+COMMA: Final = Notation(",", ".")
+POINT: Final = Notation(".", ",")
+
+
+class Evidence:
+    """What the texts of a column show of its notation; texts are added batch by batch."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def add(self, texts: pa.Array) -> None:
+        """Looks at texts, blank ones aside."""
+        for proof, pattern in _PATTERNS.items():
+            if proof not in self._seen and pc.any(pc.match_substring_regex(texts, pattern)).as_py():
+                self._seen.add(proof)
+
+    @property
+    def proof(self) -> Proof:
+        """What they prove. `ambiguous`: `1.234` and the like alone, which may be either; `both`: they disagree."""
+        comma, point = "comma" in self._seen, "point" in self._seen
+        if comma and point:
+            return "both"
+        if comma or point:
+            return "comma" if comma else "point"
+        return "ambiguous" if "ambiguous" in self._seen else "none"
+
+
+def _proves(decimal: str, thousands: str) -> str:
+    """A number that can be written so in one of the two notations only."""
+    d, t = re.escape(decimal), re.escape(thousands)
+    grouped = rf"[1-9][0-9]{{0,2}}({t}[0-9]{{3}})+{d}[0-9]+"  # 1.234,5
+    groups = rf"[1-9][0-9]{{0,2}}({t}[0-9]{{3}}){{2,}}"  # 1.234.567
+    plain = rf"([0-9]{{4,}}|0[0-9]*){d}[0-9]+"  # 1234,567 and 0,125
+    short = rf"[0-9]+{d}([0-9]{{1,2}}|[0-9]{{4,}})"  # 1,5
+    return rf"^[+-]?({grouped}|{groups}|{plain}|{short})$"
+
+
+_PATTERNS: Final = {
+    "comma": _proves(",", "."),
+    "point": _proves(".", ","),
+    "ambiguous": r"^[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}$",
+}
+
+
+def plain_numbers(texts: pa.Array, notation: Notation) -> tuple[pa.Array, pa.Array]:
+    """Numbers of one notation, with a point and without signs between thousands.
+
+    Args:
+        texts: without blanks around them; null where there is none.
+        notation: that they are in.
+
+    Returns:
+        The numbers as texts, null where there is none; and the code `not_a_number` where a text is none.
+    """
+    decimal, thousands = re.escape(notation.decimal), re.escape(notation.thousands)
+    grouped = rf"|[1-9][0-9]{{0,2}}({thousands}[0-9]{{3}})+" if thousands else ""
+    made, codes = _kept(texts, rf"^[+-]?([0-9]+{grouped})({decimal}[0-9]+)?$", "not_a_number")
+    if thousands:
+        made = pc.replace_substring(made, notation.thousands, "")
+    if notation.decimal != ".":
+        made = pc.replace_substring(made, notation.decimal, ".")
+    return pc.replace_substring_regex(made, r"^(?:\+|(-))?0*([0-9])", r"\1\2"), codes
+
+
+def whole_numbers(numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Those of the plain numbers that are whole: `18.00` is 18; the code `not_whole` for the others."""
+    return _kept(pc.replace_substring_regex(numbers, r"\.0+$", ""), r"^-?[0-9]+$", "not_whole")
+
+
+def doubles(numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Those of the plain numbers that a double holds as they are; the code `too_many_digits` for the others."""
+    digits = pc.utf8_length(pc.replace_substring_regex(numbers, r"^-?0*\.?0*|\.", ""))
+    return _coded(numbers, pc.less_equal(digits, DIGITS_MAX), "too_many_digits")
+
+
+def _kept(texts: pa.Array, pattern: str, code: str) -> tuple[pa.Array, pa.Array]:
+    return _coded(texts, pc.match_substring_regex(texts, pattern), code)
+
+
+def _coded(texts: pa.Array, where: pa.Array, code: str) -> tuple[pa.Array, pa.Array]:
+    none = pa.scalar(None, TEXT)
+    return pc.if_else(where, texts, none), pc.if_else(where, none, code)
