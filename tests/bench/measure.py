@@ -52,8 +52,10 @@ def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def run(module: str, *arguments: str, folder: Path, settings: Mapping[str, str]) -> tuple[Cost, str]:
-    """Runs `python -m module` to its end; gives its cost and what it printed."""
+def run(
+    module: str, *arguments: str, folder: Path, settings: Mapping[str, str], codes: Sequence[int] = (0,)
+) -> tuple[Cost, str]:
+    """Runs `python -m module` to its end; gives its cost and what it printed. Fails where it ends with another code."""
     said = folder / "said.txt"
     with said.open("wb") as out:
         begun = time.perf_counter()
@@ -80,7 +82,7 @@ def run(module: str, *arguments: str, folder: Path, settings: Mapping[str, str])
             late.cancel()
         wall = time.perf_counter() - begun
     text = said.read_text("utf-8", "replace")
-    if process.returncode:
+    if process.returncode not in codes:
         raise Failed(f"{module} {' '.join(arguments)}: exit {process.returncode}\n{text[-3000:]}")
     unit = 1024 if sys.platform == "linux" else 1024 * 1024
     return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit), text
