@@ -32,6 +32,8 @@ Ints = npt.NDArray[np.int64]
 
 def letters_and_digits(texts: pa.Array) -> pa.Array:
     """A document's number without points, dashes and blanks, in any case; null where nothing is left."""
+    if pc.all(pc.utf8_is_alnum(texts)).as_py():
+        return folded(texts)
     return folded(pc.replace_substring_regex(texts, r"[^\p{L}\p{N}]+", ""))
 
 

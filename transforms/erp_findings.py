@@ -6,7 +6,7 @@ number in the file: codes, addresses and names stay out of the findings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -23,23 +23,18 @@ LINES: Final = "erp_customers"
 """The entity of findings about lines; their `entity_id` is the line's number."""
 
 
-def about_lines(
-    lines: pa.Table, repeated: pa.Table, keys: Mapping[str, Callable[[pa.Array], pa.Array]]
-) -> list[pd.DataFrame]:
+def about_lines(lines: pa.Table, repeated: pa.Table, keys: Mapping[str, pa.Array]) -> list[pd.DataFrame]:
     """What the file says on its own.
 
     Args:
-        lines: `_line` and the fields that the file has, without the repeated ones.
+        lines: `_line`, without the repeated ones.
         repeated: lines that are equal to an earlier one.
-        keys: by which lines can be matched, and how each is compared.
+        keys: by which lines can be matched: of each a column of the lines, normalised.
     """
     numbers = _numbers(lines)
     made = [raised(LINES, "line_repeated", _numbers(repeated))]
     has_none = pa.repeat(True, len(lines))
-    for name, normalised in keys.items():
-        if name not in lines.column_names:
-            continue
-        values = normalised(lines[name].combine_chunks())
+    for name, values in keys.items():
         has_none = pc.and_(has_none, pc.is_null(values))
         made.append(shared(LINES, f"{name}_duplicate", numbers, values, pa.repeat(True, len(lines))))
         if name == "erp_code":
@@ -58,20 +53,26 @@ def about_several(lines: pa.Table, customers: pa.Table, by_key: Mapping[str, Set
 
 
 def about_codes(
-    lines: pa.Table, customers: pa.Table, gone: pa.Table, pairs: Pairs, by_key: Mapping[str, Settled]
+    lines: pa.Table,
+    codes: pa.Array | None,
+    customers: pa.Table,
+    gone: pa.Table,
+    pairs: Pairs,
+    by_key: Mapping[str, Settled],
 ) -> list[pd.DataFrame]:
     """Codes of the ERP that contradict a match, or nearly make one.
 
     Args:
         lines: of the ERP.
+        codes: of the lines, normalised; None where the file has none.
         customers: the present ones.
         gone: those that went missing.
         pairs: lines and customers that matched.
         by_key: what each key has settled.
     """
-    if "erp_code" not in lines.column_names:
+    if codes is None:
         return []
-    numbers, codes = _numbers(lines), canonical(lines["erp_code"].combine_chunks())
+    numbers = _numbers(lines)
     known = canonical(customers["erp_code"].combine_chunks())
     left, right = pa.array(pairs.left), pa.array(pairs.right)
     contradicts = pc.not_equal(codes.take(left), known.take(right))

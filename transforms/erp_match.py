@@ -125,7 +125,8 @@ def match(
     gone = known.filter(pc.is_valid(known["_missing_since"]))
     known = _by_id(known.filter(pc.is_null(known["_missing_since"])))
     owned = _owned(_table(documents, DOCUMENTS), _column(known, "customer_id"))
-    by_key = _cascade(lines, known, owned, buckets, over)
+    keys = {name: normalised(_column(lines, name)) for name, normalised in KEYS.items() if name in lines.column_names}
+    by_key = _cascade(keys, lines, known, owned, buckets, over)
     pairs = _pairs(by_key)
     different, counts = differences(lines, known, owned, pairs)
     of_line = pa.array(pairs.left[different["pair"].to_numpy()])
@@ -137,9 +138,9 @@ def match(
         "platform_id": _column(known, "customer_id").take(of_customer),
     }
     findings = [
-        *about_lines(lines, repeated, KEYS),
+        *about_lines(lines, repeated, keys),
         *about_several(lines, known, by_key),
-        *about_codes(lines, known, gone, pairs, by_key),
+        *about_codes(lines, keys.get("erp_code"), known, gone, pairs, by_key),
     ]
     return Matched(
         from_arrow(_rows(lines, known, by_key, pairs, counts)),
@@ -186,15 +187,16 @@ def _without_repeated(lines: pa.Table) -> tuple[pa.Table, pa.Table]:
     return lines.filter(pa.array(~is_repeated)).combine_chunks(), lines.filter(pa.array(is_repeated)).combine_chunks()
 
 
-def _cascade(lines: pa.Table, known: pa.Table, owned: pa.Table, buckets: int, over: Mapper) -> dict[str, Settled]:
-    """What each key has settled, of those that the ERP's file has."""
+def _cascade(
+    keys: Mapping[str, pa.Array], lines: pa.Table, known: pa.Table, owned: pa.Table, buckets: int, over: Mapper
+) -> dict[str, Settled]:
+    """What each key has settled, of those that the ERP's file has: `keys`, a normalised column each."""
     is_open, is_open_there = np.ones(len(lines), np.bool_), np.ones(len(known), np.bool_)
     line_names, ids = _column(lines, "_line").cast(TEXT), _column(known, "customer_id")
     made: dict[str, Settled] = {}
-    for name, normalised in KEYS.items():
-        if name not in lines.column_names:
-            continue
-        left = _keyed(np.flatnonzero(is_open), normalised(_column(lines, name).filter(pa.array(is_open))))
+    for name, key in keys.items():
+        normalised = KEYS[name]
+        left = _keyed(np.flatnonzero(is_open), key.filter(pa.array(is_open)))
         if name == "document_number":
             owners = owned["owner"].to_numpy().astype(np.int64)
             where = is_open_there[owners]

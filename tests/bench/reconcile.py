@@ -1,0 +1,275 @@
+"""Measures the match with the ERP beside others on the same frames: `make bench-reconcile BENCH='--rows 10000'`.
+
+For each amount of rows, so many customers of the platform and lines of the ERP are made, seeded: some on one side only,
+some that differ. Each contender joins and compares them in a process of its own:
+
+    ours      transforms.erp_match: four keys, normalised comparison, findings
+    buckets   the same, each key split into hash buckets that two threads map over
+    lost      the same, where every twentieth line has lost its code and is found by its login code
+    pandas    one merge on the code, columns compared as they stand
+    duckdb    one join on the code in SQL, likewise
+    datacompy its PandasCompare on the code, likewise
+
+The others do less: one key, no normalisation, no findings. All must come to the same counts of matched rows, of rows on
+one side only, and of differing rows by field, or the run fails. `work` is the join and the comparison alone, with the
+frames in memory; wall, CPU and peak memory are of the whole process, imports and reading included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather as feather
+
+from tests.bench.measure import Cost, Failed, run
+from transforms.erp_match import CUSTOMERS, DOCUMENTS, match
+from transforms.frames import from_arrow, typed
+
+CODE = "erp_code"
+FIELDS = ("login_code", "email", "first_name", "last_name", "phone", "price_list_id", "document_number")
+WORK_S_MAX, PEAK_MB_MAX = 8.0, 2048
+BAR_ROWS = 1_000_000
+Counts = dict[str, int]
+
+
+def make(rows: int, folder: Path) -> None:
+    """Both sides as files: 2 % of the customers are not in the ERP, 2 % of its lines are new, and each field differs
+    in 1 to 4 % of the others."""
+    chance = np.random.default_rng(rows)
+    numbers = np.arange(rows)
+
+    def texts(form: Callable[[int], str]) -> pd.Series[str]:
+        return pd.Series([form(n) for n in numbers], dtype="string[pyarrow]")
+
+    known = pd.DataFrame(
+        {
+            CODE: texts(lambda n: f"{n:08d}"),
+            "login_code": texts(lambda n: f"L{n:08d}"),
+            "email": texts(lambda n: f"customer.{n}@mail.example.com"),
+            "first_name": texts(lambda n: f"María {n % 977}"),
+            "last_name": texts(lambda n: f"Núñez {n % 9973} García"),
+            "phone": texts(lambda n: f"+51 9{n:08d}"),
+            "price_list_id": texts(lambda n: str(n % 12 + 1)),
+            "document_number": texts(lambda n: f"20{n * 7:09d}"),
+        }
+    )
+    lines = known[chance.random(rows) >= 0.02].copy()
+    for place, name in enumerate(FIELDS):
+        where = chance.random(len(lines)) < 0.01 + 0.005 * place
+        lines.loc[where, name] = lines.loc[where, name] + "9"
+    fresh = known.sample(frac=0.02, random_state=1)
+    fresh = fresh.assign(**{name: "N" + fresh[name] for name in (CODE, "login_code", "email", "document_number")})
+    lines = pd.concat([lines, fresh]).sample(frac=1, random_state=2, ignore_index=True)
+    feather.write_feather(pa.Table.from_pandas(known, preserve_index=False), folder / "known", "uncompressed")
+    feather.write_feather(pa.Table.from_pandas(lines, preserve_index=False), folder / "lines", "uncompressed")
+
+
+def _sides(folder: Path) -> tuple[pa.Table, pa.Table]:
+    return feather.read_table(folder / "lines", memory_map=False), feather.read_table(
+        folder / "known", memory_map=False
+    )
+
+
+def _ours(folder: Path, buckets: int = 1, lost: bool = False) -> Callable[[], Counts]:
+    lines, known = _sides(folder)
+    if lost:
+        is_kept = pa.array(np.arange(len(lines)) % 20 > 0)
+        place = lines.column_names.index(CODE)
+        lines = lines.set_column(place, CODE, pa.compute.if_else(is_kept, lines[CODE], None))
+    lines = lines.append_column("_line", pa.array(np.arange(2, len(lines) + 2)))
+    ids = known[CODE]
+    nothing = {name: pa.nulls(len(known), kind) for name, kind in (CUSTOMERS | DOCUMENTS).items()}
+    rows = {**nothing, **{name: known[name] for name in known.column_names}, "customer_id": ids}
+    papers = {
+        **nothing,
+        "customer_id": ids,
+        "number": known["document_number"],
+        "is_default": pa.repeat(True, len(ids)),
+    }
+    erp = from_arrow(lines)
+    customers = typed(from_arrow(pa.table({name: rows[name] for name in CUSTOMERS})), CUSTOMERS)
+    documents = typed(from_arrow(pa.table({name: papers[name] for name in DOCUMENTS})), DOCUMENTS)
+
+    def work() -> Counts:
+        with ThreadPoolExecutor(2) as pool:
+            found = match(erp, customers, documents, buckets, pool.map)
+        status = found.customers["status"].value_counts()
+        fields = found.differences["field"].value_counts()
+        if lost:
+            fields = fields.drop(CODE, errors="ignore")
+        return {
+            "matched": int(status["matched"]),
+            "only_in_erp": int(status["only_in_erp"]),
+            "only_in_platform": int(status["only_in_platform"]),
+            **{name: int(fields[name]) for name in FIELDS},
+        }
+
+    return work
+
+
+def _pandas(folder: Path) -> Callable[[], Counts]:
+    lines, known = (from_arrow(side) for side in _sides(folder))
+
+    def work() -> Counts:
+        both = lines.merge(known, on=CODE, how="outer", suffixes=("", "_known"), indicator=True, validate="1:1")
+        where = both["_merge"].value_counts()
+        pairs = both[both["_merge"] == "both"]
+        differing = {name: pairs[pairs[name] != pairs[f"{name}_known"]] for name in FIELDS}
+        return {
+            "matched": int(where["both"]),
+            "only_in_erp": int(where["left_only"]),
+            "only_in_platform": int(where["right_only"]),
+            **{name: len(rows) for name, rows in differing.items()},
+        }
+
+    return work
+
+
+def _duckdb(folder: Path) -> Callable[[], Counts]:
+    import duckdb
+
+    lines, known = _sides(folder)
+    connection = duckdb.connect()
+    connection.register("lines", lines)
+    connection.register("known", known)
+
+    def work() -> Counts:
+        values = ", ".join(f"l.{name} AS {name}, k.{name} AS {name}_known" for name in FIELDS)
+        connection.execute(
+            f"""CREATE TABLE pairs AS SELECT l.{CODE}, k.{CODE} AS known_code, {values}
+            FROM lines l FULL JOIN known k USING ({CODE})"""
+        )
+        is_pair = f"{CODE} IS NOT NULL AND known_code IS NOT NULL"
+        differing = [f"count(*) FILTER ({is_pair} AND {name} <> {name}_known)" for name in FIELDS]
+        (row,) = connection.execute(
+            f"""SELECT count(*) FILTER ({is_pair}), count(*) FILTER (known_code IS NULL),
+                count(*) FILTER ({CODE} IS NULL), {", ".join(differing)} FROM pairs"""
+        ).fetchall()
+        any_differs = " OR ".join(f"{name} <> {name}_known" for name in FIELDS)
+        connection.sql(f"FROM pairs WHERE {any_differs}").to_arrow_table()
+        return dict(zip(("matched", "only_in_erp", "only_in_platform", *FIELDS), row, strict=True))
+
+    return work
+
+
+def _datacompy(folder: Path) -> Callable[[], Counts]:
+    import datacompy
+
+    lines, known = (side.to_pandas() for side in _sides(folder))
+
+    def work() -> Counts:
+        asked = datacompy.PandasCompare(lines, known, join_columns=CODE)
+        return {
+            "matched": len(asked.intersect_rows),
+            "only_in_erp": len(asked.df1_unq_rows),
+            "only_in_platform": len(asked.df2_unq_rows),
+            **{stat["column"]: int(stat["unequal_cnt"]) for stat in asked.column_stats if stat["column"] in FIELDS},
+        }
+
+    return work
+
+
+CONTENDERS: dict[str, Callable[[Path], Callable[[], Counts]]] = {
+    "ours": _ours,
+    "buckets": lambda folder: _ours(folder, buckets=8),
+    "lost": lambda folder: _ours(folder, lost=True),
+    "pandas": _pandas,
+    "duckdb": _duckdb,
+    "datacompy": _datacompy,
+}
+
+
+def measured(rows: int, repeat: int, names: Sequence[str]) -> list[dict[str, Any]]:
+    """A row for each contender. Raises Failed where one fails, or comes to other counts."""
+    with tempfile.TemporaryDirectory(prefix="orderbridge-bench-") as temporary:
+        folder = Path(temporary)
+        run("tests.bench.reconcile", "--make", str(rows), str(folder), folder=folder, settings={})
+        costs: dict[str, list[tuple[Cost, float]]] = {}
+        counts: dict[str, Counts] = {}
+        for _ in range(repeat):
+            for name in names:
+                cost, said = run("tests.bench.reconcile", "--one", name, str(folder), folder=folder, settings={})
+                told = json.loads(said.splitlines()[-1])
+                costs.setdefault(name, []).append((cost, told["work_s"]))
+                counts[name] = told["counts"]
+                print(f"{rows} rows: {name} {told['work_s']:.2f} s", file=sys.stderr, flush=True)
+    first = counts[names[0]]
+    wrong = [f"{name}: {found}, {names[0]}: {first}" for name, found in counts.items() if found != first]
+    if wrong:
+        raise Failed("\n".join(wrong))
+    made = []
+    for name, several in costs.items():
+        work = median(work for _, work in several)
+        ratios = [ours / other for (_, other), (_, ours) in zip(several, costs[names[0]], strict=True)]
+        figures = {"rows": rows, "contender": name, "work_s": work, "ours_to_it": median(ratios), **first}
+        for figure in ("wall_s", "cpu_s", "peak_mb"):
+            figures[figure] = median(getattr(cost, figure) for cost, _ in several)
+        made.append(figures)
+    return made
+
+
+def table(found: Sequence[dict[str, Any]]) -> str:
+    """An aligned table."""
+    lines = [["rows", "contender", "work s", "wall s", "CPU s", "peak MB", "ours to it"]]
+    for row in found:
+        figures = [f"{row['work_s']:.2f}", f"{row['wall_s']:.2f}", f"{row['cpu_s']:.2f}", f"{row['peak_mb']:,.0f}"]
+        lines.append([f"{row['rows']:,}", row["contender"], *figures, f"{row['ours_to_it']:.2f}×"])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.rjust, line, widths)) for line in lines)
+
+
+def main() -> int:
+    """Measures and tells. 1 where a contender failed, came to other counts, or ours missed the bar."""
+    if sys.argv[1:2] == ["--make"]:
+        make(int(sys.argv[2]), Path(sys.argv[3]))
+        return 0
+    if sys.argv[1:2] == ["--one"]:
+        work = CONTENDERS[sys.argv[2]](Path(sys.argv[3]))
+        begun = time.perf_counter()
+        counts = work()
+        print(json.dumps({"work_s": time.perf_counter() - begun, "counts": counts}))
+        return 0
+    parser = argparse.ArgumentParser(
+        "make bench-reconcile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000], help="of each side")
+    parser.add_argument("--repeat", type=int, default=1, help="rounds; medians are told (default: 1)")
+    parser.add_argument("--json", action="store_true", help="figures as JSON in place of the table")
+    asked = parser.parse_args()
+    found: list[dict[str, Any]] = []
+    try:
+        measured(1_000, 1, list(CONTENDERS))  # compiles what is imported
+        for rows in asked.rows:
+            found += measured(rows, asked.repeat, list(CONTENDERS))
+    except Failed as failed:
+        print(f"FAILED\n{failed}", file=sys.stderr)
+        return 1
+    print(json.dumps(found, indent=1) if asked.json else table(found))
+    late = [
+        f"{row['contender']} at {row['rows']:,} rows: {row['work_s']:.1f} s, {row['peak_mb']:,.0f} MB"
+        for row in found
+        if row["contender"] in ("ours", "lost")
+        and row["rows"] <= BAR_ROWS
+        and (row["work_s"] > WORK_S_MAX or row["peak_mb"] > PEAK_MB_MAX)
+    ]
+    if not asked.json:
+        print(f"Counts are equal. Medians of {asked.repeat} round(s). work: join and comparison, frames in memory.")
+    if late:
+        print(f"FAILED: over {WORK_S_MAX:.0f} s or {PEAK_MB_MAX:,} MB: {'; '.join(late)}", file=sys.stderr)
+    return 1 if late else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
