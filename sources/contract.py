@@ -65,13 +65,14 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of the interface: verb, path under the family's base, query, input and outcome."""
+    """One operation of the interface: verb, path under the family's base, its parameters, query, input and outcome."""
 
     name: str
     family: Family
     verb: Verb
     path: str
     query: tuple[str, ...] = ()
+    params: tuple[Field, ...] = ()
     input: Record | None = None
     paging: Literal["none", "pages", "cursor"] = "none"
     records: Record | None = None
@@ -273,6 +274,7 @@ CREATE_SUBCATEGORY: Final = Operation(
     "legacy",
     "POST",
     "/categories/{categoryId}/subcategories",
+    params=(Field("categoryId", "identifier", required=True, meaning="the parent category; type: not shown"),),
     input=SUBCATEGORY_CREATE,
     outcome="created",
     error_code="integer",
@@ -282,6 +284,10 @@ UPDATE_VARIANT: Final = Operation(
     "legacy",
     "PATCH",
     "/products/{productId}/variants/{variantId}",
+    params=(
+        Field("productId", "identifier", "integer", required=True),
+        Field("variantId", "identifier", "integer", required=True),
+    ),
     input=VARIANT_UPDATE,
     outcome="no_content",
     error_code="integer",

@@ -1,147 +1,202 @@
-"""The inputs of the writes as pydantic models, built from the contract, and their fields by path.
+"""The four inputs of the interface as pydantic models, made from the contract.
 
-In: the records of `sources.contract`. Out: a model for each input with every limit that the interface shows, and the
-paths by which a mapping names its fields: `erpCode`, `documents[].fiscalName`, `location.divisions.level1`.
+In: a kind of input. Out: its fields by path, and a model that holds a body to every type and limit of the contract.
+Bodies are checked as they are sent: text is `str`, numbers are `Decimal`, integers `int`; nothing is converted, and a
+field that the contract does not name is refused.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Strict, create_model
+from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError, create_model
 from pydantic import Field as Limits
 
-from sources.contract import (
-    CREATE_CUSTOMER,
-    CREATE_SUBCATEGORY,
-    CREATE_WAREHOUSE,
-    UPDATE_VARIANT,
-    Field,
-    Operation,
-    Record,
-)
+from sources import contract
+from sources.contract import Field, Operation
 
-WRITES: Final[dict[str, Operation]] = {
-    "customers": CREATE_CUSTOMER,
-    "variants": UPDATE_VARIANT,
-    "subcategories": CREATE_SUBCATEGORY,
-    "warehouses": CREATE_WAREHOUSE,
+LoginMode = Literal["email", "code"]
+OPERATIONS: Final[Mapping[str, Operation]] = {
+    "customers": contract.CREATE_CUSTOMER,
+    "variants": contract.UPDATE_VARIANT,
+    "subcategories": contract.CREATE_SUBCATEGORY,
+    "warehouses": contract.CREATE_WAREHOUSE,
 }
-"""The writes of the interface, by the kind of what is written."""
-
-INT64: Final = 2**63
-_PARAMETER: Final = re.compile(r"\{(\w+)\}")
-
-
-@cache
-def record_of(kind: str) -> Record:
-    """The input of a kind. Raises KeyError where there is none of that name."""
-    record = WRITES[kind].input
-    if record is None:
-        raise KeyError(kind)
-    return record
-
-
-@cache
-def model(kind: str) -> type[BaseModel]:
-    """The model of a kind's input: strict types, every limit, no other field. What is absent is no null."""
-    record = record_of(kind)
-    return _model(record.name, record.fields)
-
-
-def parameters(kind: str) -> tuple[str, ...]:
-    """The path parameters of a kind's write, in their order in the path."""
-    return tuple(_PARAMETER.findall(WRITES[kind].path))
+"""The writes of the interface by the kind of their input."""
+PASSWORD: Final = "password"  # noqa: S105 # the name of the field
+NUMBER_DIGITS: Final = 15
+"""So many digits a double holds exactly; whoever reads the JSON may have nothing wider."""
+INTEGER_MAX: Final = 2**53 - 1
+INT64_MAX: Final = 2**63 - 1
+ASKED_FOR: Final[Mapping[str, frozenset[str]]] = {"subcategories": frozenset({"name"})}
+"""Required by policy where the interface does not show it (gap `subcategory_required`)."""
+LOGIN_FIELDS: Final[Mapping[LoginMode, str]] = {"email": "email", "code": "loginCode"}
+_INDEX: Final = re.compile(r"\[(?:\d+|\+)\]")
+_CODES: Final = {
+    "missing": "required",
+    "string_too_short": "min_length",
+    "too_short": "min_items",
+    "too_long": "max_items",
+    "greater_than_equal": "minimum",
+    "less_than_equal": "maximum",
+    "decimal_max_places": "too_many_decimals",
+    "decimal_max_digits": "too_many_digits",
+    "decimal_whole_digits": "too_many_digits",
+    "finite_number": "not_a_number",
+    "extra_forbidden": "unknown_field",
+}
 
 
-def is_number(parameter: str) -> bool:
-    """Whether a path parameter must be an integer (interface, PATCH of a variant)."""
-    return parameter in ("productId", "variantId")
+class Violation(NamedTuple):
+    """A limit that a body breaks. `row`: its position among the bodies; `words` hold no value of it."""
+
+    row: int
+    field: str
+    code: str
+    words: str
 
 
-@cache
-def paths(kind: str) -> dict[str, Field]:
-    """Each field of a kind's input that holds a value, by its path; `[]` stands for a place in a list.
+def record(kind: str) -> contract.Record:
+    """The record of a kind's body.
 
-    An array of `name` and `value` can also be written by name: `attributes.Color`. See `by_name`.
+    Raises:
+        KeyError: there is no such kind.
     """
-    return dict(_paths(record_of(kind).fields, ""))
-
-
-@cache
-def by_name(kind: str) -> frozenset[str]:
-    """The arrays whose items are a name and a value."""
-    return frozenset(
-        field.name
-        for field in record_of(kind).fields
-        if field.type == "array" and {inner.name for inner in field.fields} == {"name", "value"}
-    )
-
-
-def _paths(fields: tuple[Field, ...], before: str) -> list[tuple[str, Field]]:
-    found: list[tuple[str, Field]] = []
-    for field in fields:
-        here = f"{before}{field.name}"
-        if field.type == "object":
-            found += _paths(field.fields, f"{here}.")
-        elif field.type == "array" and field.fields:
-            found += _paths(field.fields, f"{here}[].")
-        elif field.type == "array" and field.items:
-            found.append((f"{here}[]", Field(field.name, field.items)))
-        else:
-            found.append((here, field))
+    found = OPERATIONS[kind].input
+    if found is None:
+        raise KeyError(kind)
     return found
 
 
-def _model(name: str, fields: tuple[Field, ...]) -> type[BaseModel]:
-    members: dict[str, Any] = {}
+def paths(kind: str) -> dict[str, Field]:
+    """Every field that holds a value, by its path: first those of the request's path, then those of the body.
+
+    An item of an array is `[]`: `documents[].number`, `location.coordinates[]`.
+    """
+    return {field.name: field for field in OPERATIONS[kind].params} | dict(_leaves(record(kind).fields, ""))
+
+
+def pattern(path: str) -> str:
+    """A path without the positions in it, as `paths` has it: `images[1].url` is `images[].url`."""
+    return _INDEX.sub("[]", path)
+
+
+def required(kind: str, login_mode: LoginMode | None = None) -> frozenset[str]:
+    """Paths of the fields that an input needs: always, by the login mode, or by policy."""
+    of_mode = {LOGIN_FIELDS[login_mode]} if kind == "customers" and login_mode else set()
+    by_contract = {path for path, field in paths(kind).items() if field.required}
+    return frozenset(by_contract | of_mode | ASKED_FOR.get(kind, frozenset()))
+
+
+@cache
+def model(kind: str, login_mode: LoginMode | None = None, *, with_password: bool = True) -> type[BaseModel]:
+    """The model of a kind's body: strict, and every limit of the contract.
+
+    Args:
+        kind: of the input.
+        login_mode: of the customers: what they log in by is required; None requires neither.
+        with_password: without, a customer has none: a plan's bodies.
+    """
+    needed = required(kind, login_mode)
+    fields = [field for field in record(kind).fields if with_password or field.name != PASSWORD]
+    return _model(f"{record(kind).name}_input", fields, needed)
+
+
+def violations(
+    kind: str, bodies: list[dict[str, Any]], login_mode: LoginMode | None = None, *, with_password: bool = True
+) -> Iterator[Violation]:
+    """Every limit that bodies break, in their order."""
+    try:
+        _adapter(kind, login_mode, with_password).validate_python(bodies)
+    except ValidationError as error:
+        for found in error.errors(include_url=False, include_input=False):
+            row, *where = found["loc"]
+            code = _CODES.get(found["type"], "type")
+            yield Violation(int(row), _path(where), code, _words(code, found.get("ctx") or {}, found["type"]))
+
+
+@cache
+def _adapter(kind: str, login_mode: LoginMode | None, with_password: bool) -> TypeAdapter[Any]:
+    return TypeAdapter(list[model(kind, login_mode, with_password=with_password)])  # type: ignore[misc] # made here
+
+
+def _leaves(fields: Iterable[Field], prefix: str) -> Iterator[tuple[str, Field]]:
     for field in fields:
-        kind = _type(name, field)
-        # a default that no value can be tells an absent field; it is never part of what is sent
-        members[field.name] = (kind, ...) if field.required else (kind, None)
-    title = "".join(part.title() for part in name.split("_"))
-    made: type[BaseModel] = create_model(title, __config__=ConfigDict(extra="forbid", frozen=True), **members)
+        path = f"{prefix}{field.name}"
+        if field.type == "object":
+            yield from _leaves(field.fields, f"{path}.")
+        elif field.type == "array" and field.fields:
+            yield from _leaves(field.fields, f"{path}[].")
+        elif field.type == "array":
+            yield f"{path}[]", Field(field.name, field.items or "text")
+        else:
+            yield path, field
+
+
+def _model(name: str, fields: Iterable[Field], needed: frozenset[str] = frozenset()) -> type[BaseModel]:
+    parts: dict[str, Any] = {}
+    for field in fields:
+        must = field.required or field.name in needed
+        parts[field.name] = (_type(name, field), ... if must else None)
+    made: type[BaseModel] = create_model(name, __config__=ConfigDict(strict=True, extra="forbid"), **parts)
     return made
 
 
-def _type(name: str, field: Field) -> Any:  # noqa: ANN401 annotations are of no common type
+def _type(name: str, field: Field) -> Any:  # noqa: ANN401 # a type made from data
     if field.type == "object":
         return _model(f"{name}_{field.name}", field.fields)
     if field.type == "array":
-        items = _model(f"{name}_{field.name}", field.fields) if field.fields else _SCALARS[field.items or "text"]
-        return Annotated[list[items], Limits(min_length=field.min_items, max_length=field.max_items)]  # type: ignore[valid-type] # made of the contract
-    limits: list[Any] = []
-    if field.min_length:
-        limits.append(Limits(min_length=field.min_length))
-    if field.minimum is not None:
-        limits.append(Limits(ge=field.minimum))
-    if field.max_decimals is not None:
-        limits.append(AfterValidator(_Decimals(field.max_decimals)))
-    kind = _SCALARS[field.type]
-    for limit in limits:
-        kind = Annotated[kind, limit]
-    return kind
+        item = (
+            _model(f"{name}_{field.name}", field.fields)
+            if field.fields
+            else _type(name, Field("", field.items or "text"))
+        )
+        return Annotated[list[item], Limits(min_length=field.min_items, max_length=field.max_items)]
+    if field.type == "boolean":
+        return bool
+    if field.type == "integer":
+        top = INT64_MAX if field.int64 else INTEGER_MAX
+        low = -top - (1 if field.int64 else 0)
+        return Annotated[int, Limits(ge=low if field.minimum is None else field.minimum, le=top)]
+    if field.type == "number":
+        return Annotated[
+            Decimal,
+            Limits(ge=field.minimum, max_digits=NUMBER_DIGITS, decimal_places=field.max_decimals, allow_inf_nan=False),
+        ]
+    return Annotated[str, StringConstraints(min_length=field.min_length)]
 
 
-class _Decimals:
-    """At most so many decimals, counted in the number as it is written."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-
-    def __call__(self, value: float) -> float:
-        exponent = Decimal(repr(value)).normalize().as_tuple().exponent
-        if isinstance(exponent, int) and -exponent > self._most:
-            raise ValueError(f"has more than {self._most} decimals")
-        return value
+def _path(where: Iterable[int | str]) -> str:
+    path = ""
+    for part in where:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    return path
 
 
-_SCALARS: Final[dict[str, Any]] = {
-    "text": Annotated[str, Strict()],
-    "integer": Annotated[int, Strict(), Limits(ge=-INT64, lt=INT64)],
-    "number": Annotated[float, Strict(), Limits(allow_inf_nan=False)],
-    "boolean": Annotated[bool, Strict()],
-}
+def _words(code: str, limits: Mapping[str, Any], kind: str) -> str:
+    count = next(
+        iter(
+            limits.get(name)
+            for name in ("min_length", "max_length", "ge", "le", "decimal_places", "max_digits", "whole_digits")
+            if name in limits
+        ),
+        "",
+    )
+    words = {
+        "required": "is required, and nothing is given",
+        "min_length": f"has fewer than {count} characters",
+        "min_items": f"has fewer than {count} items",
+        "max_items": f"has more than {count} items",
+        "minimum": f"is less than {count}",
+        "maximum": f"is more than {count}",
+        "too_many_decimals": f"has more than {count} decimals",
+        "too_many_digits": f"has more than {count} digits",
+        "not_a_number": "is no number",
+        "unknown_field": "is no field of the interface",
+        "type": f"is of another type ({kind})",
+    }
+    return words[code]
