@@ -33,6 +33,9 @@ SCHEMA: Final = pa.schema(
 )
 NEEDS_NOTHING: Final = ("unchanged", "exists_same", "merged", "skipped")
 FIRST_LINES: Final = 5
+CONFLICT: Final = "conflicting_lines"
+WORDS: Final = {CONFLICT: "lines of one key say different things, and nobody knows which is right"}
+"""What a code means where the words of its first line are about that line alone."""
 _BATCH: Final = 65_536
 
 
@@ -107,7 +110,7 @@ def reasons(table: pa.Table) -> list[tuple[str, str, int, list[int]]]:
         of_code = rejected.filter(pc.equal(rejected["code"], group["code"])).slice(0, FIRST_LINES).to_pylist()
         for at, code in enumerate(group["code"].split("; ")):
             counts[code] += group["line_count"]
-            told = of_code[0]["words"].split("; ")
+            told = [WORDS[code]] * (at + 1) if code in WORDS else of_code[0]["words"].split("; ")
             words.setdefault(code, told[at] if at < len(told) else of_code[0]["words"])
             lines[code] = sorted({*lines.get(code, []), *(row["line"] for row in of_code)})[:FIRST_LINES]
     return [(code, words[code], count, lines[code]) for code, count in counts.most_common()]

@@ -81,14 +81,13 @@ def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
         if read.verdict != "complete":
             yield "That list was not proven complete: the push looks for each new customer again before it sends."
     yield ""
-    yield "| lines | what becomes of them |"
-    yield "|---|---|"
     told = _number(facts.inputs, one, many)
     verb = "created" if new else "updated"
-    yield f"| {count.get('send', 0)} | sent: {told} to be {verb}, in {_number(operations, 'request')} |"
+    yield f"- {_number(count.get('send', 0), 'line')} to send: {told} to be {verb}, {_number(operations, 'request')}"
     for outcome, words in _OUTCOMES.items():
         if count.get(outcome):
-            yield f"| {count[outcome]} | {words.format(one=one, many=many)}{_at(facts.firsts.get(outcome, ()))} |"
+            said = words.format(one=one, many=many)
+            yield f"- {_number(count[outcome], 'line')} {said}{_at(facts.firsts.get(outcome, ()))}"
     if facts.reasons:
         yield ""
         yield f"## Rejected, and why ({REJECTS} has the rows)"
@@ -117,13 +116,13 @@ def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
 
 
 _OUTCOMES: Final = {
-    "merged": "say the same as a line before them, and are sent once",
-    "unchanged": "nothing to send: as last confirmed",
+    "merged": "as a line before: sent once",
+    "unchanged": "unchanged: as last confirmed",
     "exists_same": "there already, and the same",
-    "exists_differs": f"there already, and differ: the platform has no update of a customer; see {DIFFERENCES}",
-    "ambiguous": f"fit several customers of the platform: nothing is sent; see {DIFFERENCES}",
-    "skipped": "hold no {one}, by the mapping's rules",
-    "rejected": f"rejected: see below and {REJECTS}",
+    "exists_differs": f"there already, and different; the platform has no update of a customer: see {DIFFERENCES}",
+    "ambiguous": f"ambiguous: several customers of the platform fit, so nothing is sent; see {DIFFERENCES}",
+    "skipped": "skipped: no {one}, by the mapping's rules",
+    "rejected": f"rejected: see below, and {REJECTS}",
 }
 
 

@@ -1,0 +1,234 @@
+"""Plan: a file of the ERP's to a folder that says what will be sent, and why the rest will not (design §8).
+
+In: a file, a mapping, and what is known of the platform. Out: the plan's folder, whole or not at all. The file is
+walked once; inputs wait on disk, what they are found by in memory. Nothing is sent. The same input gives the same
+bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+import msgspec
+import pyarrow.compute as pc
+
+from pipelines.inputs import Inputs, open_inputs
+from pipelines.mapping import Mapping, load, to_toml
+from pipelines.plan import known
+from pipelines.plan.decide import ByHash, ByLedger, ByWarehouse, Decider
+from pipelines.plan.folder import create, hidden_folder, publish, told_of_the_disk
+from pipelines.plan.model import (
+    LINES,
+    MANIFEST,
+    OPERATIONS,
+    SUMMARY,
+    FileOfPlan,
+    KindName,
+    Manifest,
+    Outcome,
+    file_sha256,
+)
+from pipelines.plan.outcomes import Outcomes, counted, firsts, reasons, write
+from pipelines.plan.rejects import write_rejects
+from pipelines.plan.requests import MAY_ADD, Passwords, Wishes
+from pipelines.plan.sort import sort_out
+from pipelines.plan.spool import Spool
+from pipelines.plan.summary import Facts, summary
+from sources import __version__
+from sources.errors import UsageError
+from sources.settings import LegacySettings, Semantics, ledger_path, legacy_settings, warehouse_path
+
+EXIT_REJECTED: Final = 5
+BATCH_SIZE: Final = 100
+ID_CHARS, ID_SHOWN = 32, 12
+_SPOOL: Final = ".spool"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a plan is asked for.
+
+    Attributes:
+        kind, file: what the file holds.
+        mapping: None: it is proposed from the headers.
+        out: the plan's folder; None: `plan-KIND-ID` in the current one.
+        passwords: of new customers, where no column holds them: `mail` or `file`; None: as the mapping says.
+        notify: whether new customers get a message.
+        batch_size: operations of a batch.
+    """
+
+    kind: KindName
+    file: Path
+    mapping: Path | None = None
+    out: Path | None = None
+    save_mapping: Path | None = None
+    passwords: Literal["mail", "file"] | None = None
+    notify: bool = False
+    batch_size: int = BATCH_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A plan that was made. `is_new`: it was not there already."""
+
+    folder: Path
+    manifest: Manifest
+    facts: Facts
+    is_new: bool
+
+    @property
+    def exit_code(self) -> int:
+        """5 where rows were rejected."""
+        return EXIT_REJECTED if self.facts.reasons else 0
+
+
+def make(wanted: Wanted, proposed: Callable[[list[str]], object] = list) -> Made:
+    """Makes a plan (design §5, `orderbridge plan`).
+
+    Args:
+        wanted: what is asked for.
+        proposed: called with what the columns are read as, where no mapping was given.
+
+    Raises:
+        UsageError: settings, file or mapping cannot be used; it is not known what the platform has; another plan lies
+            in the folder.
+        BridgeError: the lines do not add up.
+    """
+    settings = legacy_settings()
+    if wanted.kind == "customers" and settings.login_mode is None:
+        raise UsageError(
+            "it is not told how customers log in",
+            "Set sources.legacy.login_mode (SOURCES__LEGACY__LOGIN_MODE) to `email` or `code`.",
+        )
+    inputs = _opened(wanted, settings)
+    if wanted.mapping is None:
+        proposed(inputs.mapping.explain())
+    if wanted.save_mapping is not None:
+        _save(inputs.mapping, wanted.save_mapping)
+    passwords = _passwords(wanted, inputs) if wanted.kind == "customers" else None
+    wishes = Wishes(wanted.batch_size, _once(settings), passwords, wanted.notify)
+    parent = (wanted.out or Path("plan")).absolute().parent
+    with hidden_folder(parent) as folder:
+        manifest, facts = _written(folder, wanted, settings, inputs, wishes)
+        target = wanted.out or Path(f"plan-{wanted.kind}-{manifest.plan_id[:ID_SHOWN]}")
+        is_new = publish(folder, target.absolute())
+    return Made(target, manifest, facts, is_new)
+
+
+def _written(
+    folder: Path, wanted: Wanted, settings: LegacySettings, inputs: Inputs, wishes: Wishes
+) -> tuple[Manifest, Facts]:
+    """All files of the plan, in a folder of its own."""
+    host = settings.base_url
+    rests_on = [FileOfPlan(path=str(path), sha256=file_sha256(path)) for path in inputs.files]
+    people = known.customers(warehouse_path(), host) if wanted.kind == "customers" else None
+    decider = _decider(wanted, settings, people, folder)
+    outcomes = Outcomes()
+    with Spool(folder / _SPOOL, wanted.kind) as spool:
+        made = sort_out(inputs, spool, outcomes, decider, wishes, folder)
+    unsent = outcomes.whole()
+    write(folder, unsent)
+    problems = unsent.filter(pc.equal(unsent["outcome"], "rejected")).select(["line", "field", "code", "words"])
+    why = {line: tuple(told) for line, *told in zip(*problems.to_pydict().values(), strict=True)}
+    write_rejects(folder, inputs.table, inputs.mapping.told, why, inputs.password_column)
+    if any(file.sha256 != file_sha256(Path(file.path)) for file in rests_on):
+        raise UsageError(f"{wanted.file.name}, or what its mapping names, changed while it was planned", "Plan again.")
+    counts = counted(unsent)
+    facts = Facts(
+        inputs=made.inputs,
+        reasons=reasons(unsent),
+        firsts=firsts(unsent),
+        jumps=decider.jumps if isinstance(decider, ByLedger) else (),
+        jumps_in_all=decider.jumps_in_all if isinstance(decider, ByLedger) else 0,
+        once=made.once,
+        notes=inputs.notes,
+        passwords=wishes.passwords,
+    )
+    manifest = Manifest(
+        plan_id="",
+        version=__version__,
+        kind=wanted.kind,
+        host=host,
+        environment=settings.environment,
+        login_mode=settings.login_mode if wanted.kind == "customers" else None,
+        input=rests_on[0],
+        mapping=rests_on[1] if wanted.mapping is not None else None,
+        lookups=tuple(rests_on[2 if wanted.mapping is not None else 1 :]),
+        found=asdict(inputs.table.found),
+        told=to_toml(inputs.mapping),
+        read=people.read if people is not None else None,
+        lines=made.lines,
+        outcomes={"send": made.sent, **{name: counts.get(name, 0) for name in get_args(Outcome)}},
+        operations=made.operations,
+        operations_sha256=file_sha256(folder / OPERATIONS),
+        lines_sha256=file_sha256(folder / LINES),
+        messages=made.messages,
+        password_column=inputs.password_column,
+    )
+    content = msgspec.json.encode([manifest, facts])
+    manifest = msgspec.structs.replace(manifest, plan_id=hashlib.sha256(content).hexdigest()[:ID_CHARS])
+    with create(folder / MANIFEST) as out:
+        out.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
+    with create(folder / SUMMARY) as out:
+        out.write(summary(manifest, facts, "PLAN").encode())
+    return manifest, facts
+
+
+def _opened(wanted: Wanted, settings: LegacySettings) -> Inputs:
+    mapping = load(wanted.mapping, wanted.kind) if wanted.mapping is not None else None
+    if mapping is not None and wanted.passwords is not None:
+        mapping = mapping.with_passwords(wanted.passwords)
+    return open_inputs(
+        wanted.kind, wanted.file, mapping, login_mode=settings.login_mode, semantics=_semantics(settings)
+    )
+
+
+def _save(mapping: Mapping, path: Path) -> None:
+    """Writes a mapping file that was not there."""
+    with told_of_the_disk(path.absolute().parent):
+        if path.exists():
+            raise UsageError(f"{path} is there already", "Name another file with --save-mapping.")
+        with create(path) as out:
+            out.write(to_toml(mapping).encode())
+
+
+def _decider(wanted: Wanted, settings: LegacySettings, people: known.Customers | None, folder: Path) -> Decider:
+    if people is not None:
+        return ByWarehouse(people, folder)
+    if wanted.kind == "variants":
+        confirmed = known.variants(ledger_path(), settings.base_url)
+        return ByLedger(confirmed, [name for name, means in _semantics(settings).items() if means == "increment"])
+    return ByHash(known.created(ledger_path(), settings.base_url, wanted.kind))
+
+
+def _semantics(settings: LegacySettings) -> dict[str, Semantics]:
+    return {"price": settings.price_semantics, "stock": settings.stock_semantics}
+
+
+def _once(settings: LegacySettings) -> tuple[str, ...]:
+    """The fields of a variant that are not known to bear being sent twice."""
+    means = _semantics(settings)
+    return tuple(name for name in MAY_ADD if means.get(name) != "set")
+
+
+def _passwords(wanted: Wanted, inputs: Inputs) -> Passwords:
+    """Where the push gets the passwords of new customers. Raises UsageError where nobody says."""
+    if inputs.password_column is not None:
+        if wanted.passwords is not None:
+            raise UsageError(
+                f"the column {inputs.password_column!r} holds the passwords, and --passwords would make others",
+                "Leave --passwords out, or ignore the column in the mapping.",
+            )
+        return "file"
+    make = wanted.passwords or inputs.mapping.make
+    if make is None:
+        raise UsageError(
+            "a new customer needs a password, and nothing says which",
+            "One of: a column mapped to `password`; --passwords mail (made, and mailed by the platform); --passwords "
+            "file (made, and kept in a file for you alone). Or `make` under [passwords] in the mapping.",
+        )
+    return "mail" if make == "mail" else "made"

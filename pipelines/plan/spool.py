@@ -1,0 +1,128 @@
+"""Inputs on disk between the walk over the file and the decisions: Arrow tables, a column of JSON text per field.
+
+In: `Ready` inputs, as they come. Out: the same in tables, walked any number of times; what they are found by stays in
+memory, the rest does not. A field's JSON text is written once, here, and goes into the plan as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final, Self
+from urllib.parse import quote
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.inputs import Ready
+from pipelines.plan.folder import create
+from pipelines.plan.model import KindName
+from sources.inputs import OPERATIONS, record
+from transforms.upserts import KEYS, comparable
+
+SPOOL_ROWS: Final = 65_536
+_encode: Final = msgspec.json.Encoder(decimal_format="number").encode
+
+
+class Spool:
+    """Inputs of one kind, written and then read. A context manager.
+
+    Attributes:
+        rows: how many.
+        fields: of the body, in the contract's order.
+    """
+
+    def __init__(self, file: Path, kind: KindName) -> None:
+        self.kind = kind
+        self.rows = 0
+        self.fields = tuple(field.name for field in record(kind).fields)
+        self._file = file
+        self._out: IO[bytes] | None = create(file)
+        self._schema = pa.schema(
+            {"lines": pa.list_(pa.int64()), "path": pa.string(), **dict.fromkeys(self.fields, pa.string())}
+        )
+        self._writer = pa.ipc.new_file(self._out, self._schema)
+        self._template = OPERATIONS[kind].path
+        self._lines: list[tuple[int, ...]] = []
+        self._paths: list[str] = []
+        self._columns: dict[str, list[str | None]] = {name: [] for name in self.fields}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._out is not None:
+            self._out.close()
+        self._file.unlink(missing_ok=True)
+
+    def add(self, ready: Ready) -> None:
+        """Takes an input."""
+        self._lines.append(ready.lines)
+        self._paths.append(
+            self._template.format_map({name: quote(value, safe="") for name, value in ready.path.items()})
+        )
+        body = ready.body
+        for name, column in self._columns.items():
+            column.append(json_text(body[name]) if name in body else None)
+        if len(self._lines) >= SPOOL_ROWS:
+            self._flush()
+
+    def end(self) -> None:
+        """All inputs were added: from now on they are read."""
+        self._flush()
+        self._writer.close()
+        if self._out is not None:
+            self._out.close()
+            self._out = None
+
+    def batches(self) -> Iterator[pa.Table]:
+        """The inputs in their order: `lines`, `path`, and the JSON text of each field, null where it is not given."""
+        with pa.memory_map(str(self._file)) as file, pa.ipc.open_file(file) as reader:
+            for at in range(reader.num_record_batches):
+                yield pa.Table.from_batches([reader.get_batch(at)])
+
+    def _flush(self) -> None:
+        if not self._lines:
+            return
+        self.rows += len(self._lines)
+        columns = (self._lines, self._paths, *self._columns.values())
+        arrays = [pa.array(values, kind.type) for values, kind in zip(columns, self._schema, strict=True)]
+        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+        self._lines, self._paths = [], []
+        self._columns = {name: [] for name in self.fields}
+
+
+def json_text(value: Any) -> str:  # noqa: ANN401 # as deep as JSON goes
+    """JSON of a field's value; a decimal as its digits, without zeros that say nothing."""
+    if isinstance(value, Decimal):
+        return format(value.normalize(), "f")
+    return _encode(value).decode()
+
+
+def key_columns(kind: KindName, table: pa.Table) -> dict[str, pa.Array]:
+    """What each input is found by among the others of its file: JSON texts, which a kind of key makes comparable."""
+    if kind == "variants":
+        return {"productId, variantId": table["path"].combine_chunks()}
+    if kind == "subcategories":
+        return {"name": pc.binary_join_element_wise(table["path"], table["name"], "\0").combine_chunks()}
+    if kind == "warehouses":
+        by_name = pc.if_else(pc.is_null(table["code"]), table["name"], pa.scalar(None, pa.string()))
+        return {"code": table["code"].combine_chunks(), "name": by_name.combine_chunks()}
+    return {name: comparable(name, text_of(table[name])) for name in KEYS}
+
+
+def text_of(column: pa.ChunkedArray) -> pa.Array:
+    """The texts that a column of JSON strings holds; null is null."""
+    texts = column.combine_chunks()
+    texts = pc.if_else(pc.equal(texts, "null"), pa.scalar(None, pa.string()), texts)
+    inner = pc.utf8_slice_codeunits(texts, 1, -1)
+    is_escaped = pc.fill_null(pc.match_substring(texts, "\\"), False)
+    if not pc.any(is_escaped).as_py():
+        return inner
+    decoded = [msgspec.json.decode(text) for text in texts.filter(is_escaped).to_pylist()]
+    return pc.replace_with_mask(inner, is_escaped, pa.array(decoded, pa.string()))

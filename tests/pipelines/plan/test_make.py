@@ -1,0 +1,448 @@
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.environment import prepare
+from pipelines.ledger import Ledger, body_hash
+from pipelines.plan.make import Made, Wanted, make
+from pipelines.plan.model import Operation, Plan
+from sources.errors import UsageError
+from tests.pipelines.bridge import Bridge, bridge, command
+
+HOST = "http://127.0.0.1:9"
+VARIANTS = """
+kind = "variants"
+[numbers]
+decimal = ","
+thousands = "."
+[columns]
+"Producto" = "productId"
+"Variante" = "variantId"
+"Código" = "sku"
+"PVP" = "price"
+"Existencias" = "stock"
+"""
+CUSTOMERS = """
+kind = "customers"
+[columns]
+"Código" = "erpCode"
+"Nombre" = "firstName"
+"Correo" = "email"
+"Teléfono" = "phone"
+"NIF" = "documents[0].number"
+"""
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A folder to plan in, and settings of a sandbox that nobody asks anything."""
+    os.environ.update(
+        SOURCES__LEGACY__BASE_URL=HOST,
+        SOURCES__LEGACY__API_KEY="none-is-needed",
+        SOURCES__LEGACY__ENVIRONMENT="sandbox",
+        SOURCES__LEGACY__LOGIN_MODE="email",
+        WAREHOUSE__PATH=str(tmp_path / "warehouse.duckdb"),
+        DLT_PROJECT_DIR=str(tmp_path),
+    )
+    prepare()
+    os.chdir(tmp_path)
+    return tmp_path
+
+
+def written(folder: Path, rows: str, mapping: str = VARIANTS, encoding: str = "cp1252") -> tuple[Path, Path]:
+    """A file and its mapping, as `Wanted` takes them."""
+    (folder / "in.csv").write_bytes(rows.replace("\n", "\r\n").encode(encoding))
+    (folder / "mapping.toml").write_text(mapping, "utf-8")
+    return folder / "in.csv", folder / "mapping.toml"
+
+
+def variants(folder: Path, rows: str, mapping: str = VARIANTS, **more: Any) -> Made:
+    files = written(folder, "Producto;Variante;Código;PVP;Existencias\n" + rows, mapping)
+    return make(Wanted("variants", *files, **more))
+
+
+def operations(made: Made) -> list[Operation]:
+    return list(Plan(made.folder).operations())
+
+
+def fates(made: Made) -> dict[int, tuple[str, str]]:
+    """Outcome and code of each line that is not sent."""
+    return {line.line: (line.outcome, line.code) for line in Plan(made.folder).unsent_lines()}
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+def adds_up(made: Made) -> None:
+    """Each line of the input is in an operation or in `lines.csv`, once."""
+    plan = Plan(made.folder)
+    sent = {line for operation in plan.operations() for line in operation.lines}
+    unsent = [line.line for line in plan.unsent_lines()]
+    assert len(sent) + len(unsent) == plan.manifest.lines == sum(plan.manifest.outcomes.values())
+    assert not sent & set(unsent)
+    assert len(set(unsent)) == len(unsent)
+    assert plan.manifest.outcomes["send"] == len(sent)
+
+
+def confirmed(product: str, variant: str, **fields: Any) -> None:
+    """The ledger says that the platform has these."""
+    with Ledger.open(Path("ledger.sqlite")) as ledger, ledger.transaction() as connection:
+        for name, value in fields.items():
+            connection.execute(
+                "INSERT INTO confirmed VALUES (?, ?, ?, ?, ?, 1.0, 'before')",
+                [HOST, product, variant, name, json.dumps(value)],
+            )
+
+
+# --- variants --------------------------------------------------------------------------------------------------------
+
+
+def test_fields_that_may_add_travel_in_a_request_of_their_own(work: Path) -> None:
+    made = variants(work, "1;1001;00038;19.367,25;7\n")
+    safe, once = operations(made)
+    assert (safe.method, safe.path, safe.target) == ("PATCH", "/products/1/variants/1001", "variants/1/1001")
+    assert (safe.body, safe.repeatable) == ({"sku": "00038"}, True)
+    assert (once.body, once.repeatable) == ({"price": 19367.25, "stock": 7}, False)
+    assert (safe.lines, once.lines, safe.id, once.id) == ((2,), (2,), 1, 2)
+    assert b'"price":19367.25,' in (made.folder / "operations.jsonl").read_bytes()
+    adds_up(made)
+
+
+def test_what_is_known_to_set_travels_with_the_rest(work: Path) -> None:
+    os.environ |= {"SOURCES__LEGACY__STOCK_SEMANTICS": "set", "SOURCES__LEGACY__PRICE_SEMANTICS": "set"}
+    (one,) = operations(variants(work, "1;1001;00038;18,00;7\n"))
+    assert one.repeatable
+    assert one.body == {"sku": "00038", "price": 18, "stock": 7}
+
+
+def test_only_what_differs_from_the_last_confirmed_is_sent(work: Path) -> None:
+    confirmed("1", "1001", sku="00038", price=18.0, stock=7)
+    confirmed("1", "1002", sku="00039", price=18.0, stock=7)
+    made = variants(work, "1;1001;00038;18,00;7\n1;1002;00039;18,50;7\n")
+    (one,) = operations(made)
+    assert (one.path, one.body) == ("/products/1/variants/1002", {"price": 18.5})
+    assert fates(made) == {2: ("unchanged", "")}
+    assert "assumed" in (made.folder / "unchanged.csv").read_text()
+    adds_up(made)
+
+
+def test_a_price_that_jumps_is_shown(work: Path) -> None:
+    confirmed("1", "1001", price=18.0)
+    confirmed("1", "1002", price=18.0)
+    made = variants(work, "1;1001;a;1.800,00;\n1;1002;b;20,00;\n")
+    assert [(jump.line, jump.before, jump.now, jump.power) for jump in made.facts.jumps] == [(2, "18.0", "1800", 2)]
+    assert "- line 2: 18.0 → 1800 (about ×100)" in (made.folder / "summary.md").read_text()
+
+
+def test_changes_are_sent_as_they_stand_and_zeros_left_out(work: Path) -> None:
+    os.environ |= {"SOURCES__LEGACY__STOCK_SEMANTICS": "increment"}
+    confirmed("1", "1001", stock=7)
+    mapping = VARIANTS.replace('"Existencias" = "stock"', '"Existencias" = { field = "stock", change = true }')
+    made = variants(work, "1;1001;;;7\n1;1002;;;0\n1;1003;;;-2\n", mapping)
+    assert [(one.path[-4:], one.body, one.repeatable) for one in operations(made)] == [
+        ("1001", {"stock": 7}, False),
+        ("1003", {"stock": -2}, False),
+    ]
+    assert fates(made) == {3: ("unchanged", "")}
+    adds_up(made)
+
+
+def test_a_column_of_changes_must_say_so(work: Path) -> None:
+    os.environ |= {"SOURCES__LEGACY__STOCK_SEMANTICS": "increment"}
+    with pytest.raises(UsageError, match="change"):
+        variants(work, "1;1001;;;7\n")
+
+
+def test_lines_that_say_the_same_are_sent_once_and_contradictions_not_at_all(work: Path) -> None:
+    rows = "1;1;a;1,5;1\n1;2;b;2,5;2\n1;1;a;1,50;1\n1;2;b;2,5;3\n1;2;b;2,5;2\n1;3;c;3,5;3\n"
+    made = variants(work, rows)
+    assert {one.path for one in operations(made)} == {"/products/1/variants/1", "/products/1/variants/3"}
+    assert fates(made) == {
+        3: ("rejected", "conflicting_lines"),
+        4: ("merged", ""),
+        5: ("rejected", "conflicting_lines"),
+        6: ("rejected", "conflicting_lines"),
+    }
+    assert [line.same_as for line in Plan(made.folder).unsent_lines()] == [None, 2, None, None]
+    assert made.exit_code == 5
+    adds_up(made)
+
+
+def test_a_line_like_one_that_is_unchanged_is_unchanged_too(work: Path) -> None:
+    confirmed("1", "1", sku="a")
+    made = variants(work, "1;1;a;;\n1;1;a;;\n")
+    assert fates(made) == {2: ("unchanged", ""), 3: ("unchanged", "")}
+    assert made.manifest.operations == 0
+    assert "There is nothing to send." in (made.folder / "summary.md").read_text()
+
+
+def test_the_reject_file_corrected_goes_through_as_it_is(work: Path) -> None:
+    made = variants(work, "1;1001;Ñ1;gratis;7\n1;1002;b;2,5;x\n1;1003;c;3,5;3\n", out=work / "first")
+    rejects = (made.folder / "rejects.csv").read_bytes().decode("cp1252")
+    assert rejects.startswith("Producto;Variante;Código;PVP;Existencias;line;field;code;words\r\n1;1001;Ñ1;gratis;7;2;")
+    assert made.exit_code == 5
+    (work / "again.csv").write_bytes(rejects.replace("gratis", "1,5").replace(";x;", ";2;").encode("cp1252"))
+    again = make(Wanted("variants", work / "again.csv", work / "mapping.toml"))
+    assert again.exit_code == 0
+    assert [one.body for one in operations(again)] == [
+        {"sku": "Ñ1"},
+        {"price": 1.5, "stock": 7},
+        {"sku": "b"},
+        {"price": 2.5, "stock": 2},
+    ]
+
+
+def test_operations_stand_in_batches(work: Path) -> None:
+    made = variants(work, "".join(f"1;{n};s{n};;\n" for n in range(5)), batch_size=2)
+    assert [one.batch for one in operations(made)] == [1, 1, 2, 2, 3]
+    assert [one.id for one in operations(made)] == [1, 2, 3, 4, 5]
+
+
+# --- the folder ------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_input_gives_the_same_bytes_anywhere_and_at_any_time(work: Path) -> None:
+    rows = "".join(f"1;{n};s{n};{n},5;{n}\n" for n in range(30)) + "1;3;x;1,5;1\n1;4;s4;4,5;4\n1;99;x;no;1\n"
+    first = variants(work, rows, out=work / "first")
+    expected = files_of(first.folder)
+    assert {"plan.json", "operations.jsonl", "lines.csv", "rejects.csv", "unchanged.csv", "summary.md"} == set(expected)
+    elsewhere = work / "elsewhere"
+    elsewhere.mkdir()
+    for seed, zone in (("1", "UTC"), ("2", "Asia/Tokyo")):
+        env = {**os.environ, "PYTHONHASHSEED": seed, "TZ": zone, "PYTHONWARNINGS": "error"}
+        arguments = ["plan", "variants", "../in.csv", "--mapping", "../mapping.toml", "--out", f"plan{seed}"]
+        done = command(*arguments, env=env, cwd=elsewhere)
+        assert done.code == 5, done.said
+        assert files_of(elsewhere / f"plan{seed}") == expected
+
+
+def test_another_input_or_mapping_is_another_plan(work: Path) -> None:
+    made = [
+        variants(work, "1;1;a;;\n"),
+        variants(work, "1;1;b;;\n"),
+        variants(work, "1;1;b;;\n", VARIANTS + "# another\n"),
+    ]
+    assert len({one.manifest.plan_id for one in made}) == 3
+    assert len({one.folder.name for one in made}) == 3
+
+
+def test_planning_again_finds_the_very_same_plan(work: Path) -> None:
+    first, again = (variants(work, "1;1;a;;\n") for _ in range(2))
+    assert (first.is_new, again.is_new) == (True, False)
+    assert first.folder == again.folder
+
+
+def test_a_folder_with_another_plan_is_refused_and_kept(work: Path) -> None:
+    variants(work, "1;1;a;;\n", out=work / "plan")
+    before = files_of(work / "plan")
+    with pytest.raises(UsageError, match="holds something else"):
+        variants(work, "1;1;b;;\n", out=work / "plan")
+    assert files_of(work / "plan") == before
+    assert not [path for path in work.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("name", ["operations.jsonl", "lines.csv", "plan.json"])
+def test_a_changed_plan_is_refused(work: Path, name: str) -> None:
+    made = variants(work, "1;1;a;;\n1;2;b;x;\n")
+    path = made.folder / name
+    path.write_bytes(path.read_bytes().replace(b"a", b"", 1))
+    with pytest.raises(UsageError, match="is not as it was planned"):
+        Plan(made.folder)
+
+
+def test_the_manifest_says_what_the_plan_rests_on(work: Path) -> None:
+    made = variants(work, "1;1;a;;\n")
+    manifest = Plan(made.folder).manifest
+    assert manifest.input.path == str(work / "in.csv")
+    assert manifest.input.sha256 == hashlib.sha256((work / "in.csv").read_bytes()).hexdigest()
+    assert manifest.mapping is not None
+    assert manifest.mapping.path == str(work / "mapping.toml")
+    assert (manifest.host, manifest.environment, manifest.read) == (HOST, "sandbox", None)
+    assert manifest.found["encoding"] == "cp1252" or manifest.found["encoding"] == "utf-8"
+
+
+def test_a_folder_that_cannot_be_written_is_told(work: Path) -> None:
+    with pytest.raises(UsageError, match="no plan can be written"):
+        variants(work, "1;1;a;;\n", out=work / "not" / "there")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of a file's size are set as Linux does")
+def test_a_full_disk_leaves_nothing(work: Path) -> None:
+    import resource
+
+    rows = "".join(f"1;{n};{'s' * 50};;\n" for n in range(2000))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    files = written(work, "Producto;Variante;Código;PVP;Existencias\n" + rows)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(UsageError, match="no plan can be written"):
+            make(Wanted("variants", *files))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert sorted(path.name for path in work.iterdir()) == ["in.csv", "mapping.toml"]
+
+
+# --- creates that cannot be looked up --------------------------------------------------------------------------------
+
+
+def test_a_subcategory_that_was_created_before_is_not_sent_again(work: Path) -> None:
+    mapping = 'kind = "subcategories"\n[columns]\nCategoría = "categoryId"\nNombre = "name"\n'
+    files = written(work, "Categoría;Nombre\n7;Té\n7;Café\n8;Té\n7;Té\n", mapping)
+    made = make(Wanted("subcategories", *files, out=work / "first"))
+    assert [(one.path, one.body, one.repeatable) for one in operations(made)] == [
+        ("/categories/7/subcategories", {"name": "Té"}, False),
+        ("/categories/7/subcategories", {"name": "Café"}, False),
+        ("/categories/8/subcategories", {"name": "Té"}, False),
+    ]
+    assert fates(made) == {5: ("merged", "")}
+    monkey = {body_hash("/categories/7/subcategories", {"name": "Café"})}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Ledger, "created", lambda *_: monkey)
+        again = make(Wanted("subcategories", *files, out=work / "second"))
+    assert fates(again) == {3: ("unchanged", ""), 5: ("merged", "")}
+
+
+# --- customers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Iterator[Bridge]:
+    """A sandbox whose customers were pulled, and a folder to plan in."""
+    with bridge(tmp_path, customers=6, orders=0, promotions=1, price_lists=1) as made:
+        os.environ |= {"SOURCES__LEGACY__LOGIN_MODE": "email"}
+        work = tmp_path / "work"
+        work.mkdir()
+        os.chdir(work)
+        yield made
+
+
+def customers(rows: str, mapping: str = CUSTOMERS, **more: Any) -> Made:
+    files = written(Path.cwd(), "Código;Nombre;Correo;Teléfono;NIF\n" + rows, mapping)
+    more.setdefault("passwords", "mail")
+    return make(Wanted("customers", *files, **more))
+
+
+def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None:
+    platform.pull("customers")
+    first, second, *_ = platform.dicts("SELECT * FROM raw.customers ORDER BY id")
+    rows = [
+        "NEW1;Ana;ana@example.com;;N1",
+        f"{first['erp_code']};{first['first_name']};{first['email'].upper()};;",
+        f"{second['erp_code']};Otra;{second['email']};;",
+        f"{first['erp_code']};Ana;{second['email']};;X",
+        "NEW1;Ana;ana@example.com;;N1",
+    ]
+    made = customers("\n".join(rows[:3] + rows[4:]) + "\n")
+    (one,) = operations(made)
+    assert (one.method, one.path, one.target, one.password) == ("POST", "/customers", "customers/2", "mail")
+    assert one.keys == {"erpCode": "NEW1", "email": "ana@example.com"}
+    assert one.body == {
+        "erpCode": "NEW1",
+        "firstName": "Ana",
+        "email": "ana@example.com",
+        "notification": {"send": True, "withCredentials": True},
+        "documents": [{"number": "N1"}],
+    }
+    assert fates(made) == {3: ("exists_same", ""), 4: ("exists_differs", ""), 5: ("merged", "")}
+    with (made.folder / "differences.csv").open(encoding="utf-8", newline="") as file:
+        (told,) = csv.DictReader(file)
+    assert told == {
+        "line": "4",
+        "outcome": "exists_differs",
+        "customer_id": second["id"],
+        "field": "firstName",
+        "file_value": "Otra",
+        "platform_value": second["first_name"],
+    }
+    assert made.exit_code == 0
+    assert made.manifest.read is not None
+    assert made.manifest.read.rows == 6
+    adds_up(made)
+    ambiguous = customers(rows[3] + "\n")
+    assert fates(ambiguous) == {2: ("ambiguous", "")}
+    assert ambiguous.manifest.operations == 0
+
+
+def test_customers_need_a_warehouse_of_the_same_host(platform: Bridge) -> None:
+    with pytest.raises(UsageError, match="no warehouse") as told:
+        customers("A;Ana;a@x.es;;\n")
+    assert "orderbridge pull customers" in told.value.hint
+    platform.pull("price_lists")
+    with pytest.raises(UsageError, match="holds no customers") as told:
+        customers("A;Ana;a@x.es;;\n")
+    assert "orderbridge pull customers" in told.value.hint
+    platform.pull("customers")
+    os.environ["SOURCES__LEGACY__BASE_URL"] = HOST
+    with pytest.raises(UsageError, match="were read from") as told:
+        customers("A;Ana;a@x.es;;\n")
+    assert "orderbridge pull customers" in told.value.hint
+
+
+def test_nobody_gets_a_message_unless_it_is_asked_for(platform: Bridge) -> None:
+    platform.pull("customers")
+    silent, notified, mailed = (
+        customers("A;Ana;a@x.es;;\nB;Bea;b@x.es;;\n", passwords=way, notify=notify)
+        for way, notify in (("file", False), ("file", True), ("mail", False))
+    )
+    assert [made.manifest.messages for made in (silent, notified, mailed)] == [0, 2, 2]
+    assert operations(silent)[0].body["notification"] == {"send": False, "withCredentials": False}
+    assert operations(notified)[0].body["notification"] == {"send": True, "withCredentials": False}
+    assert operations(silent)[0].password == "made"
+    assert "No customer gets a message" in (silent.folder / "summary.md").read_text()
+    assert "will send 2 messages" in (mailed.folder / "summary.md").read_text()
+
+
+def test_where_passwords_come_from_must_be_told(platform: Bridge) -> None:
+    platform.pull("customers")
+    with pytest.raises(UsageError, match="password") as told:
+        customers("A;Ana;a@x.es;;\n", passwords=None)
+    for way in ("column", "mail", "file"):
+        assert way in told.value.hint
+    made = customers("A;Ana;a@x.es;;\n", CUSTOMERS + '[passwords]\nmake = "file"\n', passwords=None)
+    assert operations(made)[0].password == "made"
+
+
+def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
+    platform.pull("customers")
+    mapping = CUSTOMERS + '"Clave" = "password"\n'
+    rows = "Código;Nombre;Correo;Teléfono;NIF;Clave\nA;Ana;a@x.es;;;hunter2\nB;;;;;hunter3\nC;Ana;c@x.es;;;hunter4\n"
+    rows += "C;Ana;c@x.es;;;hunter4\nD;Ana;d@x.es;;;hunter5\nD;Ana;d@x.es;;;hunter6\n"
+    made = make(Wanted("customers", *written(Path.cwd(), rows, mapping)))
+    assert [(one.keys["erpCode"], one.password) for one in operations(made)] == [("A", "file"), ("C", "file")]
+    assert fates(made) == {
+        3: ("rejected", "required"),
+        5: ("merged", ""),
+        6: ("rejected", "conflicting_lines"),
+        7: ("rejected", "conflicting_lines"),
+    }
+    assert b"hunter" not in b"".join(files_of(made.folder).values())
+    assert b"must be filled in again" in (made.folder / "rejects.csv").read_bytes()
+    assert made.manifest.password_column == "Clave"
+    adds_up(made)
+
+
+def test_the_login_mode_must_be_told(platform: Bridge) -> None:
+    platform.pull("customers")
+    del os.environ["SOURCES__LEGACY__LOGIN_MODE"]
+    with pytest.raises(UsageError, match="how customers log in"):
+        customers("A;Ana;a@x.es;;\n")
+
+
+def test_a_plan_of_another_read_of_the_platform_is_another_plan(platform: Bridge) -> None:
+    platform.pull("customers")
+    first = customers("A;Ana;a@x.es;;\n")
+    assert not customers("A;Ana;a@x.es;;\n").is_new
+    platform.pull("customers")
+    assert customers("A;Ana;a@x.es;;\n").manifest.plan_id != first.manifest.plan_id
+    shutil.rmtree(first.folder)
