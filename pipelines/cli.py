@@ -236,6 +236,34 @@ def _pull(
     _end(pulled.exit_code)
 
 
+@orderbridge.command(epilog="Example: orderbridge plan customers clientes.csv --mapping clientes.toml --passwords mail")
+@click.argument("kind", type=click.Choice(["customers", "variants", "subcategories", "warehouses"]), metavar="KIND")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--mapping", type=click.Path(path_type=Path), metavar="FILE", help="Which column is what; else proposed.")
+@click.option("--save-mapping", type=click.Path(path_type=Path), metavar="FILE", help="Keep it, to look at or to mend.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The plan's folder; else plan-KIND-ID.")
+@click.option(
+    "--passwords",
+    type=click.Choice(["mail", "file"]),
+    help="Made for new customers, and mailed by the platform, or kept in a file for you.",
+)
+@click.option("--notify", is_flag=True, help="The platform sends a message to each new customer.")
+@click.option("--batch-size", type=click.IntRange(min=1), default=100, show_default=True, metavar="N")
+@_log_option
+def plan(style: str, **wanted: Any) -> None:  # noqa: ANN401 # click checked them
+    """Plan what a CSV or .xlsx would change on the platform, in a folder that a person can read; nothing is sent.
+
+    KIND: customers, variants, subcategories or warehouses. Rows that cannot go are in rejects.csv with their reasons,
+    and the exit code is 5: corrected, that file can be planned as it is.
+    """
+    with _started(style) as reporter:
+        from pipelines.plan.command import plan as make
+        from pipelines.plan.make import Wanted
+
+        code = make(Wanted(**wanted), reporter)
+    _end(code)
+
+
 @orderbridge.command(epilog="Example: orderbridge push plan-customers --yes; run again, it goes on where it was")
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option("--confirm", type=click.IntRange(min=0), metavar="N", help="Production: the number of operations.")
