@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
+import pytest
+
+from pipelines.cli import orderbridge
 from pipelines.rulebook import SEVERITIES, anchor, markdown
 from transforms.advice import ADVICE
 from transforms.rules import RULES
@@ -28,3 +35,60 @@ def test_the_page_has_a_section_for_each_rule_with_its_severity() -> None:
     assert found == [(anchor(rule.entity, rule.name), rule.name, rule.severity) for rule in RULES]
     assert len({section for section, *_ in found}) == len(found)
     assert {severity for *_, severity in found} == set(SEVERITIES)
+
+
+def command_lines() -> Iterator[tuple[str, str]]:
+    """Each command line of ours in the documentation, the examples and the help, with where it stands."""
+    pages = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", CHECKOUT / "CHANGELOG.md"]
+    pages += [*(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / "notebooks").glob("*.ipynb")]
+    for page in pages:
+        where, text = page.relative_to(CHECKOUT).as_posix(), page.read_text("utf-8")
+        blocks = re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        spans = re.findall(
+            r"`(orderbridge [^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        )
+        yield from ((where, line) for line in [*"".join(blocks).splitlines(), *spans])
+    for page in sorted((CHECKOUT / "docs/schedules").iterdir()):
+        if page.suffix in (".cron", ".service", ".sh", ".yml"):
+            lines = page.read_text("utf-8").splitlines()
+            yield from ((page.name, line) for line in lines if not line.startswith("#"))
+    for name, command in orderbridge.commands.items():
+        yield from ((f"{name} --help", line) for line in (command.epilog or "").splitlines())
+
+
+def documented() -> list[tuple[str, tuple[str, ...]]]:
+    """The arguments of each, up to where the shell takes over."""
+    ours = re.compile(r"(?<!-o )(?<!-u )(?:^|(?<=[\s/=]))orderbridge (?=[a-z])([^;|&>#`\"]*)")
+    found = {(where, words[1]) for where, line in command_lines() for words in ours.finditer(line.split(" #")[0])}
+    return sorted((where, tuple(shlex.split(re.sub(r" 2$", "", words.rstrip())))) for where, words in found)
+
+
+@pytest.mark.parametrize(("where", "arguments"), documented(), ids=lambda part: " ".join(part) if part else "")
+def test_a_command_line_that_is_written_somewhere_is_one_that_is_taken(where: str, arguments: tuple[str, ...]) -> None:
+    name, *rest = arguments
+    assert name in orderbridge.commands, where
+    # --records must name a folder that is there; nothing else is looked at
+    rest = [str(CHECKOUT) if before == "--records" else word for before, word in zip([name, *rest], rest, strict=False)]
+    with contextlib.suppress(click.exceptions.Exit):  # --help; a usage error is another exception
+        orderbridge.commands[name].make_context(name, rest).close()
+
+
+def test_every_command_has_an_example_in_the_docs_and_in_its_help() -> None:
+    shown = {(where, arguments[0]) for where, arguments in documented()}
+    for name, command in orderbridge.commands.items():
+        assert [where for where, found in shown if found == name and where.endswith(".md")], name
+        assert (f"{name} --help", name) in shown or "Example: orderbridge" in help_of(command), name
+
+
+def help_of(command: click.Command) -> str:
+    return command.get_help(click.Context(command))
+
+
+def test_every_page_of_the_docs_is_linked_and_every_link_leads_somewhere() -> None:
+    linked = set()
+    for page in [CHECKOUT / "README.md", *(CHECKOUT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text("utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+                linked.add((page.parent / target).resolve())
+    assert {path for path in (CHECKOUT / "docs").rglob("*") if path.is_file()} <= linked

@@ -1,0 +1,42 @@
+#!/bin/sh
+# One night for a scheduler: pull, reconcile, report; again where the platform did not answer. Says nothing where all is
+# well, and on stderr what a person should know: cron mails it. Needs the settings in the environment, and orderbridge on
+# the PATH. Writes nightly.jsonl and report.html into the current folder.
+#
+# Ends with 0 where a new warehouse was published or another run is at it, else with orderbridge's own exit code.
+set -u
+umask 077
+tries=${ORDERBRIDGE_TRIES:-3}
+wait_s=${ORDERBRIDGE_WAIT_S:-900}
+
+while :; do
+    orderbridge run --log json >>nightly.jsonl 2>&1
+    code=$?
+    tries=$((tries - 1))
+    if [ "$code" -ne 4 ] || [ "$tries" -lt 1 ]; then
+        break
+    fi
+    sleep "$wait_s"
+done
+
+case $code in
+    0) ;;
+    1) echo "orderbridge: a bug; please report the end of nightly.jsonl" >&2 ;;
+    2) echo "orderbridge: a setting or a file cannot be used; the end of nightly.jsonl says which" >&2 ;;
+    3) echo "orderbridge: the platform refuses a key, or what it may do" >&2 ;;
+    4) echo "orderbridge: the platform did not answer as it should, however often; yesterday's warehouse stays" >&2 ;;
+    5) echo "orderbridge: published; rows were refused, with reasons in ops.quarantine" >&2 ;;
+    7) echo "orderbridge: a list was not read whole or was held back: orderbridge status" >&2 ;;
+    8) exit 0 ;;
+    *) echo "orderbridge: ended with $code" >&2 ;;
+esac
+
+case $code in
+    0 | 5 | 7)
+        orderbridge report --out report.html >>nightly.jsonl 2>&1 || echo "orderbridge: no report was written" >&2
+        ;;
+esac
+case $code in
+    0 | 5) exit 0 ;;
+    *) exit "$code" ;;
+esac

@@ -1,0 +1,252 @@
+"""The examples of schedules do what their page says: each is run here, by what would run it, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from sources.resolution import KEYS, variable
+from tests.pipelines.bridge import Bridge, bridge
+
+CHECKOUT = Path(__file__).parents[1]
+EXAMPLES = CHECKOUT / "docs/schedules"
+ENVIRONMENT = EXAMPLES / "orderbridge.env.example"
+SH = shutil.which("sh") or "/bin/sh"
+
+
+def made(folder: Path, script: str) -> Path:
+    """A command `orderbridge` that notes its arguments, and then does what the script says."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "orderbridge"
+    file.write_text(f'#!{SH}\necho "$@" >>"{folder}/calls"\n{script}\n')
+    file.chmod(0o755)
+    return file
+
+
+def sh(line: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([SH, "-c", line], cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def settings(path: Path) -> dict[str, str]:
+    """NAME=value lines, as systemd reads them."""
+    lines = path.read_text("utf-8").splitlines()
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+def schedule() -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Variables of the crontab, and its lines as fields of time and a command."""
+    variables: dict[str, str] = {}
+    lines = []
+    for line in (EXAMPLES / "orderbridge.cron").read_text("utf-8").splitlines():
+        if line.startswith("#") or not line:
+            continue
+        name = re.match(r"([A-Z]+)=(.*)", line)
+        if name:
+            variables[name[1]] = name[2]
+        else:
+            *times, command = line.split(maxsplit=5)
+            lines.append((" ".join(times), command))
+    return variables, lines
+
+
+def test_the_environment_file_names_settings_and_reads_alike_in_sh_and_systemd(tmp_path: Path) -> None:
+    told = settings(ENVIRONMENT)
+    known = {variable(f"{section}.{name}") for section, names in KEYS.items() for name in names}
+    assert set(told) <= known
+    assert {name for name in known if name.endswith(("API_KEY", "BASE_URL"))} <= set(told)
+    done = sh(f"set -a; . {ENVIRONMENT}; env", tmp_path)
+    assert {line for line in done.stdout.splitlines() if "__" in line} == {f"{name}={told[name]}" for name in told}
+    for value in told.values():
+        assert not re.search(r"[\s$`\"'\\;&#]", value)
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Iterator[Bridge]:
+    with bridge(tmp_path) as running:
+        yield running
+
+
+def placed(text: str, tmp_path: Path) -> str:
+    """An example whose folders are those of this test."""
+    return text.replace("/srv/orderbridge/docs", str(CHECKOUT / "docs")).replace(
+        "/srv/orderbridge", str(tmp_path / "srv")
+    ).replace("/etc/orderbridge.env", str(tmp_path / "orderbridge.env"))  # fmt: skip
+
+
+def test_the_crontab_runs_and_watches_a_platform(platform: Bridge, tmp_path: Path) -> None:
+    variables, ((_, night), (_, monitor)) = schedule()
+    data = tmp_path / "srv/data"
+    data.mkdir(parents=True)
+    told = {name: value for name, value in platform.environment().items() if "__" in name}
+    told["WAREHOUSE__PATH"] = str(data / "warehouse.duckdb")
+    assert set(told) >= set(settings(ENVIRONMENT))
+    (tmp_path / "orderbridge.env").write_text("".join(f"{name}={value}\n" for name, value in told.items()))
+    program = Path(shutil.which("python3", path=os.fspath(CHECKOUT / ".venv/bin")) or "python3").parent
+    binaries = tmp_path / "srv/.venv/bin"
+    binaries.parent.mkdir()
+    binaries.symlink_to(program)
+    cron = {"PATH": placed(variables["PATH"], tmp_path), "HOME": str(tmp_path), "LOGNAME": "nobody"}
+
+    early = sh(placed(monitor, tmp_path), tmp_path, **cron)
+    assert "there is no warehouse" in early.stdout
+
+    done = sh(placed(night, tmp_path), tmp_path, **cron)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert {path.name for path in data.iterdir()} == {"warehouse.duckdb", "nightly.jsonl", "report.html", "status.txt"}
+    for path in data.iterdir():
+        if path.name != "status.txt":
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    log = (data / "nightly.jsonl").read_text("utf-8")
+    assert platform.platform.legacy_key not in log
+    assert '"published": true' in log
+
+    watched = sh(placed(monitor, tmp_path), tmp_path, **cron)
+    assert (watched.returncode, watched.stdout, watched.stderr) == (0, "", "")
+    stale = sh(placed(monitor, tmp_path).replace("--max-age 26", "--max-age 0"), tmp_path, **cron)
+    assert "TOO OLD" in stale.stdout
+
+
+def test_the_times_of_the_crontab_are_times() -> None:
+    variables, lines = schedule()
+    assert set(variables) == {"SHELL", "PATH", "MAILTO"}
+    ranges = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+    for times, command in lines:
+        for field, (first, last) in zip(times.split(), ranges, strict=True):
+            assert re.fullmatch(r"(\*|\d+(-\d+)?)(/\d+)?", field)
+            assert all(first <= int(number) <= last for number in re.findall(r"\d+", field))
+        assert "%" not in command
+        assert shlex.split(command)
+
+
+@pytest.mark.parametrize(
+    ("code", "ends", "says", "calls"),
+    [
+        (0, 0, "", ["run", "report"]),
+        (1, 1, "a bug", ["run"]),
+        (2, 2, "a setting", ["run"]),
+        (3, 3, "a key", ["run"]),
+        (4, 4, "did not answer", ["run", "run", "run"]),
+        (5, 0, "ops.quarantine", ["run", "report"]),
+        (6, 6, "ended with 6", ["run"]),
+        (7, 7, "orderbridge status", ["run", "report"]),
+        (8, 0, "", ["run"]),
+        (143, 143, "ended with 143", ["run"]),
+    ],
+)
+def test_a_night_ends_as_the_page_says(tmp_path: Path, code: int, ends: int, says: str, calls: list[str]) -> None:
+    made(tmp_path / "bin", f'test "$1" = run && exit {code} || exit 0')
+    environment = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "ORDERBRIDGE_WAIT_S": "0"}
+    done = sh(f"sh {EXAMPLES / 'nightly.sh'}", tmp_path, **environment)
+    assert done.returncode == ends
+    assert done.stdout == ""
+    assert (says in done.stderr) if says else done.stderr == ""
+    called = (tmp_path / "bin/calls").read_text().splitlines()
+    assert [line.split()[0] for line in called] == calls
+    table = re.search(rf"^\| [\d, ]*{code}[\d, ]* \|.*$", (CHECKOUT / "docs/schedules.md").read_text("utf-8"), re.M)
+    assert table
+
+
+def test_a_night_is_tried_again_until_the_platform_answers(tmp_path: Path) -> None:
+    made(tmp_path / "bin", 'test "$1" = report || test -e second || { : >second; exit 4; }')
+    environment = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "ORDERBRIDGE_WAIT_S": "0"}
+    done = sh(f"sh {EXAMPLES / 'nightly.sh'}", tmp_path, **environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    called = (tmp_path / "bin/calls").read_text().splitlines()
+    assert [line.split()[0] for line in called] == ["run", "run", "report"]
+
+
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("no systemd here")
+    made(tmp_path / "srv/.venv/bin", "exit 0")
+    units = [*EXAMPLES.glob("*.service"), *EXAMPLES.glob("*.timer")]
+    assert len(units) == 4
+    for unit in units:
+        (tmp_path / unit.name).write_text(placed(unit.read_text("utf-8"), tmp_path))
+    for unit in units:
+        done = subprocess.run(
+            [analyze, "verify", "--man=no", str(tmp_path / unit.name)],
+            capture_output=True, text=True, timeout=60, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        )  # fmt: skip
+        told = [line for line in done.stderr.splitlines() if unit.name.partition(".")[0] in line]
+        assert (done.returncode, told) == (0, [])
+        for times in re.findall(r"^OnCalendar=(.*)$", unit.read_text("utf-8"), re.MULTILINE):
+            subprocess.run([analyze, "calendar", times], capture_output=True, check=True, timeout=60)
+
+
+def test_a_unit_tries_again_for_what_may_pass_and_for_nothing_else() -> None:
+    text = (EXAMPLES / "orderbridge.service").read_text("utf-8")
+    good = set(re.findall(r"^SuccessExitStatus=(.*)$", text, re.MULTILINE)[0].split())
+    failed = set(re.findall(r"^RestartPreventExitStatus=(.*)$", text, re.MULTILINE)[0].split())
+    assert good == {"5", "8"}
+    assert set("12345678") - good - failed == {"4"}
+
+
+def workflow() -> dict[Any, Any]:
+    found: dict[Any, Any] = yaml.safe_load((EXAMPLES / "github-actions.yml").read_text("utf-8"))
+    return found
+
+
+def step(name: str) -> Mapping[str, Any]:
+    (found,) = [one for one in workflow()["jobs"]["nightly"]["steps"] if one.get("name") == name]
+    return dict(found)
+
+
+def test_the_workflow_gives_each_secret_to_the_step_that_needs_it() -> None:
+    told = workflow()
+    assert set(told) == {"name", True, "permissions", "concurrency", "jobs"}  # YAML 1.1 reads `on` as true
+    assert told["permissions"] == {"contents": "read"}
+    assert told["concurrency"]["cancel-in-progress"] is False
+    job = told["jobs"]["nightly"]
+    assert "secrets." not in str(job["env"])
+    for one in job["steps"]:
+        held = set(re.findall(r"secrets\.(\w+)", str(one)))
+        assert not held or (one["env"] and "${{" not in one["run"])
+        assert not re.search(r"warehouse\.duckdb", str(one.get("with", "")))
+    page = (CHECKOUT / "docs/schedules.md").read_text("utf-8")
+    for name in re.findall(r"(?:secrets|vars)\.(\w+)", str(told)):
+        assert f"`{name}`" in page
+    settings_given = {*job["env"], *step("Pull, reconcile, report")["env"]}
+    assert settings_given == set(settings(ENVIRONMENT))
+
+
+def test_the_workflow_keeps_the_warehouse_encrypted(tmp_path: Path) -> None:
+    gpg, bash = shutil.which("gpg"), shutil.which("bash")
+    if gpg is None or bash is None:
+        pytest.skip("no gpg here")
+    (tmp_path / "data").mkdir()
+    home = tmp_path / "g"
+    home.mkdir(mode=0o700)
+    warehouse = tmp_path / "data/warehouse.duckdb"
+    warehouse.write_bytes(b"una.persona@example.com" * 100)
+
+    def run(name: str, passphrase: str) -> int:
+        environment = {"PATH": os.environ["PATH"], "GNUPGHOME": str(home), "PASSPHRASE": passphrase}
+        script = [bash, "-e", "-o", "pipefail", "-c", step(name)["run"]]
+        return subprocess.run(script, cwd=tmp_path, env=environment, capture_output=True, timeout=60).returncode
+
+    try:
+        assert run("Encrypt", "a long one") == 0
+        assert b"persona" not in (tmp_path / "warehouse.gpg").read_bytes()
+        before = warehouse.read_bytes()
+        warehouse.unlink()
+        assert run("Decrypt", "another") != 0
+        assert not warehouse.exists()
+        assert run("Decrypt", "a long one") == 0
+        assert warehouse.read_bytes() == before
+        assert run("Encrypt", "a long one") == 0
+    finally:
+        subprocess.run(
+            ["gpgconf", "--kill", "all"], env={"PATH": os.environ["PATH"], "GNUPGHOME": str(home)}, check=False
+        )
