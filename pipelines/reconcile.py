@@ -21,7 +21,7 @@ from pipelines.pull import EXIT_REJECTED, exclusive, new_run_id
 from pipelines.warehouse import Build, disk_errors
 from sources import __version__
 from sources.errors import BridgeError, UsageError
-from sources.settings import OrderSettings, order_settings, warehouse_path, warehouse_settings
+from sources.settings import ReconcileSettings, reconcile_settings, warehouse_path, warehouse_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,7 @@ def reconcile(files: ErpFiles | None = None) -> Reconciled:
         LockedError: another run is at work. In every case the old file stays as it was.
     """
     settings = warehouse_settings()
-    fields = order_settings()
+    told = reconcile_settings()
     started_at = datetime.now(UTC)
     run_id = new_run_id(started_at)
     if not settings.path.exists():
@@ -83,7 +83,7 @@ def reconcile(files: ErpFiles | None = None) -> Reconciled:
         try:
             build.start()
             with disk_errors(build.path.parent), build.open() as connection:
-                into(connection, made, fields, started_at, erp)
+                into(connection, made, told, started_at, erp)
                 ops.record_run(
                     connection,
                     {
@@ -108,7 +108,7 @@ class Reconciling:
     """
 
     def __init__(self, files: ErpFiles | None = None) -> None:
-        self._settings = order_settings()
+        self._settings = reconcile_settings()
         self._erp = read_customers(files or ErpFiles())
         self.made: Reconciled | None = None
 
@@ -122,7 +122,7 @@ class Reconciling:
 def into(
     build: duckdb.DuckDBPyConnection,
     made: Reconciled,
-    settings: OrderSettings,
+    settings: ReconcileSettings,
     as_of: datetime,
     erp: ErpCustomers | None = None,
 ) -> None:
@@ -131,7 +131,7 @@ def into(
     Args:
         build: open for writing.
         made: its run and path are told.
-        settings: which columns of the raw orders are what.
+        settings: what is told of the raw tables.
         as_of: the instant that promotions, birthdates and orders are held against.
         erp: the ERP's customers, to be matched.
 
@@ -154,23 +154,25 @@ def into(
     found: dict[str, pd.DataFrame] = {}
     dates: dict[str, Recognised] = {}
     frames["customers"], found["customers"], dates["customers"] = customers(
-        came["customers"], came["customers__documents"], came["price_lists"], as_of
+        came["customers"], came["customers__documents"], came["price_lists"], as_of, settings.date_order
     )
-    frames["promotions"], found["promotions"], dates["promotions"] = promotions(came["promotions"], as_of)
+    frames["promotions"], found["promotions"], dates["promotions"] = promotions(
+        came["promotions"], as_of, settings.date_order
+    )
     frames["price_lists"], found["price_lists"] = price_lists(came["price_lists"], frames["customers"])
-    told = {name: getattr(settings, name) for name in FIELDS}
+    told = {name: getattr(settings.orders, name) for name in FIELDS}
     for name, column in told.items():
         if column is not None and column not in came["orders"]:
             raise UsageError(
                 f"reconcile.order_{name} names the column {column!r}, which raw.orders has not",
                 "Its columns: DESCRIBE raw.orders. Or leave the setting out: a field is looked for.",
             )
-    proposal = propose(came["orders"], frames["customers"])
+    proposal = propose(came["orders"], frames["customers"], settings.date_order)
     made.order_fields = {name: told[name] or getattr(proposal.fields, name) for name in FIELDS}
     chosen = {name: column for name, column in made.order_fields.items() if column is not None and told[name] is None}
     made.proposed = {name: proposal.evidence[column] for name, column in chosen.items()}
     frames["orders"], found["orders"], dates["orders"] = orders(
-        came["orders"], frames["customers"], OrderFields(**made.order_fields), as_of
+        came["orders"], frames["customers"], OrderFields(**made.order_fields), as_of, settings.date_order
     )
 
     for entity in ENTITIES:

@@ -32,7 +32,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "sources.public_v1": ("base_url", "api_key", "page_limit"),
     "warehouse": ("path", "destination"),
     "ledger": ("path",),
-    "reconcile": ("order_customer_id", "order_ordered_at", "order_total"),
+    "reconcile": ("order_customer_id", "order_ordered_at", "order_total", "date_order"),
 }
 """Every setting, by its section."""
 

@@ -18,12 +18,14 @@ from sources.errors import UsageError
 from sources.resolution import Resolution, find_root, named, permission_warnings, prepare_dlt
 
 __all__ = [
+    "DateOrder",
     "Environment",
     "LedgerSettings",
     "LegacySettings",
     "LoginMode",
     "OrderSettings",
     "PublicV1Settings",
+    "ReconcileSettings",
     "Secret",
     "Semantics",
     "WarehouseSettings",
@@ -32,10 +34,10 @@ __all__ = [
     "ledger_path",
     "ledger_settings",
     "legacy_settings",
-    "order_settings",
     "permission_warnings",
     "prepare_dlt",
     "public_v1_settings",
+    "reconcile_settings",
     "warehouse_path",
     "warehouse_settings",
 ]
@@ -43,6 +45,7 @@ __all__ = [
 Environment = Literal["sandbox", "production"]
 LoginMode = Literal["email", "code"]
 Semantics = Literal["unknown", "set", "increment"]
+DateOrder = Literal["day_first", "month_first"]
 
 PAGE_LIMIT: Final = 100
 HOST_LABELS: Final[dict[str, Environment]] = {
@@ -178,6 +181,23 @@ class OrderSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReconcileSettings:
+    """What only a person can tell of the raw tables.
+
+    Attributes:
+        orders: which columns of the raw orders are what.
+        date_order: which of day and month comes first where both are numbers; None: a column proves it, or is unread.
+    """
+
+    orders: OrderSettings
+    date_order: DateOrder | None = None
+
+    def __post_init__(self) -> None:
+        if self.date_order is not None:
+            _check_choice("reconcile.date_order", self.date_order, get_args(DateOrder))
+
+
+@dataclass(frozen=True, kw_only=True)
 class LedgerSettings:
     """Where the record of everything that was sent lies: an SQLite file."""
 
@@ -226,8 +246,8 @@ def ledger_settings(root: Path | None = None) -> LedgerSettings:
     return LedgerSettings(path=_path(found, "ledger", beside))
 
 
-def order_settings(root: Path | None = None) -> OrderSettings:
-    """Which columns of the raw orders are what, as far as it is told. Raises UsageError."""
+def reconcile_settings(root: Path | None = None) -> ReconcileSettings:
+    """What is told of the raw tables. Raises UsageError."""
     found = Resolution("reconcile", root)
     told: dict[str, str] = {}
     for name in ("customer_id", "ordered_at", "total"):
@@ -237,7 +257,9 @@ def order_settings(root: Path | None = None) -> OrderSettings:
         if not isinstance(column, str) or not column.strip():
             raise UsageError(f"{named(f'reconcile.order_{name}')} is not the name of a column of raw.orders")
         told[name] = column.strip()
-    return OrderSettings(**told)
+    return ReconcileSettings(
+        orders=OrderSettings(**told), date_order=cast("DateOrder | None", found.value("date_order"))
+    )
 
 
 def warehouse_path(root: Path | None = None) -> Path:

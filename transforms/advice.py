@@ -41,7 +41,7 @@ def _of_date(entity: str, name: str, what: str, one: str, lost: str) -> dict[tup
         (entity, f"{name}_form"): Advice(
             f"Day and month cannot be told apart, or texts contradict each other, so every {one} {lost}.",
             f"Look at the texts of {what} in the raw table; the detail names the forms that are possible. More rows may"
-            " prove one of them; else ask the platform which form it writes.",
+            " prove one of them; else ask the platform which form it writes, and say it in `reconcile.date_order`.",
         ),
         (entity, f"{name}_unreadable"): Advice(
             f"The date is null in the reconciled table: the {one} {lost}.",

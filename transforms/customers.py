@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.dates import Recognised, recognise
+from transforms.dates import DateOrder, Recognised, recognise
 from transforms.documents import Bools, Ints, default, first, in_order, taken
 from transforms.frames import BIGINT, BOOLEAN, DATE, TEXT, TIMESTAMP, from_arrow, typed
 from transforms.keys import (
@@ -92,7 +92,11 @@ _NUMBER: Final = r"^[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?$"
 
 
 def customers(
-    raw: pd.DataFrame, documents: pd.DataFrame, price_lists: pd.DataFrame, as_of: datetime
+    raw: pd.DataFrame,
+    documents: pd.DataFrame,
+    price_lists: pd.DataFrame,
+    as_of: datetime,
+    date_order: DateOrder | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, Recognised]:
     """Reconciles the customers.
 
@@ -105,6 +109,7 @@ def customers(
         documents: the columns of `RAW_DOCUMENTS`, of the raw child table.
         price_lists: the columns of `RAW_PRICE_LISTS`, of the raw price lists.
         as_of: the instant for which future and age are told, with its offset.
+        date_order: see `recognise`.
 
     Returns:
         The columns of `CUSTOMERS`, sorted by id; findings; how createdAt was read.
@@ -115,7 +120,7 @@ def customers(
     if as_of.tzinfo is None:
         raise ValueError("as_of needs an offset: datetime(..., tzinfo=UTC)")
     rows, findings = one_row_per_id(typed(raw, RAW), "customers")
-    read = recognise(rows["created_at"])
+    read = recognise(rows["created_at"], date_order)
     of = {name: array(rows[name]) for name in RAW}
     is_missing = pc.is_valid(of["_missing_since"])
     chosen, about_documents = _documents(typed(documents, RAW_DOCUMENTS), of["id"], pc.invert(is_missing))

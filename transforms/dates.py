@@ -8,7 +8,8 @@ is guessed:
 - Seconds and milliseconds since 1970, day first and month first are proven by the column only. One of them is the form
   where at least `SHARE_MIN` of the texts are written in it; else the column is `mixed`, and all of it unread.
 - Day first is proven by a real date with a first number over 12, month first by one with a second number over 12. With
-  no such date, with both, or with several separators, the column is `ambiguous`, and all of it unread.
+  no such date, with both, or with several separators, the column is `ambiguous`, and all of it unread; unless a person
+  tells which comes first, and the column does not prove the other.
 
 Texts of another form than the column's, days that no calendar has, and years outside 1900 to 2200 stay unread.
 """
@@ -43,6 +44,9 @@ Form = Literal[
     "empty",
 ]
 """`iso_mixed` is ISO 8601 of several precisions; `unknown` no form of ours; `empty` a column without a text."""
+
+DateOrder = Literal["day_first", "month_first"]
+"""What a person may tell of a column of dates that does not prove it."""
 
 SHARE_MIN: Final = 0.95
 YEAR_MIN: Final = 1900
@@ -116,18 +120,19 @@ class _Family:
     read: Callable[[], _Read]
 
 
-def recognise(texts: pd.Series[Any]) -> Recognised:
+def recognise(texts: pd.Series[Any], order: DateOrder | None = None) -> Recognised:
     """Reads a column of dates whose form is not shown (interface, Resources: createdAt, startDate, expirationDate).
 
     Args:
         texts: the column, of text. Blank is like null.
+        order: which of day and month comes first, where both are numbers; None: the column proves it.
     """
     column = pc.utf8_trim_whitespace(pa.array(texts.array, TEXT))
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     given = np.flatnonzero(pc.fill_null(pc.not_equal(column, ""), False).to_numpy(zero_copy_only=False))
     if not len(given):
         return _made(texts, "empty", given, None, "no texts")
-    families = _families(column, given)
+    families = _families(column, given, order)
     read, evidence = _chosen(families, len(given))
     if read is None:
         form: Form = "mixed" if families else "unknown"
@@ -154,13 +159,13 @@ def _chosen(families: dict[str, _Family], count: int) -> tuple[_Read | None, str
     return read, "; ".join([seen, *notes])
 
 
-def _families(column: pa.Array, given: Ints) -> dict[str, _Family]:
+def _families(column: pa.Array, given: Ints, order: DateOrder | None) -> dict[str, _Family]:
     """The rows of each family of forms, those only that have any."""
     made: dict[str, _Family] = {}
     rest = given
     for name, pattern, reader in (
         ("ISO 8601", _ISO, _read_iso),
-        ("numbers of day and month", _NUMERIC, _read_numeric),
+        ("numbers of day and month", _NUMERIC, partial(_read_numeric, order)),
     ):
         inner = column.take(pa.array(rest))
         fields = pc.extract_regex(inner, pattern)
@@ -210,7 +215,7 @@ def _read_iso(fields: pa.StructArray) -> _Read:
     return _Read(form, at, real, ~has_time, tuple(notes))
 
 
-def _read_numeric(fields: pa.StructArray) -> _Read:
+def _read_numeric(order: DateOrder | None, fields: pa.StructArray) -> _Read:
     first, second, year = _ints(fields, "first"), _ints(fields, "second_number"), _ints(fields, "year")
     marks = pc.unique(pc.struct_field(fields, "mark"))
     one_mark = len(marks) == 1 and bool(pc.all(pc.equal(fields.field("mark"), fields.field("mark_b"))).as_py())
@@ -219,12 +224,18 @@ def _read_numeric(fields: pa.StructArray) -> _Read:
     proves_day, proves_month = int((day_real & (first > 12)).sum()), int((month_real & (second > 12)).sum())
     notes: tuple[str, ...] = (f"{proves_day} prove day first, {proves_month} month first",)
     day_only = ~_has(fields, "time")
+    contradicted = proves_month if order == "day_first" else proves_day if order == "month_first" else 0
     if not one_mark:
         notes = (*notes, "several separators")
+    elif contradicted and not (proves_day and proves_month):
+        notes = (*notes, f"told that it is {order}")
     elif proves_day and not proves_month:
         return _Read("day_first", day_at, day_real, day_only, (*notes, "taken as UTC"))
     elif proves_month and not proves_day:
         return _Read("month_first", month_at, month_real, day_only, (*notes, "taken as UTC"))
+    elif order is not None:
+        at, real = (day_at, day_real) if order == "day_first" else (month_at, month_real)
+        return _Read(order, at, real, day_only, (*notes, f"{order.replace('_', ' ')} as told", "taken as UTC"))
     return _Read("ambiguous", day_at, np.zeros(len(day_at), np.bool_), day_only, notes)
 
 

@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.dates import SHARE_MIN, Recognised, recognise
+from transforms.dates import SHARE_MIN, DateOrder, Recognised, recognise
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, from_arrow, typed
 from transforms.keys import BOOKKEEPING, array, canonical, cleaned, one_row_per_id, positions
 from transforms.rules import days, gathered, raised, raised_once
@@ -69,7 +69,7 @@ class Proposal:
     evidence: Mapping[str, str]
 
 
-def propose(orders: pd.DataFrame, customers: pd.DataFrame) -> Proposal:
+def propose(orders: pd.DataFrame, customers: pd.DataFrame, date_order: DateOrder | None = None) -> Proposal:
     """Looks for the columns that `orders` needs (interface, GET /orders: fields of an order are not shown).
 
     A column must be named like what it is to be, and its values must bear it out: at least 90 % of them known
@@ -79,6 +79,7 @@ def propose(orders: pd.DataFrame, customers: pd.DataFrame) -> Proposal:
     Args:
         orders: the raw orders.
         customers: the columns of `CUSTOMERS_USED`, of the reconciled customers.
+        date_order: see `recognise`.
     """
     known = _Known(customers)
     evidence: dict[str, str] = {}
@@ -95,7 +96,7 @@ def propose(orders: pd.DataFrame, customers: pd.DataFrame) -> Proposal:
             elif count and codes >= CUSTOMERS_SHARE_MIN * count:
                 by_code.append(name)
         elif _DATE_NAME.search(name) and values.type != pa.float64():
-            read = recognise(_column(orders, name, TEXT))
+            read = recognise(_column(orders, name, TEXT), date_order)
             count, good = len(values) - values.null_count, len(read.at) - int(read.at.isna().sum())
             evidence[name] = f"{read.form}: {read.evidence}"
             if count and good >= SHARE_MIN * count:
@@ -119,7 +120,11 @@ def _clear(names: list[str], first: tuple[str, ...]) -> str | None:
 
 
 def orders(
-    raw: pd.DataFrame, customers: pd.DataFrame, fields: OrderFields, as_of: datetime
+    raw: pd.DataFrame,
+    customers: pd.DataFrame,
+    fields: OrderFields,
+    as_of: datetime,
+    date_order: DateOrder | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, Recognised]:
     """Reconciles the orders.
 
@@ -132,6 +137,7 @@ def orders(
         customers: the columns of `CUSTOMERS_USED`, of the reconciled customers.
         fields: columns of `raw` by what they mean.
         as_of: the instant after which an order is from the future, with its offset.
+        date_order: see `recognise`.
 
     Returns:
         The columns of `ORDERS`, then those of `raw` by name and its bookkeeping, sorted by id; a raw column named like
@@ -153,7 +159,7 @@ def orders(
     ids = array(rows["id"])
     is_missing = pc.is_valid(array(rows["_missing_since"]))
     customer_ids, status, about_customers = _customers(rows, _Known(customers), fields.customer_id, ids, is_missing)
-    read = recognise(_column(rows, fields.ordered_at, TEXT))
+    read = recognise(_column(rows, fields.ordered_at, TEXT), date_order)
     total = _money(array(rows[fields.total])) if fields.total else pa.nulls(len(rows), MONEY)
     ours = {
         "order_id": ids,

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.dates import Recognised, recognise
+from transforms.dates import DateOrder, Recognised, recognise
 from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, from_arrow, typed
 from transforms.keys import BOOKKEEPING, array, cleaned, one_row_per_id
 from transforms.rules import counted, days, gathered, raised, raised_once
@@ -49,7 +49,9 @@ PROMOTIONS: Final = {
 _DAY: Final = timedelta(days=1)
 
 
-def promotions(raw: pd.DataFrame, as_of: datetime) -> tuple[pd.DataFrame, pd.DataFrame, Recognised]:
+def promotions(
+    raw: pd.DataFrame, as_of: datetime, date_order: DateOrder | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame, Recognised]:
     """Reconciles the promotions.
 
     The status is the first of these that holds: `inactive` (the flag says so), `expired`, `scheduled` (not yet
@@ -59,6 +61,7 @@ def promotions(raw: pd.DataFrame, as_of: datetime) -> tuple[pd.DataFrame, pd.Dat
     Args:
         raw: the columns of `RAW`.
         as_of: the instant of the status, with its offset.
+        date_order: see `recognise`.
 
     Returns:
         The columns of `PROMOTIONS`, sorted by id; findings; how both dates were read, all starts before all ends.
@@ -70,7 +73,7 @@ def promotions(raw: pd.DataFrame, as_of: datetime) -> tuple[pd.DataFrame, pd.Dat
         raise ValueError("as_of needs an offset: datetime(..., tzinfo=UTC)")
     rows, findings = one_row_per_id(typed(raw, RAW), "promotions")
     of = {name: array(rows[name]) for name in RAW}
-    read = recognise(pd.concat([rows["start_date"], rows["expiration_date"]], ignore_index=True))
+    read = recognise(pd.concat([rows["start_date"], rows["expiration_date"]], ignore_index=True), date_order)
     at, day_only, unread, count = array(read.at), array(read.day_only), array(read.unread), len(rows)
     columns = {
         **of,

@@ -106,7 +106,11 @@ def test_the_settings_name_the_fields_of_an_order(made: Bridge) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "match"),
-    [("RECONCILE__ORDER_TOTAL", "no_such", "no_such"), ("RECONCILE__ORDER_TOTALS", "total", "ORDER_TOTAL")],
+    [
+        ("RECONCILE__ORDER_TOTAL", "no_such", "no_such"),
+        ("RECONCILE__ORDER_TOTALS", "total", "ORDER_TOTAL"),
+        ("RECONCILE__DATE_ORDER", "dmy", "day_first, month_first"),
+    ],
 )
 def test_a_setting_that_cannot_be_leaves_the_old_file(made: Bridge, name: str, value: str, match: str) -> None:
     before = made.path.read_bytes()
@@ -122,8 +126,8 @@ def test_a_row_that_would_be_lost_fails_the_run(made: Bridge, monkeypatch: pytes
 
     whole = transform.promotions
 
-    def lossy(raw: Any, as_of: datetime) -> Any:
-        return whole(raw.iloc[1:], as_of)
+    def lossy(raw: Any, *rest: Any) -> Any:
+        return whole(raw.iloc[1:], *rest)
 
     monkeypatch.setattr(transform, "promotions", lossy)
     before = made.path.read_bytes()
@@ -207,6 +211,16 @@ def test_orders_of_every_shape_are_reconciled(tmp_path: Path, shape: str) -> Non
     with bridge(tmp_path, readings={"order_shape": shape}) as made:
         made.pull()
         assert reconcile().rows["orders"] == 30
+
+
+@pytest.mark.parametrize(("told", "form"), [("day_first", "day_first"), ("month_first", "ambiguous")])
+def test_the_order_of_dates_that_is_told_is_held_against_the_columns(tmp_path: Path, told: str, form: str) -> None:
+    with bridge(tmp_path, readings={"date_format": "day_first"}) as made:
+        made.pull()
+        os.environ["RECONCILE__DATE_ORDER"] = told
+        reconcile()
+        seen = {value for (value,) in made.rows("SELECT value FROM ops.observations WHERE what = 'date_format'")}
+        assert {f"{entity}: {form}" for entity in ("customers", "promotions", "orders")} <= seen
 
 
 def test_what_went_missing_stays_and_says_so(made: Bridge) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms.dates import recognise
+from transforms.dates import DateOrder, recognise
 
 TEXTS = pd.ArrowDtype(pa.string())
 MOMENTS = st.lists(st.datetimes(datetime(1975, 1, 1), datetime(2199, 12, 31), timezones=st.just(UTC)), min_size=1)
@@ -136,3 +136,23 @@ def test_every_text_is_read_or_unread(texts: list[str | None]) -> None:
     recognised = recognise(column(*texts))
     is_text = pd.Series([text is not None and bool(text.strip()) for text in texts], dtype=pd.ArrowDtype(pa.bool_()))
     assert (recognised.unread ^ recognised.at.notna()).tolist() == is_text.tolist()
+
+
+@pytest.mark.parametrize(
+    ("texts", "order", "form", "months"),
+    [
+        (["03/04/2026", "05/06/2026"], None, "ambiguous", [None, None]),
+        (["03/04/2026", "05/06/2026"], "day_first", "day_first", [4, 6]),
+        (["03/04/2026", "05/06/2026"], "month_first", "month_first", [3, 5]),
+        (["03/04/2026", "13/06/2026"], "day_first", "day_first", [4, 6]),
+        (["03/04/2026", "13/06/2026"], "month_first", "ambiguous", [None, None]),
+        (["03/13/2026", "13/06/2026"], "day_first", "day_first", [None, 6]),
+        (["2026-04-03"], "month_first", "date_only", [4]),
+    ],
+)
+def test_a_person_may_tell_which_of_day_and_month_comes_first_unless_the_column_proves_the_other(
+    texts: list[str], order: DateOrder | None, form: str, months: list[int | None]
+) -> None:
+    read = recognise(pd.Series(texts, dtype="string[pyarrow]"), order)
+    assert read.form == form
+    assert [None if pd.isna(at) else at.month for at in read.at] == months
