@@ -220,7 +220,7 @@ def test_the_order_of_dates_that_is_told_is_held_against_the_columns(tmp_path: P
         os.environ["RECONCILE__DATE_ORDER"] = told
         reconcile()
         seen = {value for (value,) in made.rows("SELECT value FROM ops.observations WHERE what = 'date_format'")}
-        assert {f"{entity}: {form}" for entity in ("customers", "promotions", "orders")} <= seen
+        assert f"customers: {form}" in seen
 
 
 def test_what_went_missing_stays_and_says_so(made: Bridge) -> None:
