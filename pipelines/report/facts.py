@@ -18,6 +18,8 @@ Rows = list[dict[str, Any]]
 
 SOON_DAYS: Final = 30
 TABLES: Final = ("customers", "promotions", "price_lists", "orders")
+FURTHER: Final = ("customer_history", "erp_customers", "erp_differences", "erp_variants")
+"""Tables that a warehouse of an earlier version has not."""
 _RUN: Final = """
     SELECT run_id, command, version, started_at, ended_at, exit_code FROM ops.runs
     WHERE run_id = (SELECT max(run_id) FROM ops.control_totals WHERE entity LIKE 'reconciled.%')"""
@@ -76,7 +78,7 @@ class Facts:
         run: the run that reconciled: `run_id`, `command`, `version`, `started_at`, `ended_at`, `exit_code`.
         environment: what the last pull was from, `sandbox` or `production`; empty where no run says so.
         later_pull: the end of a pull that was published after that run, so that raw tables are newer.
-        counts: rows, and those no longer listed, of each reconciled table.
+        counts: rows of each reconciled table, and those no longer listed where its records are of the platform's lists.
         lists: per list the last walk, and when a walk was last taken over.
         findings, price_lists, price_list_status, promotion_status, expiring, order_days, order_status: see their SQL.
         matches, differences: of the comparison with an ERP's customers; None where there was none.
@@ -86,7 +88,7 @@ class Facts:
     run: dict[str, Any]
     environment: str = ""
     later_pull: datetime | None = None
-    counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    counts: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     lists: Rows = field(default_factory=list)
     findings: Rows = field(default_factory=list)
     price_lists: Rows = field(default_factory=list)
@@ -125,8 +127,9 @@ def gather(warehouse: duckdb.DuckDBPyConnection) -> Facts:
     facts = Facts(runs[0])
     facts.environment = next((row["environment"] for row in rows(_ENVIRONMENT)), "")
     facts.later_pull = next((row["ended_at"] for row in rows(_LATER, as_of=facts.as_of)), None)
-    for table in TABLES:
-        (count,) = rows(f"SELECT count(*) AS rows, count(*) FILTER (is_missing) AS gone FROM reconciled.{table}")
+    for table in (*TABLES, *(name for name in FURTHER if f"reconciled.{name}" in there)):
+        gone = "count(*) FILTER (is_missing)" if table in TABLES else "NULL"
+        (count,) = rows(f"SELECT count(*) AS rows, {gone} AS gone FROM reconciled.{table}")
         facts.counts[table] = (count["rows"], count["gone"])
     facts.lists, facts.findings = rows(_LISTS), rows(_FINDINGS)
     facts.price_lists, facts.price_list_status = rows(_PRICE_LISTS), rows(_PRICE_LIST_STATUS)

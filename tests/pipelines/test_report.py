@@ -158,6 +158,8 @@ def test_it_counts_what_the_tables_hold(warehouse: Path) -> None:
     ):
         assert step in words
     assert "never sent 1" in words
+    for table in ("customer history 40 –", "erp customers 6 –", "erp differences 2 –", "erp variants 1 –"):
+        assert table in words
 
 
 def test_it_holds_no_personal_data(warehouse: Path) -> None:
