@@ -6,7 +6,9 @@ memory, the rest does not. A field's JSON text is written once, here, and goes i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from collections.abc import Mapping as Map
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +16,7 @@ from typing import IO, Any, Final, Self
 from urllib.parse import quote
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,6 +27,7 @@ from sources.inputs import OPERATIONS, record
 from transforms.upserts import KEYS, comparable
 
 SPOOL_ROWS: Final = 65_536
+_PARAMETER: Final = re.compile(r"\{(\w+)\}")
 _encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 
 
@@ -45,10 +49,8 @@ class Spool:
             {"lines": pa.list_(pa.int64()), "path": pa.string(), **dict.fromkeys(self.fields, pa.string())}
         )
         self._writer = pa.ipc.new_file(self._out, self._schema)
-        self._template = OPERATIONS[kind].path
-        self._lines: list[tuple[int, ...]] = []
-        self._paths: list[str] = []
-        self._columns: dict[str, list[str | None]] = {name: [] for name in self.fields}
+        self._path = _PARAMETER.split(OPERATIONS[kind].path)
+        self._clear()
 
     def __enter__(self) -> Self:
         return self
@@ -63,14 +65,24 @@ class Spool:
     def add(self, ready: Ready) -> None:
         """Takes an input."""
         self._lines.append(ready.lines)
-        self._paths.append(
-            self._template.format_map({name: quote(value, safe="") for name, value in ready.path.items()})
-        )
+        for name, values in self._parameters.items():
+            values.append(ready.path[name])
         body = ready.body
         for name, column in self._columns.items():
             column.append(json_text(body[name]) if name in body else None)
         if len(self._lines) >= SPOOL_ROWS:
             self._flush()
+
+    def add_columns(self, lines: pa.Array, columns: Map[str, pa.Array]) -> None:
+        """Takes inputs of a line each.
+
+        Args:
+            lines: of the file.
+            columns: parameters of the path as texts; fields as JSON texts, null where they are not given.
+        """
+        self._flush()  # the order of the file stays
+        offsets = pa.array(np.arange(len(lines) + 1, dtype=np.int32))
+        self._write(pa.ListArray.from_arrays(offsets, lines), columns)
 
     def end(self) -> None:
         """All inputs were added: from now on they are read."""
@@ -86,15 +98,32 @@ class Spool:
             for at in range(reader.num_record_batches):
                 yield pa.Table.from_batches([reader.get_batch(at)])
 
+    def _clear(self) -> None:
+        self._lines: list[tuple[int, ...]] = []
+        self._parameters: dict[str, list[str]] = {name: [] for name in self._path[1::2]}
+        self._columns: dict[str, list[str | None]] = {name: [] for name in self.fields}
+
     def _flush(self) -> None:
-        if not self._lines:
-            return
-        self.rows += len(self._lines)
-        columns = (self._lines, self._paths, *self._columns.values())
-        arrays = [pa.array(values, kind.type) for values, kind in zip(columns, self._schema, strict=True)]
+        if self._lines:
+            lines = pa.array(self._lines, self._schema.field("lines").type)
+            columns = {**self._parameters, **self._columns}
+            self._write(lines, {name: pa.array(values, pa.string()) for name, values in columns.items()})
+            self._clear()
+
+    def _write(self, lines: pa.Array, columns: Map[str, pa.Array]) -> None:
+        none = pa.nulls(len(lines), pa.string())
+        parts = [_quoted(columns[part]) if at % 2 else part for at, part in enumerate(self._path)]
+        path = pc.binary_join_element_wise(*parts, none.fill_null(""), "")
+        arrays = [lines, path, *(columns.get(name, none) for name in self.fields)]
         self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
-        self._lines, self._paths = [], []
-        self._columns = {name: [] for name in self.fields}
+        self.rows += len(lines)
+
+
+def _quoted(texts: pa.Array) -> pa.Array:
+    """Texts as they stand in a path."""
+    if not pc.any(pc.match_substring_regex(texts, r"[^A-Za-z0-9_.~-]")).as_py():
+        return texts
+    return pa.array([quote(text, safe="") for text in texts.to_pylist()], pa.string())
 
 
 def json_text(value: Any) -> str:  # noqa: ANN401 # as deep as JSON goes
