@@ -8,7 +8,7 @@ field that the contract does not name is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, Final, Literal, NamedTuple
@@ -34,6 +34,8 @@ INTEGER_MAX: Final = 2**53 - 1
 INT64_MAX: Final = 2**63 - 1
 ASKED_FOR: Final[Mapping[str, frozenset[str]]] = {"subcategories": frozenset({"name"})}
 """Required by policy where the interface does not show it (gap `subcategory_required`)."""
+PAIR: Final = frozenset({"name", "value"})
+"""The fields of an attribute; by policy it has both, where the interface shows no requirement."""
 LOGIN_FIELDS: Final[Mapping[LoginMode, str]] = {"email": "email", "code": "loginCode"}
 _INDEX: Final = re.compile(r"\[(?:\d+|\+)\]")
 _CODES: Final = {
@@ -72,12 +74,23 @@ def record(kind: str) -> contract.Record:
     return found
 
 
+@cache
 def paths(kind: str) -> dict[str, Field]:
     """Every field that holds a value, by its path: first those of the request's path, then those of the body.
 
     An item of an array is `[]`: `documents[].number`, `location.coordinates[]`.
     """
     return {field.name: field for field in OPERATIONS[kind].params} | dict(_leaves(record(kind).fields, ""))
+
+
+@cache
+def pairs(kind: str) -> frozenset[str]:
+    """The arrays whose items are a name and a value: a mapping may write `attributes.Color`."""
+    return frozenset(
+        field.name
+        for field in record(kind).fields
+        if field.type == "array" and {inner.name for inner in field.fields} == PAIR
+    )
 
 
 def pattern(path: str) -> str:
@@ -121,7 +134,8 @@ def violations(
 
 @cache
 def _adapter(kind: str, login_mode: LoginMode | None, with_password: bool) -> TypeAdapter[Any]:
-    return TypeAdapter(list[model(kind, login_mode, with_password=with_password)])  # type: ignore[misc] # made here
+    one: Any = model(kind, login_mode, with_password=with_password)
+    return TypeAdapter(list[one])
 
 
 def _leaves(fields: Iterable[Field], prefix: str) -> Iterator[tuple[str, Field]]:
@@ -137,10 +151,11 @@ def _leaves(fields: Iterable[Field], prefix: str) -> Iterator[tuple[str, Field]]
             yield path, field
 
 
-def _model(name: str, fields: Iterable[Field], needed: frozenset[str] = frozenset()) -> type[BaseModel]:
+def _model(name: str, fields: Collection[Field], needed: frozenset[str] = frozenset()) -> type[BaseModel]:
     parts: dict[str, Any] = {}
+    is_pair = {field.name for field in fields} == PAIR
     for field in fields:
-        must = field.required or field.name in needed
+        must = field.required or field.name in needed or is_pair
         parts[field.name] = (_type(name, field), ... if must else None)
     made: type[BaseModel] = create_model(name, __config__=ConfigDict(strict=True, extra="forbid"), **parts)
     return made
@@ -150,10 +165,8 @@ def _type(name: str, field: Field) -> Any:  # noqa: ANN401 # a type made from da
     if field.type == "object":
         return _model(f"{name}_{field.name}", field.fields)
     if field.type == "array":
-        item = (
-            _model(f"{name}_{field.name}", field.fields)
-            if field.fields
-            else _type(name, Field("", field.items or "text"))
+        item: Any = _type(
+            name, Field(field.name, "object" if field.fields else field.items or "text", fields=field.fields)
         )
         return Annotated[list[item], Limits(min_length=field.min_items, max_length=field.max_items)]
     if field.type == "boolean":
@@ -178,14 +191,7 @@ def _path(where: Iterable[int | str]) -> str:
 
 
 def _words(code: str, limits: Mapping[str, Any], kind: str) -> str:
-    count = next(
-        iter(
-            limits.get(name)
-            for name in ("min_length", "max_length", "ge", "le", "decimal_places", "max_digits", "whole_digits")
-            if name in limits
-        ),
-        "",
-    )
+    count = next((value for value in limits.values() if isinstance(value, int)), "")
     words = {
         "required": "is required, and nothing is given",
         "min_length": f"has fewer than {count} characters",

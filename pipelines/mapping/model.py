@@ -131,9 +131,9 @@ class Mapping:
 
     def explain(self) -> list[str]:
         """A line for each column, as a person reads it: what it is taken for."""
-        width = max((len(name) for name in self.columns), default=0)
-        lines = [
-            f"{name:<{width}}  → {', '.join((column.field, *column.also)) if column.field else 'ignored'}"
+        taken = {
+            name: f"→ {', '.join((column.field, *column.also))}" if column.field else "ignored"
             for name, column in self.columns.items()
-        ]
-        return lines + [f"{name:<{width}}  fits no field" for name in self.unknown]
+        } | dict.fromkeys(self.unknown, "fits no field")
+        width = max(map(len, taken), default=0)
+        return [f"{name:<{width}}  {words}" for name, words in taken.items()]

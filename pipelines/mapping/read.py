@@ -1,11 +1,11 @@
-"""A mapping file, read: TOML in, a checked `Mapping` out, or an error that names the place and the cure."""
+"""A mapping file, read: TOML in, a checked `Mapping` out, or an error with file, line and cure for each mistake."""
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -13,23 +13,26 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Field,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
     ValidationError,
 )
+from pydantic import Field as Limits
 
 from pipelines.intake import Told
-from pipelines.mapping.model import NO, PASSED_OVER, YES, Column, Lookup, Mapping, generic, place
+from pipelines.mapping.check import mistakes
+from pipelines.mapping.model import Column, Formats, Lookup, Mapping
+from pipelines.mapping.places import nearest
 from sources.errors import UsageError
-from sources.inputs import parameters, paths
+from sources.inputs import OPERATIONS
 
+GUIDE: Final = "docs/mapping.md explains every key."
 _Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
-_Words = Annotated[tuple[StrictStr, ...], Field(min_length=1)]
-_Sign = Annotated[StrictStr, Field(min_length=1, max_length=1)]
-_Thousands = Annotated[StrictStr, Field(max_length=1)]
+_Words = Annotated[tuple[StrictStr, ...], Limits(min_length=1)]
+_Mark = Annotated[StrictStr, Limits(min_length=1, max_length=1)]
+_Thousands = Annotated[StrictStr, Limits(max_length=1)]
 
 
 class _Strict(BaseModel):
@@ -41,15 +44,19 @@ class _File(_Strict):
     delimiter: StrictStr | None = None
     quote: StrictStr | None = None
     escape: StrictStr | None = None
-    header_row: StrictInt | None = None
-    header_rows: StrictInt | None = None
+    header_row: Annotated[StrictInt, Limits(ge=0)] | None = None
+    header_rows: Annotated[StrictInt, Limits(ge=1, le=5)] | None = None
     short_rows: Literal["refuse", "fill"] = "refuse"
     sheet: StrictStr | None = None
 
 
 class _Numbers(_Strict):
-    decimal: _Sign
-    thousands: _Thousands = ""
+    decimal: _Mark | None = None
+    thousands: _Thousands | None = None
+
+
+class _Dates(_Strict):
+    format: StrictStr
 
 
 class _Booleans(_Strict):
@@ -59,15 +66,18 @@ class _Booleans(_Strict):
 
 class _Column(_Strict):
     field: StrictStr | None = None
+    also: tuple[StrictStr, ...] = ()
     ignore: StrictBool = False
-    decimal: _Sign | None = None
+    decimal: _Mark | None = None
     thousands: _Thousands | None = None
-    yes: tuple[StrictStr, ...] = ()
-    no: tuple[StrictStr, ...] = ()
     date: StrictStr | None = None
+    yes: _Words | None = None
+    no: _Words | None = None
+    empty: tuple[StrictStr, ...] | None = None
     blank: Literal["omit", "clear", "reject"] = "omit"
     default: _Scalar | None = None
     change: StrictBool = False
+    trim: StrictBool = True
 
 
 def _spelled_out(said: object) -> object:
@@ -83,41 +93,45 @@ class _Group(_Strict):
 
 
 class _Rows(_Strict):
-    blanks: tuple[StrictStr, ...] = ()
+    empty: tuple[StrictStr, ...] | None = None
     fill_down: tuple[StrictStr, ...] = ()
     fill_within: tuple[StrictStr, ...] = ()
     skip_blank: tuple[StrictStr, ...] = ()
 
 
 class _Lookup(_Strict):
-    file: StrictStr
-    match: Annotated[dict[str, StrictStr], Field(min_length=1)]
-    give: Annotated[dict[str, StrictStr], Field(min_length=1)]
+    file: Annotated[StrictStr, Limits(min_length=1)]
+    match: Annotated[dict[str, StrictStr], Limits(min_length=1)]
+    give: Annotated[dict[str, StrictStr], Limits(min_length=1)]
 
 
 class _Mapping(_Strict):
     kind: Literal["customers", "variants", "subcategories", "warehouses"]
-    columns: Annotated[dict[str, Annotated[_Column, BeforeValidator(_spelled_out)]], Field(min_length=1)]
+    ignore: tuple[StrictStr, ...] = ()
     file: _File = _File()
-    numbers: _Numbers | None = None
+    numbers: _Numbers = _Numbers()
+    dates: _Dates | None = None
     booleans: _Booleans | None = None
+    columns: dict[str, Annotated[_Column, BeforeValidator(_spelled_out)]]
     constants: dict[str, _Scalar] = {}
-    lookup: tuple[_Lookup, ...] = ()
-    group: _Group | None = None
-    rows: _Rows = _Rows()
     passwords: _Passwords | None = None
+    group: _Group | None = None
+    lookup: tuple[_Lookup, ...] = ()
+    rows: _Rows = _Rows()
 
 
-_SECTIONS: Final[dict[str, type[BaseModel]]] = {
+_TABLES: Final[dict[str, type[BaseModel]]] = {
     "file": _File,
     "numbers": _Numbers,
+    "dates": _Dates,
     "booleans": _Booleans,
     "columns": _Column,
     "passwords": _Passwords,
     "group": _Group,
-    "rows": _Rows,
     "lookup": _Lookup,
+    "rows": _Rows,
 }
+_KEY: Final = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)\s*=""")
 
 
 def load(path: Path, kind: str | None = None) -> Mapping:
@@ -125,131 +139,133 @@ def load(path: Path, kind: str | None = None) -> Mapping:
 
     Args:
         path: of the file.
-        kind: what it must be for; None: whatever it says.
+        kind: what it should be a mapping of; None takes any.
 
     Raises:
-        UsageError: it cannot be read, is no TOML, or says what a mapping cannot; the message names the place.
+        UsageError: it is no mapping, with the file, the line and what is wrong.
     """
     try:
-        told = tomllib.loads(path.read_text("utf-8-sig"))
+        text = path.read_bytes().decode("utf-8-sig")
+        told = tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", "Name a mapping file.") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not UTF-8, as TOML must be", "Save it as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
-        hint = 'Texts and names with other signs than a-z, 0-9, - and _ stand in quotes: "Código" = "erpCode".'
+        hint = 'Names with other signs than a-z, 0-9, - and _ stand in quotes, and so do texts: "Código" = "erpCode".'
         raise UsageError(f"{path} is no TOML: {error}", hint) from None
-    if kind is not None and told.setdefault("kind", kind) != kind:
+    if kind is not None and told.get("kind", kind) in OPERATIONS and told.setdefault("kind", kind) != kind:
         raise UsageError(f"{path} maps {told['kind']}, not {kind}", f"orderbridge template {kind} --mapping makes one.")
+    lines = _Lines(text)
     try:
         checked = _Mapping.model_validate(told)
     except ValidationError as error:
-        problems = [_words(dict(problem)) for problem in error.errors(include_url=False, include_input=False)]
-        raise UsageError(f"{path}: {'; '.join(dict.fromkeys(problems))}", "See docs/mapping.md.") from None
-    made = _made(checked)
-    check(made, str(path))
+        found = [_words(dict(one)) for one in error.errors(include_url=False, include_input=False)]
+        raise _refused(path, lines, dict.fromkeys(found)) from None
+    made = _made(checked, path)
+    neither = [
+        (("columns", name), f"{name!r} is neither a field nor ignored, or both")
+        for name, column in checked.columns.items()
+        if column.ignore == (column.field is not None)
+    ]
+    neither += [
+        (("ignore",), f"{name!r} is ignored, and stands under [columns] too")
+        for name in checked.ignore
+        if name in checked.columns
+    ]
+    if wrong := [*neither, *mistakes(made)]:
+        raise _refused(path, lines, wrong)
     return made
 
 
-def _words(problem: dict[str, Any]) -> str:
-    where = [str(part) for part in problem["loc"]]
-    told = " › ".join(where)
+def _refused(path: Path, lines: _Lines, wrong: Any) -> UsageError:  # noqa: ANN401 # pairs, in any collection
+    told = []
+    for where, words in wrong:
+        line = lines.find(where)
+        told.append(f"line {line}: {words}" if line else words)
+    if len(told) == 1:
+        return UsageError(f"{path}: {told[0]}", GUIDE)
+    return UsageError("\n  ".join([f"{path}: {len(told)} mistakes", *told]), GUIDE)
+
+
+class _Lines:
+    """On which line of the text a key stands, which tomllib does not say; 0 where it is not found."""
+
+    def __init__(self, text: str) -> None:
+        self._keys: dict[tuple[str, str], int] = {}
+        self._tables: dict[str, int] = {}
+        table = ""
+        for number, line in enumerate(text.splitlines(), 1):
+            if header := re.match(r"\s*\[+\s*(\w+)\s*\]+", line):
+                table = header[1]
+                self._tables.setdefault(table, number)
+            elif key := _KEY.match(line):
+                name = key[1]
+                if name[0] in "\"'":
+                    try:
+                        name = next(iter(tomllib.loads(f"{name} = 0")))
+                    except tomllib.TOMLDecodeError:
+                        continue
+                self._keys.setdefault((table, name), number)
+
+    def find(self, where: tuple[str, ...]) -> int:
+        if len(where) == 1:
+            return self._keys.get(("", where[0]), self._tables.get(where[0], 0))
+        names = [name for name in where[1:] if (where[0], name) in self._keys]
+        return (
+            self._keys[(where[0], names[0])] if names else self._tables.get(where[0], self._keys.get(("", where[0]), 0))
+        )
+
+
+def _words(problem: dict[str, Any]) -> tuple[tuple[str, ...], str]:
+    """Where a mistake of form is, and what it is."""
+    where = tuple(str(part) for part in problem["loc"])
+    table: type[BaseModel]
+    if where[0] == "columns" and len(where) > 2 and where[-1] not in _Column.model_fields:
+        table, name = _Column, where[2]
+    else:
+        table, name = _TABLES.get(where[0], _Mapping) if len(where) > 1 else _Mapping, where[-1]
+    said = " › ".join(where)
     if problem["type"] == "extra_forbidden":
-        section = _SECTIONS.get(where[0]) if len(where) > 1 else None
-        return f"{told} is nothing that a mapping has{_nearest(where[-1], (section or _Mapping).model_fields)}"
+        return where, f"{said} is no key of a mapping{nearest(name, table.model_fields)}"
     if problem["type"] == "missing":
-        return f"{told} is missing"
-    return f"{told}: {str(problem['msg'])[:1].lower()}{str(problem['msg'])[1:]}"
+        return where, f"{said} is missing"
+    words = str(problem["msg"]).replace("Input should", "it should")
+    return where, f"{said}: {words[:1].lower()}{words[1:]}"
 
 
-def _nearest(name: str, names: Iterable[str]) -> str:
-    near = get_close_matches(name, list(names), 1)
-    return f" (is it {near[0]}?)" if near else ""
-
-
-def _made(told: _Mapping) -> Mapping:
-    numbers, booleans = told.numbers, told.booleans
+def _made(told: _Mapping, path: Path) -> Mapping:
     return Mapping(
         kind=told.kind,
-        columns={name: _column(name, said) for name, said in told.columns.items()},
-        file=Told(**{field.name: getattr(told.file, field.name) for field in fields(Told)}),
-        decimal=numbers.decimal if numbers else None,
-        thousands=numbers.thousands if numbers else None,
-        yes=booleans.yes if booleans else YES,
-        no=booleans.no if booleans else NO,
-        blanks=told.rows.blanks,
-        constants=told.constants,
-        lookups=tuple(Lookup(one.file, one.match, one.give) for one in told.lookup),
-        group_by=told.group.by if told.group else (),
+        columns={
+            **{name: _column(name, said) for name, said in told.columns.items()},
+            **{name: Column(name, None) for name in told.ignore},
+        },
+        told=Told(**{one.name: getattr(told.file, one.name) for one in fields(Told)}),
+        formats=Formats(
+            told.numbers.decimal,
+            told.numbers.thousands,
+            told.dates.format if told.dates else None,
+            told.booleans.yes if told.booleans else None,
+            told.booleans.no if told.booleans else None,
+            told.rows.empty,
+        ),
+        constants=dict(told.constants),
+        make=told.passwords.make if told.passwords else None,
+        group=told.group.by if told.group else (),
+        lookups=tuple(_lookups(told, path)),
         fill_down=told.rows.fill_down,
         fill_within=told.rows.fill_within,
         skip_blank=told.rows.skip_blank,
-        make_passwords=told.passwords.make if told.passwords else None,
+        path=path,
     )
 
 
+def _lookups(told: _Mapping, path: Path) -> Iterator[Lookup]:
+    for one in told.lookup:
+        yield Lookup(one.file, path.absolute().parent / one.file, dict(one.match), dict(one.give))
+
+
 def _column(name: str, said: _Column) -> Column:
-    if said.ignore == (said.field is not None):
-        raise UsageError(
-            f"the column {name!r} of the mapping is neither a field nor ignored, or both",
-            'Write "Column" = "field", or "Column" = { ignore = true }.',
-        )
-    kept = {field.name: getattr(said, field.name) for field in fields(Column)}
-    return Column(**kept)
-
-
-def check(mapping: Mapping, where: str) -> None:
-    """Whether the fields that a mapping names are there, each once, and can be what it says of them.
-
-    Raises:
-        UsageError: all that is wrong, in one message.
-    """
-    wrong: list[str] = []
-    sources: dict[str, list[str]] = {}
-    for name, column in mapping.columns.items():
-        if column.field is not None:
-            sources.setdefault(column.field, []).append(f"the column {name!r}")
-            wrong += _wrong(mapping, name, column)
-    for path in mapping.constants:
-        sources.setdefault(path, []).append("a constant")
-    for lookup in mapping.lookups:
-        for path in lookup.give:
-            sources.setdefault(path, []).append(f"a lookup in {lookup.file}")
-    for path, told in sources.items():
-        if generic(mapping.kind, path) is None:
-            known = [*parameters(mapping.kind), *paths(mapping.kind)]
-            wrong.append(f"{told[0]} is mapped to {path!r}, which {mapping.kind} do not have{_nearest(path, known)}")
-        elif len(told) > 1 and place(path) != "+":
-            wrong.append(f"{path} comes from {' and '.join(told)}")
-    if not mapping.group_by and any(place(path) == "+" for path in sources):
-        wrong.append("`[+]` takes an item from each line of a group, and [group] names no columns")
-    if mapping.group_by and any(column.field == "password" for column in mapping.columns.values()):
-        wrong.append("lines with passwords cannot be grouped")
-    if "password" in mapping.constants or any("password" in lookup.give for lookup in mapping.lookups):
-        wrong.append("a password comes from a column, or is made; it is never one for all, nor looked up")
-    if wrong:
-        raise UsageError(f"{where}: {'; '.join(wrong)}", "See docs/mapping.md.")
-
-
-def _wrong(mapping: Mapping, name: str, column: Column) -> list[str]:
-    """What a column says that cannot be."""
-    path = generic(mapping.kind, column.field or "")
-    found = paths(mapping.kind).get(path or "")
-    kind = found.type if found else "text"
-    wrong = []
-    if column.blank == "clear" and (kind != "text" or (found is not None and found.min_length)):
-        wrong.append(f"{name!r}: the interface shows no way to empty {column.field}")
-    if column.default is not None and column.blank != "omit":
-        wrong.append(f"{name!r}: either an empty cell has a default, or it is to {column.blank}")
-    if column.change and column.field not in ("price", "stock"):
-        wrong.append(f"{name!r}: only price and stock can be changes")
-    if column.decimal is not None and column.decimal == column.thousands:
-        wrong.append(f"{name!r}: decimal and thousands are the same sign")
-    if (column.yes or column.no) and kind != "boolean":
-        wrong.append(f"{name!r}: yes and no are of a field that is true or false")
-    return wrong
-
-
-def is_of_ours(column: str) -> bool:
-    """Whether a column of a file is one that a reject file adds."""
-    return column in PASSED_OVER
+    formats = Formats(said.decimal, said.thousands, said.date, said.yes, said.no, said.empty)
+    return Column(name, said.field, said.also, formats, said.blank, said.default, said.change, said.trim)

@@ -1,0 +1,129 @@
+"""Cells of a file to the values of fields, whole columns at a time.
+
+In: text columns as the intake gives them, and how each is to be read. Out: the values, as text that JSON's numbers are
+made of, as booleans or as they stand; and a code where a cell is none. Nothing is repaired: a code that a spreadsheet
+has turned into `7,50123E+12` has lost its digits, and says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.frames import BOOLEAN, TEXT
+from transforms.keys import cleaned, folded
+from transforms.numbers import Notation, doubles, plain_numbers, whole_numbers
+
+Kind = Literal["text", "code", "integer", "number", "boolean"]
+
+WORDS: Final = {
+    "not_a_number": "no number in the notation of its column",
+    "ambiguous_number": "1.234 may be a thousand or one: tell decimal and thousands in the mapping",
+    "mixed_numbers": "the column has numbers in two notations: tell decimal and thousands in the mapping",
+    "not_whole": "not a whole number",
+    "too_many_digits": "more digits than a number in JSON keeps",
+    "not_yes_or_no": "neither a word for yes nor one for no: tell them under [booleans] in the mapping",
+    "damaged_code": "a spreadsheet has written the code as a power of ten: its digits are lost",
+    "not_a_date": "no date in the form that the mapping tells",
+    "blank": "empty, and the mapping says that it must not be",
+}
+"""What each code means, without the value."""
+_POWER: Final = r"^[+-]?[0-9]+([.,][0-9]+)?[eE]\+[0-9]+$"
+_PARTS: Final = {"DD": "(?P<d>[0-9]{2})", "MM": "(?P<m>[0-9]{2})", "YYYY": "(?P<y>[0-9]{4})"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the cells of a column are read.
+
+    Attributes:
+        kind: of the values; a `code` is a text that names something.
+        notation: of numbers; None: the column does not prove one, and `unproven` says how.
+        unproven: the code of a number that may be read in two ways.
+        yes, no: words, in any case.
+        date: DD, MM and YYYY in their order, with what stands between them; None: no date.
+        blanks: texts that stand for an empty cell.
+    """
+
+    kind: Kind
+    notation: Notation | None = None
+    unproven: Literal["ambiguous_number", "mixed_numbers"] = "ambiguous_number"
+    yes: tuple[str, ...] = ()
+    no: tuple[str, ...] = ()
+    date: str | None = None
+    blanks: tuple[str, ...] = ()
+
+    def read(self, cells: pa.Array) -> tuple[pa.Array, pa.Array]:
+        """The values of cells, null for empty and for wrong ones; a code for each wrong one, else null."""
+        texts = filled(cells, self.blanks)
+        if self.kind == "boolean":
+            return self._booleans(texts)
+        if self.kind in ("integer", "number"):
+            return self._numbers(texts)
+        if self.date is not None:
+            return dates(texts, self.date)
+        if self.kind == "code":
+            damaged = pc.fill_null(pc.match_substring_regex(texts, _POWER), False)
+            if pc.any(damaged).as_py():
+                return _refused(texts, damaged, "damaged_code")
+        return texts, pa.nulls(len(texts), TEXT)
+
+    def _numbers(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+        if self.notation is None:
+            # what has no sign but its own is read; what has one may be either
+            plain, wrong = plain_numbers(texts, Notation(".", ""))
+            signed = pc.match_substring_regex(texts, r"[.,]")
+            values, codes = _refused(plain, signed, self.unproven)
+            codes = pc.coalesce(codes, wrong)
+        else:
+            values, codes = plain_numbers(texts, self.notation)
+        last, more = whole_numbers(values) if self.kind == "integer" else doubles(values)
+        return last, pc.coalesce(codes, more)
+
+    def _booleans(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+        words = folded(texts)
+        yes, no = (pa.array([word.casefold() for word in known], TEXT) for known in (self.yes, self.no))
+        is_yes, is_no = pc.is_in(words, yes), pc.is_in(words, no)
+        known = pc.or_(is_yes, is_no)
+        values = pc.if_else(known, is_yes, pa.scalar(None, BOOLEAN))
+        wrong = pc.and_(pc.is_valid(words), pc.invert(known))
+        return values, pc.if_else(wrong, "not_yes_or_no", pa.scalar(None, TEXT))
+
+
+def filled(cells: pa.Array, blanks: tuple[str, ...] = ()) -> pa.Array:
+    """Cells without the blanks around them; null where nothing is there, or a text that stands for nothing."""
+    texts = cleaned(cells)
+    return pc.if_else(pc.is_in(texts, pa.array(blanks, TEXT)), pa.scalar(None, TEXT), texts) if blanks else texts
+
+
+def dates(texts: pa.Array, form: str) -> tuple[pa.Array, pa.Array]:
+    """Dates of a form such as DD/MM/YYYY, as YYYY-MM-DD; the code `not_a_date` for what is none."""
+    pattern = re.escape(form)
+    for part, group in _PARTS.items():
+        pattern = pattern.replace(part, group)
+    parts = pc.extract_regex(texts, f"^{pattern}$")
+    iso = pc.binary_join_element_wise(*(pc.struct_field(parts, name) for name in ("y", "m", "d")), "-")
+    found = pc.strptime(iso, format="%Y-%m-%d", unit="s", error_is_null=True)
+    is_day = pc.equal(pc.strftime(found, format="%Y-%m-%d"), iso)  # 31 of February would be rolled over
+    wrong = pc.and_(pc.is_valid(texts), pc.invert(pc.fill_null(is_day, False)))
+    return _refused(iso, wrong, "not_a_date")
+
+
+def is_date_form(form: str) -> bool:
+    """Whether a form has day, month and year once each, and no other letters."""
+    rest = form
+    for part in _PARTS:
+        if rest.count(part) != 1:
+            return False
+        rest = rest.replace(part, "")
+    return not re.search(r"\w", rest)
+
+
+def _refused(values: pa.Array, where: pa.Array, code: str) -> tuple[pa.Array, pa.Array]:
+    none = pa.scalar(None, TEXT)
+    wrong = pc.fill_null(where, False)
+    return pc.if_else(wrong, none, values), pc.if_else(wrong, code, none)
