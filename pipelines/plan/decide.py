@@ -145,10 +145,10 @@ class ByLedger:
     def decide(self, table: pa.Table) -> Decided:
         """See `Decider`."""
         fields = {name: table[name].combine_chunks() for name in table.column_names if name not in ("lines", "path")}
+        is_empty = pc.invert(_any_given(fields))
         for name in self.changes:
             is_zero = pc.equal(fields[name].cast(pa.float64()), 0.0)
             fields[name] = pc.if_else(is_zero, pa.scalar(None, TEXT), fields[name])
-        is_empty = pc.invert(_any_given(fields))
         absolute = {name: texts for name, texts in fields.items() if name not in self.changes}
         inputs = from_arrow(pa.table({"key": table["path"], **absolute}))
         if len(self.confirmed):

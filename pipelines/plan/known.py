@@ -58,10 +58,10 @@ def customers(path: Path, host: str) -> Customers:
             f"{schema}.{name}"
             for schema, name in warehouse.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall()
         }
-        found = warehouse.execute(_READ_SQL).fetchone() if {"ops.coverage", "ops.runs"} <= tables else None
-        if found is None:
+        reads = warehouse.execute(_READ_SQL).fetchall() if {"ops.coverage", "ops.runs"} <= tables else []
+        if not reads:
             raise UsageError(f"{path.name} holds no customers that were read from the platform", _PULL)
-        run_id, at, verdict, read_from = found
+        ((run_id, at, verdict, read_from),) = reads
         if read_from != urlsplit(host).netloc:
             raise UsageError(
                 f"the customers in {path.name} were read from {read_from}, and the settings say {host}",

@@ -142,9 +142,13 @@ def _notification(told: pa.Array, wishes: Wishes) -> pa.Array:
 
 def _object(fields: Mapping[str, pa.Array]) -> pa.Array:
     """JSON objects of the fields that are given; null where none is."""
-    if not fields:
-        raise ValueError("an object needs fields")
-    parts = [pc.binary_join_element_wise(f'"{name}":', texts, "") for name, texts in fields.items()]
+    parts = [
+        pc.binary_join_element_wise(f'"{name}":', texts, "")
+        for name, texts in fields.items()
+        if texts.null_count < len(texts)
+    ]
+    if not parts:  # joined, nulls alone would come out as no rows at all
+        return pa.nulls(len(next(iter(fields.values()))), pa.string())
     inner = pc.binary_join_element_wise(*parts, ",", null_handling="skip")
     is_empty = pc.equal(inner, "")
     return pc.binary_join_element_wise("{", pc.if_else(is_empty, pa.scalar(None, pa.string()), inner), "}", "")

@@ -297,7 +297,7 @@ def test_a_full_disk_leaves_nothing(work: Path) -> None:
 
 
 def test_a_subcategory_that_was_created_before_is_not_sent_again(work: Path) -> None:
-    mapping = 'kind = "subcategories"\n[columns]\nCategoría = "categoryId"\nNombre = "name"\n'
+    mapping = 'kind = "subcategories"\n[columns]\n"Categoría" = "categoryId"\nNombre = "name"\n'
     files = written(work, "Categoría;Nombre\n7;Té\n7;Café\n8;Té\n7;Té\n", mapping)
     made = make(Wanted("subcategories", *files, out=work / "first"))
     assert [(one.path, one.body, one.repeatable) for one in operations(made)] == [
