@@ -1,0 +1,384 @@
+"""Pushes against a simulated platform and clock: `python -m tests.pipelines.push.simulation N [FIRST]`.
+
+Each seed draws two plans that overlap, faults of every kind, crashes at any moment, writes that land late, a person who
+answers for what is in doubt. After each push, and at the end, the truth is held against the ledger and the results:
+nothing is applied more often than it should be, nothing confirmed is missing, nothing else is believed that is not so.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+from unittest import mock
+
+import msgspec
+
+from pipelines.ledger import Ledger
+from pipelines.plan.model import KindName, Operation, Plan
+from pipelines.push import checks, run
+from pipelines.push.book import Book, Row
+from pipelines.push.listing import Key, Listing, identity
+from pipelines.push.run import Asked, Means, Pushed, push
+from sandbox.config import SandboxConfig
+from sandbox.state import State
+from sources.answers import Outcome
+from sources.client import Client, RetryPolicy
+from sources.errors import BridgeError, Refused, Unreachable
+from sources.settings import LegacySettings, Secret
+from tests.pipelines.push.plans import customer, patch, results, subcategory, write_plan
+
+HOST: Final = "http://127.0.0.1:9"
+SETTLE_S: Final = 900.0
+LATE_S: Final = 600.0
+"""A write lands within this time after its connection broke, if ever; less than what a push waits."""
+MEMORY: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""Where each wait for the disk is none: what a crash of the machine would do is not simulated."""
+FAULTS: Final = (
+    "lost_answer", "applied_5xx", "late", "never", "html", "cut_body", "refused", "busy", "no_connection", "no_access",
+    "crash_before", "crash_after", "crash_late",
+)  # fmt: skip
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+class Wrong(AssertionError):
+    """What must never be."""
+
+
+@dataclass
+class World:
+    """The platform and the time."""
+
+    draw: random.Random
+    rates: dict[str, float]
+    state: State
+    now: float = 1_800_000_000.0
+    late: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
+    applied: Counter[str] = field(default_factory=Counter)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def pass_time(self, seconds: float) -> None:
+        """Lets time pass; what lands late lands in its order."""
+        with self.lock:
+            until = self.now + seconds
+            for at, land in sorted(self.late, key=lambda pair: pair[0]):
+                if at <= until:
+                    land()
+            self.late = [pair for pair in self.late if pair[0] > until]
+            self.now = until
+
+    def hits(self, name: str) -> bool:
+        return self.draw.random() < self.rates.get(name, 0.0)
+
+    def apply(self, path: str, body: dict[str, Any]) -> None:
+        self.applied[marker(path, body)] += 1
+        parts = path.strip("/").split("/")
+        if parts[0] == "customers":
+            self.state.create_customer(body)
+        elif parts[0] == "products":
+            self.state.update_variant(int(parts[1]), int(parts[3]), body)
+        else:
+            self.state.create_subcategory(parts[1], body)
+
+
+def marker(path: str, body: dict[str, Any]) -> str:
+    """What an operation is known by: each has a text or number of its own."""
+    own = body.get("phone") or body.get("description") or body.get("sku") or body.get("stock")
+    return f"{path}:{own}"
+
+
+class Platform(Client):
+    """A client whose platform is the world."""
+
+    def __init__(self, world: World) -> None:  # of a client's own it has nothing
+        self.world = world
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> Outcome:
+        world = self.world
+        with world.lock:
+            world.pass_time(world.draw.uniform(0.05, 1.0))
+            fault = next((name for name in FAULTS if world.hits(name)), "")
+            return self._befall(fault, verb, path, msgspec.json.decode(json_body))
+
+    def _befall(self, fault: str, verb: str, path: str, body: dict[str, Any]) -> Outcome:
+        world = self.world
+        error = Unreachable("simulated")
+        fine = Outcome("answered", 204 if verb == "PATCH" else 201, b"" if verb == "PATCH" else b'{"id":7}')
+        match fault:
+            case "crash_before":
+                raise Crash
+            case "never":
+                return Outcome("in_doubt", error=error)
+            case "html":
+                return Outcome("answered", 200, b"<html>")
+            case "refused":
+                return Outcome("answered", 400, error=Refused("simulated", status=400))
+            case "busy":
+                return Outcome("answered", 429, error=error, retry_after_s=0.0)
+            case "no_connection":
+                return Outcome("not_sent", error=error)
+            case "no_access":
+                return Outcome("answered", 401, error=error)
+            case "late" | "crash_late":
+                at = world.now + world.draw.uniform(0.0, LATE_S)
+                world.late.append((at, lambda: world.apply(path, body)))
+                if fault == "crash_late":
+                    raise Crash
+                return Outcome("in_doubt", error=error)
+        world.apply(path, body)
+        match fault:
+            case "crash_after":
+                raise Crash
+            case "lost_answer":
+                return Outcome("in_doubt", error=error)
+            case "applied_5xx":
+                return Outcome("in_doubt", 502, error=error)
+            case "cut_body":
+                return Outcome("answered", 201, b'{"id":')
+        return fine
+
+
+def look(world: World, keys: Set[Key]) -> Listing:
+    """What a walk finds: all there is, or, unproven, a part of it."""
+    world.pass_time(world.draw.uniform(0.1, 20.0))
+    if world.hits("crash_before"):
+        raise Crash
+    if world.hits("no_connection"):
+        raise Unreachable("simulated")
+    complete = not world.hits("unproven")
+    found: dict[Key, list[dict[str, Any]]] = {}
+    for record in world.state.records("customers"):
+        if complete or world.draw.random() < 0.5:
+            for name in ("erpCode", "email"):
+                if record.get(name) and (key := (name, identity(name, record[name]))) in keys:
+                    found.setdefault(key, []).append(record)
+    return Listing(complete, "complete" if complete else "unproven", found)
+
+
+@contextmanager
+def crashing(world: World) -> Iterator[None]:
+    """Commits before or after which the process ends."""
+    transaction = Ledger.transaction
+
+    @contextmanager
+    def cut(self: Ledger) -> Iterator[Any]:
+        if world.hits("crash_commit"):
+            raise Crash
+        with transaction(self) as connection:
+            yield connection
+        if world.hits("crash_commit"):
+            raise Crash
+
+    with mock.patch.object(Ledger, "transaction", cut):
+        yield
+
+
+@contextmanager
+def told(ledger: Path) -> Iterator[None]:
+    """The settings, without the files that they are read from: that would take longer than all the rest."""
+    legacy = LegacySettings(base_url=HOST, api_key=Secret("key"), environment="sandbox", login_mode="email")
+    with (
+        mock.patch.object(checks, "legacy_settings", return_value=legacy),
+        mock.patch.object(checks, "_set_up", return_value=False),
+        mock.patch.object(run, "ledger_path", return_value=ledger),
+    ):
+        yield
+
+
+def drawn_plans(draw: random.Random, kind: KindName) -> list[list[Operation]]:
+    """Two plans whose customers or variants overlap; each operation bears a mark of its own."""
+    plans = []
+    for number in (1, 2):
+        operations: list[Operation] = []
+        count = draw.randint(2, 9)
+        for place in range(1, count + 1):
+            mark = 1000 * number + place
+            if kind == "customers":
+                person = place if number == 1 else place + draw.choice((0, 0, 100))
+                body = {"phone": str(mark), "erpCode": f"E{person}", "email": f"e{person}@example.test"}
+                operations.append(customer(place, password=draw.choice(("made", "mail")), **body))
+            elif kind == "subcategories":
+                operations.append(subcategory(place, description=str(mark)))
+            else:
+                variant = draw.randint(1, 3) if number == 2 else (place + 1) // 2
+                adds = draw.random() < 0.3
+                fields: dict[str, Any] = {"stock": mark} if adds else {"sku": str(mark), "weight": mark}
+                operations.append(patch(place, variant, repeatable=not adds, **fields))
+        plans.append(operations)
+    return plans
+
+
+@dataclass
+class Run:
+    """One seed."""
+
+    seed: int
+    folder: Path
+    settle_s: float = SETTLE_S
+    pushes: int = 0
+
+    def __post_init__(self) -> None:
+        self.draw = random.Random(self.seed)
+        self.kind: KindName = self.draw.choice(("customers", "customers", "variants", "variants", "subcategories"))
+        if self.draw.random() < 0.5:
+            faults = dict.fromkeys(FAULTS, self.draw.choice((0.02, 0.05)))
+        else:
+            rate = self.draw.choice((0.1, 0.2, 0.4))
+            faults = dict.fromkeys(self.draw.sample(FAULTS, self.draw.randint(0, 3)), rate)
+        config = SandboxConfig(
+            customers=2,
+            orders=0,
+            promotions=0,
+            price_lists=1,
+            readings={"stock_semantics": "increment", "price_semantics": "increment"},
+        )
+        self.world = World(self.draw, {**faults, "crash_commit": 0.02, "unproven": 0.1}, State(config))
+        self.plans = [
+            write_plan(self.folder / f"plan-{number}", HOST, operations, self.kind)
+            for number, operations in enumerate(drawn_plans(self.draw, self.kind), 1)
+        ]
+
+    def rows(self, plan: Path) -> list[tuple[Operation, Row]]:
+        opened = Plan(plan)
+        with Ledger.open(self.folder / "ledger.sqlite", readonly=True) as ledger:
+            if not ledger.has(opened.manifest.plan_id):
+                return []
+            return list(zip(opened.operations(), Book(ledger, opened.manifest.plan_id).rows(), strict=True))
+
+    def push(self, plan: Path, **said: Any) -> Pushed | None:
+        """One push; None where it crashed."""
+        world = self.world
+        means = Means(
+            client=lambda settings, stop: Platform(world),
+            look=lambda keys: look(world, keys),
+            clock=lambda: world.now,
+            policy=RetryPolicy(base_s=0.0, cap_s=0.0),
+            deadline_s=120.0,
+            grace_s=5.0,
+        )
+        self.pushes += 1
+        concurrency = self.draw.choice((1, 1, 3)) if self.kind == "variants" else None
+        asked = Asked(agreed=True, settle_s=self.settle_s, concurrency=concurrency, **said)
+        try:
+            with crashing(world), told(self.folder / "ledger.sqlite"):
+                return push(plan, asked, means=means)
+        except Crash:
+            return None
+
+    def answers(self, plan: Path) -> dict[str, frozenset[int]]:
+        """What a person says who has looked: of what can be looked for no more, and of no create of a customer."""
+        landed, not_landed = set(), set()
+        for operation, row in self.rows(plan):
+            settled = (row.doubt_at or 0.0) + self.settle_s <= self.world.now
+            if row.state == "in_doubt" and settled and not operation.repeatable and self.kind != "customers":
+                happened = self.world.applied[marker(operation.path, operation.body)] > 0
+                (landed if happened else not_landed).add(row.id)
+        return {"landed": frozenset(landed), "not_landed": frozenset(not_landed)}
+
+    def go(self) -> None:
+        """Pushes with faults, then without, until nothing changes; the truth is looked at after each."""
+        for _ in range(self.draw.randint(2, 8)):
+            plan = self.draw.choice(self.plans)
+            said = self.answers(plan) if self.draw.random() < 0.5 else {}
+            self.look_at(plan, self.push(plan, **said))
+            self.world.pass_time(self.draw.choice((0.0, 5.0, 60.0, 300.0, 1000.0)))
+        self.world.rates = {}
+        for _ in range(4):
+            for plan in self.plans:
+                self.world.pass_time(SETTLE_S + 121.0)
+                pushed = self.push(plan, **self.answers(plan))
+                self.look_at(plan, pushed)
+        for plan in self.plans:
+            left = {row.state for _, row in self.rows(plan)} - {"confirmed", "rejected", "conflict"}
+            if left - {"planned"}:
+                raise Wrong(f"seed {self.seed}: {left} never ends")
+
+    def look_at(self, plan: Path, pushed: Pushed | None) -> None:
+        """Holds the truth against all that is believed."""
+        world, seed = self.world, self.seed
+        pending = Counter(at for at, _ in world.late)
+        for path in self.plans:
+            for operation, row in self.rows(path):
+                mark = marker(operation.path, operation.body)
+                times = world.applied[mark]
+                if times > 1 and not (operation.method == "PATCH" and operation.repeatable):
+                    raise Wrong(f"seed {seed}: {mark} was applied {times} times")
+                if row.state == "confirmed" and not times:
+                    raise Wrong(f"seed {seed}: {mark} is confirmed, and was never applied")
+                if row.state in ("rejected", "planned") and times:
+                    raise Wrong(f"seed {seed}: {mark} is {row.state}, and was applied")
+        codes = Counter(body["erpCode"] for body in world.state.customer_inputs)
+        if codes and max(codes.values()) > 1:
+            raise Wrong(f"seed {seed}: a customer is there twice")
+        if not pending:
+            self._look_at_values()
+        if pushed is not None:
+            self._look_at_results(plan, pushed)
+
+    def _look_at_values(self) -> None:
+        """What the ledger takes for confirmed stands on the platform; stock, that a repeat adds to, is counted."""
+        with Ledger.open(self.folder / "ledger.sqlite", readonly=True) as ledger:
+            rows = ledger.confirmed(HOST).to_pylist()
+        for row in rows:
+            variant = self.world.state.variants[int(row["product_id"]), int(row["variant_id"])]
+            stands = variant.fields[row["field"]]
+            if row["field"] != "stock" and msgspec.json.decode(row["value"]) != stands:
+                raise Wrong(f"seed {self.seed}: {row['field']} is {stands}, the ledger says {row['value']}")
+
+    def _look_at_results(self, plan: Path, pushed: Pushed) -> None:
+        told = Plan(plan).manifest
+        found = results(plan)
+        if sum(map(len, found.values())) != told.lines:
+            raise Wrong(f"seed {self.seed}: the results do not add up")
+        by_operation = {int(row["operation"]): name for name, rows in found.items() for row in rows}
+        files = {"confirmed": "confirmed", "rejected": "rejected", "planned": "unsent"}
+        for operation, row in self.rows(plan):
+            if by_operation[operation.id] != files.get(row.state, "in_doubt"):
+                raise Wrong(f"seed {self.seed}: the results of operation {operation.id} are not its state")
+        doubts = any(row.state in ("in_doubt", "conflict") for _, row in self.rows(plan))
+        if doubts and pushed.exit_code not in (3, 4, 6, 7):
+            raise Wrong(f"seed {self.seed}: doubts remain, and the exit code is {pushed.exit_code}")
+
+
+def simulate(seed: int, settle_s: float = SETTLE_S) -> Run:
+    """One seed. Raises Wrong where anything is not as it must be."""
+    with tempfile.TemporaryDirectory(prefix="push-simulation-", dir=MEMORY) as folder:
+        made = Run(seed, Path(folder), settle_s)
+        try:
+            made.go()
+        except BridgeError as error:
+            raise Wrong(f"seed {seed}: {type(error).__name__}: {error}") from error
+        return made
+
+
+def main() -> int:
+    """Any number of seeds; prints those that fail."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    failed, pushes = 0, 0
+    for seed in range(first, first + count):
+        try:
+            pushes += simulate(seed).pushes
+        except Wrong as wrong:
+            failed += 1
+            sys.stdout.write(f"{wrong}\n")
+    sys.stdout.write(f"{count} seeds from {first}, {pushes} pushes, {failed} wrong\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
