@@ -43,7 +43,7 @@ def command_lines() -> Iterator[tuple[str, str]]:
     pages += [*(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / "notebooks").glob("*.ipynb")]
     for page in pages:
         where, text = page.relative_to(CHECKOUT).as_posix(), page.read_text("utf-8")
-        blocks = re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        blocks = re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         spans = re.findall(
             r"`(orderbridge [^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
         )
@@ -63,7 +63,9 @@ def documented() -> list[tuple[str, tuple[str, ...]]]:
     return sorted((where, tuple(shlex.split(re.sub(r" 2$", "", words.rstrip())))) for where, words in found)
 
 
-@pytest.mark.parametrize(("where", "arguments"), documented(), ids=lambda part: " ".join(part) if part else "")
+@pytest.mark.parametrize(
+    ("where", "arguments"), documented(), ids=lambda part: part if isinstance(part, str) else " ".join(part)
+)
 def test_a_command_line_that_is_written_somewhere_is_one_that_is_taken(where: str, arguments: tuple[str, ...]) -> None:
     name, *rest = arguments
     assert name in orderbridge.commands, where
