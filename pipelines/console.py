@@ -162,7 +162,7 @@ def match_lines(match: Matched) -> list[str]:
     if match.differences:
         fields = ", ".join(f"{count} {field.replace('_', ' ')}" for field, count in match.differences)
         lines.append(f"they differ in: {fields}; both values in reconciled.erp_differences")
-    lines.append("read as: " + ", ".join(f"{column} → {field}" for column, field in match.columns.items()))
+    lines.append("read as: " + ", ".join(f"{column} → {field}" for field, column in match.columns.items()))
     if match.unread:
         lines.append(f"columns of the file that were not read: {', '.join(match.unread)}")
     if match.refused:

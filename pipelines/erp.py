@@ -7,9 +7,7 @@ are there and empty: what an older file said of older customers would be taken f
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,6 +19,7 @@ from sources.errors import BridgeError, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from pipelines.intake import Refused
 
@@ -56,8 +55,8 @@ class ErpCustomers:
     Attributes:
         rows: `_line` and a column of text for each field that the file has, as `transforms.erp_match` names it.
         refused: lines that do not fit.
-        columns: of the file, with the field that each is read as.
-        unread: columns of the file that are no field that is compared.
+        columns: what is compared, with the column of the file that it is read from.
+        unread: columns of the file that nothing is read from.
     """
 
     rows: pd.DataFrame
@@ -75,8 +74,8 @@ class Matched:
         differences: field and how many customers differ in it, the most frequent first.
         repeated: lines that are equal to an earlier one.
         refused: numbers of the lines that do not fit the file.
-        columns: of the file, with the field that each was read as.
-        unread: columns of the file that were not read.
+        columns: what was compared, with the column of the file that it was read from.
+        unread: columns of the file that nothing was read from.
     """
 
     statuses: list[tuple[str, str | None, int]] = field(default_factory=list)
@@ -91,7 +90,7 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
     """Reads the ERP's customers; None where no file is told.
 
     Raises:
-        UsageError: the file cannot be read, no column of it is a key, or two are one field.
+        UsageError: the file or its mapping cannot be read, or no column of it is a key.
     """
     if files.customers is None:
         if files.mapping is not None:
@@ -100,30 +99,51 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
     import pyarrow as pa
 
     from pipelines.intake import open_table
+    from pipelines.mapping import load, propose
     from transforms.frames import from_arrow
 
-    table = open_table(files.customers)
-    paths = fields_of(table.columns, files.mapping)
-    columns = {column: CUSTOMER_FIELDS[path] for column, path in paths.items() if path in CUSTOMER_FIELDS}
-    twice = sorted({name for name in columns.values() if list(columns.values()).count(name) > 1})
-    if twice:
+    mapping = load(files.mapping, "customers") if files.mapping is not None else None
+    table = open_table(files.customers, mapping.told if mapping is not None else None)
+    mapping = mapping or propose(table.columns, "customers")
+    read = {
+        CUSTOMER_FIELDS[path]: column
+        for column in mapping.columns.values()
+        for path in (column.field, *column.also)
+        if path in CUSTOMER_FIELDS
+    }
+    lacking = sorted({column.name for column in read.values()} - set(table.columns))
+    if lacking:
         raise UsageError(
-            f"{files.customers.name}: several columns are read as {', '.join(twice)}",
-            "Say which one it is in a mapping file: --erp-mapping FILE.",
+            f"{files.customers.name} has no column {', '.join(lacking)}, which the mapping names",
+            f"Its columns: {', '.join(table.columns)}.",
         )
-    if not set(KEYS) & set(columns.values()):
+    if not set(KEYS) & set(read):
         raise UsageError(
             f"{files.customers.name}: no column is a code, login code, e-mail or document number",
             f"Its columns: {', '.join(table.columns)}. Say which is which in a mapping file: --erp-mapping FILE.",
         )
     refused: list[Refused] = []
-    batches = [batch.select([*columns, "_line"]) for batch in table.batches(refuse=refused.append)]
-    names = [*columns.values(), "_line"]
-    empty = pa.schema([*((name, pa.string()) for name in columns.values()), ("_line", pa.int64())]).empty_table()
-    rows = pa.concat_tables([empty, *(batch.rename_columns(names) for batch in batches)])
-    return ErpCustomers(
-        from_arrow(rows), refused, columns, tuple(name for name in table.columns if name not in columns)
-    )
+    schema = pa.schema([*((name, pa.string()) for name in read), ("_line", pa.int64())])
+    parts = [schema.empty_table()]
+    for batch in table.batches(refuse=refused.append):
+        cells = {
+            name: _without(batch[column.name], column.formats.over(mapping.formats).empty or ())
+            for name, column in read.items()
+        }
+        parts.append(pa.table({**cells, "_line": batch["_line"]}, schema))
+    columns = {name: column.name for name, column in read.items()}
+    unread = tuple(name for name in table.columns if name not in columns.values())
+    return ErpCustomers(from_arrow(pa.concat_tables(parts)), refused, columns, unread)
+
+
+def _without(cells: pa.ChunkedArray, empty: Sequence[str]) -> pa.ChunkedArray:
+    """The cells, null for those that the mapping says mean nothing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not empty:
+        return cells
+    return pc.if_else(pc.is_in(cells, value_set=pa.array(empty, pa.string())), pa.scalar(None, pa.string()), cells)
 
 
 def match_into(
@@ -230,36 +250,3 @@ def replace(build: duckdb.DuckDBPyConnection, table: str, frame: pd.DataFrame) -
     build.register("reconciled_frame", pa.Table.from_pandas(frame, preserve_index=False))
     build.execute(f'CREATE OR REPLACE TABLE reconciled."{table}" AS FROM reconciled_frame')
     build.unregister("reconciled_frame")
-
-
-def fields_of(columns: Sequence[str], mapping: Path | None) -> dict[str, str]:
-    """Which column of a file is which field of a customer, by a mapping file or by the names of the columns.
-
-    Raises:
-        UsageError: the mapping file cannot be used.
-    """
-    if mapping is not None:
-        raise UsageError("mapping files are not read yet", "Leave --erp-mapping out; headers are read by their names.")
-    found = {column: HEADERS.get(_plain(column)) for column in columns}
-    return {column: path for column, path in found.items() if path is not None}
-
-
-def _plain(header: str) -> str:
-    letters = unicodedata.normalize("NFKD", header.casefold())
-    return re.sub(r"[^a-z0-9]", "", letters)
-
-
-_NAMES: Final[Mapping[str, str]] = {
-    "erpCode": "erp code, code, customer code, codigo, cod, codigo cliente, codigo erp, cliente",
-    "loginCode": "login code, login, user code, codigo acceso, usuario",
-    "email": "email, e-mail, mail, correo, correo electronico",
-    "documents[0].number": "document, document number, tax id, vat, vat number, nif, cif, ruc, rut, dni, documento",
-    "firstName": "first name, given name, nombre, nombres",
-    "lastName": "last name, surname, family name, apellido, apellidos",
-    "phone": "phone, telephone, phone number, telefono, movil, celular",
-    "priceListId": "price list, price list id, lista de precios, tarifa, lista precios",
-    "documents[0].fiscalName": "fiscal name, company, company name, razon social, nombre fiscal",
-    "documents[0].fiscalAddress": "fiscal address, billing address, direccion fiscal, domicilio fiscal",
-    "documents[0].email": "invoice email, billing email, correo facturacion, email facturacion",
-}
-HEADERS: Final = {_plain(name): path for path, names in _NAMES.items() for name in names.split(",")}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from pipelines.erp import ErpFiles, read_customers
@@ -208,7 +209,7 @@ def test_a_file_that_cannot_be_used_ends_a_run_before_its_first_request(shop: Sh
     ("header", "match"),
     [
         ("Nombre;Ciudad", "no column is a code"),
-        ("Código;Cód.", "several columns are read as erp_code"),
+        ("Código;Cód.", "both read like erpCode"),
     ],
 )
 def test_a_file_whose_columns_tell_no_key_is_refused(shop: Shop, header: str, match: str) -> None:
@@ -221,7 +222,35 @@ def test_headers_are_known_in_english_and_spanish_however_they_are_written(shop:
     shop.write("1;2;3;4", header="erpCode;E-MAIL;razón_social;Tax ID")
     read = read_customers(ErpFiles(shop.file))
     assert read is not None
-    assert list(read.columns.values()) == ["erp_code", "email", "fiscal_name", "document_number"]
+    assert list(read.columns) == ["erp_code", "email", "fiscal_name", "document_number"]
+
+
+def test_a_mapping_file_says_which_column_is_which_and_what_means_nothing(shop: Shop) -> None:
+    mapping = shop.file.with_name("clientes.toml")
+    mapping.write_text(MAPPING, "utf-8")
+    shop.write("A-9;NULL;Rosa;NULL", "B-1;sol@example.com;Sol;91", header="Código;Nombre;Correo;Tel")
+    read = read_customers(ErpFiles(shop.file, mapping))
+    assert read is not None
+    assert read.columns == {"erp_code": "Código", "email": "Nombre", "first_name": "Correo", "phone": "Tel"}
+    assert read.rows["email"].tolist() == [pd.NA, "sol@example.com"]
+    assert read.rows["phone"].tolist() == [pd.NA, "91"]
+    shop.write("A-9;Rosa", header="Código;Correo")
+    with pytest.raises(UsageError, match="has no column Nombre, Tel, which the mapping names"):
+        read_customers(ErpFiles(shop.file, mapping))
+    with pytest.raises(UsageError, match="--erp-mapping is of a file that is not told"):
+        read_customers(ErpFiles(mapping=mapping))
+
+
+MAPPING = """
+kind = "customers"
+[rows]
+empty = ["NULL"]
+[columns]
+"Código" = "erpCode"
+Nombre = "email"
+Correo = "firstName"
+Tel = "phone"
+"""
 
 
 def test_the_history_of_customers_is_published_with_the_tables(shop: Shop) -> None:
