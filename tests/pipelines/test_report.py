@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 import duckdb
 import pytest
 
+from pipelines.erp import ErpFiles
 from pipelines.reconcile import reconcile
 from pipelines.report import report
 from pipelines.report.page import START
@@ -21,22 +22,11 @@ from pipelines.rulebook import anchor
 from pipelines.warehouse import open_warehouse
 from sources.errors import UsageError
 from tests.pipelines.bridge import bridge, command
+from tests.pipelines.erp_file import PRIVATE, write_erp_file
 from transforms.rules import RULES
 
 NASTY = "</bdi><script>alert(1)</script> $\\frac{ & \u202e\u0007'\""
-ERP = """
-    CREATE OR REPLACE TABLE reconciled.erp_customers AS FROM (VALUES
-        (2, 'C-1', '1001', 'matched', 'erp_code', 2), (3, 'C-2', '1002', 'matched', 'email', 0),
-        (4, 'C-3', NULL, 'only_in_erp', NULL, NULL), (NULL, NULL, '1003', 'only_in_platform', NULL, NULL),
-        (5, 'C-4', NULL, 'ambiguous', 'document_number', NULL), (NULL, NULL, '1004', 'ambiguous', 'email', NULL)
-    ) AS t(line, erp_code, customer_id, status, matched_by, difference_count);
-    ALTER TABLE reconciled.erp_customers ADD COLUMN name VARCHAR DEFAULT 'Nombre de la línea';
-    ALTER TABLE reconciled.erp_customers ADD COLUMN members VARCHAR;
-    ALTER TABLE reconciled.erp_customers ADD COLUMN member_lines VARCHAR;
-    CREATE OR REPLACE TABLE reconciled.erp_differences AS FROM (VALUES
-        ('customers', 'C-1', '1001', 'email', 'secreta@example.com', 'otra@example.com'),
-        ('customers', 'C-1', '1001', 'first_name', 'Secundina', 'Otra')
-    ) AS t(entity, erp_code, platform_id, field, erp_value, platform_value);
+VARIANTS = """
     CREATE OR REPLACE TABLE reconciled.erp_variants AS
         SELECT '1' AS product_id, '2' AS variant_id, 'V-1' AS erp_code, 'S-1' AS sku, 'never_sent' AS status,
             'nothing was sent' AS evidence"""
@@ -72,7 +62,8 @@ def reconciled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     before = dict(os.environ)
     with bridge(tmp_path_factory.mktemp("report")) as made:
         made.pull()
-        reconcile()
+        write_erp_file(made)
+        reconcile(ErpFiles(made.folder / "clientes.csv"))
         yield made.path
     os.environ.clear()
     os.environ.update(before)
@@ -99,7 +90,6 @@ def made(path: Path) -> Page:
 
 
 def test_the_page_needs_nothing_beside_it(warehouse: Path) -> None:
-    change(warehouse, ERP)
     page = made(warehouse)
     assert {name for name, _ in page.found}.isdisjoint({"script", "link", "iframe", "object", "embed", "form", "base"})
     pictures = page.all("img")
@@ -136,34 +126,35 @@ def test_names_from_outside_are_escaped(warehouse: Path) -> None:
 
 
 def test_it_counts_what_the_tables_hold(warehouse: Path) -> None:
-    change(warehouse, ERP)
+    change(warehouse, VARIANTS)
     words = made(warehouse).words
     with open_warehouse(warehouse) as connection:
         for table in ("customers", "promotions", "price_lists", "orders"):
             ((count,),) = connection.execute(f"SELECT count(*) FROM reconciled.{table}").fetchall()
             assert f"{count} {table.replace('_', ' ')} " in words
-        for name, count in connection.execute(
-            "SELECT rule, count(*) FROM reconciled.exceptions GROUP BY ALL"
-        ).fetchall():
-            assert f"{name} " in words
-            assert f", {count} found" in words
+        found = connection.execute(
+            "SELECT entity, rule, severity, count(*) FROM reconciled.exceptions GROUP BY entity, rule, severity"
+        ).fetchall()
+        for entity, rule, severity, count in found:
+            assert f"{entity.replace('_', ' ')}: {rule}  {severity}, {count} found" in words
         ((run,),) = connection.execute("SELECT run_id FROM ops.runs WHERE command = 'reconcile'").fetchall()
     assert run in words
     for step in (
-        "matched by ERP code 1",
+        "matched by ERP code 2",
         "matched by login code 0",
+        "matched by e-mail 1",
+        "ambiguous in the ERP 2",
+        "ambiguous on the platform 1",
         "only in the ERP 1",
-        "ambiguous in the ERP 1",
-        "on the platform 1",
+        "only on the platform 36",
     ):
         assert step in words
     assert "never sent 1" in words
-    for table in ("customer history 40 –", "erp customers 6 –", "erp differences 2 –", "erp variants 1 –"):
+    for table in ("customer history 40 –", "erp customers 43", "erp differences", "erp variants 1 –"):
         assert table in words
 
 
 def test_it_holds_no_personal_data(warehouse: Path) -> None:
-    change(warehouse, ERP)
     made(warehouse)
     text = warehouse.with_name("report.html").read_text("utf-8")
     text += "".join(base64.b64decode(data).decode() for data in re.findall(r"base64,([^\"]+)", text))
@@ -172,13 +163,11 @@ def test_it_holds_no_personal_data(warehouse: Path) -> None:
             """SELECT DISTINCT unnest([first_name, full_name, email, phone, erp_code, login_code, default_fiscal_name,
                 default_document_number]) AS value FROM reconciled.customers"""
         ).fetchall()
-    planted = ["secreta@", "otra@", "Secundina", "Nombre de la línea", "C-1", "S-1"]
-    for value in [*planted, *(value for (value,) in private if value and len(value) > 3)]:
+    for value in [*PRIVATE, *(value for (value,) in private if value and len(value) > 3)]:
         assert value not in text
 
 
 def test_the_same_warehouse_gives_the_same_bytes(warehouse: Path, tmp_path: Path) -> None:
-    change(warehouse, ERP)
     once, again = tmp_path / "once.html", tmp_path / "again.html"
     report(once)
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}
@@ -207,7 +196,9 @@ def test_what_expires_soon_is_told_of_the_instant_of_the_run(warehouse: Path) ->
 
 
 def test_a_warehouse_that_no_erp_file_was_compared_with_says_so(warehouse: Path) -> None:
-    change(warehouse, "DROP TABLE IF EXISTS reconciled.erp_customers; DROP TABLE IF EXISTS reconciled.erp_differences")
+    change(warehouse, "DELETE FROM reconciled.erp_customers; DELETE FROM reconciled.erp_differences")
+    assert "No export of the ERP was compared" in made(warehouse).words
+    change(warehouse, "DROP TABLE reconciled.erp_customers; DROP TABLE reconciled.erp_differences")
     assert "No export of the ERP was compared" in made(warehouse).words
 
 
