@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from sources.contract import Family
 from sources.errors import UsageError
 
+PORTS: Final = {"http": 80, "https": 443}
 _PATH: Final = re.compile(r"(/[A-Za-z0-9._~%@:+-]+)+")
 
 
@@ -51,3 +55,34 @@ def address(base: str, path: str, params: Mapping[str, str | int] | None) -> str
     if not _PATH.fullmatch(path) or any(part in (".", "..") for part in path.split("/")):
         raise ValueError("a path has letters, digits and slashes; a query goes into params")
     return f"{base}{path}?{urlencode(params, quote_via=quote)}" if params else base + path
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A proxy of the environment; `headers` hold its password."""
+
+    host: str
+    port: int
+    headers: list[tuple[bytes, bytes]] = field(repr=False)
+
+    @classmethod
+    def of_environment(cls, scheme: str, host: str) -> Proxy | None:
+        """The proxy for a host, or None. Raises UsageError where it is of a kind that is not spoken."""
+        found = None if proxy_bypass(host) else getproxies().get(scheme)
+        if not found:
+            return None
+        told = urlsplit(found if "://" in found else f"http://{found}")
+        try:
+            port = told.port or PORTS["http"]
+        except ValueError:
+            port = 0
+        if told.scheme != "http" or not told.hostname or not port:
+            raise UsageError(
+                f"the environment names a proxy for {scheme} that cannot be used",
+                "A proxy is given as http://host:port; other kinds are not spoken.",
+            )
+        headers = []
+        if told.username is not None:
+            pair = f"{unquote(told.username)}:{unquote(told.password or '')}".encode()
+            headers.append((b"Proxy-Authorization", b"Basic " + b64encode(pair)))
+        return cls(told.hostname, port, headers)

@@ -1,8 +1,8 @@
 """The platform over HTTP: auth by family, deadlines, retry by verb, caps, no redirects.
 
 In: a family, its host and key; verbs, paths, parameters. Out: checked bodies of reads (`get`), honest outcomes of
-writes (`send`), or an error without a secret. Nothing else in the project imports httpx. Requests go to httpx's
-transport itself: what its client adds (cookies, redirects, proxies of the environment, a log line with the whole
+writes (`send`), or an error without a secret. Only this module and `sources.transport` import httpx. Requests go to a
+transport itself: what httpx's client adds (cookies, redirects, proxies of the environment, a log line with the whole
 address) is what must not happen here, and costs time.
 """
 
@@ -17,7 +17,6 @@ from time import monotonic
 from types import TracebackType
 from typing import Final, Generic, Literal, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
@@ -27,18 +26,17 @@ from sources.contract import PUBLIC_V1_PREFIX, Family, Verb
 from sources.errors import HttpError, Stopped
 from sources.refusals import FamilyError, error_of, read_error, refusal
 from sources.retries import BrokenBody, Failure, Kind, RetryPolicy, retry_after_s, retrying
-from sources.wire import BodyRefused, Caps, Timeouts, Watch, WatchedBackend, decode, hide_headers, read_wire, unverified
+from sources.transport import Transport
+from sources.wire import BodyRefused, Caps, Timeouts, decode, read_wire, unverified
 
 __all__ = ["Answer", "BrokenBody", "Caps", "Client", "Outcome", "RetryPolicy", "Timeouts"]
 
 T = TypeVar("T")
 log = logging.getLogger("orderbridge.client")
 
-CONNECTIONS_MAX: Final = 32
-KEEPALIVE_S: Final = 2.0
-"""Below what servers commonly keep: a write on a connection that just closes at the other end would be in doubt."""
 STOP_POLL_S: Final = 0.1
-_NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+_NOTHING_LEFT: Final = ("connect", "certificate")
+_NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 
 
 @dataclass(slots=True)
@@ -109,28 +107,9 @@ class Client:
         self._timeouts, self._caps, self._retry = timeouts or Timeouts(), caps or Caps(), retry or RetryPolicy()
         self._stop = stop or threading.Event()
         self._closed = threading.Event()
-        self._watch = Watch()
-        self._backend = WatchedBackend(self._watch)
-        self._watched = transport is None
-        self._transport = transport or self._network(trust_env)
+        self._transport = transport or Transport(self._base, self._timeouts, trust_env=trust_env)
         self._headers = [("Accept", "application/json"), ("Accept-Encoding", "gzip"), ("User-Agent", "orderbridge")]
-        limit = {"connect": self._timeouts.connect_s, "pool": self._timeouts.total_s}
-        self._extensions = {"timeout": {**limit, "read": self._timeouts.read_s, "write": self._timeouts.read_s}}
         self._retrying = retrying("GET", self._retry, self._sleep)
-
-    def _network(self, trust_env: bool) -> httpx.BaseTransport:
-        url = urlsplit(self._base)
-        proxied = trust_env and not proxy_bypass(url.hostname or "")
-        transport = httpx.HTTPTransport(
-            trust_env=trust_env,
-            proxy=getproxies().get(url.scheme) if proxied else None,
-            limits=httpx.Limits(max_connections=CONNECTIONS_MAX, keepalive_expiry=KEEPALIVE_S),
-        )
-        # httpx builds its pool itself and offers no other way to a total deadline that also holds while headers drip
-        # in; the tests of dripping answers fail should a release rename these two
-        transport._pool._network_backend = self._backend
-        hide_headers()
-        return transport
 
     def __repr__(self) -> str:
         return f"Client({self.family!r}, {urlsplit(self._base).hostname!r}, api_key=***)"
@@ -146,7 +125,6 @@ class Client:
     def close(self) -> None:
         """Closes every connection; calls under way raise Stopped."""
         self._closed.set()
-        self._backend.abort()
         self._transport.close()
 
     def get(
@@ -188,9 +166,10 @@ class Client:
         reply = self._exchange(verb, url, json_body, self._timeouts.total_s)
         elapsed_s = monotonic() - began
         if isinstance(reply, Failure):
-            unsent = reply.what in ("connect", "certificate") or (self._watched and not self._watch.sent)
             error = self._error(verb, path, reply)
-            return Outcome("not_sent" if unsent else "in_doubt", error=error, elapsed_s=elapsed_s)
+            return Outcome(
+                "not_sent" if reply.what in ("connect", "certificate") else "in_doubt", error=error, elapsed_s=elapsed_s
+            )
         if reply.fine:
             return Outcome("answered", reply.status, reply.body, elapsed_s=elapsed_s)
         told, failure = self._refusal(reply, json_body)
@@ -237,8 +216,7 @@ class Client:
     def _exchange(self, verb: Verb, url: str, body: bytes, seconds: float) -> Reply | Failure:
         """One request and its answer, read to the end, within `seconds`."""
         try:
-            with self._watch.over(seconds):
-                return self._request(verb, url, body)
+            return self._request(verb, url, body, monotonic() + seconds)
         except httpx.TransportError as error:
             failure = self._failed(error, seconds)
         except Exception:
@@ -248,8 +226,9 @@ class Client:
             failure = Failure("protocol", "the client was closed")
         return failure
 
-    def _request(self, verb: Verb, url: str, body: bytes) -> Reply | Failure:
-        request = httpx.Request(verb, url, headers=self._headers, extensions=self._extensions, content=body or None)
+    def _request(self, verb: Verb, url: str, body: bytes, deadline: float) -> Reply | Failure:
+        extensions = {"deadline": deadline}
+        request = httpx.Request(verb, url, headers=self._headers, extensions=extensions, content=body or None)
         if body:
             request.headers["Content-Type"] = "application/json"
         response = self._transport.handle_request(next(self._auth.sync_auth_flow(request)))

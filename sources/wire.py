@@ -1,26 +1,16 @@
-"""Bytes of one answer: within a deadline, within a size, decoded whole or refused.
+"""Bytes of one answer: within a size, decoded whole or refused.
 
-In: httpcore's network backend, and the chunks of a body. Out: a backend whose every wait ends at the deadline of the
-request that this thread makes, and bodies that are neither cut off nor larger than allowed. httpx's own timeouts are
-per read (one byte a second lasts for ever), and its decoders take a truncated gzip for a whole one.
+In: the chunks of a body and its encoding. Out: a body that is neither cut off nor larger than allowed: httpx's own
+decoders take a truncated gzip for a whole one, and any size.
 """
 
 from __future__ import annotations
 
-import logging
-import math
 import ssl
-import threading
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
-from socket import SHUT_RDWR
-from time import monotonic
-from typing import Any, Final
-from weakref import WeakSet
-
-import httpcore
+from typing import Final
 
 from sources.retries import BrokenBody
 
@@ -51,102 +41,6 @@ class Caps:
 
 class BodyRefused(Exception):
     """A body that another request would not make better: too large, or encoded in a way that was not asked for."""
-
-
-class Watch(threading.local):
-    """The request that this thread makes: when it must be over, and whether bytes of it may have left."""
-
-    at: float = math.inf
-    sent: bool = False
-
-    @contextmanager
-    def over(self, seconds: float) -> Iterator[None]:
-        """Bounds what this thread does over the backend inside the block."""
-        self.at, self.sent = monotonic() + seconds, False
-        try:
-            yield
-        finally:
-            self.at = math.inf
-
-    def left(self, timeout: float | None, late: type[Exception]) -> float:
-        """The time for one wait. Raises `late` where none is left."""
-        left = self.at - monotonic()
-        if left <= 0:
-            raise late("the deadline of the request has passed")
-        return left if timeout is None or left < timeout else timeout
-
-
-class WatchedBackend(httpcore.NetworkBackend):
-    """A network backend whose waits are bounded by a watch, and whose streams can be broken off from another thread."""
-
-    def __init__(self, watch: Watch, inner: httpcore.NetworkBackend | None = None) -> None:
-        self._watch = watch
-        self._inner = inner or httpcore.SyncBackend()
-        self._streams: WeakSet[WatchedStream] = WeakSet()
-        self._lock = threading.Lock()
-        self._aborted = False
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
-        """See httpcore."""
-        timeout = self._watch.left(timeout, httpcore.ConnectTimeout)
-        return self.watched(self._inner.connect_tcp(host, port, timeout, local_address, socket_options))
-
-    def watched(self, inner: httpcore.NetworkStream) -> WatchedStream:
-        """The stream, bounded and known to `abort`."""
-        stream = WatchedStream(inner, self._watch, self)
-        with self._lock:
-            self._streams.add(stream)
-            aborted = self._aborted
-        if aborted:
-            inner.close()
-            raise httpcore.ConnectError("the client was closed")
-        return stream
-
-    def abort(self) -> None:
-        """Ends every wait on an open connection: closing a socket would not wake the thread that reads from it."""
-        with self._lock:
-            self._aborted = True
-            streams = list(self._streams)
-        for stream in streams:
-            with suppress(OSError):
-                stream.get_extra_info("socket").shutdown(SHUT_RDWR)
-
-
-class WatchedStream(httpcore.NetworkStream):
-    """A connection whose waits are bounded by a watch."""
-
-    def __init__(self, inner: httpcore.NetworkStream, watch: Watch, backend: WatchedBackend) -> None:
-        self._inner, self._watch, self._backend = inner, watch, backend
-        self.get_extra_info = inner.get_extra_info  # type: ignore[method-assign] # asked often: one call, not two
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """See httpcore."""
-        return self._inner.read(max_bytes, self._watch.left(timeout, httpcore.ReadTimeout))
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """See httpcore."""
-        timeout = self._watch.left(timeout, httpcore.WriteTimeout)
-        if buffer:
-            self._watch.sent = True
-        self._inner.write(buffer, timeout)
-
-    def close(self) -> None:
-        """See httpcore."""
-        self._inner.close()
-
-    def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.NetworkStream:
-        """See httpcore. The handshake counts as one wait: the ssl module bounds it as a whole."""
-        timeout = self._watch.left(timeout, httpcore.ConnectTimeout)
-        return self._backend.watched(self._inner.start_tls(ssl_context, server_hostname, timeout))
 
 
 def read_wire(chunks: Iterable[bytes], most: int) -> bytes:
@@ -208,14 +102,3 @@ def unverified(error: BaseException) -> bool:
     while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
         cause = cause.__cause__ or cause.__context__
     return cause is not None
-
-
-def _without_headers(record: logging.LogRecord) -> bool:
-    """Drops what httpcore logs of an answer's headers: a cookie or the target of a redirect may hold a key."""
-    told = str(record.msg)
-    return "return_value=" not in told and "exception=" not in told
-
-
-def hide_headers() -> None:
-    """Keeps answers' headers out of httpcore's debug log, for the whole process; any number of times."""
-    logging.getLogger("httpcore.http11").addFilter(_without_headers)

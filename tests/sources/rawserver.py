@@ -1,0 +1,91 @@
+"""A server of raw sockets, for answers that no library would give."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+Script = Callable[[socket.socket], None] | bytes
+
+
+def asked(connection: socket.socket) -> bytes:
+    """The next request, up to the end of its headers at least; empty where the connection ended."""
+    request = b""
+    while b"\r\n\r\n" not in request:
+        if not (part := connection.recv(65536)):
+            return b""
+        request += part
+    return request
+
+
+class RawServer:
+    """Plays scripts on raw sockets: one per request that opens a connection, the last one for ever.
+
+    Attributes:
+        seen: those requests, headers and what came with them.
+        tls: where given, what the connections are wrapped in.
+    """
+
+    def __init__(self, *scripts: Script, tls: ssl.SSLContext | None = None) -> None:
+        self.scripts, self.seen, self.tls = scripts, list[bytes](), tls
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        host = "https://localhost" if tls else "http://127.0.0.1"
+        self.url = f"{host}:{self.listener.getsockname()[1]}"
+        self.threads = [threading.Thread(target=self.accept)]
+        self.threads[0].start()
+
+    def accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            thread = threading.Thread(target=self.play, args=(connection,))
+            self.threads.append(thread)
+            thread.start()
+
+    def play(self, plain: socket.socket) -> None:
+        with (
+            suppress(OSError),
+            plain if self.tls is None else self.tls.wrap_socket(plain, server_side=True) as connection,
+        ):
+            if request := asked(connection):
+                self.seen.append(request)
+                script = self.scripts[min(len(self.seen), len(self.scripts)) - 1]
+                if isinstance(script, bytes):
+                    connection.sendall(script)
+                else:
+                    script(connection)
+
+    def close(self) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for thread in self.threads:
+            thread.join(5)
+
+
+@contextmanager
+def serving(*scripts: Script, tls: ssl.SSLContext | None = None) -> Iterator[RawServer]:
+    server = RawServer(*scripts, tls=tls)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def reset(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+
+
+def drip(head: bytes, piece: bytes) -> Callable[[socket.socket], None]:
+    def script(connection: socket.socket) -> None:
+        connection.sendall(head)
+        for _ in range(400):
+            connection.sendall(piece)
+            time.sleep(0.02)
+
+    return script
