@@ -133,7 +133,7 @@ class ByLedger:
 
     Attributes:
         confirmed: key, field, value.
-        changes: fields whose values are changes (semantics `increment`): sent as they stand, zeros left out.
+        changes: fields whose values are changes (semantics `increment`): sent as they stand, never compared.
         jumps: prices that jump, the first of them; `jumps_in_all`: how many.
     """
 
@@ -145,10 +145,6 @@ class ByLedger:
     def decide(self, table: pa.Table) -> Decided:
         """See `Decider`."""
         fields = {name: table[name].combine_chunks() for name in table.column_names if name not in ("lines", "path")}
-        is_empty = pc.invert(_any_given(fields))
-        for name in self.changes:
-            is_zero = pc.equal(fields[name].cast(pa.float64()), 0.0)
-            fields[name] = pc.if_else(is_zero, pa.scalar(None, TEXT), fields[name])
         absolute = {name: texts for name, texts in fields.items() if name not in self.changes}
         inputs = from_arrow(pa.table({"key": table["path"], **absolute}))
         if len(self.confirmed):
@@ -156,8 +152,8 @@ class ByLedger:
             for name in absolute:
                 fields[name] = pc.if_else(array(differs[name]), fields[name], pa.scalar(None, TEXT))
             self._look_at_prices(inputs, table)
-        outcome = pc.if_else(_any_given(fields), "send", pc.if_else(is_empty, "skipped", "unchanged"))
-        evidence = pc.if_else(is_empty, "no field is given", "assumed: as last confirmed")
+        outcome = pc.if_else(_any_given(fields), "send", "unchanged")
+        evidence = pa.array(["assumed: as last confirmed"] * table.num_rows, TEXT)
         kept = pa.table({"lines": table["lines"], "path": table["path"], **fields})
         return Decided(outcome, kept, pa.array([""] * table.num_rows, TEXT), evidence)
 

@@ -124,7 +124,7 @@ def _written(
 ) -> tuple[Manifest, Facts]:
     """All files of the plan, in a folder of its own."""
     host = settings.base_url
-    rests_on = [FileOfPlan(path=str(path), sha256=file_sha256(path)) for path in inputs.files]
+    rests_on = [FileOfPlan(path=str(path.resolve()), sha256=file_sha256(path)) for path in inputs.files]
     people = known.customers(warehouse_path(), host) if wanted.kind == "customers" else None
     decider = _decider(wanted, settings, people, folder)
     outcomes = Outcomes()
