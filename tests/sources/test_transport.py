@@ -151,6 +151,9 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
             [CHUNKED, b"5;ext=1\r\n", PAGE[:5], b"\r\ne\r\n" + PAGE[5:], b"\r\n0\r\nX: y\r\n\r\n"], id="chunks"
         ),
         pytest.param([bytes([byte]) for byte in CHUNKED + b"13\r\n" + PAGE + b"\r\n0\r\n\r\n"], id="byte by byte"),
+        pytest.param(
+            [CHUNKED + b"13\r\n" + PAGE + b"\r\n0\r\nContent-Encoding: br\r\n\r\n"], id="a trailer that is no header"
+        ),
         pytest.param([b"HTTP/1.1 200 OK\r\n\r\n", PAGE[:7], PAGE[7:]], id="up to the end of the connection"),
         pytest.param([b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n", KEPT], id="interim"),
     ],
@@ -190,6 +193,13 @@ def test_answers_that_are_no_answers(script: Any) -> None:
         with pytest.raises(Unreachable, match="the connection broke off"):
             body(one)
         assert time.monotonic() - began < 2
+
+
+def test_the_deadline_of_a_request_ends_a_wait_that_may_last_longer() -> None:
+    with serving(keeping()) as server, legacy(server, timeouts=Timeouts(5, 5, 0.2)) as one:
+        outcome = one.send("POST", "/customers", BODY)
+        assert outcome.state == "in_doubt"
+        assert outcome.elapsed_s < 2
 
 
 def test_no_header_holds_a_line_of_its_own() -> None:
