@@ -41,7 +41,7 @@ class Pace:
         self._gap_s = 1.0 / rate if rate else 0.0
         self._policy, self._stop, self._clock = policy, stop, clock
         self._lock = threading.Lock()
-        self._next_at = 0.0
+        self._next_at = clock()
         self._round_began = 0.0
         self.halted = threading.Event()
         self.setbacks = 0

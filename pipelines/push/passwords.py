@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from pipelines.plan.model import Operation, Plan
+from pipelines.plan.model import Operation, Plan, file_sha256
 from sources.errors import UsageError
 
 FILE: Final = "passwords.csv"
@@ -151,5 +151,18 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:
-    """The passwords on these lines of the plan's input, read by its mapping."""
-    raise UsageError("passwords cannot be read from a file yet", "Have them made: orderbridge plan --passwords made")
+    """The passwords on these lines of the plan's input, read by its mapping.
+
+    Raises:
+        UsageError: the input cannot be read, or was changed meanwhile.
+    """
+    from pipelines.inputs import open_inputs
+    from pipelines.mapping import load
+
+    told = plan.manifest
+    mapping = load(Path(told.mapping.path), told.kind) if told.mapping is not None else None
+    inputs = open_inputs(told.kind, Path(told.input.path), mapping, login_mode=told.login_mode)
+    found = inputs.passwords(lines)
+    if file_sha256(Path(told.input.path)) != told.input.sha256:
+        raise UsageError(f"{told.input.path} was changed while it was read", "Make the plan again.")
+    return found

@@ -213,6 +213,7 @@ class _Push:
         self.unquiet: dict[str, list[Unquiet]] = defaultdict(list)
         self.pushed = Pushed(plan)
         self.standing = Standing()
+        self.stood_at = means.clock()
         self.ended = 0
 
     def run(self) -> Pushed:
@@ -244,6 +245,7 @@ class _Push:
         round_number = 0
         while True:
             round_number += 1
+            self.stood_at = self.means.clock()
             self.standing = stand(self.plan, self.book, self.rules, self._look, self.means.clock)
             with self.gently():
                 sent = self._send()
@@ -261,11 +263,11 @@ class _Push:
             self._wait_until(max(unsettled))
 
     def _unsettled(self) -> list[float]:
-        """When each create in doubt can be looked for, of those that cannot be yet."""
+        """When each create in doubt can be looked for, of those that could not be when it was last looked."""
         if self.plan.manifest.kind != "customers":
             return []
         settled = [(row.doubt_at or 0.0) + self.rules.settle_s for row in self.book.rows("in_doubt")]
-        return [at for at in settled if at > self.means.clock()]
+        return [at for at in settled if at > self.stood_at]
 
     def _wait_until(self, at: float) -> None:
         while (left := at - self.means.clock()) > 0 and not self.stop.is_set():

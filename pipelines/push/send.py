@@ -73,7 +73,7 @@ class Sent:
 class _Done(NamedTuple):
     work: Work
     outcome: Outcome | None
-    passed_at: float
+    goes_on: bool
     failed: BaseException | None
 
 
@@ -239,13 +239,11 @@ class SendLoop:
     def _react(self, done: _Done, outcome: Outcome, change: Change) -> bool:
         """Ends the loop, slows it down or lets it go on. Whether the operation is sent again, in this loop."""
         work = done.work
-        if outcome.status in (401, 403):
-            self._end(outcome.error)
-        elif outcome.state == "not_sent" or outcome.status == 429:
-            if self._pace.set_back(done.passed_at, outcome.retry_after_s):
-                self._next.appendleft(Work(work.operation, work.repeatable, work.doubted))
-                return True
-            self._end(outcome.error)
+        if not done.goes_on:
+            self._sent.error = self._sent.error or outcome.error or Unreachable("nothing gets through")
+        elif _is_setback(outcome):
+            self._next.appendleft(Work(work.operation, work.repeatable, work.doubted))
+            return True
         elif change.to == "in_doubt":
             self._doubts += 1
             if self._doubts >= DOUBTS_MAX:
@@ -256,21 +254,35 @@ class SendLoop:
             self._pace.got_through()
         return False
 
-    def _end(self, error: BridgeError | None) -> None:
-        self._sent.error = self._sent.error or error or Unreachable("nothing gets through")
-        self._pace.halted.set()
-
     def _work(self) -> None:
         """A worker: sends what it is given, once its turn has come."""
         while (work := self._todo.get()) is not None:
             passed_at = self._pace.passed()
-            outcome, failed = None, None
+            outcome, failed, goes_on = None, None, True
             try:
                 if passed_at is not None:
                     operation = work.operation
                     outcome = self._client.send(operation.method, operation.path, self._body(operation))
+                    goes_on = self._goes_on(outcome, passed_at)
             except Stopped:
                 pass  # before anything was sent
             except BaseException as error:  # told to the loop, which raises it
                 failed = error
-            self._done.put(_Done(work, outcome, passed_at or 0.0, failed))
+            self._done.put(_Done(work, outcome, goes_on, failed))
+
+    def _goes_on(self, outcome: Outcome, passed_at: float) -> bool:
+        """Holds up or halts all workers at once where the answer is about more than its operation."""
+        if outcome.status in (401, 403):
+            goes_on = False
+        elif _is_setback(outcome):
+            goes_on = self._pace.set_back(passed_at, outcome.retry_after_s)
+        else:
+            return True
+        if not goes_on:
+            self._pace.halted.set()
+        return goes_on
+
+
+def _is_setback(outcome: Outcome) -> bool:
+    """Busy, or no connection: it surely did not happen, and goes again."""
+    return outcome.state == "not_sent" or outcome.status == 429

@@ -22,11 +22,11 @@ from unittest import mock
 
 import msgspec
 
-from pipelines.ledger import Ledger
+from pipelines.ledger import Ledger, identity
 from pipelines.plan.model import KindName, Operation, Plan
 from pipelines.push import checks, run
 from pipelines.push.book import Book, Row
-from pipelines.push.listing import Key, Listing, identity
+from pipelines.push.listing import Key, Listing
 from pipelines.push.run import Asked, Means, Pushed, push
 from sandbox.config import SandboxConfig
 from sandbox.state import State
@@ -281,7 +281,8 @@ class Run:
 
     def answers(self, plan: Path) -> dict[str, frozenset[int]]:
         """What a person says who has looked: of what can be looked for no more, and of no create of a customer."""
-        landed, not_landed = set(), set()
+        landed: set[int] = set()
+        not_landed: set[int] = set()
         for operation, row in self.rows(plan):
             settled = (row.doubt_at or 0.0) + self.settle_s <= self.world.now
             if row.state == "in_doubt" and settled and not operation.repeatable and self.kind != "customers":

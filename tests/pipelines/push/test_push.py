@@ -1,0 +1,659 @@
+"""Each fault for each kind of write, resumption, and everything that ends or refuses a push."""
+
+from __future__ import annotations
+
+import csv
+import os
+import socket
+import stat
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.ledger import Ledger
+from pipelines.plan.model import KindName, Operation
+from pipelines.push import passwords
+from pipelines.push.book import Book
+from pipelines.push.run import Asked, Pushed
+from pipelines.push.send import DOUBTS_MAX
+from sources.answers import Outcome
+from sources.client import Client
+from sources.errors import LockedError, UsageError
+from tests.pipelines.push.plans import (
+    YES,
+    Place,
+    customer,
+    means,
+    outcomes,
+    patch,
+    place,
+    results,
+    subcategory,
+    warehouse,
+    write_plan,
+)
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Iterator[Place]:
+    with place(tmp_path) as made:
+        yield made
+
+
+KINDS: dict[KindName, list[Operation]] = {
+    "customers": [customer(1), customer(2)],
+    "variants": [patch(1, 1), patch(2, 2)],
+    "subcategories": [subcategory(1), subcategory(2)],
+    "warehouses": [warehouse(1), warehouse(2)],
+}
+
+
+def written(made: Place, kind: KindName) -> int:
+    """How many writes the sandbox has applied."""
+    state = made.platform.state
+    if kind == "variants":
+        return sum(kept.applied for kept in state.variants.values())
+    return len({"customers": state.customer_inputs, "subcategories": state.subcategories}.get(kind, state.warehouses))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_is_sent_once_however_often_it_is_pushed(at: Place, kind: KindName) -> None:
+    plan = at.plan(KINDS[kind], kind)
+    assert [at.push(plan).exit_code for _ in range(3)] == [0, 0, 0]
+    assert written(at, kind) == 2
+    assert outcomes(plan) == {"2": "confirmed.confirmed", "3": "confirmed.confirmed"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fault", ["lost_answer", "applied_5xx"])
+def test_a_write_that_was_applied_but_not_answered_is_in_doubt(at: Place, kind: KindName, fault: str) -> None:
+    plan = at.plan(KINDS[kind], kind)
+    at.platform.set_faults({fault: 1.0})
+    assert at.push(plan).exit_code == 6
+    assert outcomes(plan) == {"2": "in_doubt.in_doubt", "3": "in_doubt.in_doubt"}
+    times = written(at, kind)
+    at.platform.set_faults({})
+    pushed = at.push(plan)
+    if kind in ("customers", "variants"):  # the one is looked up, the other may be repeated
+        assert pushed.exit_code == 0
+        assert outcomes(plan) == {"2": "confirmed.confirmed", "3": "confirmed.confirmed"}
+    else:
+        assert pushed.exit_code == 6
+    assert written(at, kind) == (times + 2 if kind == "variants" else 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_write_that_may_not_have_happened_is_in_doubt_and_only_sent_again_where_that_is_sure(
+    at: Place, kind: KindName
+) -> None:
+    plan = at.plan(KINDS[kind], kind)
+    at.platform.set_faults({"reset_before": 1.0})
+    at.means = replace(at.means, look=_nobody)
+    assert at.push(plan).exit_code == 6
+    assert written(at, kind) == 0
+    at.platform.set_faults({})
+    at.means = means()
+    pushed = at.push(plan)
+    if kind in ("customers", "variants"):
+        assert (pushed.exit_code, written(at, kind)) == (0, 2)
+    else:
+        assert (pushed.exit_code, written(at, kind)) == (6, 0)
+        pushed = at.push(plan, replace(YES, not_landed=frozenset({1}), landed=frozenset({2})))
+        assert (pushed.exit_code, written(at, kind)) == (0, 1)
+
+
+def _nobody(keys: object) -> Any:
+    from pipelines.push.listing import Listing
+
+    return Listing(True, "complete")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fault", ["html_200", "error_500", "error_503", "redirect", "stall"])
+def test_no_answer_of_a_stranger_confirms_or_refuses_a_write(at: Place, kind: KindName, fault: str) -> None:
+    plan = at.plan(KINDS[kind], kind)
+    at.means = replace(at.means, look=_nobody)
+    at.platform.set_faults({fault: 1.0})
+    assert at.push(plan).exit_code == 6
+    assert set(outcomes(plan).values()) == {"in_doubt.in_doubt"}
+    assert written(at, kind) == 0
+
+
+@pytest.mark.parametrize("fault", ["reset_amid", "reset_after", "truncated_json", "gzip_truncated"])
+def test_a_create_whose_answer_is_broken_is_never_sent_twice(at: Place, fault: str) -> None:
+    plan = at.plan(KINDS["customers"])
+    at.platform.set_faults({fault: 0.0})
+    at.means = replace(at.means, look=_nobody)
+    at.platform.set_faults({fault: 1.0})
+    at.push(plan)
+    at.platform.set_faults({})
+    at.means = means()
+    assert at.push(plan).exit_code == 0
+    assert sorted(at.codes()) == ["C00001", "C00002"]
+
+
+@pytest.mark.parametrize("fault", ["rate_429", "rate_429_retry_after"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_429_waits_and_goes_on(tmp_path: Path, kind: KindName, fault: str) -> None:
+    with place(tmp_path, faults={fault: 0.4}, seed=3) as at:
+        at.means = replace(at.means, look=_nobody)
+        plan = at.plan(KINDS[kind], kind)
+        assert at.push(plan).exit_code == 0
+        assert written(at, kind) == 2
+
+
+def test_a_platform_that_stays_busy_ends_the_push_and_leaves_the_rest_unsent(at: Place) -> None:
+    plan = at.plan(KINDS["variants"], "variants")
+    at.platform.set_faults({"rate_429": 1.0})
+    pushed = at.push(plan)
+    assert pushed.exit_code == 4
+    assert set(outcomes(plan).values()) == {"unsent.not_sent"}
+    assert set(at.states(plan)) == {"planned"}
+
+
+class Answering(Client):
+    """A client whose answers to writes are given."""
+
+    def __init__(self, answers: list[Outcome]) -> None:
+        self.answers = answers
+        self.sent: list[tuple[str, bytes]] = []
+
+    def send(self, verb: Any, path: str, json_body: bytes) -> Outcome:
+        self.sent.append((path, json_body))
+        return self.answers.pop(0) if self.answers else Outcome("answered", 204 if verb == "PATCH" else 201)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def answered(at: Place, plan: Path, *answers: Outcome, asked: Asked = YES) -> tuple[Pushed, Answering]:
+    client = Answering(list(answers))
+    at.means = means(client=lambda settings, stop: client, look=_nobody)
+    return at.push(plan, replace(asked, concurrency=1)), client
+
+
+def test_a_retry_after_beyond_all_patience_ends_the_push(at: Place) -> None:
+    from sources.errors import Unreachable
+
+    busy = Outcome("answered", 429, error=Unreachable("busy"), retry_after_s=3600.0)
+    pushed, client = answered(at, at.plan(KINDS["variants"], "variants"), busy)
+    assert (pushed.exit_code, len(client.sent)) == (4, 1)
+
+
+@pytest.mark.parametrize("reading", ["401_errors", "403_errors", "401_empty", "403_text"])
+def test_a_key_that_is_refused_ends_the_push_and_nothing_is_in_doubt(tmp_path: Path, reading: str) -> None:
+    with place(tmp_path, readings={"legacy_auth_failure": reading}) as at:
+        plan = at.plan(KINDS["variants"], "variants")
+        os.environ["SOURCES__LEGACY__API_KEY"] = "another-key"
+        assert at.push(plan).exit_code == 3
+        assert set(outcomes(plan).values()) == {"unsent.not_sent"}
+        os.environ["SOURCES__LEGACY__API_KEY"] = at.platform.legacy_key
+        assert at.push(plan).exit_code == 0
+
+
+def test_a_platform_that_is_not_there_leaves_everything_planned(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        host = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with place(tmp_path) as at:
+            os.environ["SOURCES__LEGACY__BASE_URL"] = host
+            plan = write_plan(tmp_path / "plan", host, KINDS["variants"], "variants")
+            assert at.push(plan).exit_code == 4
+            assert set(at.states(plan)) == {"planned"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_platform_refuses_is_rejected_with_its_code(at: Place, kind: KindName) -> None:
+    bad = {
+        "customers": customer(1, firstName=7),
+        "variants": patch(1, 1, sku=7),
+        "subcategories": subcategory(1, name=7),
+        "warehouses": replace_body(warehouse(1), {"name": ""}),
+    }[kind]
+    plan = at.plan([bad, KINDS[kind][1]], kind)
+    assert at.push(plan).exit_code == 5
+    (row,) = results(plan)["rejected"]
+    assert (row["line"], row["outcome"], row["status"]) == ("2", "rejected", "400")
+    assert row["code"]
+    assert outcomes(plan)["3"] == "confirmed.confirmed"
+    assert at.push(plan).exit_code == 5
+    assert written(at, kind) == 1
+
+
+def replace_body(operation: Operation, body: dict[str, Any]) -> Operation:
+    import msgspec
+
+    return msgspec.structs.replace(operation, body=body)
+
+
+def test_a_refusal_after_a_doubt_leaves_the_doubt(at: Place) -> None:
+    from sources.errors import Refused, Unreachable
+
+    plan = at.plan([patch(1, 1)], "variants")
+    lost = Outcome("in_doubt", error=Unreachable("lost"))
+    refused = Outcome("answered", 400, error=Refused("refused", status=400))
+    pushed, client = answered(at, plan, lost, refused, refused, refused)
+    assert pushed.exit_code == 6
+    assert (at.states(plan), len(client.sent)) == (["in_doubt"], 3)
+    pushed, _ = answered(at, plan, refused, asked=replace(YES, not_landed=frozenset({1})))
+    assert (pushed.exit_code, at.states(plan)) == (5, ["rejected"])
+
+
+def test_too_many_doubts_in_a_row_end_the_push(at: Place) -> None:
+    plan = at.plan([subcategory(n) for n in range(1, 20)], "subcategories")
+    at.platform.set_faults({"reset_before": 1.0})
+    pushed = at.push(plan)
+    assert (pushed.exit_code, pushed.broke) == (6, True)
+    assert at.states(plan).count("in_doubt") == DOUBTS_MAX
+    assert at.states(plan).count("planned") == 19 - DOUBTS_MAX
+
+
+@pytest.mark.parametrize("semantics", ["unknown", "increment"])
+def test_what_may_add_is_never_repeated(tmp_path: Path, semantics: str) -> None:
+    readings = {"stock_semantics": "increment", "price_semantics": "increment"}
+    with place(tmp_path, readings=readings) as at:
+        os.environ |= dict.fromkeys(("SOURCES__LEGACY__STOCK_SEMANTICS", "SOURCES__LEGACY__PRICE_SEMANTICS"), semantics)
+        # that it is called repeatable does not help: the settings of the push count too
+        plan = at.plan([patch(1, 1, stock=5, repeatable=True), patch(2, 2, price=1.5, repeatable=False)], "variants")
+        at.platform.set_faults({"lost_answer": 1.0})
+        assert at.push(plan).exit_code == 6
+        at.platform.set_faults({})
+        assert [at.push(plan).exit_code for _ in range(2)] == [6, 6]
+        variants = at.platform.state.variants
+        assert (variants[1, 1].fields, variants[1, 2].fields) == ({"stock": 5}, {"price": 1.5})
+        assert at.push(plan, replace(YES, landed=frozenset({1, 2}))).exit_code == 0
+        with Ledger.open(at.ledger, readonly=True) as ledger:
+            values = ledger.confirmed(at.platform.url)["value"].to_pylist()
+        assert sorted(values) == (["1.5", "5"] if semantics == "unknown" else [])
+
+
+def test_a_stock_that_is_set_may_be_repeated(at: Place) -> None:
+    os.environ["SOURCES__LEGACY__STOCK_SEMANTICS"] = "set"
+    plan = at.plan([patch(1, 1, stock=5, repeatable=True)], "variants")
+    at.platform.set_faults({"lost_answer": 1.0})
+    at.push(plan)
+    at.platform.set_faults({})
+    assert at.push(plan).exit_code == 0
+    assert at.platform.state.variants[1, 1].fields == {"stock": 5}
+
+
+def test_a_create_in_doubt_is_not_looked_for_before_it_has_settled(at: Place) -> None:
+    now = [1_000_000.0]
+    at.means = means(clock=lambda: now[0])
+    asked = Asked(agreed=True)
+    plan = at.plan([customer(1)])
+    at.platform.set_faults({"lost_answer": 1.0})
+    at.push(plan, asked)
+    at.platform.set_faults({})
+    requests = at.platform.state.requests
+    pushed = at.push(plan, asked)
+    assert (pushed.exit_code, pushed.settles_at) == (6, 1_000_900.0)
+    assert at.platform.state.requests == requests
+    assert "1970-01-12 14:01:40 UTC" in results(plan)["in_doubt"][0]["words"]
+    now[0] += 900
+    assert at.push(plan, asked).exit_code == 0
+    assert at.codes() == ["C00001"]
+
+
+def test_a_create_that_lands_late_is_found_and_not_sent_again(tmp_path: Path) -> None:
+    with place(tmp_path, late_s=0.3) as at:
+        plan = at.plan([customer(1)])
+        at.platform.set_faults({"late_apply": 1.0})
+        assert at.push(plan, replace(YES, settle_s=0.6)).exit_code == 6
+        at.platform.set_faults({})
+        assert at.push(plan, replace(YES, settle_s=0.6, wait=True)).exit_code == 0
+        assert at.codes() == ["C00001"]
+
+
+def test_production_sends_an_absent_create_again_only_where_it_is_told(tmp_path: Path) -> None:
+    with place(tmp_path) as at:
+        os.environ["SOURCES__LEGACY__ENVIRONMENT"] = "production"
+        now = [1_000_000.0]
+        at.means = means(clock=lambda: now[0])
+        plan = at.plan([customer(1)], environment="production")
+        asked = Asked(confirm=1)
+        at.platform.set_faults({"reset_before": 1.0})
+        at.means = replace(at.means, look=_nobody)
+        assert at.push(plan, asked).exit_code == 6
+        at.platform.set_faults({})
+        at.means = means(clock=lambda: now[0])
+        now[0] += 901
+        assert at.push(plan, asked).exit_code == 6
+        assert "--resend" in results(plan)["in_doubt"][0]["words"]
+        assert at.codes() == []
+        assert at.push(plan, replace(asked, resend=True)).exit_code == 0
+        assert at.codes() == ["C00001"]
+
+
+def test_a_record_that_differs_or_is_there_twice_is_a_conflict(at: Place) -> None:
+    plan = at.plan([customer(1), customer(2), customer(3)])
+    at.means = replace(at.means, look=_nobody)
+    at.platform.set_faults({"reset_before": 1.0})
+    at.push(plan)
+    at.platform.set_faults({})
+    state = at.platform.state
+    state.add("customers", {"erpCode": "C00001", "firstName": "Otra", "email": "ana1@example.test"})
+    state.add("customers", {"erpCode": "C00002", "firstName": "Ana", "email": "x@example.test"})
+    state.add("customers", {"erpCode": "x", "firstName": "Ana", "email": "ANA2@example.test"})
+    at.means = means()
+    pushed = at.push(plan)
+    assert pushed.exit_code == 6
+    assert at.states(plan) == ["conflict", "conflict", "confirmed"]
+    found = {row["operation"]: row["words"] for row in results(plan)["in_doubt"]}
+    assert "firstName" in found["1"]
+    assert "2 customers" in found["2"]
+    assert "Otra" not in str(results(plan))
+    pushed = at.push(plan, replace(YES, landed=frozenset({1}), abandon=frozenset({2})))
+    assert (pushed.exit_code, at.states(plan)) == (0, ["confirmed", "abandoned", "confirmed"])
+
+
+def test_a_customer_that_exists_by_now_is_not_created(at: Place) -> None:
+    at.platform.state.add("customers", {"email": "ANA2@example.test"})
+    plan = at.plan([customer(1), customer(2)])
+    assert at.push(plan).exit_code == 5
+    assert outcomes(plan) == {"2": "confirmed.confirmed", "3": "unsent.exists_now"}
+    assert at.codes() == ["C00001"]
+
+
+def test_creates_wait_for_a_list_that_is_proven_complete(tmp_path: Path) -> None:
+    with place(tmp_path, customers=60, readings={"legacy_limit": "ignored"}) as at:
+        plan = at.plan([customer(1)])
+        pushed = at.push(plan)
+        assert (pushed.exit_code, at.codes()) == (7, [])
+        assert "--accept-unproven" in str(pushed.error)
+        assert at.push(plan, replace(YES, accept_unproven=True)).exit_code == 0
+        assert at.codes() == ["C00001"]
+
+
+def test_the_same_customer_in_two_plans_is_created_once(at: Place) -> None:
+    first, second = at.plan([customer(1)]), at.plan([customer(1, phone="1"), customer(2)])
+    at.platform.set_faults({"lost_answer": 1.0})
+    at.push(first)
+    at.platform.set_faults({})
+    at.means = replace(at.means, look=_nobody)  # what was sent may not be in the list yet
+    assert at.push(second).exit_code == 5
+    assert outcomes(second) == {"2": "unsent.blocked", "3": "confirmed.confirmed"}
+    assert at.codes() == ["C00001", "C00002"]
+
+
+def test_an_update_waits_while_one_of_another_plan_may_still_land_on_its_fields(at: Place) -> None:
+    now = [1_000_000.0]
+    at.means = means(clock=lambda: now[0])
+    asked = Asked(agreed=True)
+    first = at.plan([patch(1, 1, sku="A")], "variants")
+    second = at.plan([patch(1, 1, sku="B"), patch(2, 1, weight=2, line=3), patch(3, 2, sku="C", line=4)], "variants")
+    at.platform.set_faults({"lost_answer": 1.0})
+    at.push(first, asked)
+    at.platform.set_faults({})
+    assert at.push(first, asked).exit_code == 0  # the repeat is confirmed; the first attempt may still land
+    assert at.push(second, asked).exit_code == 5
+    assert outcomes(second) == {"2": "unsent.blocked", "3": "confirmed.confirmed", "4": "confirmed.confirmed"}
+    now[0] += 901
+    assert at.push(second, asked).exit_code == 0
+    assert at.platform.state.variants[1, 1].fields == {"sku": "B", "weight": 2}
+
+
+def test_a_second_push_at_once_is_refused(at: Place) -> None:
+    from pipelines.push.run import held
+
+    plan = at.plan([customer(1)])
+    with held(at.ledger), pytest.raises(LockedError):
+        at.push(plan)
+    assert at.push(plan).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "what", ["input", "operations.jsonl", "lines.csv", "plan.json", "host", "environment", "login"]
+)
+def test_a_plan_that_is_not_as_it_was_made_is_refused_before_anything_is_sent(at: Place, what: str) -> None:
+    plan = at.plan([customer(1)])
+    if what == "input":
+        plan.with_name(f"{plan.name}.csv").write_text("other", "utf-8")
+    elif what == "host":
+        os.environ["SOURCES__LEGACY__BASE_URL"] = at.platform.url + "/other"
+    elif what == "environment":
+        os.environ["SOURCES__LEGACY__ENVIRONMENT"] = "production"
+    elif what == "login":
+        os.environ["SOURCES__LEGACY__LOGIN_MODE"] = "code"
+    else:
+        (plan / what).write_bytes((plan / what).read_bytes() + b"x")
+    with pytest.raises(UsageError):
+        at.push(plan)
+    assert at.platform.state.requests == 0
+    assert not at.ledger.exists()
+
+
+def test_the_other_familys_key_of_another_environment_is_refused(at: Place) -> None:
+    plan = at.plan([customer(1)])
+    os.environ["SOURCES__PUBLIC_V1__BASE_URL"] = at.platform.url
+    os.environ["SOURCES__PUBLIC_V1__API_KEY"] = at.platform.v1_live_key
+    with pytest.raises(UsageError, match="different environments"):
+        at.push(plan)
+    os.environ["SOURCES__PUBLIC_V1__API_KEY"] = at.platform.v1_key
+    assert at.push(plan).exit_code == 0
+    assert "/public/v1/whoami" in [logged.path for logged in at.platform.state.log]
+
+
+@pytest.mark.parametrize(
+    ("environment", "asked", "wanted"),
+    [
+        ("sandbox", Asked(), "--yes"),
+        ("production", Asked(agreed=True), "--confirm 2"),
+        ("production", Asked(confirm=3), "not the number of operations"),
+        ("production", Asked(confirm=2, settle_s=60.0), "--settle"),
+    ],
+)
+def test_nothing_is_sent_that_nobody_agreed_to(at: Place, environment: Any, asked: Asked, wanted: str) -> None:
+    os.environ["SOURCES__LEGACY__ENVIRONMENT"] = environment
+    plan = at.plan(KINDS["customers"], environment=environment, messages=2)
+    with pytest.raises(UsageError) as refused:
+        at.push(plan, asked)
+    assert wanted in str(refused.value)
+    assert at.platform.state.requests == 0
+
+
+def test_a_person_can_only_speak_of_what_is_in_doubt_and_has_settled(at: Place) -> None:
+    plan = at.plan([subcategory(1), subcategory(2)], "subcategories")
+    at.platform.set_faults({"reset_before": 1.0})
+    at.push(plan)
+    one, nine = frozenset({1}), frozenset({9})
+    for asked, wanted in (
+        (replace(YES, landed=nine), "not in doubt"),
+        (replace(YES, landed=one, abandon=one), "told twice"),
+        (replace(YES, not_landed=one, settle_s=600.0), "may still land"),
+    ):
+        with pytest.raises(UsageError, match=wanted):
+            at.push(plan, asked)
+    assert at.states(plan) == ["in_doubt", "in_doubt"]
+
+
+def test_two_updates_of_a_target_are_never_under_way_at_once(tmp_path: Path) -> None:
+    under_way: set[str] = set()
+    together: list[str] = []
+    lock = threading.Lock()
+
+    class Watching(Answering):
+        def send(self, verb: Any, path: str, json_body: bytes) -> Outcome:
+            with lock:
+                together.extend([path] if path in under_way else [])
+                under_way.add(path)
+            threading.Event().wait(0.003)
+            with lock:
+                under_way.discard(path)
+            return super().send(verb, path, json_body)
+
+    with place(tmp_path) as at:
+        client = Watching([])
+        at.means = means(client=lambda settings, stop: client)
+        operations = [patch(n, n % 3, line=n + 1, weight=n) for n in range(1, 60)]
+        assert at.push(at.plan(operations, "variants"), replace(YES, concurrency=4)).exit_code == 0
+    assert together == []
+    for variant in range(3):
+        sent = [body for path, body in client.sent if path.endswith(f"/{variant}")]
+        assert sent == sorted(sent, key=lambda body: int(body.split(b":")[1].rstrip(b"}"))), "in the plan's order"
+
+
+def test_the_rate_is_kept(at: Place) -> None:
+    import time
+
+    plan = at.plan([patch(n, n) for n in range(1, 7)], "variants")
+    began = time.monotonic()
+    assert at.push(plan, replace(YES, rate=20.0)).exit_code == 0
+    assert time.monotonic() - began >= 5 / 20
+
+
+def test_a_stop_leaves_a_clean_point_and_the_next_push_goes_on(at: Place) -> None:
+    stop = threading.Event()
+    plan = at.plan([patch(n, n) for n in range(1, 50)], "variants")
+
+    def watch(done: int, total: int) -> None:
+        if done >= 10:
+            stop.set()
+
+    pushed = at.push(plan, stop=stop, watch=watch)
+    assert (pushed.exit_code, pushed.stopped) == (130, True)
+    states = at.states(plan)
+    assert set(states) == {"confirmed", "planned"}
+    assert len(outcomes(plan)) == 49
+    assert at.push(plan).exit_code == 0
+    assert {kept.applied for kept in at.platform.state.variants.values()} == {1}
+
+
+def test_lines_of_the_input_are_each_in_one_file(at: Place) -> None:
+    lines = [
+        (10, "rejected", None, "email", "required", "it is missing"),
+        (11, "merged", 2, "", "", ""),
+        (12, "exists_same", None, "", "", ""),
+        (13, "exists_differs", None, "", "", ""),
+        (14, "ambiguous", None, "", "", ""),
+        (15, "skipped", None, "", "blank", "it is blank"),
+        (16, "merged", 12, "", "", ""),
+        (17, "merged", 3, "", "", ""),
+    ]
+    plan = at.plan([customer(1), customer(2, firstName=7)], lines=lines)
+    pushed = at.push(plan)
+    assert pushed.exit_code == 5
+    assert outcomes(plan) == {
+        "2": "confirmed.confirmed",
+        "3": "rejected.rejected",
+        "10": "rejected.rejected",
+        "11": "confirmed.merged",
+        "12": "confirmed.exists_same",
+        "13": "unsent.exists_differs",
+        "14": "unsent.ambiguous",
+        "15": "unsent.skipped",
+        "16": "confirmed.merged",
+        "17": "rejected.merged",
+    }
+    assert sum(pushed.lines.values()) == 10
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (plan / "results").iterdir()} == {0o600}
+
+
+def test_a_line_of_two_operations_has_the_graver_outcome(at: Place) -> None:
+    plan = at.plan(
+        [patch(1, 1), patch(2, 1, line=2, sku=7), patch(3, 2, line=3), patch(4, 2, line=3, weight=2)], "variants"
+    )
+    assert at.push(plan).exit_code == 5
+    assert outcomes(plan) == {"2": "rejected.rejected", "3": "confirmed.confirmed"}
+
+
+def test_results_that_do_not_add_up_fail_the_push(at: Place) -> None:
+    import json
+
+    from sources.errors import BridgeError
+
+    plan = at.plan([customer(1)])
+    manifest = json.loads((plan / "plan.json").read_text())
+    (plan / "plan.json").write_text(json.dumps({**manifest, "lines": 2}))
+    with pytest.raises(BridgeError, match="2 lines, the results have 1"):
+        at.push(plan)
+
+
+def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same(at: Place) -> None:
+    seen: list[dict[str, str]] = []
+
+    class Looking(Answering):
+        def send(self, verb: Any, path: str, json_body: bytes) -> Outcome:
+            seen.append(kept(plan))
+            return super().send(verb, path, json_body)
+
+    from sources.errors import Unreachable
+
+    plan = at.plan([customer(1), customer(2)])
+    client = Looking([Outcome("in_doubt", error=Unreachable("lost"))])
+    at.means = means(client=lambda settings, stop: client, look=_nobody)
+    assert at.push(plan).exit_code == 6
+    assert at.push(plan).exit_code == 0
+    assert len(client.sent) == 3
+    assert all(len(found) == 2 for found in seen)
+    assert seen[0] == seen[-1] == kept(plan)
+    import json
+
+    sent = [json.loads(body)["password"] for _, body in client.sent]
+    assert sent == [seen[0]["1"], seen[0]["2"], seen[0]["1"]]
+    assert len(set(sent)) == 2
+    assert stat.S_IMODE((plan / passwords.FILE).stat().st_mode) == 0o600
+
+
+def kept(plan: Path) -> dict[str, str]:
+    with (plan / passwords.FILE).open(encoding="utf-8", newline="") as file:
+        return {row["operation"]: row["password"] for row in csv.DictReader(file)}
+
+
+def test_mailed_passwords_are_kept_nowhere_and_the_platform_is_asked_to_mail_them(at: Place) -> None:
+    plan = at.plan([customer(1, password="mail")])
+    assert at.push(plan).exit_code == 0
+    (body,) = at.platform.state.customer_inputs
+    assert body["notification"] == {"send": True, "withCredentials": True}
+    secret = body["password"].encode()
+    assert len(secret) == passwords.LENGTH
+    assert not [path for path in at.folder.rglob("*") if path.is_file() and secret in path.read_bytes()]
+
+
+def test_passwords_of_the_file_are_read_again_by_line(at: Place) -> None:
+    asked: list[set[int]] = []
+
+    def reader(plan: object, lines: Any) -> dict[int, str]:
+        asked.append(set(lines))
+        return {2: "planted-one", 3: "planted-two"}
+
+    at.means = replace(at.means, reader=reader)
+    plan = at.plan([customer(1, password="file"), customer(2, password="file")])
+    assert at.push(plan).exit_code == 0
+    assert [body["password"] for body in at.platform.state.customer_inputs] == ["planted-one", "planted-two"]
+    assert asked == [{2, 3}]
+    assert not [path for path in at.folder.rglob("*") if path.is_file() and b"planted-" in path.read_bytes()]
+
+
+def test_a_line_without_its_password_is_told_before_anything_is_sent(at: Place) -> None:
+    at.means = replace(at.means, reader=lambda plan, lines: {2: "one"})
+    plan = at.plan([customer(1, password="file"), customer(2, password="file")])
+    pushed = at.push(plan)
+    assert (pushed.exit_code, at.codes()) == (2, [])
+    assert "line 3" in str(pushed.error)
+
+
+def test_a_password_file_that_was_changed_is_not_written_over(at: Place) -> None:
+    plan = at.plan([customer(1)])
+    (plan / passwords.FILE).write_text("my own notes\n")
+    assert at.push(plan).exit_code == 2
+    assert (plan / passwords.FILE).read_text() == "my own notes\n"
+    assert at.codes() == []
+
+
+def test_a_ledger_that_cannot_be_written_sends_nothing(at: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = Book.commit
+
+    def full(self: Book, changes: Any, now: float) -> None:
+        if any(change.to == "in_flight" for change in changes):
+            raise UsageError("no space left on the disk")
+        commit(self, changes, now)
+
+    monkeypatch.setattr(Book, "commit", full)
+    plan = at.plan(KINDS["variants"], "variants")
+    assert at.push(plan).exit_code == 2
+    assert written(at, "variants") == 0
