@@ -136,10 +136,22 @@ def _pull_options(function: F) -> F:
 def _erp_options(function: F) -> F:
     for option in (
         click.option(
+            "--erp-variants-mapping",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="The same for the variants' columns.",
+        ),
+        click.option(
+            "--erp-variants",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="The ERP's variants: which are as the platform last confirmed them, by the ledger.",
+        ),
+        click.option(
             "--erp-mapping",
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help="Which of the columns are which fields; read by their names where it is not told.",
+            help="Which of the customers' columns are which fields; read by their names where it is not told.",
         ),
         click.option(
             "--erp-customers",
@@ -186,18 +198,27 @@ def run(
     accept_shrink: bool,
     erp_customers: Path | None,
     erp_mapping: Path | None,
+    erp_variants: Path | None,
+    erp_variants_mapping: Path | None,
     style: str,
 ) -> None:
     """What a scheduler calls: pull every list, reconcile, publish once."""
     from pipelines.erp import ErpFiles
 
-    _pull("run", (), sweeps, require_complete, accept_shrink, style, ErpFiles(erp_customers, erp_mapping))
+    files = ErpFiles(erp_customers, erp_mapping, erp_variants, erp_variants_mapping)
+    _pull("run", (), sweeps, require_complete, accept_shrink, style, files)
 
 
 @orderbridge.command(epilog="Example: orderbridge reconcile --erp-customers clientes.csv")
 @_erp_options
 @_log_option
-def reconcile(erp_customers: Path | None, erp_mapping: Path | None, style: str) -> None:
+def reconcile(
+    erp_customers: Path | None,
+    erp_mapping: Path | None,
+    erp_variants: Path | None,
+    erp_variants_mapping: Path | None,
+    style: str,
+) -> None:
     """Build the reconciled tables from the published raw ones: what they mean, and what does not fit.
 
     With --erp-customers, the ERP's customers are matched with the platform's: by the ERP's code, else by the login
@@ -208,7 +229,7 @@ def reconcile(erp_customers: Path | None, erp_mapping: Path | None, style: str) 
         from pipelines.erp import ErpFiles
         from pipelines.reconcile import reconcile as reconcile_tables
 
-        made = reconcile_tables(ErpFiles(erp_customers, erp_mapping))
+        made = reconcile_tables(ErpFiles(erp_customers, erp_mapping, erp_variants, erp_variants_mapping))
     reporter.reconciled(made)
     _end(made.exit_code)
 

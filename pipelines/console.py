@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from pipelines.erp import Matched
+from pipelines.erp_variants import Compared
 from pipelines.pull import Pulled
 from pipelines.reconcile import Reconciled
 from sources.walk import Walked
@@ -28,6 +29,11 @@ _STATUSES: Final = {
     "ambiguous": "ambiguous",
     "only_in_erp": "only in the ERP",
     "only_in_platform": "only on the platform",
+}
+_VARIANTS: Final = {
+    "same": "as last confirmed",
+    "differs": "different",
+    "never_sent": "never sent from here",
 }
 Style = Literal["auto", "plain", "json"]
 
@@ -126,7 +132,9 @@ class Reporter:
             told: dict[str, object] = {"run_id": made.run_id, "warehouse": str(made.path), "rows": made.rows}
             told["findings"] = findings
             told |= {"order_fields": made.order_fields, "proposed": made.proposed, "exit_code": made.exit_code}
-            sys.stdout.write(json.dumps({**told, "erp": asdict(made.match) if made.match else None}) + "\n")
+            told["erp"] = asdict(made.match) if made.match else None
+            told["erp_variants"] = asdict(made.variants) if made.variants else None
+            sys.stdout.write(json.dumps(told) + "\n")
             return
         out = _Console(highlight=False)
         counts = ", ".join(f"{rows} {table.replace('_', ' ')}" for table, rows in made.rows.items())
@@ -139,7 +147,10 @@ class Reporter:
             for entity, rule, severity, count in made.findings:
                 table.add_row(severity, entity, rule, str(count))
             out.print(table, soft_wrap=not out.is_terminal)
-        for line in match_lines(made.match) if made.match else ():
+        lines = (match_lines(made.match) if made.match else []) + (
+            variant_lines(made.variants) if made.variants else []
+        )
+        for line in lines:
             out.print(line, markup=False, soft_wrap=True)
         for name, evidence in made.proposed.items():
             out.print(
@@ -165,10 +176,19 @@ def match_lines(match: Matched) -> list[str]:
     lines.append("read as: " + ", ".join(f"{column} → {field}" for field, column in match.columns.items()))
     if match.unread:
         lines.append(f"columns of the file that were not read: {', '.join(match.unread)}")
-    if match.refused:
-        told = ", ".join(map(str, match.refused[:LINES_MAX])) + (" …" if len(match.refused) > LINES_MAX else "")
-        lines.append(f"{len(match.refused)} lines of the file do not fit and were left out: {told}")
-    return lines
+    return lines + _refused(match.refused)
+
+
+def variant_lines(compared: Compared) -> list[str]:
+    """The comparison of the ERP's variants with the ledger, in words."""
+    counts = dict(compared.statuses)
+    said = ", ".join(f"{counts.get(status, 0)} {words}" for status, words in _VARIANTS.items())
+    return [f"variants of the ERP: {said}", *_refused(compared.refused)]
+
+
+def _refused(lines: list[int]) -> list[str]:
+    told = ", ".join(map(str, lines[:LINES_MAX])) + (" …" if len(lines) > LINES_MAX else "")
+    return [f"{len(lines)} lines of the file do not fit and were left out: {told}"] if lines else []
 
 
 def _facts(pulled: Pulled, walked: Walked) -> dict[str, object]:

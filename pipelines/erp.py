@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import duckdb
 
 from pipelines import ops
+from pipelines.tables import replace
 from sources.errors import BridgeError, UsageError
 
 if TYPE_CHECKING:
@@ -42,10 +43,12 @@ KEYS: Final = ("erp_code", "login_code", "email", "document_number")
 
 @dataclass(frozen=True, slots=True)
 class ErpFiles:
-    """Which files of the ERP's are compared; None: none. `mapping` is of the customers' file."""
+    """Which files of the ERP's are compared, and their mappings; None: none, or proposed by the columns' names."""
 
     customers: Path | None = None
     mapping: Path | None = None
+    variants: Path | None = None
+    variants_mapping: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,12 +244,3 @@ def _balanced(build: duckdb.DuckDBPyConnection, read: int, repeated: int) -> dic
         "only_in_platform": in_platform,
         "ambiguous_in_platform": ids_several,
     }
-
-
-def replace(build: duckdb.DuckDBPyConnection, table: str, frame: pd.DataFrame) -> None:
-    """Puts a frame in place of a reconciled table."""
-    import pyarrow as pa
-
-    build.register("reconciled_frame", pa.Table.from_pandas(frame, preserve_index=False))
-    build.execute(f'CREATE OR REPLACE TABLE reconciled."{table}" AS FROM reconciled_frame')
-    build.unregister("reconciled_frame")

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Final
 import duckdb
 
 from pipelines import history, ops, raw
-from pipelines.erp import ErpCustomers, ErpFiles, Matched, match_into, read_customers, replace
+from pipelines.erp import ErpCustomers, ErpFiles, Matched, match_into, read_customers
+from pipelines.erp_variants import Compared, ErpVariants, compare_into, read_variants
 from pipelines.pull import EXIT_REJECTED, exclusive, new_run_id
+from pipelines.tables import replace
 from pipelines.warehouse import Build, disk_errors
 from sources import __version__
 from sources.errors import BridgeError, UsageError
@@ -42,6 +44,7 @@ class Reconciled:
         order_fields: the columns of the raw orders that are read as customer, instant and total, or None.
         proposed: those of `order_fields` that no setting names, with the evidence that chose them.
         match: with the ERP's customers, where a file of them was told.
+        variants: the ERP's beside what was last confirmed, likewise.
     """
 
     run_id: str
@@ -51,11 +54,25 @@ class Reconciled:
     order_fields: dict[str, str | None] = field(default_factory=dict)
     proposed: dict[str, str] = field(default_factory=dict)
     match: Matched | None = None
+    variants: Compared | None = None
 
     @property
     def exit_code(self) -> int:
-        """Whether lines of the ERP's file were refused."""
-        return EXIT_REJECTED if self.match is not None and self.match.refused else 0
+        """Whether lines of the ERP's files were refused."""
+        return EXIT_REJECTED if any(one is not None and one.refused for one in (self.match, self.variants)) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Erp:
+    """What the ERP's files hold, read before anything else is done; None for a file that is not told."""
+
+    customers: ErpCustomers | None = None
+    variants: ErpVariants | None = None
+
+    @classmethod
+    def read(cls, files: ErpFiles) -> Erp:
+        """Reads them. Raises UsageError."""
+        return cls(read_customers(files), read_variants(files.variants, files.variants_mapping))
 
 
 def reconcile(files: ErpFiles | None = None) -> Reconciled:
@@ -77,7 +94,7 @@ def reconcile(files: ErpFiles | None = None) -> Reconciled:
         raise UsageError(f"there is no warehouse at {settings.path}", "Run `orderbridge pull` first.")
     build = Build(settings.path)
     build.look()
-    erp = read_customers(files or ErpFiles())
+    erp = Erp.read(files or ErpFiles())
     made = Reconciled(run_id, build.path)
     with exclusive(build, "reconcile"):
         try:
@@ -109,7 +126,7 @@ class Reconciling:
 
     def __init__(self, files: ErpFiles | None = None) -> None:
         self._settings = reconcile_settings()
-        self._erp = read_customers(files or ErpFiles())
+        self._erp = Erp.read(files or ErpFiles())
         self.made: Reconciled | None = None
 
     def __call__(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> int:
@@ -124,7 +141,7 @@ def into(
     made: Reconciled,
     settings: ReconcileSettings,
     as_of: datetime,
-    erp: ErpCustomers | None = None,
+    erp: Erp,
 ) -> None:
     """Makes the reconciled tables of a build anew, and fills in `made`.
 
@@ -133,7 +150,7 @@ def into(
         made: its run and path are told.
         settings: what is told of the raw tables.
         as_of: the instant that promotions, birthdates and orders are held against.
-        erp: the ERP's customers, to be matched.
+        erp: what the ERP's files hold.
 
     Raises:
         UsageError: a setting names a column that the raw orders have not.
@@ -189,7 +206,10 @@ def into(
     ops.record_totals(
         build, made.run_id, f"reconciled.{history.NAME}", {"versions": made.rows[history.NAME], "current": current}
     )
-    made.match, found["erp"] = match_into(build, made.run_id, erp, frames["customers"], came["customers__documents"])
+    made.match, found["erp"] = match_into(
+        build, made.run_id, erp.customers, frames["customers"], came["customers__documents"]
+    )
+    made.variants = compare_into(build, made.run_id, erp.variants)
     import pandas as pd
 
     findings = pd.concat([gathered([one]) for one in found.values()], ignore_index=True)

@@ -271,3 +271,9 @@ def test_the_history_of_customers_is_published_with_the_tables(shop: Shop) -> No
     first, second = shop.made.rows("SELECT DISTINCT ended_at FROM ops.coverage WHERE resource = 'customers' ORDER BY 1")
     assert began >= first[0]
     assert ended >= second[0] > began
+
+
+def test_without_a_file_of_variants_their_table_is_there_and_empty(shop: Shop) -> None:
+    shop.made.pull()
+    assert reconcile().variants is None
+    assert shop.made.rows("FROM reconciled.erp_variants") == []
