@@ -132,6 +132,21 @@ def violations(
             yield Violation(int(row), _path(where), code, _words(code, found.get("ctx") or {}, found["type"]))
 
 
+def fits(field: Field, values: Collection[Any]) -> bool:
+    """Whether values of a field hold to its own limits, all of them."""
+    try:
+        _of_field(field).validate_python(list(values))
+    except ValidationError:
+        return False
+    return True
+
+
+@cache
+def _of_field(field: Field) -> TypeAdapter[Any]:
+    one: Any = _type("", field)
+    return TypeAdapter(list[one])
+
+
 @cache
 def _adapter(kind: str, login_mode: LoginMode | None, with_password: bool) -> TypeAdapter[Any]:
     one: Any = model(kind, login_mode, with_password=with_password)

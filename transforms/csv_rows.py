@@ -18,8 +18,11 @@ from transforms.frames import BOOLEAN, TEXT
 from transforms.keys import cleaned, folded
 from transforms.numbers import Notation, doubles, plain_numbers, whole_numbers
 
-Kind = Literal["text", "code", "integer", "number", "boolean"]
+Kind = Literal["text", "secret", "id", "number_id", "integer", "number", "boolean", "date"]
 
+YES: Final = ("true", "yes", "y", "1", "sí", "si", "s", "verdadero")
+NO: Final = ("false", "no", "n", "0", "falso")
+"""Words of a boolean where none are told, in any case."""
 WORDS: Final = {
     "not_a_number": "no number in the notation of its column",
     "ambiguous_number": "1.234 may be a thousand or one: tell decimal and thousands in the mapping",
@@ -28,11 +31,20 @@ WORDS: Final = {
     "too_many_digits": "more digits than a number in JSON keeps",
     "not_yes_or_no": "neither a word for yes nor one for no: tell them under [booleans] in the mapping",
     "damaged_code": "a spreadsheet has written the code as a power of ten: its digits are lost",
+    "damaged_text": "signs were lost when the file was written: export it again, as UTF-8",
+    "cell_error": "the error of a spreadsheet, and no value",
+    "not_an_id": "not an id: digits alone, or letters, digits, and the signs - _ . ~ where the interface takes them",
     "not_a_date": "no date in the form that the mapping tells",
-    "blank": "empty, and the mapping says that it must not be",
 }
 """What each code means, without the value."""
 _POWER: Final = r"^[+-]?[0-9]+([.,][0-9]+)?[eE]\+[0-9]+$"
+_CELL_ERROR: Final = (
+    r"^#(REF!|¡REF!|N/A|N/D|VALUE!|¡VALOR!|DIV/0!|¡DIV/0!|NAME\?|¿NOMBRE\?|NUM!|¡NUM!|NULL!|¡NULO!|##+)$"
+)
+_LOST: Final = "\ufffd"
+_NUMBER_ID: Final = r"^[0-9]{1,18}$"
+_ID: Final = r"^[A-Za-z0-9_~-][A-Za-z0-9_.~-]{0,127}$"
+_SPACES: Final = "[\u00a0\u202f]"
 _PARTS: Final = {"DD": "(?P<d>[0-9]{2})", "MM": "(?P<m>[0-9]{2})", "YYYY": "(?P<y>[0-9]{4})"}
 
 
@@ -41,38 +53,45 @@ class Reading:
     """How the cells of a column are read.
 
     Attributes:
-        kind: of the values; a `code` is a text that names something.
+        kind: of the values. A `secret` is taken as it stands; an `id` is part of a request's path.
         notation: of numbers; None: the column does not prove one, and `unproven` says how.
         unproven: the code of a number that may be read in two ways.
         yes, no: words, in any case.
-        date: DD, MM and YYYY in their order, with what stands between them; None: no date.
-        blanks: texts that stand for an empty cell.
+        date: DD, MM and YYYY in their order, with what stands between them.
+        empty: texts that stand for an empty cell.
+        trim: whether blanks around a text are cut.
     """
 
     kind: Kind
     notation: Notation | None = None
     unproven: Literal["ambiguous_number", "mixed_numbers"] = "ambiguous_number"
-    yes: tuple[str, ...] = ()
-    no: tuple[str, ...] = ()
-    date: str | None = None
-    blanks: tuple[str, ...] = ()
+    yes: tuple[str, ...] = YES
+    no: tuple[str, ...] = NO
+    date: str = "YYYY-MM-DD"
+    empty: tuple[str, ...] = ()
+    trim: bool = True
 
     def read(self, cells: pa.Array) -> tuple[pa.Array, pa.Array]:
-        """The values of cells, null for empty and for wrong ones; a code for each wrong one, else null."""
-        texts = filled(cells, self.blanks)
+        """The values of cells, null for empty and for wrong ones; a code for each wrong one, else null.
+
+        Numbers come as text with a point, booleans as such, dates as YYYY-MM-DD, all else as it stands.
+        """
+        texts = filled(cells, self.empty)
         if self.kind == "boolean":
             return self._booleans(texts)
         if self.kind in ("integer", "number"):
             return self._numbers(texts)
-        if self.date is not None:
+        if self.kind == "date":
             return dates(texts, self.date)
-        if self.kind == "code":
-            damaged = pc.fill_null(pc.match_substring_regex(texts, _POWER), False)
-            if pc.any(damaged).as_py():
-                return _refused(texts, damaged, "damaged_code")
-        return texts, pa.nulls(len(texts), TEXT)
+        if self.kind in ("id", "number_id"):
+            return _ids(texts, _NUMBER_ID if self.kind == "number_id" else _ID)
+        if self.kind == "secret" or not self.trim:
+            texts = pc.if_else(pc.is_valid(texts), cells, pa.scalar(None, TEXT))
+        return (texts, pa.nulls(len(texts), TEXT)) if self.kind == "secret" else _whole(texts)
 
     def _numbers(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+        if self.notation is not None and self.notation.thousands == " ":
+            texts = pc.replace_substring_regex(texts, _SPACES, " ")
         if self.notation is None:
             # what has no sign but its own is read; what has one may be either
             plain, wrong = plain_numbers(texts, Notation(".", ""))
@@ -94,10 +113,33 @@ class Reading:
         return values, pc.if_else(wrong, "not_yes_or_no", pa.scalar(None, TEXT))
 
 
-def filled(cells: pa.Array, blanks: tuple[str, ...] = ()) -> pa.Array:
+def filled(cells: pa.Array, empty: tuple[str, ...] = ()) -> pa.Array:
     """Cells without the blanks around them; null where nothing is there, or a text that stands for nothing."""
     texts = cleaned(cells)
-    return pc.if_else(pc.is_in(texts, pa.array(blanks, TEXT)), pa.scalar(None, TEXT), texts) if blanks else texts
+    return pc.if_else(pc.is_in(texts, pa.array(empty, TEXT)), pa.scalar(None, TEXT), texts) if empty else texts
+
+
+def _whole(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Texts that nothing was done to; a code for those that a spreadsheet or an encoding has damaged."""
+    codes = pa.nulls(len(texts), TEXT)
+    for code, found in (
+        ("damaged_code", pc.match_substring_regex(texts, _POWER)),
+        ("cell_error", pc.and_(pc.starts_with(texts, "#"), pc.match_substring_regex(texts, _CELL_ERROR))),
+        ("damaged_text", pc.match_substring(texts, _LOST)),
+    ):
+        if pc.any(found).as_py():
+            texts, more = _refused(texts, found, code)
+            codes = pc.coalesce(codes, more)
+    return texts, codes
+
+
+def _ids(texts: pa.Array, pattern: str) -> tuple[pa.Array, pa.Array]:
+    """Ids of a request's path. Digits alone are a number, of which `007` and `7` are the same."""
+    wrong = pc.invert(pc.match_substring_regex(texts, pattern))
+    values, codes = _refused(texts, wrong, "not_an_id")
+    if pattern == _NUMBER_ID and pc.any(pc.starts_with(values, "0")).as_py():
+        values = pc.replace_substring_regex(values, "^0+([0-9])", r"\1")
+    return values, codes
 
 
 def dates(texts: pa.Array, form: str) -> tuple[pa.Array, pa.Array]:

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic import Field as Limits
 
 from pipelines.intake import Told
-from pipelines.mapping.check import mistakes
+from pipelines.mapping.check import Mistake, mistakes
 from pipelines.mapping.model import Column, Formats, Lookup, Mapping
 from pipelines.mapping.places import nearest
 from sources.errors import UsageError
@@ -163,7 +163,7 @@ def load(path: Path, kind: str | None = None) -> Mapping:
         found = [_words(dict(one)) for one in error.errors(include_url=False, include_input=False)]
         raise _refused(path, lines, dict.fromkeys(found)) from None
     made = _made(checked, path)
-    neither = [
+    neither: list[Mistake] = [
         (("columns", name), f"{name!r} is neither a field nor ignored, or both")
         for name, column in checked.columns.items()
         if column.ignore == (column.field is not None)

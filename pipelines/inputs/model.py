@@ -1,0 +1,58 @@
+"""What a file's lines become: an input that is ready, one that is rejected, or none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why an input is rejected.
+
+    Attributes:
+        column: of the file; empty where no one column is at fault.
+        field: its path; empty where the whole line is at fault.
+        code: stable, for machines.
+        words: for people; they never hold what the cell says.
+        line: of the cell; 0 where it is the input as a whole.
+    """
+
+    column: str
+    field: str
+    code: str
+    words: str
+    line: int = 0
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """An input that holds to the interface.
+
+    Attributes:
+        lines: of the file, 1-based, in order.
+        path: parameters of the request's path.
+        body: fields in the contract's order; numbers are Decimals, to be written with all their digits.
+        password_line: the line whose password it is; None where none is given.
+    """
+
+    lines: tuple[int, ...]
+    path: dict[str, str]
+    body: dict[str, Any]
+    password_line: int | None = None
+
+
+class Rejected(msgspec.Struct, frozen=True):
+    """An input that does not hold to it, and all that is wrong with it."""
+
+    lines: tuple[int, ...]
+    problems: tuple[Problem, ...]
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """Lines that are no input, and need not be."""
+
+    lines: tuple[int, ...]
+    why: str
+
+
+Item = Ready | Rejected | Skipped
