@@ -128,9 +128,10 @@ def shared(entity: str, name: str, ids: pa.Array, values: pa.Array, where: pa.Ar
         values: what must not be shared; null is shared by nobody.
         where: the rows that count.
     """
-    told = pa.table({"id": ids, "value": values}).filter(pc.and_(where, pc.is_valid(values))).combine_chunks()
-    of = pc.dictionary_encode(told["value"].combine_chunks()).indices.to_numpy()
-    rows = from_arrow(told.filter(pa.array(np.bincount(of)[of] > 1)) if len(of) else told).drop_duplicates()
+    counts = pc.and_(where, pc.is_valid(values)).to_numpy(zero_copy_only=False)
+    of = pc.fill_null(pc.dictionary_encode(values).indices, 0).to_numpy(zero_copy_only=False)
+    is_several = counts & (np.bincount(of[counts], minlength=int(of.max(initial=0)) + 1)[of] > 1)
+    rows = from_arrow(pa.table({"id": ids, "value": values}).filter(pa.array(is_several))).drop_duplicates()
     groups = rows.groupby("value", sort=False)["id"].agg(first="first", count="count").reset_index()
     rows = rows.merge(groups, on="value", how="left", validate="m:1")
     rows = rows[rows["count"] > 1]
