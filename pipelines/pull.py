@@ -23,7 +23,7 @@ from uuid import uuid4
 
 import duckdb
 
-from pipelines import ops, raw
+from pipelines import ops, push_log, raw
 from pipelines.load import load, warm
 from pipelines.lock import locked
 from pipelines.warehouse import Build, disk_errors
@@ -311,6 +311,7 @@ def _publish(
         if after is not None:
             pulled.after_code = after(connection, pulled.run_id, at)
         _record(connection, pulled, wanted, found, started_at, at)
+        push_log.into(connection)
         connection.execute("DETACH load")
         _write_quarantine(pulled)
         build.publish(connection)

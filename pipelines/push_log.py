@@ -5,34 +5,38 @@ In: the ledger. Out: the table, in the build of a run; or, after a push, publish
 
 from __future__ import annotations
 
+import logging
+
 import duckdb
 
 from pipelines import ops
 from pipelines.ledger import Ledger
-from pipelines.pull import exclusive
 from pipelines.warehouse import Build, disk_errors
-from sources.errors import LockedError
+from sources.errors import LockedError, UsageError
 from sources.settings import ledger_path, warehouse_path
+
+log = logging.getLogger("orderbridge.push_log")
 
 
 def into(build: duckdb.DuckDBPyConnection) -> int:
-    """Brings `ops.push_log` up to the ledger.
+    """Brings `ops.push_log` up to the ledger. One that cannot be read is told, and leaves the table as it was.
 
     Args:
         build: open for writing.
 
     Returns:
         Rows in the table now.
-
-    Raises:
-        UsageError: the ledger cannot be read.
     """
     path = ledger_path()
     if not path.exists():
         return 0  # nothing was ever sent from here; another ledger's rows stay
     ops.create_missing(build)
-    with Ledger.open(path, readonly=True) as ledger:
-        build.register("ledger_log", ledger.log())
+    try:
+        with Ledger.open(path, readonly=True) as ledger:
+            build.register("ledger_log", ledger.log())
+    except UsageError as error:
+        log.warning("what was pushed is not brought into the warehouse: %s", error)
+        return 0
     build.execute("DELETE FROM ops.push_log")
     build.execute("INSERT INTO ops.push_log BY NAME FROM ledger_log")
     build.unregister("ledger_log")
@@ -46,6 +50,8 @@ def publish() -> bool:
     Raises:
         UsageError: the disk refuses. The published file is as it was.
     """
+    from pipelines.pull import exclusive
+
     path = warehouse_path()
     if not path.exists():
         return False

@@ -1,24 +1,26 @@
-"""Status: the last runs, the verdict and age of each list, the failure since; for a person or a monitor.
+"""Status: the last runs, the verdict and age of each list, the failure since, open plans; for a person or a monitor.
 
-In: the published warehouse and the note of a failed run. Out: text or JSON on stdout, and 7 where a list is older than
-allowed.
+In: the published warehouse, the note of a failed run, the ledger. Out: text or JSON on stdout, and 7 where a list is
+older than allowed.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
+from pipelines.ledger import Ledger, OpenPlan
 from pipelines.pull import EXIT_COVERAGE, failure_file
 from pipelines.warehouse import open_warehouse
 from sources.contract import LISTS
 from sources.errors import UsageError
-from sources.settings import warehouse_path
+from sources.settings import ledger_path, warehouse_path
 
 _LISTS_SQL = """
     SELECT resource, verdict, rows, quarantined, ended_at, run_id FROM ops.coverage
@@ -35,7 +37,7 @@ def status(max_age_h: float | None, as_json: bool) -> int:
         as_json: for machines.
 
     Raises:
-        UsageError: there is no warehouse, and no note of a failure either.
+        UsageError: there is no warehouse, and neither a note of a failure nor an open plan.
     """
     if max_age_h is not None and math.isnan(max_age_h):
         raise UsageError("--max-age is no number of hours", "Example: --max-age 26")
@@ -47,7 +49,9 @@ def status(max_age_h: float | None, as_json: bool) -> int:
             failure = json.loads(note.read_text())
         except ValueError:
             failure = {"message": "a run failed, and its note was cut off"}
-    told = _read(path) if path.exists() or failure is None else {"lists": [], "runs": []}
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        plans = ledger.open_plans()
+    told = _read(path) if path.exists() or not (failure or plans) else {"lists": [], "runs": []}
     now = datetime.now(UTC)
     for row in told["lists"]:
         row["age_h"] = (now - row["ended_at"]).total_seconds() / 3600
@@ -57,9 +61,12 @@ def status(max_age_h: float | None, as_json: bool) -> int:
     for row in told["lists"]:
         row["age_h"] = round(row["age_h"], 2)
     if as_json:
-        click.echo(json.dumps({"warehouse": str(path), **told, "failure": failure, "too_old": old}, default=str))
+        open_plans = [asdict(plan) for plan in plans]
+        facts = {"warehouse": str(path), **told, "failure": failure, "too_old": old, "open_plans": open_plans}
+        click.echo(json.dumps(facts, default=str))
     else:
         _print(str(path), told, failure, old)
+        _print_plans(plans)
     return EXIT_COVERAGE if old else 0
 
 
@@ -90,6 +97,13 @@ def _print(path: str, told: dict[str, list[dict[str, Any]]], failure: dict[str, 
         click.echo(f"  {failure.get('message', '')}\n  {failure.get('hint', '')}".rstrip())
     if old and not told["lists"]:
         click.echo("nothing was ever pulled")
+
+
+def _print_plans(plans: list[OpenPlan]) -> None:
+    """Plans with operations that have not ended: what is left, and how to go on."""
+    for plan in plans:
+        left = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in sorted(plan.states.items()))
+        click.echo(f"  open plan {plan.plan_id}  {plan.kind}: {left}; to go on: orderbridge push {plan.folder}")
 
 
 def _age(hours: float) -> str:
