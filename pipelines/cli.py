@@ -449,15 +449,17 @@ def preview(file: Path, target: Path | None, rows: int, as_json: bool, **options
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("demo"),
     show_default=True,
-    help="Where the demo's warehouse goes; it is made anew.",
+    help="Where all of the demo goes; it is made anew.",
 )
 def demo(folder: Path) -> None:
-    """The bridge against the built-in sandbox: pull, change some records there, pull again. No settings needed."""
-    with _started("auto") as reporter:
-        from pipelines.demo import demo as show
+    """The whole bridge against the built-in sandbox: pull, plan, push, a crash in the middle, the resume, verify.
 
-        code = show(folder, reporter, STOP.event)
-    _end(code)
+    No settings are needed, and nothing is touched outside its folder.
+    """
+    style = _started("auto").style
+    from pipelines.demo import demo as show
+
+    _end(show(folder, style, STOP.event))
 
 
 def _pairs(of: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], dict[str, str]]:

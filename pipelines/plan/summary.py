@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from pipelines.plan.model import DIFFERENCES, REJECTS, UNCHANGED, Manifest
@@ -75,7 +76,7 @@ def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
     if manifest.read is not None:
         read = manifest.read
         yield (
-            f"Compared with {_number(read.rows, 'customer')} of the platform, read {read.at} (run {read.run_id}; "
+            f"Compared with {_number(read.rows, 'customer')} of the platform, read {_time(read.at)} (run {read.run_id}; "
             f"the list is {read.verdict})."
         )
         if read.verdict != "complete":
@@ -116,7 +117,7 @@ def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
 
 
 _OUTCOMES: Final = {
-    "merged": "as a line before: sent once",
+    "merged": "the same as a line before: sent once",
     "unchanged": "unchanged: as last confirmed",
     "exists_same": "there already, and the same",
     "exists_differs": f"there already, and different; the platform has no update of a customer: see {DIFFERENCES}",
@@ -168,6 +169,10 @@ def _next(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
         yield f"Mend the rows in {REJECTS}, and plan them as a file of their own:"
         yield ""
         yield f"    orderbridge plan {manifest.kind} {folder}/{REJECTS}{mapping}"
+
+
+def _time(at: str) -> str:
+    return f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _at(lines: Sequence[int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -312,17 +313,30 @@ def test_status_tells_of_lists_that_are_old_and_of_a_run_that_failed(
 # --- demo and sandbox ------------------------------------------------------------------------------------------------
 
 
-def test_the_demo_needs_no_settings_and_touches_its_folder_alone(tmp_path: Path) -> None:
+def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(tmp_path: Path) -> None:
     env, work = bare(tmp_path), tmp_path / "work"
     work.mkdir()
     done = command("demo", "--folder", "shown", env=env, cwd=work)
     assert (done.code, done.err) == (0, "")
     verdicts = re.findall(rf"^(?:{'|'.join(RESOURCES)}) .* (\S+)$", done.out, re.M)
     assert verdicts == ["complete"] * 2 * len(RESOURCES)
-    assert sorted(str(path.relative_to(work)) for path in work.rglob("*")) == [
-        "shown", "shown/.orderbridge-demo", "shown/warehouse.duckdb"
-    ]  # fmt: skip
+    assert {path.relative_to(work).parts[0] for path in work.rglob("*")} == {"shown"}
     assert not list((tmp_path / "home").iterdir())
+    # a push was killed, and went on
+    assert re.search(r"had created (2\d|3\d) customers when the push was killed", done.out)
+    assert "The platform has 48 new customers, and none of them twice." in done.out
+    assert "19.367,25 in the file is 19367.25 on the platform, and 00038 is '00038'." in done.out
+    assert re.search(r"^ +48  are on the platform as they were sent$", done.out, re.M)
+    plan = work / "shown" / "plan-customers"
+    for file, lines in (("confirmed", 50), ("rejected", 3), ("in_doubt", 0), ("unsent", 2)):
+        with (plan / "results" / f"{file}.csv").open(encoding="utf-8", newline="") as rows:
+            assert len(list(csv.DictReader(rows))) == lines, file
+    passwords = (plan / "passwords.csv").read_text("utf-8").splitlines()[1:]
+    assert len(passwords) == 48
+    secrets = [row.rpartition(",")[2] for row in passwords]
+    others = [path for path in (work / "shown").rglob("*") if path.is_file() and path.name != "passwords.csv"]
+    assert not [path for path in others if any(secret.encode() in path.read_bytes() for secret in secrets)]
+    assert not [secret for secret in secrets if secret in done.said]
 
 
 def test_the_demo_leaves_a_folder_of_others_alone(tmp_path: Path) -> None:

@@ -1,0 +1,105 @@
+"""The ERP's files of the demo: customers and articles as a Spanish ERP exports them, with a few rows that cannot go.
+
+In: some customers that the platform has. Out: two CSV files (cp1252, semicolons, decimal comma) and their mappings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+CUSTOMERS: Final = "clientes.csv"
+VARIANTS: Final = "articulos.csv"
+NEW_CUSTOMERS: Final = 48
+ARTICLES: Final = 40
+
+_CUSTOMER_MAPPING: Final = """\
+# Which column of clientes.csv is which field of the platform.
+kind = "customers"
+
+[columns]
+"Código" = "erpCode"
+"Nombre" = "firstName"
+"Apellidos" = "lastName"
+"Correo" = "email"
+"Teléfono" = "phone"
+"NIF" = "documents[0].number"
+"Razón social" = "documents[0].fiscalName"
+
+[passwords]
+make = "file" # made for each new customer, and kept in passwords.csv of the plan
+"""
+_VARIANT_MAPPING: Final = """\
+# Which column of articulos.csv is which field of the platform.
+kind = "variants"
+
+[numbers]
+decimal = ","
+thousands = "."
+
+[booleans]
+yes = ["S"]
+no = ["N"]
+
+[columns]
+"Producto" = "productId"
+"Variante" = "variantId"
+"Artículo" = "sku"
+"Descripción" = { ignore = true }
+"PVP" = "price"
+"Existencias" = "stock"
+"Exento IVA" = "priceIsTaxExempt"
+"""
+_FIRST: Final = ("Íñigo", "Zoë", "María José", "Núria", "Begoña", "Óscar", "Ana", "Raúl")
+_LAST: Final = ("Peña Ibáñez", "Muñoz", "Güell i Sanchís", "de la O", "Etxeberria", "Ñíguez")
+
+
+def write_files(folder: Path, there: Sequence[Mapping[str, Any]]) -> None:
+    """Writes the files and their mappings.
+
+    Args:
+        folder: where.
+        there: customers of the platform that have a code, an e-mail and names; four are needed.
+    """
+    for name, header, rows, mapping in (
+        (CUSTOMERS, "Código;Nombre;Apellidos;Correo;Teléfono;NIF;Razón social", _customers(there), _CUSTOMER_MAPPING),
+        (VARIANTS, "Producto;Variante;Artículo;Descripción;PVP;Existencias;Exento IVA", _articles(), _VARIANT_MAPPING),
+    ):
+        lines = "".join(f"{line}\r\n" for line in (header, *rows))
+        (folder / name).write_bytes(lines.encode("cp1252"))
+        (folder / name).with_suffix(".toml").write_text(mapping, "utf-8")
+
+
+def _customers(there: Sequence[Mapping[str, Any]]) -> list[str]:
+    names = [(first, last) for last in _LAST for first in _FIRST][:NEW_CUSTOMERS]
+    rows = [
+        f"{40_000 + n:06d};{first};{last};cliente{n}@example.com;+34 600 000 {n:03d};{n:08d}Z;Comercial {last} nº {n}"
+        for n, (first, last) in enumerate(names)
+    ]
+    same, other, one, two = there[:4]
+    return [
+        *rows[:10],
+        f"{same['erpCode']};{same['firstName']};{same['lastName']};{same['email']};;;",
+        f"{other['erpCode']};{other['firstName']};Otro Apellido;{other['email']};;;",
+        f"{one['erpCode']};;;{two['email']};;;",
+        "050001;Sin;Correo;;;;",
+        *rows[10:],
+        rows[0],
+        "050002;Dos;Veces;dos@example.com;;;",
+        "050002;Dos;Veces;otra@example.com;;;",
+    ]
+
+
+def _articles() -> list[str]:
+    rows = [
+        f"{n // 4 + 1};{1001 + n};{n + 1:05d};Artículo {n + 1};{n % 7 + 1},{n * 7 % 100:02d};{n * 3 % 50};{'NS'[n % 2]}"
+        for n in range(ARTICLES)
+    ]
+    rows[37] = "10;1038;00038;Côte de Blaye, caja de 12;19.367,25;17;N"
+    return [
+        *rows[:20],
+        "6;1021;00021;Precio a consultar;consultar;3;N",
+        "6;1022;00022;Existencias a medias;4,20;2,5;N",
+        *rows[22:],
+    ]
