@@ -277,3 +277,24 @@ def test_without_a_file_of_variants_their_table_is_there_and_empty(shop: Shop) -
     shop.made.pull()
     assert reconcile().variants is None
     assert shop.made.rows("FROM reconciled.erp_variants") == []
+
+
+def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
+    env, home = shop.made.environment(), shop.made.folder
+    file = home.parent / "articulos.csv"
+
+    def compared(*lines: str) -> tuple[int, list[tuple[Any, ...]]]:
+        file.write_text("\n".join(["productId,variantId,erpCode,sku,weight", *lines, ""]), "utf-8")
+        done = command("reconcile", "--erp-variants", str(file), env=env, cwd=home)
+        sql = "SELECT line, erp_code, status, split_part(evidence, '; ', 2) FROM reconciled.erp_variants ORDER BY line"
+        return done.code, shop.made.rows(sql)
+
+    shop.made.pull()
+    assert compared("1,10,00038,A,1.5") == (0, [(2, "00038", "never_sent", "")])
+    assert command("plan", "variants", str(file), "--out", str(home.parent / "plan"), env=env, cwd=home).code == 0
+    assert command("push", str(home.parent / "plan"), "--yes", env=env, cwd=home).code == 0
+    assert compared("1,10,00038,A,1.50", "1,11,00039,B,2", "1,x,00040,C,heavy") == (
+        5,
+        [(2, "00038", "same", ""), (3, "00039", "never_sent", "")],
+    )
+    assert compared("1,10,00038,Z,1.50") == (0, [(2, "00038", "differs", "other: sku")])
