@@ -1,0 +1,233 @@
+"""`orderbridge push` and `verify` in processes of their own: exit codes, signals, secrets, what comes after."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from pipelines import verify as verifying
+from pipelines.pull import Wanted, pull
+from pipelines.push import run
+from pipelines.push.passwords import FILE
+from pipelines.push_log import publish
+from pipelines.verify import verify
+from sources.errors import UsageError
+from tests.pipelines.bridge import command, start, wait_for
+from tests.pipelines.push.plans import YES, Place, customer, outcomes, patch, place, results, warehouse
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Iterator[Place]:
+    with place(tmp_path) as made:
+        yield made
+
+
+def test_a_push_tells_what_became_of_the_lines(at: Place) -> None:
+    plan = at.plan([customer(1), customer(2, firstName=7)])
+    done = command("push", str(plan), env=at.environment(), cwd=at.folder)
+    assert done.code == 2
+    assert "2 customers would be sent" in done.err
+    assert at.platform.state.requests == 0
+    done = command("push", str(plan), "--yes", env=at.environment(), cwd=at.folder)
+    assert (done.code, done.err) == (5, "")
+    assert "1  confirmed (1 confirmed)" in done.out
+    assert "1  rejected (1 rejected)" in done.out
+    told = json.loads(command("push", str(plan), "--yes", "--log", "json", env=at.environment(), cwd=at.folder).out)
+    assert told["operations"] == {"confirmed": 1, "rejected": 1}
+    assert told["lines"] == {"confirmed.confirmed": 1, "rejected.rejected": 1}
+    assert told["exit_code"] == 5
+
+
+def test_two_pushes_at_once_create_nobody_twice(tmp_path: Path) -> None:
+    with place(tmp_path, latency_ms=10) as at:
+        plan, other = at.plan([customer(n) for n in range(1, 40)]), at.plan([customer(n) for n in range(20, 60)])
+        env = at.environment()
+        with start("push", str(plan), "--yes", env=env, cwd=at.folder) as process:
+            wait_for(lambda: len(at.codes()) > 2)
+            process.send_signal(signal.SIGSTOP)
+            for second in (plan, other):
+                refused = command("push", str(second), "--yes", env=env, cwd=at.folder)
+                assert refused.code == 8
+                assert str(process.pid) in refused.err
+            process.send_signal(signal.SIGCONT)
+            process.communicate(timeout=60)
+            assert process.returncode == 0
+        assert at.push(other).exit_code == 5
+        assert sorted(at.codes()) == sorted({f"C{n:05d}" for n in range(1, 60)})
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_push_at_a_clean_point(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    with place(tmp_path, latency_ms=20) as at:
+        plan = at.plan([customer(n) for n in range(1, 200)])
+        with start("push", str(plan), "--yes", env=at.environment(), cwd=at.folder) as process:
+            wait_for(lambda: len(at.codes()) > 3)
+            process.send_signal(number)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=20)
+        assert (process.returncode, err) == (code, "")
+        assert "run the same command again" in out
+        found = results(plan)
+        assert len(found["confirmed"]) == len(at.codes())
+        assert found["in_doubt"] == []
+        assert len(found["confirmed"]) + len(found["unsent"]) == 199
+        assert at.push(plan).exit_code == 0
+        assert sorted(at.codes()) == [f"C{n:05d}" for n in range(1, 200)]
+
+
+def test_no_key_and_no_password_is_anywhere_but_in_its_file(at: Place) -> None:
+    key = at.platform.legacy_key
+    plan = at.plan([customer(n) for n in range(1, 6)])
+    said = ""
+    for faults in ({"error_with_password": 0.5, "redirect": 0.3}, {"lost_answer": 0.5}, {}, {}):
+        at.platform.set_faults(faults)
+        options = ("push", str(plan), "--yes", "--settle", "0", "--log", "json")
+        said += command(*options, env=at.environment(), cwd=at.folder).said
+    assert at.codes()
+    secrets = [body["password"] for body in at.platform.state.customer_inputs]
+    own = (plan / FILE).read_text()
+    assert all(secret in own for secret in secrets)
+    with sqlite3.connect(at.ledger) as ledger:
+        ledger.execute("PRAGMA wal_checkpoint")
+        said += "\n".join(ledger.iterdump())
+    ledger.close()
+    planted = [*secrets, key, "sandbox-planted"]
+    for path in at.folder.rglob("*"):
+        if path.is_file() and path.name != FILE:
+            content = path.read_bytes()
+            assert not [secret for secret in planted if secret.encode() in content], path
+    assert not [secret for secret in planted if secret in said]
+
+
+def test_an_error_of_our_own_shows_no_password(at: Place) -> None:
+    plan = at.plan([customer(1)])
+    broken = at.folder / "broken"
+    broken.mkdir()
+    (broken / "sitecustomize.py").write_text(
+        "from sources.client import Client\n"
+        "def send(self, verb, path, body):\n    raise ValueError(body.decode())\n"
+        "Client.send = send\n"
+    )
+    env = at.environment()
+    root = str(Path(__file__).parents[3])
+    import subprocess
+    import sys
+
+    process = subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", "push", str(plan), "--yes"],
+        env={**env, "PYTHONPATH": f"{root}{os.pathsep}{broken}"},
+        cwd=at.folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert process.returncode == 1
+    assert "ValueError" in process.stderr
+    secret = (plan / FILE).read_text().strip().rsplit(",", 1)[1]
+    assert secret not in process.stdout + process.stderr
+    assert "ana1@" not in process.stdout + process.stderr
+    assert at.states(plan) == ["in_flight"]
+    assert at.push(plan).exit_code == 0
+
+
+def test_status_shows_open_plans(at: Place) -> None:
+    plan = at.plan([warehouse(1), warehouse(2)], "warehouses")
+    at.platform.set_faults({"reset_before": 1.0})
+    at.push(plan)
+    done = command("status", env=at.environment(), cwd=at.folder)
+    assert done.code == 0
+    assert "warehouses: 2 in doubt" in done.out
+    assert f"orderbridge push {plan}" in done.out
+    told = json.loads(command("status", "--json", env=at.environment(), cwd=at.folder).out)
+    assert [plan["states"] for plan in told["open_plans"]] == [{"in_doubt": 2}]
+
+
+def test_the_log_of_what_was_pushed_comes_into_the_warehouse(at: Place) -> None:
+    pull(Wanted(("customers",)))
+    plan = at.plan([warehouse(1)], "warehouses")
+    assert at.push(plan).exit_code == 0
+    sql = "SELECT operation_id, kind, method, path, state, status, attempts FROM ops.push_log"
+    logged = [("1", "warehouses", "POST", "/logistics/warehouses", "confirmed", 201, 1)]
+    assert query(at, sql) == []
+    assert publish() is True
+    assert query(at, sql) == logged
+    other = at.plan([warehouse(2)], "warehouses")
+    assert at.push(other).exit_code == 0
+    pull(Wanted(("customers",)))
+    assert len(query(at, sql)) == 2
+
+
+def query(at: Place, sql: str) -> list[tuple[object, ...]]:
+    with duckdb.connect(str(at.folder / "warehouse.duckdb"), read_only=True) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def test_verify_holds_what_was_sent_against_what_was_pulled_since(at: Place) -> None:
+    document = {"number": "B1", "isDefault": True}
+    plan = at.plan([customer(n, documents=[document]) for n in range(1, 5)])
+    with pytest.raises(UsageError, match="never pushed"):
+        verify(plan)
+    assert at.push(plan).exit_code == 0
+    with pytest.raises(UsageError, match="no warehouse"):
+        verify(plan)
+    pull(Wanted(("customers",)))
+    made = verify(plan)
+    assert (dict(made.outcomes), made.exit_code) == ({"unsettled": 0, "same": 4}, 0)
+    state = at.platform.state
+    by_code = {row.get("erpCode"): row["id"] for row in state.records("customers")}
+    state.change("customers", by_code["C00001"], {"firstName": "Otra"})
+    state.change("customers", by_code["C00002"], {"documents": [{"number": "B2"}]})
+    state.remove("customers", by_code["C00003"])
+    pull(Wanted(("customers",), accept_shrink=True))
+    made = verify(plan)
+    assert {name: made.outcomes[name] for name in ("same", "differs", "missing")} == {
+        "same": 1,
+        "differs": 2,
+        "missing": 1,
+    }
+    assert dict(made.fields) == {"firstName": 1, "documents": 1}
+    assert made.exit_code == 5
+    found = (plan / verifying.FILE).read_text().splitlines()
+    assert found[1].endswith(",differs," + str(by_code["C00001"]) + ',firstName,"""Ana""","""Otra"""')
+    done = command("verify", str(plan), env=at.environment(), cwd=at.folder)
+    assert done.code == 5
+    assert "2  differ" in done.out
+    assert "Otra" not in done.out
+
+
+def test_verify_refuses_a_list_that_is_older_than_the_push(at: Place) -> None:
+    pull(Wanted(("customers",)))
+    plan = at.plan([customer(1)])
+    at.push(plan)
+    with pytest.raises(UsageError, match="before the last of them was sent"):
+        verify(plan)
+
+
+def test_what_cannot_be_read_back_is_said_and_counted(at: Place) -> None:
+    plan = at.plan([patch(1, 1), patch(2, 2, sku=7)], "variants")
+    at.push(plan)
+    done = command("verify", str(plan), env=at.environment(), cwd=at.folder)
+    assert done.code == 0
+    assert "1  were confirmed, and cannot be read back" in done.out
+    assert "1  were not sent, were refused, or are in doubt" in done.out
+
+
+def test_a_push_that_was_cut_off_is_looked_for_and_told(at: Place) -> None:
+    plan = at.plan([customer(1)])
+    at.platform.set_faults({"lost_answer": 1.0})
+    done = command("push", str(plan), "--yes", env=at.environment(), cwd=at.folder)
+    assert done.code == 6
+    assert "run it again from" in done.out
+    assert outcomes(plan) == {"2": "in_doubt.in_doubt"}
+    at.platform.set_faults({})
+    assert at.push(plan, replace(YES, settle_s=run.SETTLE_S)).exit_code == 6
+    assert command("push", str(plan), "--yes", "--settle", "0", env=at.environment(), cwd=at.folder).code == 0
+    assert at.codes() == ["C00001"]
