@@ -48,10 +48,9 @@ def make(rows: int, folder: Path) -> None:
     """Both sides as files: 2 % of the customers are not in the ERP, 2 % of its lines are new, and each field differs
     in 1 to 4 % of the others."""
     chance = np.random.default_rng(rows)
-    numbers = np.arange(rows)
 
     def texts(form: Callable[[int], str]) -> pd.Series[str]:
-        return pd.Series([form(n) for n in numbers], dtype="string[pyarrow]")
+        return pd.Series([form(n) for n in range(rows)], dtype="string[pyarrow]")
 
     known = pd.DataFrame(
         {
