@@ -55,7 +55,7 @@ def write_file(path: Path, rows: int) -> dict[str, int]:
                 outcomes["rejected"] += 2
                 outcomes["send"] -= 1
             else:
-                price = "gratis" if place == 31 else f"{n % 20000 // 1000}.{n % 1000:03d},{n % 100:02d}"
+                price = "gratis" if place == 31 else f"{1 + n % 20000 // 1000}.{n % 1000:03d},{n % 100:02d}"
                 line = f"{n // 4};{n};{n:08d};Caña Nº {n};{price};{n % 90};{'S' if n % 2 else 'N'};0,{n % 1000:03d}"
                 outcomes["rejected" if place == 31 else "send"] += 1
             out.write(line + "\n")
