@@ -85,7 +85,7 @@ def requests(table: pa.Table, kind: KindName, before: int, wishes: Wishes) -> Re
         ids = ids + is_there
         once += 0 if is_repeatable else int(is_there.sum())
         texts.append(_lines(table, kind, body, ids, fields, is_repeatable, wishes))
-    text = pc.binary_join_element_wise(*texts, "", null_handling="skip")
+    text = pc.binary_join_element_wise(*(pc.coalesce(lines, "") for lines in texts), "")
     return Requests(bytes_of(text), int(counts.sum()), once, messages)
 
 
@@ -142,16 +142,18 @@ def _notification(told: pa.Array, wishes: Wishes) -> pa.Array:
 
 def _object(fields: Mapping[str, pa.Array]) -> pa.Array:
     """JSON objects of the fields that are given; null where none is."""
+    # Each member brings its comma: a join that skips nulls leaves out the rows in which all are (pyarrow 26).
     parts = [
-        pc.binary_join_element_wise(f'"{name}":', texts, "")
+        pc.coalesce(pc.binary_join_element_wise(f',"{name}":', texts, ""), "")
         for name, texts in fields.items()
         if texts.null_count < len(texts)
     ]
-    if not parts:  # joined, nulls alone would come out as no rows at all
+    none = pa.scalar(None, pa.string())
+    if not parts:
         return pa.nulls(len(next(iter(fields.values()))), pa.string())
-    inner = pc.binary_join_element_wise(*parts, ",", null_handling="skip")
-    is_empty = pc.equal(inner, "")
-    return pc.binary_join_element_wise("{", pc.if_else(is_empty, pa.scalar(None, pa.string()), inner), "}", "")
+    inner = pc.binary_join_element_wise(*parts, "")
+    members = pc.if_else(pc.equal(inner, ""), none, pc.utf8_slice_codeunits(inner, 1))
+    return pc.binary_join_element_wise("{", members, "}", "")
 
 
 def bytes_of(texts: pa.Array) -> bytes:

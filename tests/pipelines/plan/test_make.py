@@ -108,6 +108,20 @@ def confirmed(product: str, variant: str, **fields: Any) -> None:
 # --- variants --------------------------------------------------------------------------------------------------------
 
 
+def test_rows_that_give_different_fields_keep_their_own(work: Path) -> None:
+    rows = "1;11;A;;\n2;22;;5,00;\n3;33;;;7\n4;44;;;\n5;55;E;1,00;2\n"
+    made = variants(work, rows)
+    sent = {(operation.target, *sorted(operation.body.items())) for operation in operations(made)}
+    assert sent == {
+        ("variants/1/11", ("sku", "A")),
+        ("variants/2/22", ("price", 5)),
+        ("variants/3/33", ("stock", 7)),
+        ("variants/5/55", ("sku", "E")),
+        ("variants/5/55", ("price", 1), ("stock", 2)),
+    }
+    adds_up(made)
+
+
 def test_fields_that_may_add_travel_in_a_request_of_their_own(work: Path) -> None:
     made = variants(work, "1;1001;00038;19.367,25;7\n")
     safe, once = operations(made)
