@@ -17,11 +17,11 @@ from pipelines.warehouse import open_warehouse
 from sources.errors import PlatformError
 
 ROWS_AT_ONCE: Final = 100_000
-MIRRORED: Final = ("raw", "ops")
+MIRRORED: Final = ("raw", "reconciled", "ops")
 
 
 def mirror(path: Path, destination: str) -> None:
-    """Copies `raw` and `ops` to a dlt destination, a dataset each; its credentials are dlt's own settings.
+    """Copies every schema to a dlt destination, a dataset each; its credentials are dlt's own settings.
 
     Raises:
         PlatformError: dlt could not load them. The DuckDB file is published already and stays.
@@ -33,7 +33,8 @@ def mirror(path: Path, destination: str) -> None:
         with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, open_warehouse(path) as connection:
             sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = $1 ORDER BY 1"
             tables = [name for (name,) in connection.execute(sql, [schema]).fetchall()]
-
+            if not tables:
+                continue
             resources = [
                 dlt.resource(_rows(connection, f'{schema}."{name}"'), name=name, write_disposition="replace")
                 for name in tables

@@ -115,6 +115,10 @@ def reconcile(files: ErpFiles | None = None) -> Reconciled:
                 build.publish(connection)
         finally:
             build.clear(ENTITIES)  # a walk that can be resumed is the next pull's
+        if settings.destination:
+            from pipelines.mirror import mirror
+
+            mirror(build.path, settings.destination)
     return made
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from pipelines.reconcile import reconcile
 from sources.errors import PlatformError
 from tests.pipelines.bridge import bridge
 
@@ -15,7 +16,7 @@ from tests.pipelines.bridge import bridge
 def tables(path: Path) -> dict[str, int]:
     with duckdb.connect(str(path), read_only=True) as connection:
         names = connection.execute(
-            "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE schema_name IN ('raw', 'ops')"
+            "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE schema_name IN ('raw', 'reconciled', 'ops')"
         ).fetchall()
         return {name: len(connection.execute(f"FROM {name}").fetchall()) for (name,) in names if "._dlt" not in name}
 
@@ -33,6 +34,9 @@ def test_a_destination_gets_what_is_published_and_loses_what_is_not(tmp_path: Pa
             sql = "SELECT count(*) FROM raw.customers WHERE last_name = 'Ñandú'"
             assert connection.execute(sql).fetchall() == [(1,)]
         assert made.left() == ["warehouse.duckdb"]
+        reconcile()
+        assert "reconciled.customers" in tables(other)
+        assert tables(other) == tables(made.path)
 
 
 def test_a_destination_that_cannot_be_loaded_leaves_the_file_published(tmp_path: Path) -> None:
