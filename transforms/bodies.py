@@ -6,7 +6,7 @@ is not given. An item of an array is there where one of its own values is; what 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -45,32 +45,41 @@ Node = Leaf | Object | Array
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Values by path, one an input; `lines` has one a line, and `bounds` say where each input's lines begin and end."""
+    """Values by path, one an input; `lines` has one a line, and `bounds` say where each input's lines begin and end.
+
+    `full` are the paths that are given in every input: to look for None among decimals is slow.
+    """
 
     columns: Columns
     size: int
     lines: Columns
     bounds: Sequence[tuple[int, int]] = ()
+    full: Set[str] = frozenset()
 
 
 def bodies(shape: Object, given: Given) -> list[dict[str, Any]]:
     """A body for each input; one to which nothing is given is empty."""
-    return [body or {} for body in _object(shape, given)]
+    made, is_full = _object(shape, given)
+    return made if is_full else [body or {} for body in made]
 
 
-def values(kind: str, array: pa.Array) -> list[Any]:
-    """Python's values of a column as `csv_rows` reads it: texts, booleans, integers, decimals; None for null."""
+def values(kind: str, array: pa.Array) -> tuple[list[Any], list[Any]]:
+    """Python's values of a column as `csv_rows` reads it: texts, booleans, integers, decimals; None for null.
+
+    Returns:
+        A value for each row; and those that are there: of numbers, each once.
+    """
     if kind not in ("integer", "number"):
         found: list[Any] = array.to_numpy(zero_copy_only=False).tolist()
-        return found
+        return found, [value for value in found if value is not None] if array.null_count else found
     coded = array.dictionary_encode()
     make = int if kind == "integer" else _decimal
-    distinct = [make(text) for text in coded.dictionary.to_pylist()]
-    indices = coded.indices
+    distinct = list(map(make, coded.dictionary.to_numpy(zero_copy_only=False).tolist()))
+    indices, known = coded.indices, distinct
     if indices.null_count:
-        distinct.append(None)
-        indices = indices.fill_null(len(distinct) - 1)
-    return list(map(distinct.__getitem__, indices.to_numpy().tolist()))
+        known = [*distinct, None]
+        indices = indices.fill_null(len(distinct))
+    return list(map(known.__getitem__, indices.to_numpy().tolist())), distinct
 
 
 def _decimal(text: str) -> Any:  # noqa: ANN401 # one of two makers, chosen by kind
@@ -89,50 +98,56 @@ def counting(node: Node) -> set[str]:
     return set().union(*(counting(member) for _, member in node.members))
 
 
-def _node(node: Node, given: Given) -> Sequence[Any]:
+def _node(node: Node, given: Given) -> tuple[Sequence[Any], bool]:
+    """The values of a node, and whether there is one in every input."""
     if isinstance(node, Leaf):
         return _leaf(node, given)
     return _array(node, given) if isinstance(node, Array) else _object(node, given)
 
 
-def _leaf(leaf: Leaf, given: Given) -> Sequence[Any]:
+def _leaf(leaf: Leaf, given: Given) -> tuple[Sequence[Any], bool]:
     if leaf.path is None:
-        return [leaf.default] * given.size
+        return [leaf.default] * given.size, True
     column = given.columns[leaf.path]
-    if leaf.default is None or None not in column:
-        return column
-    return [leaf.default if value is None else value for value in column]
+    if leaf.default is None or leaf.path in given.full:
+        return column, leaf.path in given.full
+    return [leaf.default if value is None else value for value in column], True
 
 
-def _object(node: Object, given: Given) -> list[dict[str, Any] | None]:
-    names = [name for name, _ in node.members]
-    if not names:
-        return [None] * given.size
-    columns = [_node(member, given) for _, member in node.members]
-    rows = zip(*columns, strict=True)
-    if not any(None in column for column in columns):
-        return [dict(zip(names, row, strict=True)) for row in rows]
-    return [{name: value for name, value in zip(names, row, strict=True) if value is not None} or None for row in rows]
+def _object(node: Object, given: Given) -> tuple[list[Any], bool]:
+    if not node.members:
+        return [None] * given.size, False
+    names = tuple(name for name, _ in node.members)
+    made = [_node(member, given) for _, member in node.members]
+    rows = zip(*(column for column, _ in made), strict=True)
+    if all(is_full for _, is_full in made):
+        return [dict(zip(names, row)) for row in rows], True  # noqa: B905 # a column for each name; strict is slow
+    objects = [{name: value for name, value in zip(names, row) if value is not None} or None for row in rows]  # noqa: B905 # as above
+    return objects, any(is_full for _, is_full in made)
 
 
-def _array(node: Array, given: Given) -> list[list[Any] | None]:
-    items = [_item(item, given) for item in node.items]
-    rows: list[list[Any]] = [[] for _ in range(given.size)] if not items else []
-    rows = rows or [[item for item in row if item is not None] for row in zip(*items, strict=True)]
+def _array(node: Array, given: Given) -> tuple[list[Any], bool]:
+    made = [_item(item, given) for item in node.items]
+    if len(made) == 1 and made[0][1] and node.each is None:
+        return [[item] for item in made[0][0]], True
+    rows: list[list[Any]] = [[] for _ in range(given.size)]
+    if made:
+        columns = (column for column, _ in made)
+        rows = [[item for item in row if item is not None] for row in zip(*columns, strict=True)]
     if node.each is not None:
-        of_lines = _item(node.each, Given(given.lines, given.bounds[-1][1] if given.bounds else 0, given.lines))
+        size = given.bounds[-1][1] if given.bounds else 0
+        of_lines, _ = _item(node.each, Given(given.lines, size, given.lines))
         for row, (begin, end) in zip(rows, given.bounds, strict=True):
             row += [item for item in of_lines[begin:end] if item is not None]
-    return [row or None for row in rows]
+    return [row or None for row in rows], False
 
 
-def _item(item: Node, given: Given) -> Sequence[Any]:
+def _item(item: Node, given: Given) -> tuple[Sequence[Any], bool]:
     """Items of one place; None where no value of its own is given. What has no column at all is always there."""
-    made = _node(item, given)
-    own = [given.columns[path] for path in sorted(counting(item))]
-    if not own:
-        return made
-    return [
-        made_one if any(value is not None for value in row) else None
-        for made_one, row in zip(made, zip(*own, strict=True), strict=True)
-    ]
+    made, is_full = _node(item, given)
+    own = counting(item)
+    if not own or own & given.full:
+        return made, is_full
+    columns = [given.columns[path] for path in sorted(own)]
+    is_there = (any(value is not None for value in row) for row in zip(*columns, strict=True))
+    return [one if there else None for one, there in zip(made, is_there, strict=True)], False

@@ -41,7 +41,11 @@ class Evidence:
 
     def add(self, texts: pa.Array) -> None:
         """Looks at texts, blank ones aside."""
-        for proof, pattern in _PATTERNS.items():
+        is_marked = pc.fill_null(pc.match_substring_regex(texts, "[.,]"), False)
+        texts = texts.filter(is_marked)
+        for proof, pattern in _PATTERNS.items() if len(texts) else ():
+            if proof == "ambiguous" and self._seen:
+                continue  # it matters only where nothing is proven
             if proof not in self._seen and pc.any(pc.match_substring_regex(texts, pattern)).as_py():
                 self._seen.add(proof)
 
@@ -86,20 +90,27 @@ def plain_numbers(texts: pa.Array, notation: Notation) -> tuple[pa.Array, pa.Arr
     decimal, thousands = re.escape(notation.decimal), re.escape(notation.thousands)
     grouped = rf"|[1-9][0-9]{{0,2}}({thousands}[0-9]{{3}})+" if thousands else ""
     made, codes = _kept(texts, rf"^[+-]?([0-9]+{grouped})({decimal}[0-9]+)?$", "not_a_number")
-    if thousands:
+    if thousands and pc.any(pc.match_substring(made, notation.thousands)).as_py():
         made = pc.replace_substring(made, notation.thousands, "")
     if notation.decimal != ".":
         made = pc.replace_substring(made, notation.decimal, ".")
-    return pc.replace_substring_regex(made, r"^(?:\+|(-))?0*([0-9])", r"\1\2"), codes
+    if pc.any(pc.match_substring_regex(made, r"^(\+|-?0[0-9])")).as_py():  # to replace takes ten times as long
+        made = pc.replace_substring_regex(made, r"^(?:\+|(-))?0*([0-9])", r"\1\2")
+    return made, codes
 
 
 def whole_numbers(numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Those of the plain numbers that are whole: `18.00` is 18; the code `not_whole` for the others."""
-    return _kept(pc.replace_substring_regex(numbers, r"\.0+$", ""), r"^-?[0-9]+$", "not_whole")
+    if pc.any(pc.match_substring(numbers, ".")).as_py():
+        return _kept(pc.replace_substring_regex(numbers, r"\.0+$", ""), r"^-?[0-9]+$", "not_whole")
+    return numbers, pa.nulls(len(numbers), TEXT)
 
 
 def doubles(numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Those of the plain numbers that a double holds as they are; the code `too_many_digits` for the others."""
+    longest = pc.max(pc.binary_length(numbers)).as_py()
+    if longest is None or longest <= DIGITS_MAX:
+        return numbers, pa.nulls(len(numbers), TEXT)
     digits = pc.utf8_length(pc.replace_substring_regex(numbers, r"^-?0*\.?0*|\.", ""))
     return _coded(numbers, pc.less_equal(digits, DIGITS_MAX), "too_many_digits")
 

@@ -81,7 +81,7 @@ class Converter:
         return list(self._items(batch))
 
     def _items(self, batch: _Batch) -> Iterator[Item]:
-        made = bodies(self._shape, Given(batch.columns, batch.size, batch.lines, batch.bounds))
+        made = bodies(self._shape, Given(batch.columns, batch.size, batch.lines, batch.bounds, batch.full))
         paths = self._paths(batch)
         passwords: Sequence[int | None] = [None] * batch.size
         if self._password is not None:
@@ -102,24 +102,26 @@ class Converter:
         columns: list[Sequence[str | None]] = []
         for name, value in self._params.items():
             column = batch.columns.get(name, [value] * batch.size)
-            for row, one in enumerate(column) if None in column else ():
+            for row, one in enumerate(column) if name not in batch.full else ():
                 if one is None:
                     batch.tell(row, name, "required", _REQUIRED, self._column_of(name))
             columns.append(column)
-        if not columns:
+        names = tuple(self._params)
+        if not names:
             return [{} for _ in range(batch.size)]
-        names = list(self._params)
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        rows = zip(*columns, strict=True)
+        return [dict(zip(names, row)) for row in rows]  # noqa: B905 # a column for each name
 
     def _judge(self, batch: _Batch, made: list[dict[str, Any]]) -> None:
         """Holds doubtful bodies against the model."""
         rows: Sequence[int] = range(batch.size)
         if not self._is_doubtful and all(
-            fits(source.place.field, set(batch.columns[source.path]) - {None})
+            fits(source.place.field, batch.distinct[source.path])
             for source in self._sources
-            if source.place.steps and source.path in batch.columns and _has_limits(source.place.field)
+            if source.path in batch.distinct and source.place.steps and _has_limits(source.place.field)
         ):
-            rows = [row for row in rows if any(name not in made[row] for name in self._needed)]
+            needed = [name for name in self._needed if name not in batch.full]
+            rows = [row for row in rows if any(name not in made[row] for name in needed)] if needed else ()
         for found in violations(self._kind, [made[row] for row in rows], self._login_mode, with_password=False):
             row = rows[found.row]
             source = self._source_of(batch, row, found.field)
@@ -152,7 +154,8 @@ class _Batch:
 
     Attributes:
         size: how many inputs. numbers: their lines.
-        columns: values by path, one an input; lines: one a line.
+        columns: values by path, one an input; lines: one a line; distinct: each value once.
+        full: paths that every input is given.
         bounds: of the lines of each input; empty where each line is one.
         problems: by input.
     """
@@ -168,6 +171,8 @@ class _Batch:
             self._inputs = np.repeat(np.arange(len(bounds)), [end - begin for begin, end in bounds])
         self.columns: dict[str, list[Any]] = {}
         self.lines: dict[str, list[Any]] = {}
+        self.distinct: dict[str, list[Any]] = {}
+        self.full: set[str] = set()
         self.problems: dict[int, list[Problem]] = defaultdict(list)
         self._told: dict[int, list[str]] = defaultdict(list)
 
@@ -175,10 +180,15 @@ class _Batch:
         """Reads the texts of a source."""
         made, codes = source.reading.read(texts)
         self.refuse(source.column if source.lookup == MAPPED else "", [source.path], codes, WORDS.__getitem__)
-        column = values(source.reading.kind, made)
+        column, distinct = values(source.reading.kind, made)
+        is_full = not made.null_count
         if source.change:
             column = [value or None for value in column]  # a change by nothing is none
+            is_full = False
         self.lines[source.path] = column
+        self.distinct[source.path] = distinct
+        if is_full:
+            self.full.add(source.path)
 
     def refuse(self, column: str, paths: Sequence[str], codes: pa.Array, words: Any) -> None:  # noqa: ANN401 # code → words
         """Tells what is wrong with lines."""
@@ -209,7 +219,7 @@ class _Batch:
             column = self.lines[source.path]
             if self.bounds:
                 column = self._agreed(source, column)
-            if source.blank != "omit" and None in column:
+            if source.blank != "omit" and source.path not in self.full:
                 column = self._blanks(source, column)
             self.columns[source.path] = column
 
@@ -242,6 +252,7 @@ class _Batch:
 
     def _blanks(self, source: Source, column: list[Any]) -> list[Any]:
         if source.blank == "clear":
+            self.full.add(source.path)
             return ["" if value is None else value for value in column]
         for row, value in enumerate(column):
             if value is None:
@@ -254,8 +265,9 @@ def _within(path: str, other: str) -> bool:
 
 
 def _has_limits(field: Field) -> bool:
-    """Whether a value that was read may still be refused. A text that is there has one character at least."""
-    return field.type in ("integer", "number") or field.min_length > 1
+    """Whether a value that was read may still be refused: a number has no more digits than it may, a text has one."""
+    is_limited = field.minimum is not None or field.max_decimals is not None or field.min_length > 1
+    return field.type == "integer" or is_limited
 
 
 def _is_doubtful(found: Any, kind: str) -> bool:  # noqa: ANN401 # the shape
