@@ -39,10 +39,7 @@ def _facts(made: Made) -> dict[str, Any]:
         "folder": str(made.folder.absolute()),
         "is_new": made.is_new,
         **{name: manifest[name] for name in names},
-        "rejected": [
-            {"code": code, "words": words, "lines": count, "first": first}
-            for code, words, count, first in made.facts.reasons
-        ],
+        "rejected": [reason._asdict() for reason in made.facts.reasons],
         "price_jumps": [jump._asdict() for jump in made.facts.jumps],
         "price_jumps_in_all": made.facts.jumps_in_all,
         "exit_code": made.exit_code,

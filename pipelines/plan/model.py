@@ -41,7 +41,7 @@ class LineOutcome(NamedTuple):
         outcome: what the plan makes of it.
         same_as: the first line of the input that says the same. A merged line shares the fate of its operation;
             where that line is not sent, this one has its outcome.
-        field, code, words: why, of a rejected line; several problems are joined by `; `. No cell's value.
+        field, code, words: why, of a rejected line; several problems are joined by ` | `. No cell's value.
     """
 
     line: int

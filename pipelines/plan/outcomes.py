@@ -6,10 +6,9 @@ nothing), and counts and first lines of each reason for the summary. No value of
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +35,8 @@ FIRST_LINES: Final = 5
 CONFLICT: Final = "conflicting_lines"
 WORDS: Final = {CONFLICT: "lines of one key say different things, and nobody knows which is right"}
 """What a code means where the words of its first line are about that line alone."""
+BETWEEN: Final = " | "
+"""Stands between the problems of a line that has several."""
 _BATCH: Final = 65_536
 
 
@@ -99,21 +100,31 @@ def firsts(table: pa.Table) -> dict[str, list[int]]:
     }
 
 
-def reasons(table: pa.Table) -> list[tuple[str, str, int, list[int]]]:
-    """Code, words of the first, count and first lines of each reason for which lines were rejected, most first."""
+class Reason(NamedTuple):
+    """Why lines were rejected: how many, and the first of them. `words` are those of the first line."""
+
+    field: str
+    code: str
+    words: str
+    lines: int
+    first: list[int]
+
+
+def reasons(table: pa.Table) -> list[Reason]:
+    """Each reason for which lines were rejected, that of most lines first."""
     rejected = table.filter(pc.equal(table["outcome"], "rejected"))
-    counts: Counter[str] = Counter()
-    words: dict[str, str] = {}
-    lines: dict[str, list[int]] = {}
-    groups = rejected.group_by("code", use_threads=False).aggregate([("line", "count")]).to_pylist()
-    for group in groups:
-        of_code = rejected.filter(pc.equal(rejected["code"], group["code"])).slice(0, FIRST_LINES).to_pylist()
-        for at, code in enumerate(group["code"].split("; ")):
-            counts[code] += group["line_count"]
-            told = [WORDS[code]] * (at + 1) if code in WORDS else of_code[0]["words"].split("; ")
-            words.setdefault(code, told[at] if at < len(told) else of_code[0]["words"])
-            lines[code] = sorted({*lines.get(code, []), *(row["line"] for row in of_code)})[:FIRST_LINES]
-    return [(code, words[code], count, lines[code]) for code, count in counts.most_common()]
+    aggregates = [("line", "count"), ("line", "min"), ("words", "first")]
+    groups = rejected.group_by(["field", "code"], use_threads=False).aggregate(aggregates)
+    found: dict[tuple[str, str], Reason] = {}
+    for group in groups.sort_by("line_min").to_pylist():
+        same = pc.and_(pc.equal(rejected["field"], group["field"]), pc.equal(rejected["code"], group["code"]))
+        lines = rejected.filter(same)["line"].slice(0, FIRST_LINES).to_pylist()
+        told = [group[name].split(BETWEEN) for name in ("field", "code", "words_first")]
+        for field, code, words in zip(*told, strict=True):
+            known = found.get((field, code), Reason(field, code, WORDS.get(code, words), 0, []))
+            firsts = sorted({*known.first, *lines})[:FIRST_LINES]
+            found[field, code] = known._replace(lines=known.lines + group["line_count"], first=firsts)
+    return sorted(found.values(), key=lambda reason: -reason.lines)
 
 
 def write(folder: Path, table: pa.Table) -> None:

@@ -16,11 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.inputs import Inputs, Ready, Rejected
+from pipelines.inputs import Inputs, Problem, Ready, Rejected
 from pipelines.plan.decide import Decider
 from pipelines.plan.folder import create
 from pipelines.plan.model import OPERATIONS
-from pipelines.plan.outcomes import CONFLICT, Outcomes, first_of
+from pipelines.plan.outcomes import BETWEEN, CONFLICT, Outcomes, first_of
 from pipelines.plan.requests import Wishes, requests
 from pipelines.plan.spool import Spool, key_columns
 from sources.errors import BridgeError
@@ -103,13 +103,18 @@ def _walk(inputs: Inputs, spool: Spool, outcomes: Outcomes) -> int:
         if isinstance(item, Ready):
             spool.add(item)
         elif isinstance(item, Rejected):
-            told = [(problem.field or problem.column, problem.code, problem.words) for problem in item.problems]
-            field, code, words = ("; ".join(parts) for parts in zip(*told, strict=True))
+            told = [(problem.field, problem.code, _about(problem)) for problem in item.problems]
+            field, code, words = (BETWEEN.join(parts) for parts in zip(*told, strict=True))
             outcomes.add(item.lines, "rejected", field=field, code=code, words=words)
         else:
             outcomes.add(item.lines, "skipped", words=item.why)
     spool.end()
     return lines
+
+
+def _about(problem: Problem) -> str:
+    """What is wrong, with the name that the column has in the file."""
+    return f"{problem.column}: {problem.words}" if problem.column else problem.words
 
 
 class _Among:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from pipelines.plan.model import DIFFERENCES, REJECTS, UNCHANGED, Manifest
+from pipelines.plan.outcomes import Reason
 
 _WHAT: Final = {
     "customers": ("customer", "customers"),
@@ -37,7 +38,7 @@ class Facts:
 
     Attributes:
         inputs: that are sent.
-        reasons: code, words, how many lines, and the first of them, of what was rejected.
+        reasons: why lines were rejected.
         firsts: the first lines of each outcome.
         jumps: prices that jump; `jumps_in_all`: how many there are.
         once: operations that cannot be repeated.
@@ -46,7 +47,7 @@ class Facts:
     """
 
     inputs: int
-    reasons: Sequence[tuple[str, str, int, Sequence[int]]] = ()
+    reasons: Sequence[Reason] = ()
     firsts: Mapping[str, Sequence[int]] = field(default_factory=dict)
     jumps: Sequence[Jump] = ()
     jumps_in_all: int = 0
@@ -76,8 +77,8 @@ def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
     if manifest.read is not None:
         read = manifest.read
         yield (
-            f"Compared with {_number(read.rows, 'customer')} of the platform, read {_time(read.at)} (run {read.run_id}; "
-            f"the list is {read.verdict})."
+            f"Compared with {_number(read.rows, 'customer')} of the platform, read {_time(read.at)} "
+            f"(run {read.run_id}; the list is {read.verdict})."
         )
         if read.verdict != "complete":
             yield "That list was not proven complete: the push looks for each new customer again before it sends."
@@ -93,8 +94,9 @@ def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
         yield ""
         yield f"## Rejected, and why ({REJECTS} has the rows)"
         yield ""
-        for code, words, lines, first in facts.reasons:
-            yield f"- {_number(lines, 'line')}: `{code}`, {words}{_at(first)}"
+        for reason in facts.reasons:
+            codes = f"`{reason.code}`, {reason.field}" if reason.field else f"`{reason.code}`"
+            yield f"- {_number(reason.lines, 'line')}: {reason.words} ({codes}){_at(reason.first)}"
     if facts.jumps:
         yield ""
         yield "## Prices that jump"
