@@ -257,6 +257,28 @@ def _pull(
     _end(pulled.exit_code)
 
 
+@orderbridge.command(epilog="Example: orderbridge template customers > clientes.csv")
+@click.argument("kind", type=click.Choice(["customers", "variants", "subcategories", "warehouses"]), metavar="KIND")
+@click.option("--mapping", is_flag=True, help="A mapping file with its keys explained, in place of the CSV.")
+@click.option(
+    "--for",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --mapping: begun from the columns of this CSV or .xlsx.",
+)
+def template(kind: str, mapping: bool, file: Path | None) -> None:
+    """Print an empty CSV with every column of KIND: customers, variants, subcategories, warehouses.
+
+    With --mapping, print a mapping file instead: which column is which field. What fits no field stands in it as a
+    comment, to be named or ignored.
+    """
+    from pipelines.template import template as text
+
+    sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr] # a text file, whatever the terminal
+    click.echo(text(kind, mapping=mapping, file=file), nl=False)
+
+
 @orderbridge.command(epilog="Example: orderbridge plan customers clientes.csv --mapping clientes.toml --passwords mail")
 @click.argument("kind", type=click.Choice(["customers", "variants", "subcategories", "warehouses"]), metavar="KIND")
 @click.argument("file", type=click.Path(path_type=Path))
@@ -323,8 +345,8 @@ def push(
     same command again after the time that it names.
     """
     reporter = _started(style)
+    from pipelines.push.asked import Asked
     from pipelines.push.report import Watching, tell
-    from pipelines.push.run import Asked
     from pipelines.push.run import push as send
     from pipelines.push_log import publish
 

@@ -90,7 +90,8 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> None
         *mapping.skip_blank,
         *(name for lookup in mapping.lookups for name in lookup.match),
     }
-    absent = [name for name in dict.fromkeys([*mapping.columns, *sorted(others)]) if name not in columns]
+    read = [name for name, column in mapping.columns.items() if column.field is not None]
+    absent = [name for name in dict.fromkeys([*read, *sorted(others)]) if name not in columns]
     if absent:
         told = [f"{name!r}{nearest(name, columns)}" for name in absent]
         raise UsageError(

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
-from typing import Final
+from typing import Final, Literal
 
 from pipelines.mapping.model import Column, Mapping
 from pipelines.mapping.places import place
@@ -94,12 +94,13 @@ _NAMED: Final = ("color", "colour", "talla", "size", "tamaño", "material", "sab
 """Headers that are an attribute of that name, where a kind has attributes."""
 
 
-def propose(columns: Sequence[str], kind: str) -> Mapping:
+def propose(columns: Sequence[str], kind: str, *, doubtful: Literal["refuse", "leave"] = "refuse") -> Mapping:
     """A mapping by the names of columns; those that fit no field are in its `unknown`.
 
     Args:
         columns: of the file.
         kind: of the inputs.
+        doubtful: what becomes of columns that would be the same field; left, they are unknown.
 
     Raises:
         UsageError: two columns would be the same field.
@@ -114,11 +115,15 @@ def propose(columns: Sequence[str], kind: str) -> Mapping:
             continue
         made[name] = Column(name, path)
         taken.setdefault(path, []).append(name)
+    if doubtful == "leave":
+        left = {name for names in taken.values() if names[1:] for name in names}
+        kept = {name: column for name, column in made.items() if name not in left}
+        return Mapping(kind, kept, unknown=tuple(name for name in columns if name not in kept))
     twice = [f"{' and '.join(map(repr, names))} both read like {path}" for path, names in taken.items() if names[1:]]
     if twice:
         raise UsageError(
             "; ".join(twice),
-            f"Say which one it is in a mapping file: orderbridge template {kind} --mapping begins one.",
+            f"Say which one it is in a mapping file: `orderbridge template {kind} --mapping --for FILE` begins one.",
         )
     return Mapping(kind, made, unknown=tuple(unknown))
 
