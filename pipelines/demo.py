@@ -138,8 +138,9 @@ def _killed(plan: Path, state: State, created: int) -> None:
 
 def _push(plan: Path, style: Style, stop: threading.Event) -> None:
     """Pushes, or goes on with a push. This platform answers in milliseconds: what is in doubt settles in seconds."""
+    from pipelines.push.asked import EXIT_REJECTED, MEANS, Asked
     from pipelines.push.report import Watching, tell
-    from pipelines.push.run import EXIT_REJECTED, MEANS, Asked, push
+    from pipelines.push.run import push
 
     with Watching(Reporter(style)) as watching:
         asked = Asked(agreed=True, settle_s=2.0, wait=True)

@@ -25,8 +25,8 @@ from rich.progress import (
 
 from pipelines.console import LINE_EVERY_S, Reporter
 from pipelines.plan.model import RESULTS
+from pipelines.push.asked import EXIT_IN_DOUBT, Pushed
 from pipelines.push.results import FILES
-from pipelines.push.run import EXIT_IN_DOUBT, Pushed
 from pipelines.push.standing import at_words
 from pipelines.verify import Verified
 

@@ -8,112 +8,33 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Set
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Iterator, Set
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from pipelines.ledger import Ledger, State, body_hash, hashed
+from pipelines.ledger import Ledger, body_hash, hashed
 from pipelines.lock import locked
-from pipelines.plan.model import Operation, Plan
+from pipelines.plan.model import RESULTS, Operation, Plan
 from pipelines.push import checks, passwords, results
+from pipelines.push.asked import MEANS, SETTLE_S, Asked, Gently, Means, Pushed, Watch
 from pipelines.push.book import Book, Recorded, Unquiet
 from pipelines.push.listing import Key, Listing, keys_of, read
 from pipelines.push.pace import Pace
 from pipelines.push.send import Sender, SendLoop, Sent, Work
-from pipelines.push.standing import Look, Rules, Standing, in_the_way, stand, told_changes
-from sources.client import Client, RetryPolicy, Timeouts
-from sources.errors import AccessError, BridgeError, PlatformError, Stopped, UsageError
+from pipelines.push.standing import Rules, Standing, in_the_way, stand, told_changes
+from sources.client import Client
+from sources.errors import AccessError, PlatformError, Stopped, UsageError
 from sources.settings import LegacySettings, ledger_path
 from sources.walk import Progress, nothing
 
-EXIT_REJECTED: Final = 5
-EXIT_IN_DOUBT: Final = 6
-SETTLE_S: Final = 900.0
-"""Until when a write whose answer was lost may still land."""
-GRACE_S: Final = 10.0
 ROUNDS_MAX: Final = 3
 """How often in one push a repeatable operation is sent."""
 CONCURRENCY: Final = {"POST": 1, "PATCH": 4}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a push is asked for; see `orderbridge push --help`."""
-
-    confirm: int | None = None
-    agreed: bool = False
-    rate: float | None = None
-    concurrency: int | None = None
-    settle_s: float = SETTLE_S
-    resend: bool = False
-    wait: bool = False
-    accept_unproven: bool = False
-    landed: frozenset[int] = frozenset()
-    not_landed: frozenset[int] = frozenset()
-    abandon: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What a push works with; tests put their own in place."""
-
-    client: Callable[[LegacySettings, threading.Event], Client]
-    reader: passwords.Reader = passwords.from_input
-    look: Look | None = None
-    clock: Callable[[], float] = time.time
-    policy: RetryPolicy = field(default_factory=RetryPolicy)
-    deadline_s: float = Timeouts().total_s
-    grace_s: float = GRACE_S
-
-
-def _client(settings: LegacySettings, stop: threading.Event) -> Client:
-    return Client("legacy", settings.base_url, settings.api_key.reveal(), stop=stop)
-
-
-MEANS: Final = Means(_client)
-Gently = Callable[[], AbstractContextManager[None]]
-Watch = Callable[[int, int], None]
-"""Called with how many operations ended in this push, and how many were to be sent."""
-
-
-@dataclass(slots=True)
-class Pushed:
-    """How a push went.
-
-    Attributes:
-        lines: of the input, by file of the results and outcome.
-        states: operations by state.
-        settles_at: when the next doubt can be looked for, epoch seconds.
-        error: what ended it early.
-        stopped: by a person.
-    """
-
-    plan: Plan
-    lines: Counter[tuple[str, str]] = field(default_factory=Counter)
-    states: dict[State, int] = field(default_factory=dict)
-    settles_at: float | None = None
-    error: BridgeError | None = None
-    broke: bool = False
-    stopped: bool = False
-
-    @property
-    def exit_code(self) -> int:
-        """The gravest of: told to stop, an error, doubts, lines refused or held back."""
-        if self.stopped:
-            return Stopped.exit_code
-        if self.error is not None:
-            return self.error.exit_code
-        if self.states.get("in_doubt") or self.states.get("conflict"):
-            return EXIT_IN_DOUBT
-        held = sum(self.lines["unsent", outcome] for outcome in ("blocked", "exists_now", "not_sent"))
-        refused = sum(count for (file, _), count in self.lines.items() if file == "rejected")
-        return EXIT_REJECTED if refused or held else 0
 
 
 def push(
@@ -149,6 +70,11 @@ def push(
         checks.check_whoami(public_v1, stop)
     path = ledger_path()
     with held(path), Ledger.open(path) as ledger:
+        if (plan.folder / RESULTS).exists() and not ledger.has(plan.manifest.plan_id):
+            raise UsageError(
+                f"this plan was pushed before, and {path} knows nothing of it",
+                "Name its ledger in LEDGER__PATH, or put back a copy: without it, all would be sent again.",
+            )
         results.prepare(plan.folder)
         book = Book.recorded(ledger, plan, recorded(plan), means.clock())
         with means.client(legacy, stop) as client:

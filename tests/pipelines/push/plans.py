@@ -17,8 +17,9 @@ import msgspec
 from pipelines.environment import prepare
 from pipelines.ledger import Ledger
 from pipelines.plan.model import LINES, MANIFEST, OPERATIONS, RESULTS, FileOfPlan, KindName, Manifest, Operation
+from pipelines.push.asked import Asked, Means, Pushed
 from pipelines.push.book import Row
-from pipelines.push.run import Asked, Means, Pushed, push
+from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.client import Client, RetryPolicy, Timeouts
 

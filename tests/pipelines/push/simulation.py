@@ -25,9 +25,10 @@ import msgspec
 from pipelines.ledger import Ledger, identity
 from pipelines.plan.model import KindName, Operation, Plan
 from pipelines.push import checks, run
+from pipelines.push.asked import Asked, Means, Pushed
 from pipelines.push.book import Book, Row
 from pipelines.push.listing import Key, Listing
-from pipelines.push.run import Asked, Means, Pushed, push
+from pipelines.push.run import push
 from sandbox.config import SandboxConfig
 from sandbox.state import State
 from sources.answers import Outcome

@@ -15,7 +15,7 @@ import pytest
 
 from pipelines import verify as verifying
 from pipelines.pull import Wanted, pull
-from pipelines.push import run
+from pipelines.push.asked import SETTLE_S
 from pipelines.push.passwords import FILE
 from pipelines.push_log import publish
 from pipelines.verify import verify
@@ -228,6 +228,6 @@ def test_a_push_that_was_cut_off_is_looked_for_and_told(at: Place) -> None:
     assert "run it again from" in done.out
     assert outcomes(plan) == {"2": "in_doubt.in_doubt"}
     at.platform.set_faults({})
-    assert at.push(plan, replace(YES, settle_s=run.SETTLE_S)).exit_code == 6
+    assert at.push(plan, replace(YES, settle_s=SETTLE_S)).exit_code == 6
     assert command("push", str(plan), "--yes", "--settle", "0", env=at.environment(), cwd=at.folder).code == 0
     assert at.codes() == ["C00001"]

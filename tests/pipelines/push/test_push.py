@@ -17,8 +17,8 @@ import pytest
 from pipelines.ledger import Ledger
 from pipelines.plan.model import KindName, Operation
 from pipelines.push import passwords
+from pipelines.push.asked import Asked, Pushed
 from pipelines.push.book import Book
-from pipelines.push.run import Asked, Pushed
 from pipelines.push.send import DOUBTS_MAX
 from sources.answers import Outcome
 from sources.client import Client
@@ -425,6 +425,16 @@ def test_a_plan_that_is_not_as_it_was_made_is_refused_before_anything_is_sent(at
         at.push(plan)
     assert at.platform.state.requests == 0
     assert not at.ledger.exists()
+
+
+def test_a_plan_whose_ledger_is_gone_is_not_sent_again(at: Place) -> None:
+    plan = at.plan([patch(1, 1, stock=5, repeatable=False)], "variants")
+    assert at.push(plan).exit_code == 0
+    for path in at.folder.glob("ledger.sqlite*"):
+        path.unlink()
+    with pytest.raises(UsageError, match="knows nothing of it"):
+        at.push(plan)
+    assert at.platform.state.variants[1, 1].applied == 1
 
 
 def test_the_other_familys_key_of_another_environment_is_refused(at: Place) -> None:
