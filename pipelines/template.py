@@ -23,10 +23,11 @@ _HEAD: Final = """\
 # A mapping: which column of a file is which field of the platform's. docs/mapping.md explains every key.
 # A line that begins with # is a comment. Names with blanks, accents or brackets stand in quotes.
 """
-_KEYS: Final = """
-# Columns that are not sent:
+_IGNORE: Final = """\
+# Columns that are not sent; it stands here, before the first [table]:
 # ignore = ["Observaciones"]
-
+"""
+_KEYS: Final = """
 # How numbers are written, where the columns do not prove it:
 # [numbers]
 # decimal = ","
@@ -80,7 +81,8 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
     if file is None:
         return mapping_of(kind)
     proposed = propose(open_table(file).columns, kind, doubtful="leave")
-    return "".join([_HEAD, to_toml(proposed), _PASSWORDS if kind == "customers" else "", _KEYS])
+    first, rest = to_toml(proposed).split("\n", 1)
+    return "".join([_HEAD, first, "\n", _IGNORE, rest, _PASSWORDS if kind == "customers" else "", _KEYS])
 
 
 def csv_of(kind: str) -> str:
@@ -100,7 +102,8 @@ def mapping_of(kind: str) -> str:
         f"{line}  # {'; '.join(_words(kind, path, field))}"
         for line, (path, field) in zip(lines[begin:], limits.values(), strict=True)
     ]
-    return "\n".join([_HEAD + lines[0], *lines[1:begin], *fields, (_PASSWORDS if kind == "customers" else "") + _KEYS])
+    tables = "\n".join([*lines[1:begin], *fields, ""])
+    return "".join([_HEAD, lines[0], "\n", _IGNORE, tables, _PASSWORDS if kind == "customers" else "", _KEYS])
 
 
 def _words(kind: str, path: str, field: Field) -> Iterator[str]:
