@@ -246,6 +246,26 @@ class Ledger:
         """Whether a plan was ever pushed from here."""
         return self.connection.execute("SELECT 1 FROM plans WHERE plan_id = ?", [plan_id]).fetchone() is not None
 
+    def overtaken(self, plan_id: str) -> bool:
+        """Whether another plan has confirmed a field anew that this one had confirmed."""
+        sql = (
+            "SELECT c.product_id, c.variant_id, c.field FROM confirmed c JOIN plans p ON p.host = c.host"
+            " WHERE p.plan_id = ?1 AND c.plan_id <> ?1 AND c.confirmed_at >= p.opened_at"
+        )
+        others = set(self.connection.execute(sql, [plan_id]))
+        if not others:
+            return False
+        sql = (
+            "SELECT path, fields FROM operations JOIN plans USING (plan)"
+            " WHERE plan_id = ? AND state = 'confirmed' AND fields <> ''"
+        )
+        return any(
+            (*variant, name) in others
+            for path, fields in self.connection.execute(sql, [plan_id])
+            if (variant := variant_of(path)) is not None
+            for name in fields.split(",")
+        )
+
     def open_plans(self) -> list[OpenPlan]:
         """The plans that were pushed and have operations that have not ended, the oldest first."""
         found: list[OpenPlan] = []

@@ -6,6 +6,7 @@ Knowledge of another host is none: it is refused, or passed over.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
@@ -92,6 +93,18 @@ def variants(path: Path, host: str) -> pd.DataFrame:
         return frame(CONFIRMED)
     key = pc.binary_join_element_wise("/products/", table["product_id"], "/variants/", table["variant_id"], "")
     return from_arrow(pa.table({"key": key, "field": table["field"], "value": table["value"]}).combine_chunks())
+
+
+def new_id(path: Path, content: bytes, length: int) -> str:
+    """The id of a plan: of its content; another one where that was pushed, and later plans have changed it since.
+
+    Without that, a price that goes from 5 to 6 and back to 5 would be taken for the first plan, and not be sent.
+    """
+    with Ledger.open(path, readonly=True) as ledger:
+        plan_id = hashlib.sha256(content).hexdigest()[:length]
+        while ledger.overtaken(plan_id):
+            plan_id = hashlib.sha256(plan_id.encode() + content).hexdigest()[:length]
+    return plan_id
 
 
 def created(path: Path, host: str, kind: str) -> set[str]:

@@ -7,7 +7,6 @@ bytes.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -170,7 +169,8 @@ def _written(
         password_column=inputs.password_column,
     )
     content = msgspec.json.encode([manifest, facts])
-    manifest = msgspec.structs.replace(manifest, plan_id=hashlib.sha256(content).hexdigest()[:ID_CHARS])
+    plan_id = known.new_id(ledger_path(), content, ID_CHARS)
+    manifest = msgspec.structs.replace(manifest, plan_id=plan_id)
     with create(folder / MANIFEST) as out:
         out.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
     with create(folder / SUMMARY) as out:

@@ -16,12 +16,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipelines.ledger import identity
 from sources import __version__
 from sources.client import Client
 from sources.contract import CUSTOMER
+from sources.pagefiles import batches
 from sources.spool import SpoolFolder
 from sources.tables import snake
 from sources.walk import Options, Progress, walk
@@ -93,8 +93,7 @@ def _records(files: Iterable[tuple[Path, int]], keys: Set[Key]) -> dict[str, dic
     """The rows that have one of the keys, by id, with the interface's own names."""
     records: dict[str, dict[str, Any]] = {}
     names = {snake(f.name): f.name for f in CUSTOMER.fields if f.type != "array"}
-    for path, _ in files:
-        table = pq.read_table(path)
+    for table in batches(files):
         places: set[int] = set()
         for name in KEYS:
             values = table[snake(name)].to_pylist()
@@ -107,8 +106,7 @@ def _records(files: Iterable[tuple[Path, int]], keys: Set[Key]) -> dict[str, dic
 def _add_documents(records: Mapping[str, dict[str, Any]], files: Iterable[tuple[Path, int]]) -> None:
     wanted = pa.array(records, pa.string())
     names = {snake(f.name): f.name for f in CUSTOMER.field("documents").fields}
-    for path, _ in files:
-        table = pq.read_table(path)
+    for table in batches(files):
         rows = table.filter(pc.is_in(table["customer_id"], value_set=wanted)).sort_by("position")
         for row in rows.to_pylist():
             document = {told: row[column] for column, told in names.items()}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal
 
+from pipelines.ledger import variant_of
 from pipelines.plan.model import Operation, Plan
 from pipelines.push.book import Book, Change, Row, Unquiet
 from pipelines.push.listing import Key, Listing, differing, keys_of
@@ -83,6 +84,7 @@ def stand(plan: Plan, book: Book, rules: Rules, look: Look, clock: Callable[[], 
     if plan.manifest.kind == "customers":
         _customers(plan, book, rules, look, clock, doubtful, standing)
         return standing
+    standing.held |= _overtaken(book)
     for operation in plan.operations() if doubtful else ():
         if operation.id in doubtful:
             if rules.repeatable(operation):
@@ -90,6 +92,18 @@ def stand(plan: Plan, book: Book, rules: Rules, look: Look, clock: Callable[[], 
             else:
                 standing.held[operation.id] = ("in_doubt", _PERSON)
     return standing
+
+
+def _overtaken(book: Book) -> dict[int, tuple[HeldAs, str]]:
+    """Updates that would put back what a later plan has changed."""
+    others = book.overtaken()
+    held: dict[int, tuple[HeldAs, str]] = {}
+    for row in book.rows("planned") if others else ():
+        variant = variant_of(row.path)
+        later = [others[(*variant, name)] for name in row.fields if variant and (*variant, name) in others]
+        if later:
+            held[row.id] = ("blocked", f"plan {later[0]} has changed these fields since; make the plan again")
+    return held
 
 
 _PERSON: Final = "look on the platform, then say --landed, --not-landed or --abandon with the operation's number"

@@ -189,6 +189,21 @@ def test_a_field_of_which_nobody_knows_what_stands_there_is_forgotten(ledger: Le
     assert ledger.confirmed(HOST).num_rows == 0
 
 
+def test_a_plan_is_overtaken_where_another_has_confirmed_one_of_its_fields_since(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    first = book_of(ledger, tmp_path / "a", [patch(1, 7, sku="A", weight=1)], "variants", at=1.0)
+    lead(first, 1, "in_flight", "confirmed", values={"sku": '"A"', "weight": "1"}, at=10.0)
+    other = book_of(ledger, tmp_path / "b", [patch(1, 7, order=2)], "variants", at=15.0)
+    lead(other, 1, "in_flight", "confirmed", values={"order": "2"}, at=20.0)
+    assert not ledger.overtaken(first.plan_id)
+    third = book_of(ledger, tmp_path / "c", [patch(1, 7, weight=2)], "variants", at=25.0)
+    lead(third, 1, "in_flight", "confirmed", values={"weight": "2"}, at=30.0)
+    assert ledger.overtaken(first.plan_id)
+    assert not ledger.overtaken(third.plan_id)
+    assert not ledger.overtaken("a plan of which it knows nothing")
+
+
 def test_created_has_the_bodies_that_were_confirmed(ledger: Ledger, tmp_path: Path) -> None:
     book = book_of(ledger, tmp_path / "a", [subcategory(1), subcategory(2)], "subcategories")
     lead(book, 1, "in_flight", "confirmed")

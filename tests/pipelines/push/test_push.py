@@ -397,6 +397,18 @@ def test_an_update_waits_while_one_of_another_plan_may_still_land_on_its_fields(
     assert at.platform.state.variants[1, 1].fields == {"sku": "B", "weight": 2}
 
 
+def test_what_a_later_plan_has_changed_is_not_put_back_by_an_older_one(at: Place) -> None:
+    stop = threading.Event()
+    first = at.plan([patch(1, 1, sku="old"), patch(2, 2, sku="old")], "variants")
+    stop.set()
+    assert at.push(first, stop=stop).stopped
+    second = at.plan([patch(1, 1, sku="new")], "variants")
+    assert at.push(second).exit_code == 0
+    assert at.push(first).exit_code == 5
+    assert outcomes(first) == {"2": "unsent.blocked", "3": "confirmed.confirmed"}
+    assert at.platform.state.variants[1, 1].fields == {"sku": "new"}
+
+
 def test_a_second_push_at_once_is_refused(at: Place) -> None:
     from pipelines.push.run import held
 

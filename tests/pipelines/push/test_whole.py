@@ -79,3 +79,16 @@ def test_prices_arrive_exactly_and_a_second_plan_has_nothing_to_send(tmp_path: P
         assert pushed.code == 0, pushed.said
         assert re.search(r"2\s+confirmed \(2 unchanged\)", pushed.out)
         assert made.platform.state.requests == requests
+
+
+def test_a_price_that_comes_back_is_sent_again(tmp_path: Path) -> None:
+    with place(tmp_path) as made:
+        env = made.environment(SOURCES__LEGACY__PRICE_SEMANTICS="set")
+        for number, price in enumerate(("5,00", "6,00", "5,00")):
+            file = tmp_path / f"precio-{price[0]}.csv"
+            file.write_text(f"productId;variantId;price\n17;1003;{price}\n", "utf-8")
+            done = command("plan", "variants", file.name, "--out", f"plan-{number}", env=env, cwd=tmp_path)
+            assert done.code == 0, done.said
+            pushed = command("push", f"plan-{number}", "--yes", env=env, cwd=tmp_path)
+            assert pushed.code == 0, pushed.said
+            assert made.platform.state.variants[17, 1003].fields == {"price": int(price[0])}
