@@ -6,8 +6,9 @@ walk. No body holds a password, and no reason holds what a cell says.
 
 from __future__ import annotations
 
+from pipelines.inputs.columns import Clean
 from pipelines.inputs.model import Problem, Ready, Rejected, Skipped
 from pipelines.inputs.opening import open_inputs
 from pipelines.inputs.walk import Inputs
 
-__all__ = ["Inputs", "Problem", "Ready", "Rejected", "Skipped", "open_inputs"]
+__all__ = ["Clean", "Inputs", "Problem", "Ready", "Rejected", "Skipped", "open_inputs"]

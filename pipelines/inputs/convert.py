@@ -57,7 +57,7 @@ class Converter:
         needed = required(mapping.kind, login_mode)
         fields = [field for field in record(mapping.kind).fields if field.name != PASSWORD]
         self._needed = [field.name for field in fields if field.required or field.name in needed]
-        self._is_doubtful = self._is_grouped or _is_doubtful(self._shape, mapping.kind)
+        self._is_doubtful = self._is_grouped or is_doubtful(self._shape, mapping.kind)
 
     def convert(self, table: pa.Table, bounds: Bounds = ()) -> list[Item]:
         """The inputs of lines.
@@ -118,7 +118,7 @@ class Converter:
         if not self._is_doubtful and all(
             fits(source.place.field, batch.distinct[source.path])
             for source in self._sources
-            if source.path in batch.distinct and source.place.steps and _has_limits(source.place.field)
+            if source.path in batch.distinct and source.place.steps and has_limits(source.place.field)
         ):
             needed = [name for name in self._needed if name not in batch.full]
             rows = [row for row in rows if any(name not in made[row] for name in needed)] if needed else ()
@@ -264,13 +264,13 @@ def _within(path: str, other: str) -> bool:
     return path == other or path.startswith((f"{other}.", f"{other}["))
 
 
-def _has_limits(field: Field) -> bool:
+def has_limits(field: Field) -> bool:
     """Whether a value that was read may still be refused: a number has no more digits than it may, a text has one."""
     is_limited = field.minimum is not None or field.max_decimals is not None or field.min_length > 1
     return field.type == "integer" or is_limited
 
 
-def _is_doubtful(found: Any, kind: str) -> bool:  # noqa: ANN401 # the shape
+def is_doubtful(found: Any, kind: str) -> bool:  # noqa: ANN401 # the shape
     """Whether a body may break a limit that no single column shows: of its lists, and of the fields within objects."""
     fields = {field.name: field for field in record(kind).fields}
     for name, node in found.members:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.inputs.columns import Clean, columnar
 from pipelines.inputs.convert import Bounds, Converter
 from pipelines.inputs.fields import MAPPED, Source
 from pipelines.inputs.lookups import LookupTable
@@ -189,6 +190,7 @@ class Inputs:
         self.notes = [*notes, *found.notes]
         self._apart = found.apart
         self._converter = Converter(mapping, found.sources, lookups, login_mode)
+        self._columnar = columnar(mapping, found.sources, lookups, login_mode)
 
     def __iter__(self) -> Iterator[Ready | Rejected | Skipped]:
         """Each input where its first line stands.
@@ -200,9 +202,7 @@ class Inputs:
         torn: list[int] = []
         waiting: pa.Table | None = None
         for table, skipped, refused in self._lines:
-            if skipped:
-                columns = ", ".join(self.mapping.skip_blank)
-                held += [Skipped((line,), f"{columns}: empty, so that it is no input") for line in skipped]
+            held += self._skipped(skipped)
             held += [_as_rejected(row) for row in refused]
             torn += [row.line for row in refused]
             whole_groups, waiting = self._split(table, waiting)
@@ -211,6 +211,21 @@ class Inputs:
             held = [item for item in held if item.lines[0] >= limit]
             torn = [line for line in torn if line > _last_line(whole_groups)]
         yield from self._merged(waiting, held, _NO_BATCH, torn)
+
+    def in_columns(self) -> Iterator[Clean | Ready | Rejected | Skipped]:
+        """The same inputs; those that can be are handed on as columns, and of a batch before all others.
+
+        Raises:
+            UsageError: the file cannot be read any further.
+        """
+        if self._columnar is None:
+            yield from self
+            return
+        for table, skipped, refused in self._lines:
+            clean, others = self._columnar.split(table)
+            if len(clean.lines):
+                yield clean
+            yield from self._merged(others, [*self._skipped(skipped), *map(_as_rejected, refused)], _NO_BATCH, ())
 
     def passwords(self, lines: Collection[int]) -> dict[int, str]:
         """The passwords on these lines, read from the file again; a line without one is left out."""
@@ -224,6 +239,10 @@ class Inputs:
             pairs = zip(part[LINE_COLUMN].to_pylist(), part[self.password_column].to_pylist(), strict=True)
             found |= {line: secret for line, secret in pairs if secret.strip()}
         return found
+
+    def _skipped(self, lines: Sequence[int]) -> list[Skipped]:
+        why = f"{', '.join(self.mapping.skip_blank)}: empty, so that it is no input"
+        return [Skipped((line,), why) for line in lines]
 
     def _split(self, table: pa.Table, waiting: pa.Table | None) -> tuple[pa.Table, pa.Table | None]:
         """The lines that can be converted, and those of the last group, which may go on in the next batch."""

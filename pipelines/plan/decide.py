@@ -26,10 +26,10 @@ from pipelines.plan.folder import create
 from pipelines.plan.known import Customers
 from pipelines.plan.model import DIFFERENCES
 from pipelines.plan.outcomes import first_of
-from pipelines.plan.requests import bytes_of
 from pipelines.plan.spool import text_of
 from pipelines.plan.summary import MAX_JUMPS, Jump
 from transforms.frames import BIGINT, TEXT, from_arrow
+from transforms.json_columns import bytes_of
 from transforms.keys import array
 from transforms.upserts import FIELDS, INPUT_DOCUMENTS, customers, price_jumps, variants
 

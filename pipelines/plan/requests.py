@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.plan.model import KindName
+from transforms.json_columns import bytes_of, objects
 from transforms.upserts import KEYS
 
 Passwords = Literal["file", "mail", "made"]
@@ -71,11 +72,11 @@ def requests(table: pa.Table, kind: KindName, before: int, wishes: Wishes) -> Re
         messages = pc.sum(pc.match_substring(fields["notification"], '"send":true')).as_py() or 0
     if kind == "variants":
         bodies = [
-            (_object({name: texts for name, texts in fields.items() if name not in wishes.once}), True),
-            (_object({name: texts for name, texts in fields.items() if name in wishes.once}), False),
+            (objects({name: texts for name, texts in fields.items() if name not in wishes.once}), True),
+            (objects({name: texts for name, texts in fields.items() if name in wishes.once}), False),
         ]
     else:
-        bodies = [(pc.coalesce(_object(fields), "{}"), False)]
+        bodies = [(pc.coalesce(objects(fields), "{}"), False)]
     are = [pc.is_valid(body).to_numpy(zero_copy_only=False).astype(np.int64) for body, _ in bodies]
     counts = np.sum(are, axis=0)
     ids = before + np.cumsum(counts) - counts
@@ -112,7 +113,7 @@ def _lines(
         end += f',"password":"{wishes.passwords}"'
     keys: tuple[Any, ...] = ()
     if kind == "customers":
-        keys = (',"keys":', _object({name: fields[name] for name in KEYS}))
+        keys = (',"keys":', objects({name: fields[name] for name in KEYS}))
     return pc.binary_join_element_wise(
         '{"id":',
         pa.array(ids).cast(pa.string()),
@@ -138,28 +139,3 @@ def _notification(told: pa.Array, wishes: Wishes) -> pa.Array:
     if wishes.passwords == "mail":
         return pa.array([CREDENTIALS] * len(told), pa.string())
     return pc.coalesce(told, NOTIFY if wishes.notify else SILENT)
-
-
-def _object(fields: Mapping[str, pa.Array]) -> pa.Array:
-    """JSON objects of the fields that are given; null where none is."""
-    # Each member brings its comma: a join that skips nulls leaves out the rows in which all are (pyarrow 26).
-    parts = [
-        pc.coalesce(pc.binary_join_element_wise(f',"{name}":', texts, ""), "")
-        for name, texts in fields.items()
-        if texts.null_count < len(texts)
-    ]
-    none = pa.scalar(None, pa.string())
-    if not parts:
-        return pa.nulls(len(next(iter(fields.values()))), pa.string())
-    inner = pc.binary_join_element_wise(*parts, "")
-    members = pc.if_else(pc.equal(inner, ""), none, pc.utf8_slice_codeunits(inner, 1))
-    return pc.binary_join_element_wise("{", members, "}", "")
-
-
-def bytes_of(texts: pa.Array) -> bytes:
-    """All texts, one after the other; none may be null."""
-    if not len(texts):
-        return b""
-    _, offsets, data = texts.buffers()
-    bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    return bytes(memoryview(data)[bounds[0] : bounds[-1]]) if data is not None else b""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.inputs import Inputs, Problem, Ready, Rejected
+from pipelines.inputs import Clean, Inputs, Problem, Ready, Rejected
 from pipelines.plan.decide import Decider
 from pipelines.plan.folder import create
 from pipelines.plan.model import OPERATIONS
@@ -98,9 +98,11 @@ def sort_out(
 def _walk(inputs: Inputs, spool: Spool, outcomes: Outcomes) -> int:
     """Spools what can go; tells what cannot. Returns how many lines hold a row."""
     lines = 0
-    for item in inputs:
+    for item in inputs.in_columns():
         lines += len(item.lines)
-        if isinstance(item, Ready):
+        if isinstance(item, Clean):
+            spool.add_columns(item.lines, item.columns)
+        elif isinstance(item, Ready):
             spool.add(item)
         elif isinstance(item, Rejected):
             told = [(problem.field, problem.code, _about(problem)) for problem in item.problems]

@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from collections.abc import Mapping as Map
-from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final, Self
+from typing import IO, Final, Self
 from urllib.parse import quote
 
 import msgspec
@@ -24,11 +23,11 @@ from pipelines.inputs import Ready
 from pipelines.plan.folder import create
 from pipelines.plan.model import KindName
 from sources.inputs import OPERATIONS, record
+from transforms.json_columns import json_text
 from transforms.upserts import KEYS, comparable
 
-SPOOL_ROWS: Final = 65_536
+SPOOL_ROWS: Final = 131_072
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
-_encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 
 
 class Spool:
@@ -95,8 +94,12 @@ class Spool:
     def batches(self) -> Iterator[pa.Table]:
         """The inputs in their order: `lines`, `path`, and the JSON text of each field, null where it is not given."""
         with pa.memory_map(str(self._file)) as file, pa.ipc.open_file(file) as reader:
+            held: list[pa.RecordBatch] = []
             for at in range(reader.num_record_batches):
-                yield pa.Table.from_batches([reader.get_batch(at)])
+                held.append(reader.get_batch(at))
+                if sum(batch.num_rows for batch in held) >= SPOOL_ROWS or at + 1 == reader.num_record_batches:
+                    yield pa.Table.from_batches(held)
+                    held = []
 
     def _clear(self) -> None:
         self._lines: list[tuple[int, ...]] = []
@@ -124,13 +127,6 @@ def _quoted(texts: pa.Array) -> pa.Array:
     if not pc.any(pc.match_substring_regex(texts, r"[^A-Za-z0-9_.~-]")).as_py():
         return texts
     return pa.array([quote(text, safe="") for text in texts.to_pylist()], pa.string())
-
-
-def json_text(value: Any) -> str:  # noqa: ANN401 # as deep as JSON goes
-    """JSON of a field's value; a decimal as its digits, without zeros that say nothing."""
-    if isinstance(value, Decimal):
-        return format(value.normalize(), "f")
-    return _encode(value).decode()
 
 
 def key_columns(kind: KindName, table: pa.Table) -> dict[str, pa.Array]:
