@@ -7,7 +7,7 @@ or why there is none, with the nearest path that there is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
@@ -79,11 +79,10 @@ def examples(kind: str) -> list[str]:
     return [path.replace("[]", "[0]") for path in paths(kind)]
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
+def nearest(name: str, names: Collection[str]) -> str:
     """` (is it …?)` with the name that is most like it; empty where none is."""
-    lower = {known.casefold(): known for known in names}
-    ends = {known.rpartition(".")[2].casefold(): known for known in reversed(list(names))}
-    near = get_close_matches(name.casefold(), list(lower), 1, 0.7) or get_close_matches(
-        name.casefold(), list(ends), 1, 0.75
-    )
-    return f" (is it {lower.get(near[0]) or ends[near[0]]}?)" if near else ""
+    known = {path.casefold(): path for path in names}
+    for path in reversed(list(names)):
+        known.setdefault(path.rpartition(".")[2].casefold(), path)
+    near = get_close_matches(name.casefold(), known, 1, 0.7)
+    return f" (is it {known[near[0]]}?)" if near else ""

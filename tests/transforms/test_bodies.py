@@ -50,8 +50,8 @@ def test_an_item_is_there_where_one_of_its_own_values_is() -> None:
 
     columns = {"n0": ["1", None, None], "k0": [None, None, None], "n1": ["2", "3", None], "k1": [None, "vat", None]}
     assert made(Object((("documents", Array((document(0), document(1)))),)), **columns) == [
-        {"documents": [{"number": number, "kind": "nif", "main": True} for number in "12"]},
-        {"documents": [{"number": "3", "kind": "vat", "main": True}]},
+        {"documents": [{"number": number, "kind": "nif", "isDefault": True} for number in "12"]},
+        {"documents": [{"number": "3", "kind": "vat", "isDefault": True}]},
         {},
     ]
 

@@ -1,0 +1,318 @@
+"""Mapping files: read, refused with all that is wrong and where, written, proposed."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.intake import Told
+from pipelines.mapping import Column, Formats, Lookup, Mapping, load, propose, to_toml
+from pipelines.mapping.places import Place, examples, place
+from sources.errors import UsageError
+from sources.inputs import OPERATIONS
+
+GUIDES = [Path(__file__).parents[3] / "docs" / name for name in ("mapping.md", "push.md")]
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "mapping.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def refused(folder: Path, text: str, kind: str | None = None) -> str:
+    with pytest.raises(UsageError) as error:
+        load(written(folder, text), kind)
+    assert "mapping.toml" in error.value.message
+    return str(error.value)
+
+
+def test_all_that_a_mapping_can_say_is_read(tmp_path: Path) -> None:
+    text = """
+kind = "variants"
+ignore = ["Notas"]
+[file]
+encoding = "cp1252"
+delimiter = ";"
+header_row = 3
+short_rows = "fill"
+[numbers]
+decimal = ","
+thousands = "."
+[dates]
+format = "DD/MM/YYYY"
+[booleans]
+yes = ["S"]
+no = ["N"]
+[rows]
+empty = ["NULL"]
+fill_down = ["Talla"]
+fill_within = ["Producto"]
+skip_blank = ["PVP"]
+[group]
+by = ["Producto"]
+[columns]
+"Producto" = "productId"
+"PVP" = { field = "price", decimal = ".", blank = "reject", change = true }
+"Color" = "attributes.Color"
+"Foto" = "images[+].url"
+"Código" = { field = "erpCode", also = ["sku"], trim = false, default = "x", empty = ["-"] }
+"Exento" = { field = "priceIsTaxExempt", yes = ["X"], no = ["-"] }
+"Zona" = { ignore = true }
+[constants]
+jumpFactor = 2
+[[lookup]]
+file = "ids.csv"
+match = { "Código" = "sku" }
+give = { variantId = "id" }
+"""
+    assert load(written(tmp_path, text)) == Mapping(
+        kind="variants",
+        columns={
+            "Producto": Column("Producto", "productId"),
+            "PVP": Column("PVP", "price", (), Formats(decimal="."), "reject", None, change=True),
+            "Color": Column("Color", "attributes.Color"),
+            "Foto": Column("Foto", "images[+].url"),
+            "Código": Column("Código", "erpCode", ("sku",), Formats(empty=("-",)), "omit", "x", trim=False),
+            "Exento": Column("Exento", "priceIsTaxExempt", (), Formats(yes=("X",), no=("-",))),
+            "Zona": Column("Zona", None),
+            "Notas": Column("Notas", None),
+        },
+        told=Told("cp1252", ";", header_row=3, short_rows="fill"),
+        formats=Formats(",", ".", "DD/MM/YYYY", ("S",), ("N",), ("NULL",)),
+        constants={"jumpFactor": 2},
+        group=("Producto",),
+        lookups=(Lookup("ids.csv", tmp_path / "ids.csv", {"Código": "sku"}, {"variantId": "id"}),),
+        fill_down=("Talla",),
+        fill_within=("Producto",),
+        skip_blank=("PVP",),
+        path=tmp_path / "mapping.toml",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('kind = "custmers"\n[columns]\n', "line 1: kind"),
+        ("[columns]\n", "kind is missing"),
+        ('C\n', "columns is missing"),
+        ('C\n[columns]\nA = \n', "no TOML"),
+        ('C\n[colums]\n[columns]\n', "line 2: colums is no key of a mapping (is it columns?)"),
+        ('C\n[file]\ndelimitr = ";"\n[columns]\n', "line 3: file › delimitr is no key of a mapping (is it"),
+        ('C\n[columns]\nA = "emial"\n', "line 3: 'emial' is no field of customers (is it email?)"),
+        ('C\n[columns]\nA = "fiscalname"\n', "(is it documents[0].fiscalName?)"),
+        ('C\n[columns]\nA = "documents[].number"\n', "(is it documents[0].number?)"),
+        ('C\n[columns]\nA = "documents.number"\n', "(is it documents[0].number?)"),
+        ('C\n[columns]\nA = "documents"\n', "is no field of customers"),
+        ('C\n[columns]\nA = { feld = "email" }\n', "line 3: columns › A"),
+        ('C\n[columns]\nA = 5\n', "line 3: columns › A"),
+        ('C\n[columns]\nA = { field = "email", ignore = true }\n', "line 3: 'A' is neither"),
+        ('C\n[columns]\nA = { decimal = "," }\n', "line 3: 'A' is neither"),
+        ('C\n[columns]\nA = { ignore = true, blank = "reject" }\n', "line 3: 'A' is ignored, so that"),
+        ('C\n[columns]\nA = "email"\nB = "email"\n', "line 4: email is filled twice: by the column 'A'"),
+        ('C\n[columns]\nA = "email"\n[constants]\nemail = "x"\n', "line 5: email is filled twice"),
+        ('C\nignore = ["A"]\n[columns]\nA = "email"\n', "line 2: 'A' is ignored, and stands under"),
+        ('C\n[columns]\nA = "documents[+].number"\n', "there is no [group]"),
+        ('C\n[columns]\nA = { field = "email", blank = "clear" }\n', "shows no way to empty email"),
+        ('V\n[columns]\nA = { field = "price", blank = "clear" }\n', "shows no way to empty price"),
+        ('C\n[columns]\nA = { field = "email", blank = "null" }\n', "line 3: columns › A"),
+        ('C\n[columns]\nA = { field = "email", blank = "reject", default = "x" }\n', "has a default"),
+        ('C\n[columns]\nA = { field = "email", change = true }\n', "only price and stock can be changes"),
+        ('C\n[columns]\nA = { field = "email", decimal = "," }\n', "email is no number"),
+        ('C\n[columns]\nA = { field = "email", yes = ["S"], no = ["N"] }\n', "email is not true or false"),
+        ('C\n[columns]\nA = { field = "email", date = "DD/MM/YYYY" }\n', "email is no date"),
+        ('C\n[columns]\nA = { field = "email", default = 5 }\n', "the default should be a text"),
+        ('C\n[columns]\n[constants]\npriceListId = "1"\n', "line 4: priceListId: the constant should be"),
+        ('C\n[columns]\n[constants]\npassword = "hunter2"\n', "it is never one for all"),
+        ('C\n[columns]\nA = { field = "password", default = "x" }\n', "it is never one for all"),
+        ('C\n[columns]\nA = { field = "erpCode", also = ["password"] }\n', "passwords is nothing else"),
+        ('C\n[columns]\nA = "password"\n[passwords]\nmake = "mail"\n', "not both"),
+        ('V\n[columns]\n[passwords]\nmake = "mail"\n', "variants have no passwords"),
+        ('C\n[columns]\n[passwords]\nmake = "sms"\n', "line 4: passwords › make"),
+        ('V\n[columns]\nA = "images[5].url"\n', "at most 5 items, from [0] to [4]"),
+        ('V\n[columns]\nA = "attributes."\n', "names no attribute"),
+        ('V\n[numbers]\ndecimal = ";"\n[columns]\n', 'decimal is "," or "."'),
+        ('V\n[numbers]\ndecimal = ","\nthousands = ","\n[columns]\n', "are the same mark"),
+        ('V\n[numbers]\nthousands = "."\n[columns]\n', "decimal is not: tell both"),
+        ('V\n[booleans]\nyes = ["S"]\nno = ["s"]\n[columns]\n', "'s' is said to mean yes and no"),
+        ('V\n[booleans]\nyes = ["S"]\n[columns]\n', "booleans › no is missing"),
+        ('V\n[dates]\nformat = "DD/MM"\n[columns]\n', "line 3: a date's format has DD, MM and YYYY"),
+        ('V\n[rows]\nfill_within = ["A"]\n[columns]\n', "fill_down names no column"),
+        ('V\n[columns]\n[[lookup]]\nfile = "a"\nmatch = {}\ngive = { productId = "a" }\n', "lookup"),
+        ('C\n[columns]\nA = "password"\n[group]\nby = ["A"]\n', "a password is of its own line"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_with_its_place_and_the_nearest_name(tmp_path: Path, text: str, words: str) -> None:
+    kinds = {"C": 'kind = "customers"', "V": 'kind = "variants"'}
+    assert words in refused(
+        tmp_path, re.sub("^[CV]$", lambda short: kinds[short[0]], text, count=1, flags=re.MULTILINE)
+    )
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    told = refused(tmp_path, 'kind = "customers"\n[columns]\n"Ñ" = "emial"\n\'b\' = "phon"\n[constants]\nphone = 5\n')
+    assert "3 mistakes" in told
+    assert [int(line) for line in re.findall(r"line (\d)", told)] == [3, 4, 6]
+
+
+def test_no_mistake_repeats_a_value_of_the_file(tmp_path: Path) -> None:
+    assert "hunter2" not in refused(tmp_path, 'kind = "customers"\n[columns]\n[constants]\npassword = "hunter2"\n')
+
+
+def test_a_mapping_of_another_kind_is_refused(tmp_path: Path) -> None:
+    assert "maps variants, not customers" in refused(tmp_path, 'kind = "variants"\n[columns]\n', "customers")
+    assert load(written(tmp_path, "[columns]\n"), "customers").kind == "customers"
+
+
+def test_a_file_that_is_no_text_or_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        load(tmp_path / "none.toml")
+    (tmp_path / "mapping.toml").write_bytes('kind = "customers" # Código'.encode("cp1252"))
+    with pytest.raises(UsageError, match="not UTF-8"):
+        load(tmp_path / "mapping.toml")
+
+
+def test_what_a_windows_editor_saves_is_read(tmp_path: Path) -> None:
+    (tmp_path / "mapping.toml").write_bytes(
+        '\ufeffkind = "customers"\r\n[columns]\r\n"Código" = "erpCode"\r\n'.encode()
+    )
+    assert load(tmp_path / "mapping.toml").columns["Código"].field == "erpCode"
+
+
+names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
+
+
+@given(
+    st.dictionaries(names, st.none(), max_size=4),
+    st.builds(
+        Formats,
+        decimal=st.just(","),
+        thousands=st.sampled_from([None, "", ".", " "]),
+        empty=st.none() | st.tuples(names),
+    ),
+    st.dictionaries(st.sampled_from(["firstName", "phone"]), names),
+    st.sampled_from(["mail", "file", None]),
+    names,
+)
+def test_what_is_written_reads_back_as_the_same(
+    tmp_path_factory: pytest.TempPathFactory,
+    ignored: dict[str, None],
+    formats: Formats,
+    constants: dict[str, str],
+    make: str | None,
+    name: str,
+) -> None:
+    folder = tmp_path_factory.mktemp("mapping")
+    columns = {name: Column(name, "erpCode", ("loginCode",), Formats(empty=("-",)), "omit", "0", trim=False)}
+    columns |= {other: Column(other, None) for other in ignored if other != name}
+    path = folder / "mapping.toml"
+    mapping = Mapping(
+        "customers",
+        columns,
+        Told(header_row=0, quote=""),
+        formats,
+        dict(constants),
+        make,
+        path=path,  # type: ignore[arg-type] # sampled from the two
+    )
+    path.write_bytes(to_toml(mapping).encode())
+    assert load(path) == mapping
+    assert to_toml(load(path)) == to_toml(mapping)
+
+
+def test_a_proposal_saved_reads_back_and_its_unknown_columns_are_left_to_be_named(tmp_path: Path) -> None:
+    proposed = propose(["Código", "Descripción del producto", "PVP"], "variants")
+    text = to_toml(proposed)
+    assert '# "Descripción del producto" = ""' in text
+    assert load(written(tmp_path, text)).columns == proposed.columns
+
+
+@pytest.mark.parametrize(
+    ("kind", "headers"),
+    [
+        (
+            "customers",
+            "Código=erpCode,Razón social=documents[0].fiscalName,Nombre=firstName,Apellidos=lastName,Teléfono=phone,"
+            "Correo=email,Dirección fiscal=documents[0].fiscalAddress,NIF=documents[0].number,"
+            "Lista de precios=priceListId,Contraseña=password",
+        ),
+        (
+            "customers",
+            "Customer No.=erpCode,Company=documents[0].fiscalName,First name=firstName,SURNAME=lastName,E-Mail=email,"
+            "VAT number=documents[0].number,priceListId=priceListId,login_code=loginCode",
+        ),
+        (
+            "variants",
+            "Producto=productId,Variante=variantId,Artículo=erpCode,PVP=price,Existencias=stock,"
+            "Exento IVA=priceIsTaxExempt,Múltiplo=salesUnitFactor,Escalón=jumpFactor,Peso=weight,Foto=images[0].url,"
+            "Foto 2=images[1].url,Talla=attributes.Talla",
+        ),
+        (
+            "variants",
+            "product_id=productId,VARIANT ID=variantId,Item code=erpCode,Unit price=price,Quantity=stock,"
+            "Tax exempt=priceIsTaxExempt,sales-unit-factor=salesUnitFactor,images[3].url=images[3].url",
+        ),
+        ("subcategories", "Categoría=categoryId,Nombre=name,Descripción=description,Orden=order"),
+        ("warehouses", "Almacén=name,Por defecto=isDefault,Dirección=location.line,CP=location.zipCode,code=code"),
+    ],
+)
+def test_headers_in_english_and_spanish_are_proposed(kind: str, headers: str) -> None:
+    pairs = dict(pair.split("=") for pair in headers.split(","))
+    proposed = propose(list(pairs), kind)
+    assert {name: column.field for name, column in proposed.columns.items()} == pairs
+    assert proposed.unknown == ()
+
+
+@pytest.mark.parametrize("kind", OPERATIONS)
+def test_the_interfaces_own_names_are_proposed(kind: str) -> None:
+    proposed = propose(examples(kind), kind)
+    assert {name: column.field for name, column in proposed.columns.items()} == {path: path for path in examples(kind)}
+
+
+def test_a_proposal_is_explained_a_line_a_column() -> None:
+    assert propose(["PVP", "Descripción"], "variants").explain() == [
+        "PVP          → price",
+        "Descripción  fits no field",
+    ]
+
+
+def test_two_columns_for_one_field_are_refused_or_left() -> None:
+    with pytest.raises(UsageError, match="'Correo' and 'E-mail' both read like email"):
+        propose(["Correo", "E-mail", "Nombre"], "customers")
+    left = propose(["Correo", "E-mail", "Nombre"], "customers", doubtful="leave")
+    assert (list(left.columns), left.unknown) == (["Nombre"], ("Correo", "E-mail"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "steps"),
+    [
+        ("variants", "productId", ()),
+        ("variants", "images[1].url", ("images", 1, "url")),
+        ("variants", "images[+].url", ("images", "+", "url")),
+        ("variants", "attributes.Color de tapa", ("attributes", "=Color de tapa", "value")),
+        ("warehouses", "location.coordinates[1]", ("location", "coordinates", 1)),
+    ],
+)
+def test_a_path_leads_to_its_place(kind: str, path: str, steps: tuple[object, ...]) -> None:
+    found = place(kind, path)
+    assert isinstance(found, Place)
+    assert found.steps == steps
+
+
+def fragments() -> list[str]:
+    found = []
+    for guide in GUIDES:
+        found += re.findall(r"^```toml\n(.*?)^```$", guide.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return found
+
+
+@pytest.mark.parametrize("text", fragments(), ids=lambda text: text.splitlines()[0])
+def test_every_mapping_of_the_guides_loads(tmp_path: Path, text: str) -> None:
+    keys = tomllib.loads(text)
+    whole = text if "kind" in keys else f'kind = "variants"\n{text}'
+    load(written(tmp_path, whole if "columns" in keys else f"{whole}\n[columns]\n"))
