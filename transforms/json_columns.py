@@ -24,7 +24,7 @@ _SPECIAL: Final = r'[\x00-\x1f"\\]'
 def json_text(value: Any) -> str:  # noqa: ANN401 # as deep as JSON goes
     """JSON of one value; a decimal as its digits, without zeros that say nothing."""
     if isinstance(value, Decimal):
-        return format(value.normalize(), "f")
+        return format(value.normalize(), "f") if value else "0"
     return _encode(value).decode()
 
 
