@@ -15,12 +15,16 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pipelines.intake import Found, Refused, Row, Table, Told, open_table
 from pipelines.intake.dialect import SPACE_RUNS
+from pipelines.intake.model import LINE_COLUMN
 from pipelines.plan.folder import create
 from pipelines.plan.model import REJECTS
 from sources.errors import UsageError
@@ -95,13 +99,23 @@ def _write(
         )
         for cells in _header(columns, told.header_rows or 1) if named else ():
             write.writerow(cells)
-        for row in table.rows():
-            why = problems.get(row.line)
-            if why is None:
-                continue
+        for row in _rejected(table, pa.array(list(problems), pa.int64())):
+            why = problems[row.line]
             cells, words = _kept(row, len(columns), secret, why[2])
             ours = (str(row.line), *why[:2], words) if named else ()
             write.writerow([*cells, *(_sayable(text, encoding, delimiter, quote or "") for text in ours)])
+
+
+def _rejected(table: Table, lines: pa.Array) -> Iterator[Row | Refused]:
+    """The rows of these lines, in the file's order."""
+    refused: list[Refused] = []
+    for batch in table.batches(refuse=refused.append):
+        part = batch.filter(pc.is_in(batch[LINE_COLUMN], value_set=lines))
+        cells = zip(*(part[name].to_pylist() for name in table.columns), strict=True)
+        rows: list[Row | Refused] = list(map(Row, part[LINE_COLUMN].to_pylist(), cells))
+        yield from sorted([*rows, *refused], key=lambda row: row.line)
+        refused.clear()
+    yield from refused
 
 
 def _columns(found: Found) -> tuple[str, ...]:
