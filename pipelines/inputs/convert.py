@@ -52,8 +52,7 @@ class Converter:
         self._is_grouped = bool(mapping.group)
         params = [field.name for field in OPERATIONS[mapping.kind].params]
         self._params = {name: str(mapping.constants[name]) if name in mapping.constants else None for name in params}
-        has_password = any(source.path == PASSWORD for source in sources)
-        self._password = PASSWORD if has_password else None
+        self._password = next((source.column for source in sources if source.path == PASSWORD), None)
         needed = required(mapping.kind, login_mode)
         fields = [field for field in record(mapping.kind).fields if field.name != PASSWORD]
         self._needed = [field.name for field in fields if field.required or field.name in needed]
@@ -85,7 +84,7 @@ class Converter:
         paths = self._paths(batch)
         passwords: Sequence[int | None] = [None] * batch.size
         if self._password is not None:
-            passwords = batch.password_lines()
+            passwords = batch.password_lines(self._password)
         self._judge(batch, made)
         if not batch.problems and all(made):
             yield from map(Ready, batch.numbers, paths, made, passwords)
@@ -223,7 +222,7 @@ class _Batch:
                 column = self._blanks(source, column)
             self.columns[source.path] = column
 
-    def password_lines(self) -> list[int | None]:
+    def password_lines(self, column: str) -> list[int | None]:
         """Where each input's password stands."""
         found: list[int | None] = []
         secrets = self.lines[PASSWORD]
@@ -231,7 +230,7 @@ class _Batch:
             begin, end = self.bounds[row] if self.bounds else (row, row + 1)
             place = next((at for at in range(begin, end) if secrets[at] is not None), None)
             if place is None:
-                self.tell(row, PASSWORD, "required", _REQUIRED, PASSWORD, numbers[0])
+                self.tell(row, PASSWORD, "required", _REQUIRED, column, numbers[0])
             found.append(None if place is None else self._line_numbers[place])
         return found
 

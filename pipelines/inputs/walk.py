@@ -165,6 +165,7 @@ class Inputs:
         mapping: told or proposed.
         files: the file itself, the mapping and the lookups: what the inputs rest on.
         password_column: the column that holds the passwords; None where there is none.
+        proven: how the numbers of a column are written, where the column itself had to prove it.
         notes: what a person should know of how it was read, e.g. a field that the login mode ignores.
     """
 
@@ -188,6 +189,11 @@ class Inputs:
         self._lines = Lines(table, mapping, list(dict.fromkeys(needed)))
         found = survey(self._lines, mapping, sources, lookups)
         self.notes = [*notes, *found.notes]
+        self.proven = {
+            source.column: source.reading.notation
+            for source in found.sources
+            if source.proves and source.lookup == MAPPED and source.reading.notation is not None
+        }
         self._apart = found.apart
         self._converter = Converter(mapping, found.sources, lookups, login_mode)
         self._columnar = columnar(mapping, found.sources, lookups, login_mode)

@@ -157,7 +157,7 @@ def test_no_words_hold_what_a_body_says() -> None:
 
 
 def test_violations_say_which_body_breaks_them() -> None:
-    rows = [{"stock": 1}, {"stock": "x"}, {"stock": 2}, {"jumpFactor": 0}]
+    rows: list[dict[str, Any]] = [{"stock": 1}, {"stock": "x"}, {"stock": 2}, {"jumpFactor": 0}]
     assert [(v.row, v.field) for v in violations("variants", rows)] == [(1, "stock"), (3, "jumpFactor")]
 
 

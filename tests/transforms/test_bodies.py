@@ -11,11 +11,11 @@ import pytest
 from transforms.bodies import Array, Given, Leaf, Object, bodies, values
 
 
-def made(shape: Object, lines: dict[str, list[Any]] | None = None, **columns: list[Any]) -> list[dict[str, Any]]:
+def made(shape: Object, **columns: list[Any]) -> list[dict[str, Any]]:
     full = {name for name, column in columns.items() if None not in column}
     size = len(next(iter(columns.values()), [0]))
-    found = bodies(shape, Given(columns, size, lines or columns, full=full))
-    assert found == bodies(shape, Given(columns, size, lines or columns)), "to know what is full changes nothing"
+    found = bodies(shape, Given(columns, size, columns, full=full))
+    assert found == bodies(shape, Given(columns, size, columns)), "to know what is full changes nothing"
     return found
 
 
@@ -48,7 +48,12 @@ def test_an_item_is_there_where_one_of_its_own_values_is() -> None:
             (("number", Leaf(f"n{at}")), ("kind", Leaf(f"k{at}", "nif")), ("isDefault", Leaf(None, default=True)))
         )
 
-    columns = {"n0": ["1", None, None], "k0": [None, None, None], "n1": ["2", "3", None], "k1": [None, "vat", None]}
+    columns: dict[str, list[Any]] = {
+        "n0": ["1", None, None],
+        "k0": [None, None, None],
+        "n1": ["2", "3", None],
+        "k1": [None, "vat", None],
+    }
     assert made(Object((("documents", Array((document(0), document(1)))),)), **columns) == [
         {"documents": [{"number": number, "kind": "nif", "isDefault": True} for number in "12"]},
         {"documents": [{"number": "3", "kind": "vat", "isDefault": True}]},
