@@ -87,15 +87,16 @@ def _versions(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_versions, help="Show versions.")
 def orderbridge() -> None:
-    r"""The bridge between an ordering platform and an ERP.
+    """The bridge between an ordering platform and an ERP.
 
-    Pulls customers, promotions, price lists and orders into one DuckDB file, whole or not at all.
+    Pulls customers, promotions, price lists and orders into one DuckDB file, whole or not at all; plans and sends what
+    a file of the ERP's would change.
 
     \b
     Example, without any settings: orderbridge demo
     Then, with your own:           orderbridge check
                                    orderbridge pull
-    """
+    """  # noqa: D301 # the mark of lines that stay is a control character: click knows no other
     os.umask(0o077)
 
 

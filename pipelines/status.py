@@ -26,6 +26,7 @@ _LISTS_SQL = """
     SELECT resource, verdict, rows, quarantined, ended_at, run_id FROM ops.coverage
     WHERE verdict <> 'incomplete' AND evidence NOT LIKE '%held back:%'
     QUALIFY row_number() OVER (PARTITION BY resource ORDER BY ended_at DESC) = 1"""
+_NEVER_SQL = f"SELECT DISTINCT resource FROM ops.coverage WHERE resource NOT IN (SELECT resource FROM ({_LISTS_SQL}))"
 _RUNS_SQL = "SELECT run_id, command, started_at, ended_at, exit_code FROM ops.runs ORDER BY started_at DESC LIMIT 5"
 
 
@@ -51,21 +52,23 @@ def status(max_age_h: float | None, as_json: bool) -> int:
             failure = {"message": "a run failed, and its note was cut off"}
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         plans = ledger.open_plans()
-    told = _read(path) if path.exists() or not (failure or plans) else {"lists": [], "runs": []}
+    told = _read(path) if path.exists() or not (failure or plans) else {"lists": [], "never": [], "runs": []}
+    never = sorted(row["resource"] for row in told.pop("never"))
     now = datetime.now(UTC)
     for row in told["lists"]:
         row["age_h"] = (now - row["ended_at"]).total_seconds() / 3600
     read = {row["resource"] for row in told["lists"]}
     old = [row["resource"] for row in told["lists"] if max_age_h is not None and row["age_h"] > max_age_h]
-    old += [name for name in LISTS if name not in read] if max_age_h is not None and not read else []
+    if max_age_h is not None:
+        old += never if read else LISTS
     for row in told["lists"]:
         row["age_h"] = round(row["age_h"], 2)
     if as_json:
-        open_plans = [asdict(plan) for plan in plans]
-        facts = {"warehouse": str(path), **told, "failure": failure, "too_old": old, "open_plans": open_plans}
+        facts = {"warehouse": str(path), **told, "never_read": never, "failure": failure, "too_old": old}
+        facts["open_plans"] = [_facts(plan) for plan in plans]
         click.echo(json.dumps(facts, default=str))
     else:
-        _print(str(path), told, failure, old)
+        _print(str(path), told, never, failure, old)
         _print_plans(plans)
     return EXIT_COVERAGE if old else 0
 
@@ -74,7 +77,7 @@ def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
     with open_warehouse(path) as connection:
         known = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         found: dict[str, list[dict[str, Any]]] = {}
-        for name, sql in (("lists", _LISTS_SQL), ("runs", _RUNS_SQL)):
+        for name, sql in (("lists", _LISTS_SQL), ("never", _NEVER_SQL), ("runs", _RUNS_SQL)):
             if not {"coverage", "runs"} <= known:
                 found[name] = []
                 continue
@@ -84,11 +87,27 @@ def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
         return found
 
 
-def _print(path: str, told: dict[str, list[dict[str, Any]]], failure: dict[str, Any] | None, old: list[str]) -> None:
+def _facts(plan: OpenPlan) -> dict[str, Any]:
+    """An open plan for machines, its times as the others are told."""
+    facts = asdict(plan)
+    for name in ("opened_at", "doubt_at"):
+        facts[name] = None if facts[name] is None else datetime.fromtimestamp(facts[name], UTC)
+    return facts
+
+
+def _print(
+    path: str,
+    told: dict[str, list[dict[str, Any]]],
+    never: list[str],
+    failure: dict[str, Any] | None,
+    old: list[str],
+) -> None:
     click.echo(f"warehouse {path}")
     for row in sorted(told["lists"], key=lambda r: list(LISTS).index(r["resource"]) if r["resource"] in LISTS else 99):
         mark = "  TOO OLD" if row["resource"] in old else ""
         click.echo(f"  {row['resource']:<12} {row['rows']:>10} rows  {row['verdict']:<9} {_age(row['age_h'])}{mark}")
+    for name in never:
+        click.echo(f"  {name:<12} was never read whole{'  TOO OLD' if name in old else ''}")
     for row in told["runs"]:
         ended = f"{row['ended_at']:%Y-%m-%d %H:%M:%S}"
         click.echo(f"  run {row['run_id']}  {row['command']:<8} ended {ended} UTC, exit {row['exit_code']}")

@@ -13,6 +13,7 @@ import pytest
 
 from pipelines.cli import orderbridge
 from pipelines.rulebook import SEVERITIES, anchor, markdown
+from sources.resolution import KEYS, variable
 from transforms.advice import ADVICE
 from transforms.rules import RULES
 
@@ -35,6 +36,20 @@ def test_the_page_has_a_section_for_each_rule_with_its_severity() -> None:
     assert found == [(anchor(rule.entity, rule.name), rule.name, rule.severity) for rule in RULES]
     assert len({section for section, *_ in found}) == len(found)
     assert {severity for *_, severity in found} == set(SEVERITIES)
+
+
+def test_each_setting_stands_in_the_readme_and_in_the_settings_files() -> None:
+    files = "".join((CHECKOUT / ".dlt" / name).read_text("utf-8") for name in ("config.toml", "example.secrets.toml"))
+    sections = re.findall(r"^#? ?\[([\w.]+)\]\n((?:#? ?\w+ = .*\n)+)", files, re.MULTILINE)
+    shown = {
+        f"{section}.{key}" for section, lines in sections for key in re.findall(r"^#? ?(\w+) = ", lines, re.MULTILINE)
+    }
+    every = {f"{section}.{key}" for section, keys in KEYS.items() for key in keys}
+    assert shown - {"runtime.dlthub_telemetry"} == every
+    told = dict(
+        re.findall(r"^\| `([a-z0-9_.]+)` \| `([A-Z0-9_]+)` \|", (CHECKOUT / "README.md").read_text("utf-8"), re.M)
+    )
+    assert told == {key: variable(key) for key in every}
 
 
 def command_lines() -> Iterator[tuple[str, str]]:

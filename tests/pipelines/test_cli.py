@@ -60,6 +60,8 @@ def test_the_group_says_what_there_is_and_how_to_begin() -> None:
         told = CliRunner().invoke(cli.orderbridge, [option])
         assert told.exit_code == 0
         assert "orderbridge demo" in told.output
+        assert re.search(r"^ +orderbridge pull$", told.output, re.M)
+        assert "\\b" not in told.output
         assert all(re.search(rf"^  {name} ", told.output, re.M) for name in COMMANDS)
 
 
@@ -308,6 +310,23 @@ def test_status_tells_of_lists_that_are_old_and_of_a_run_that_failed(
     assert len(re.findall(r"25\.\d h old  TOO OLD$", words.out, re.M)) == 2
     assert "the last run failed and published nothing" in words.out
     assert run(made, "status", "--max-age", "26", **broken).code == 0
+
+
+def test_a_list_that_was_tried_and_never_read_is_too_old_for_a_monitor(
+    tmp_path: Path, pulled: tuple[Bridge, Done]
+) -> None:
+    import duckdb
+
+    made, _ = pulled
+    copy = shutil.copyfile(made.path, tmp_path / "w.duckdb")
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute("UPDATE ops.coverage SET verdict = 'incomplete' WHERE resource = 'price_lists'")
+    done = run(made, "status", "--json", "--max-age", "24", WAREHOUSE__PATH=str(copy))
+    told = json.loads(done.out)
+    assert (done.code, told["too_old"], told["never_read"]) == (7, ["price_lists"], ["price_lists"])
+    words = run(made, "status", "--max-age", "24", WAREHOUSE__PATH=str(copy))
+    assert re.search(r"^  price_lists  was never read whole  TOO OLD$", words.out, re.M)
+    assert run(made, "status", WAREHOUSE__PATH=str(copy)).code == 0
 
 
 # --- demo and sandbox ------------------------------------------------------------------------------------------------
