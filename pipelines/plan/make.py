@@ -8,7 +8,7 @@ bytes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -23,6 +23,7 @@ from pipelines.plan.folder import create, hidden_folder, publish, told_of_the_di
 from pipelines.plan.model import (
     LINES,
     MANIFEST,
+    MAPPING,
     OPERATIONS,
     SUMMARY,
     FileOfPlan,
@@ -129,6 +130,9 @@ def _written(
     outcomes = Outcomes()
     with Spool(folder / _SPOOL, wanted.kind) as spool:
         made = sort_out(inputs, spool, outcomes, decider, wishes, folder)
+    in_full = to_toml(_in_full(inputs))
+    with create(folder / MAPPING) as out:
+        out.write(in_full.encode())
     unsent = outcomes.whole()
     write(folder, unsent)
     problems = unsent.filter(pc.equal(unsent["outcome"], "rejected")).select(["line", "field", "code", "words"])
@@ -158,7 +162,7 @@ def _written(
         mapping=rests_on[1] if wanted.mapping is not None else None,
         lookups=tuple(rests_on[2 if wanted.mapping is not None else 1 :]),
         found=asdict(inputs.table.found),
-        told=to_toml(inputs.mapping),
+        told=in_full,
         read=people.read if people is not None else None,
         lines=made.lines,
         outcomes={"send": made.sent, **{name: counts.get(name, 0) for name in get_args(Outcome)}},
@@ -185,6 +189,16 @@ def _opened(wanted: Wanted, settings: LegacySettings) -> Inputs:
     return open_inputs(
         wanted.kind, wanted.file, mapping, login_mode=settings.login_mode, semantics=_semantics(settings)
     )
+
+
+def _in_full(inputs: Inputs) -> Mapping:
+    """The mapping with what the file proved, so that a part of the file, its rejects, is read as the whole was."""
+    columns = dict(inputs.mapping.columns)
+    for name, notation in inputs.proven.items():
+        formats = replace(columns[name].formats, decimal=notation.decimal, thousands=notation.thousands)
+        columns[name] = replace(columns[name], formats=formats)
+    lookups = tuple(replace(lookup, file=str(lookup.path.resolve())) for lookup in inputs.mapping.lookups)
+    return replace(inputs.mapping, columns=columns, lookups=lookups)
 
 
 def _save(mapping: Mapping, path: Path) -> None:

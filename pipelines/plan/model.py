@@ -27,6 +27,7 @@ REJECTS: Final = "rejects.csv"
 UNCHANGED: Final = "unchanged.csv"
 DIFFERENCES: Final = "differences.csv"
 SUMMARY: Final = "summary.md"
+MAPPING: Final = "mapping.toml"
 RESULTS: Final = "results"
 
 Outcome = Literal["merged", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped"]
@@ -109,7 +110,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         input: the CSV or .xlsx.
         mapping: the mapping file; None where the mapping was proposed. lookups: the files that it names.
         found: how the intake reads the input, for people and for reading the passwords again.
-        told: the mapping in full, as TOML text: what was proposed can be saved.
+        told: the mapping in full as TOML text, with what was proposed and what the file proved; also `mapping.toml`.
         read: None where the plan needs nothing of the platform.
         lines: of the input that hold a row. Each is in exactly one of `outcomes`.
         outcomes: lines by what the plan makes of them: `send`, `merged`, `unchanged`, `exists_same`, `exists_differs`,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from pipelines.plan.model import DIFFERENCES, REJECTS, UNCHANGED, Manifest
+from pipelines.plan.model import DIFFERENCES, MAPPING, REJECTS, UNCHANGED, Manifest
 from pipelines.plan.outcomes import Reason
 
 _WHAT: Final = {
@@ -166,11 +166,10 @@ def _next(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
     else:
         yield "There is nothing to send."
     if facts.reasons:
-        mapping = f" --mapping {manifest.mapping.path}" if manifest.mapping is not None else ""
         yield ""
         yield f"Mend the rows in {REJECTS}, and plan them as a file of their own:"
         yield ""
-        yield f"    orderbridge plan {manifest.kind} {folder}/{REJECTS}{mapping}"
+        yield f"    orderbridge plan {manifest.kind} {folder}/{REJECTS} --mapping {folder}/{MAPPING}"
 
 
 def _time(at: str) -> str:

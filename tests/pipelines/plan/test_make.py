@@ -16,8 +16,10 @@ from pipelines.environment import prepare
 from pipelines.ledger import Ledger, body_hash
 from pipelines.plan.make import Made, Wanted, make
 from pipelines.plan.model import Operation, Plan
+from pipelines.plan.summary import summary
 from sources.errors import UsageError
 from tests.pipelines.bridge import Bridge, bridge, command
+from tests.pipelines.intake.test_workbook import sheet, text, workbook
 
 HOST = "http://127.0.0.1:9"
 VARIANTS = """
@@ -217,6 +219,38 @@ def test_the_reject_file_corrected_goes_through_as_it_is(work: Path) -> None:
     ]
 
 
+def test_rejects_are_read_as_the_whole_file_was(work: Path) -> None:
+    told = VARIANTS.replace('decimal = ","\nthousands = "."\n', "")
+    made = variants(work, "1;1;a;1.234,5;1\n1;2;b;1.234;x\n", told)  # the first price proves how they are written
+    assert fates(made) == {3: ("rejected", "not_a_number")}
+    mended = (made.folder / "rejects.csv").read_text("cp1252").replace(";x;", ";2;")
+    (work / "mended.csv").write_text(mended, "cp1252")
+    again = make(Wanted("variants", work / "mended.csv", made.folder / "mapping.toml"))
+    assert [one.body for one in operations(again)] == [{"sku": "b"}, {"price": 1234, "stock": 2}]
+    assert f"plan variants {made.folder}/rejects.csv --mapping {made.folder}/mapping.toml" in summary(
+        made.manifest, made.facts, str(made.folder)
+    )
+
+
+def test_a_workbook_is_planned_as_a_file_of_text_is(work: Path) -> None:
+    rows = [["Producto", "Variante", "Código", "PVP"], ["1", "1001", "00038", "19367.25"], ["1", "1002", "Ñ", "no"]]
+    cells = (
+        (at, "".join(text(f"{'ABCD'[n]}{at}", cell) for n, cell in enumerate(row))) for at, row in enumerate(rows, 1)
+    )
+    book = workbook(work, ("Hoja", sheet(*cells)))
+    mapping = (
+        VARIANTS.replace('"Existencias" = "stock"\n', "")
+        .replace('","', '"."')
+        .replace('thousands = "."', 'thousands = ""')
+    )
+    (work / "m.toml").write_text(mapping, "utf-8")
+    made = make(Wanted("variants", book, work / "m.toml"))
+    assert [one.body for one in operations(made)] == [{"sku": "00038"}, {"price": 19367.25}]
+    assert fates(made) == {3: ("rejected", "not_a_number")}
+    assert (made.folder / "rejects.csv").read_text("utf-8-sig").splitlines()[1].startswith("1,1002,Ñ,no,3,price,")
+    adds_up(made)
+
+
 def test_operations_stand_in_batches(work: Path) -> None:
     made = variants(work, "".join(f"1;{n};s{n};;\n" for n in range(5)), batch_size=2)
     assert [one.batch for one in operations(made)] == [1, 1, 2, 2, 3]
@@ -230,7 +264,15 @@ def test_the_same_input_gives_the_same_bytes_anywhere_and_at_any_time(work: Path
     rows = "".join(f"1;{n};s{n};{n},5;{n}\n" for n in range(30)) + "1;3;x;1,5;1\n1;4;s4;4,5;4\n1;99;x;no;1\n"
     first = variants(work, rows, out=work / "first")
     expected = files_of(first.folder)
-    assert {"plan.json", "operations.jsonl", "lines.csv", "rejects.csv", "unchanged.csv", "summary.md"} == set(expected)
+    assert set(expected) == {
+        "plan.json",
+        "operations.jsonl",
+        "mapping.toml",
+        "lines.csv",
+        "rejects.csv",
+        "unchanged.csv",
+        "summary.md",
+    }
     elsewhere = work / "elsewhere"
     elsewhere.mkdir()
     for seed, zone in (("1", "UTC"), ("2", "Asia/Tokyo")):
