@@ -250,7 +250,7 @@ class Ledger:
         """Whether another plan has confirmed a field anew that this one had confirmed."""
         sql = (
             "SELECT c.product_id, c.variant_id, c.field FROM confirmed c JOIN plans p ON p.host = c.host"
-            " WHERE p.plan_id = ?1 AND c.plan_id <> ?1 AND c.confirmed_at >= p.opened_at"
+            " WHERE p.plan_id = ?1 AND c.plan_id <> ?1 AND c.confirmed_at > p.opened_at"
         )
         others = set(self.connection.execute(sql, [plan_id]))
         if not others:

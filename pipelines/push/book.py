@@ -199,7 +199,7 @@ class Book:
         """Fields that other plans confirmed since this one was first pushed: product, variant, field → that plan."""
         rows = self.ledger.connection.execute(
             "SELECT c.product_id, c.variant_id, c.field, c.plan_id FROM confirmed c JOIN plans p ON p.host = c.host"
-            " WHERE p.plan = ? AND c.plan_id <> p.plan_id AND c.confirmed_at >= p.opened_at",
+            " WHERE p.plan = ? AND c.plan_id <> p.plan_id AND c.confirmed_at > p.opened_at",
             [self._plan],
         )
         return {(product, variant, name): plan_id for product, variant, name, plan_id in rows}
