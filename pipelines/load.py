@@ -1,4 +1,4 @@
-"""Walked lists into a DuckDB file, through dlt, in a working folder that lives as long as the run.
+"""Walked lists into a DuckDB file, through dlt, in a working folder for this load alone.
 
 In: walks and a folder. Out: a file whose dataset `loaded` holds their rows, counted. dlt's state is disposable: a
 fresh working folder each time, removed with the run (facts: 164 of 164 kills came out right so).
@@ -32,7 +32,7 @@ _SETTINGS: Final = {
 
 
 def load(walked: Sequence[Walked], folder: Path) -> Path:
-    """Loads the walks' rows. Returns the file that dlt filled.
+    """Loads the walks' rows. Returns the file that dlt filled, in a folder that is made for it.
 
     Raises:
         BridgeError: dlt failed, or what it loaded is not what was walked. dlt's own text stays inside: it can hold
@@ -43,6 +43,7 @@ def load(walked: Sequence[Walked], folder: Path) -> Path:
 
     from sources.resources import walked_resources
 
+    folder.mkdir(mode=0o700)
     file = folder / "load.duckdb"
 
     @dlt.source(name="orderbridge", max_table_nesting=0)

@@ -1,4 +1,4 @@
-"""Pull: walk the lists, load them through dlt, merge them into the raw tables, publish the file as a whole.
+"""Pull: walk the lists and load them through dlt, merge them into the raw tables, publish the file as a whole.
 
 In: settings and the names of lists. Out: a published warehouse and a `Pulled`, or an error and the old file as it
 was. A list whose walk fails keeps its old table, and the run says so by its exit code; where every list failed, nothing
@@ -12,12 +12,12 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -43,6 +43,10 @@ from sources.spool import SpoolFolder
 from sources.walk import SWEEPS_MAX, Options, Progress, Walked, nothing, walk
 
 log = logging.getLogger("orderbridge.pull")
+Load = tuple[Path, list[Walked]]
+"""A file that dlt filled, and the lists in it."""
+EARLY_ROWS: Final = 10_000
+"""From so many rows on, loading beside the walks saves more than a load of its own costs."""
 EXIT_REJECTED: Final = 5
 EXIT_COVERAGE: Final = 7
 
@@ -170,12 +174,12 @@ def pull(
         build.start()
         resumable = set(names)
         try:
-            walked = _walk_all(names, found, build, wanted, progress, stop)
+            walked, loads = _walk_all(names, found, build, wanted, progress, stop)
             pulled = Pulled(run_id, build.path, walked)
             resumable = {w.resource for w in walked if isinstance(w.error, Unreachable)}
             _gate(pulled, wanted)
             with disk_errors(build.path.parent):
-                _publish(pulled, wanted, build, found, started_at, after)
+                _publish(pulled, loads, wanted, build, found, started_at, after)
         except UsageError:
             resumable = set()  # the disk is full, perhaps: what was fetched must not hold on to it
             raise
@@ -231,8 +235,11 @@ def _failure_told(build: Build, run_id: str, started_at: datetime) -> Iterator[N
 
 def _walk_all(
     names: Sequence[str], found: Targets, build: Build, wanted: Wanted, progress: Progress, stop: threading.Event
-) -> list[Walked]:
-    """Walks the lists at once, a thread each. A list that fails does not end the others."""
+) -> tuple[list[Walked], list[Load]]:
+    """Walks the lists at once, a thread each, and loads them. A list that fails does not end the others.
+
+    A long list is loaded beside the walks that go on; short ones together at the end, since every load has its price.
+    """
     clients = {family: found.client(family, stop) for family in dict.fromkeys(LISTS[name].family for name in names)}
 
     def one(name: str) -> Walked:
@@ -249,18 +256,35 @@ def _walk_all(
             options = Options(limit, wanted.sweeps)
             return walk(name, clients[family], build.run / "files" / name, spool, options, progress)
 
-    pool = ThreadPoolExecutor(len(names), "walk")
+    def loaded(lists: list[Walked]) -> Load:
+        with disk_errors(build.path.parent):
+            return load(lists, build.run / f"load-{len(loads)}"), lists
+
+    pool = ThreadPoolExecutor(len(names) + 1, "walk")
     threading.Thread(target=warm, name="warm", daemon=True).start()
     try:
         futures = [pool.submit(one, name) for name in names]
-        pending = set(futures)
+        pending: set[Future[Any]] = set(futures)
+        loads: list[Load] = []
+        ready: list[Walked] = []
+        loading: Future[Load] | None = None  # never two: dlt's settings are the process's
         while pending:  # a bounded wait lets a signal through
             done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in done:
                 if future.exception() is not None:
                     stop.set()
-                    future.result()
-        return [future.result() for future in futures]
+                result = future.result()
+                if not isinstance(result, Walked):
+                    loads.append(result)
+                    loading = None
+                elif result.error is None:
+                    ready.append(result)
+            enough = not pending or sum(walked.distinct for walked in ready) >= EARLY_ROWS
+            if ready and enough and loading is None:
+                loading = pool.submit(loaded, ready)
+                pending.add(loading)
+                ready = []
+        return [future.result() for future in futures], loads
     except BaseException:
         stop.set()
         raise
@@ -286,23 +310,29 @@ def _gate(pulled: Pulled, wanted: Wanted) -> None:
 
 
 def _publish(
-    pulled: Pulled, wanted: Wanted, build: Build, found: Targets, started_at: datetime, after: After | None
+    pulled: Pulled,
+    loads: Sequence[Load],
+    wanted: Wanted,
+    build: Build,
+    found: Targets,
+    started_at: datetime,
+    after: After | None,
 ) -> None:
-    """Loads, merges, records and publishes."""
-    good = [walked for walked in pulled.walked if walked.error is None]
-    file = load(good, build.run)
-    at = max(walked.ended_at for walked in good if walked.ended_at is not None)
+    """Merges, records and publishes."""
+    at = max(walked.ended_at for walked in pulled.walked if walked.error is None and walked.ended_at is not None)
     with build.open() as connection:
-        connection.execute(f"ATTACH '{str(file).replace(chr(39), chr(39) * 2)}' AS load")
         raw.create_missing(connection)
         ops.create_missing(connection)
-        for walked in good:
-            missing, present = raw.newly_missing(connection, walked.resource)
-            reason = raw.shrinks(walked, missing, present)
-            if reason and not wanted.accept_shrink:
-                _hold_back(pulled, walked, reason)
-                continue
-            pulled.changes[walked.resource] = raw.merge(connection, walked, pulled.run_id, at)
+        for file, lists in loads:
+            connection.execute(f"ATTACH '{str(file).replace(chr(39), chr(39) * 2)}' AS load")
+            for walked in lists:
+                missing, present = raw.newly_missing(connection, walked.resource)
+                reason = raw.shrinks(walked, missing, present)
+                if reason and not wanted.accept_shrink:
+                    _hold_back(pulled, walked, reason)
+                    continue
+                pulled.changes[walked.resource] = raw.merge(connection, walked, pulled.run_id, at)
+            connection.execute("DETACH load")
         if wanted.require_complete and pulled.held_back:
             raise CoverageError(f"held back: {'; '.join(pulled.held_back.values())}", "See --accept-shrink.")
         if not pulled.changes:
@@ -312,7 +342,6 @@ def _publish(
             pulled.after_code = after(connection, pulled.run_id, at)
         _record(connection, pulled, wanted, found, started_at, at)
         push_log.into(connection)
-        connection.execute("DETACH load")
         _write_quarantine(pulled)
         build.publish(connection)
     pulled.published = True

@@ -23,6 +23,7 @@ from dlt.extract import DltResource
 from sources.client import Client
 from sources.columns import schema_of
 from sources.contract import LISTS, Operation
+from sources.pagefiles import batches
 from sources.spool import SpoolFolder
 from sources.walk import Options, Walked, walk
 
@@ -108,5 +109,5 @@ def _with_children(walks: Callable[[str], Walked], name: str) -> Iterator[Any]:
             yield from _imports(lambda files=files: files)  # type: ignore[misc]
             continue
         hints = dlt.mark.make_hints(table_name=table, primary_key="", write_disposition="replace")
-        for path, _ in files:
-            yield dlt.mark.with_hints(pq.read_table(path), hints, create_table_variant=True)
+        for batch in batches(files):
+            yield dlt.mark.with_hints(batch, hints, create_table_variant=True)

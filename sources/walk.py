@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -242,21 +243,23 @@ class _Walk:
 
     def _pages(self, paginator: Paginator, spool: Spool) -> Iterator[tuple[Request, Body, int]]:
         """The pages of a sweep in order: from the spool while it has them, then from the platform, a few ahead."""
-        pending: deque[tuple[Request, Future[tuple[Body, bytes]]]] = deque()
+        pending: deque[tuple[Request, Callable[[], tuple[Body, bytes]]]] = deque()
         pool = ThreadPoolExecutor(self.options.window, f"fetch-{self.record.name}")
         try:
             while not paginator.ended_by:
-                window = 1 if self.throttled else self.options.window
+                alone = self.throttled or self.operation.paging != "pages"
+                window = 1 if alone else self.options.window
                 while len(pending) < window and (request := paginator.ask()) is not None:
                     if not pending and (replayed := self._replay(spool, request, paginator)) is not None:
                         yield replayed
                         if paginator.ended_by:
                             return
                         continue
-                    pending.append((request, pool.submit(self._fetch, request, paginator)))
-                request, future = pending.popleft()
+                    fetch = partial(self._fetch, request, paginator)
+                    pending.append((request, fetch if alone else pool.submit(fetch).result))
+                request, fetched = pending.popleft()
                 try:
-                    body, raw = future.result()
+                    body, raw = fetched()
                 except Refused as error:
                     paginator.refused(request, error)
                     continue
@@ -303,8 +306,8 @@ class _Walk:
         for _, files in reversed(used):
             distinct, written, seen = files.write(seen)
             walked.distinct += distinct
-            for table, parts in written.items():
-                walked.files.setdefault(table, []).extend(parts)
+            for table, part in written.items():
+                walked.files.setdefault(table, []).append(part)
             walked.refused += files.refused
         for sweep in sweeps:
             said = "; ".join(sweep.doubts) or "clean"
