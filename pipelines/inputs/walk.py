@@ -6,10 +6,9 @@ In: a table of the intake, and what was made of its mapping. Out: a stream of in
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from heapq import merge
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,142 +17,20 @@ import pyarrow.compute as pc
 from pipelines.inputs.columns import Clean, columnar
 from pipelines.inputs.convert import Bounds, Converter
 from pipelines.inputs.fields import MAPPED, Source
+from pipelines.inputs.lines import WALK_ROWS, Lines
 from pipelines.inputs.lookups import LookupTable
 from pipelines.inputs.model import Item, Problem, Ready, Rejected, Skipped
+from pipelines.inputs.survey import group_keys, survey
 from pipelines.intake import Refused, Table
 from pipelines.intake.model import LINE_COLUMN
 from pipelines.mapping import Mapping
 from sources.inputs import LoginMode
-from transforms.csv_rows import filled
-from transforms.file_lines import blank_lines, changes, filled_down, whole
-from transforms.numbers import COMMA, POINT, Evidence
+from transforms.file_lines import changes
 
-WALK_ROWS: Final = 16_384
 _NO_BATCH: Final = 2**63
 _APART = "group_apart", "lines of the same group stand apart from these: sort the file by it"
 _TORN = "group_torn", "a line beside these could not be read, and may belong to them"
 _NAMELESS = "group_blank", "the columns that tell a group are empty"
-
-
-class Prepared(NamedTuple):
-    """Lines of a batch that are inputs; those that are none; those that the intake refused."""
-
-    table: pa.Table
-    skipped: list[int]
-    refused: list[Refused]
-
-
-class Lines:
-    """The lines of a file: cells filled from above, lines that are no input set aside.
-
-    Args:
-        table: of the intake.
-        mapping: checked.
-        columns: that are needed.
-    """
-
-    def __init__(self, table: Table, mapping: Mapping, columns: Sequence[str]) -> None:
-        self._table, self._mapping = table, mapping
-        self._columns = [*columns, LINE_COLUMN]
-
-    def __iter__(self) -> Iterator[Prepared]:
-        mapping = self._mapping
-        empty = mapping.formats.empty or ()
-        refused: list[Refused] = []
-        above: pa.Table | None = None
-        for batch in self._table.batches(WALK_ROWS, refused.append):
-            table = batch.select(self._columns)
-            is_none = blank_lines(table, mapping.skip_blank, empty) if mapping.skip_blank else None
-            if mapping.fill_down:
-                joined = table if above is None else pa.concat_tables([above, table])
-                table = filled_down(joined, mapping.fill_down, mapping.fill_within, empty)
-                table = table if above is None else table.slice(1)
-                above = table.slice(table.num_rows - 1)
-            skipped: list[int] = []
-            if is_none is not None and is_none.any():
-                skipped = table[LINE_COLUMN].to_numpy()[is_none].tolist()
-                table = table.filter(pa.array(~is_none))
-            yield Prepared(table, skipped, refused)
-            refused.clear()
-        if refused:
-            yield Prepared(pa.table({name: pa.array([], _type(name)) for name in self._columns}), [], refused)
-
-
-def _type(name: str) -> pa.DataType:
-    return pa.int64() if name == LINE_COLUMN else pa.string()
-
-
-@dataclass(frozen=True, slots=True)
-class Surveyed:
-    """What the whole file shows, before it is walked.
-
-    Attributes:
-        sources: with the notation of their numbers, where it had to be proven.
-        apart: keys of groups whose lines do not stand together.
-        notes: for a person.
-    """
-
-    sources: list[Source]
-    apart: frozenset[str]
-    notes: list[str]
-
-
-def survey(lines: Lines, mapping: Mapping, sources: Sequence[Source], lookups: Sequence[LookupTable]) -> Surveyed:
-    """Looks through the file for what one line alone cannot tell; not at all where everything is told."""
-    evidence = {at: Evidence() for at, source in enumerate(sources) if source.proves}
-    in_file = {at: sources[at] for at in evidence if sources[at].lookup == MAPPED}
-    for at in evidence.keys() - in_file.keys():
-        evidence[at].add(lookups[sources[at].lookup].given[sources[at].path])
-    apart = _Apart()
-    if in_file or mapping.group:
-        for table, _, _ in lines:
-            for at, source in in_file.items():
-                evidence[at].add(filled(whole(table, source.column), source.reading.empty))
-            if mapping.group:
-                apart.add(table, mapping.group)
-    made = list(sources)
-    notes = []
-    for at, found in evidence.items():
-        source = sources[at]
-        if found.proof in ("comma", "point"):
-            notation = COMMA if found.proof == "comma" else POINT
-            made[at] = replace(source, reading=replace(source.reading, notation=notation))
-            notes.append(f"{source.column}: a {found.proof} is the decimal mark, as its numbers prove")
-        elif found.proof == "both":
-            made[at] = replace(source, reading=replace(source.reading, unproven="mixed_numbers"))
-            notes.append(f"{source.column}: its numbers are written in two ways, and those with a mark are rejected")
-        elif found.proof == "ambiguous":
-            notes.append(f"{source.column}: no number proves its decimal mark, and those with a mark are rejected")
-    return Surveyed(made, frozenset(apart.found), notes)
-
-
-class _Apart:
-    """Keys that come again after another one. It remembers the hash of every key."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-        self._seen: set[int] = set()
-        self._last: str | None = None
-
-    def add(self, table: pa.Table, columns: Sequence[str]) -> None:
-        if not table.num_rows:
-            return
-        keys = group_keys(table, columns)
-        for key in keys.filter(pa.array(changes(table, columns))).to_pylist():
-            if key is None or key == self._last:
-                continue
-            if hash(key) in self._seen:
-                self.found.add(key)
-            self._seen.add(hash(key))
-            self._last = key
-        self._last = keys[-1].as_py()
-
-
-def group_keys(table: pa.Table, columns: Sequence[str]) -> pa.Array:
-    """One text for the columns that tell a group; null where all are empty."""
-    texts = [pc.fill_null(filled(whole(table, name)), "") for name in columns]
-    keys = pc.binary_join_element_wise(*texts, "\x1f")
-    return pc.if_else(pa.array(blank_lines(table, columns)), pa.scalar(None, pa.string()), keys)
 
 
 class Inputs:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipelines.inputs import Inputs, Ready, Rejected, Skipped, open_inputs
-from pipelines.inputs import walk as walking
+from pipelines.inputs import lines as walking
 from pipelines.mapping import load
 from pipelines.mapping.places import examples
 from sources.contract import Field
