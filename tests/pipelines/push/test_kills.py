@@ -15,7 +15,7 @@ from sandbox import SandboxConfig, serve
 from tests.pipelines.bridge import command, start, wait_for
 from tests.pipelines.push.plans import Place, customer, patch, results, write_plan
 
-KILLS = int(os.environ.get("ORDERBRIDGE_KILLS", "4"))
+KILLS = int(os.environ.get("ORDERBRIDGE_KILLS", "2"))
 ROWS = int(os.environ.get("ORDERBRIDGE_KILL_ROWS", "300" if KILLS > 50 else "60"))
 FAULTS = {"lost_answer": 0.02, "applied_5xx": 0.02, "late_apply": 0.02, "rate_429": 0.02}
 LATE_S = 1.5
