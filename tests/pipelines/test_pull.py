@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pipelines.load import load
 from pipelines.pull import Wanted, pull
 from sandbox import SandboxConfigError
 from sources.contract import LISTS
 from sources.errors import AccessError, BridgeError, CoverageError, UsageError
+from sources.walk import Walked, walk
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.truth import BOOKKEEPING, RESOURCES, comparable, expected, found, ids, same
 
@@ -307,6 +312,56 @@ def test_a_lone_list_that_shrank_publishes_nothing(fresh: Bridge) -> None:
     assert fresh.left() == ["warehouse.duckdb", "warehouse.duckdb.failed.json"]
     assert fresh.code("orders", accept_shrink=True) == 0
     assert fresh.left() == ["warehouse.duckdb"]
+
+
+def test_a_long_list_is_loaded_beside_the_walks_that_go_on(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[list[str]] = []
+    loaded = threading.Event()
+
+    def counted(lists: list[Walked], folder: Path) -> Path:
+        loads.append([walked.resource for walked in lists])
+        file = load(lists, folder)
+        loaded.set()
+        return file
+
+    def held(name: str, *arguments: Any) -> Walked:
+        assert name != "customers" or loaded.wait(30), "nothing was loaded while this walk went on"
+        return walk(name, *arguments)
+
+    monkeypatch.setattr("pipelines.pull.load", counted)
+    monkeypatch.setattr("pipelines.pull.walk", held)
+    monkeypatch.setattr("pipelines.pull.EARLY_ROWS", 30)  # what orders reach, or all three together
+    assert fresh.code() == 0
+    assert sorted(name for names in loads for name in names) == sorted(LISTS)
+    assert "customers" in loads[-1]
+    assert len(loads) > 1
+    assert all(same(fresh.path, fresh.platform.state, name) for name in RESOURCES)
+
+
+def test_short_lists_are_loaded_together(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[int] = []
+    monkeypatch.setattr("pipelines.pull.load", lambda lists, folder: (loads.append(len(lists)), load(lists, folder))[1])
+    assert fresh.code() == 0
+    assert loads == [4]
+
+
+def test_a_load_that_fails_beside_a_walk_ends_the_pull(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = threading.Event()
+
+    def failing(lists: list[Walked], folder: Path) -> Path:
+        failed.set()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def held(name: str, *arguments: Any) -> Walked:
+        assert name != "customers" or failed.wait(30)
+        return walk(name, *arguments)
+
+    monkeypatch.setattr("pipelines.pull.load", failing)
+    monkeypatch.setattr("pipelines.pull.walk", held)
+    monkeypatch.setattr("pipelines.pull.EARLY_ROWS", 1)
+    with pytest.raises(UsageError):
+        fresh.pull()
+    assert not fresh.path.exists()
 
 
 def test_required_completeness_publishes_nothing_short_of_it(fresh: Bridge) -> None:
