@@ -102,7 +102,8 @@ _TAKEN: Final = """
     WHERE mine.plan = ?1 AND (
         (other.plan = ?1 AND other.id < mine.id AND o.state <> 'rejected')
         OR (other.plan <> ?1 AND (
-            o.state IN ('in_flight', 'in_doubt', 'conflict', 'confirmed')
+            o.state IN ('in_flight', 'in_doubt', 'conflict')
+            OR (o.state = 'confirmed' AND (p.kind <> 'customers' OR o.updated_at > ?3))
             OR (o.state = 'abandoned' AND o.doubt_at > ?2))))
     GROUP BY mine.id"""
 _UNQUIET: Final = """
@@ -187,13 +188,14 @@ class Book:
         sql = f"SELECT id FROM operations WHERE plan = ? AND state IN ({', '.join('?' * len(states))})"
         return {number for (number,) in self.ledger.connection.execute(sql, [self._plan, *states])}
 
-    def taken(self, since: float) -> dict[int, str]:
+    def taken(self, since: float, listed_since: float) -> dict[int, str]:
         """Operations whose key another one has in flight, in doubt or confirmed: id → that one's plan.
 
         Args:
             since: epoch seconds; one that was given up counts where its doubt is younger.
+            listed_since: a customer that was confirmed before is told by the list of customers: it may be gone again.
         """
-        return dict(self.ledger.connection.execute(_TAKEN, [self._plan, since]).fetchall())
+        return dict(self.ledger.connection.execute(_TAKEN, [self._plan, since, listed_since]).fetchall())
 
     def overtaken(self) -> dict[tuple[str, str, str], str]:
         """Fields that other plans confirmed since this one was first pushed: product, variant, field → that plan."""

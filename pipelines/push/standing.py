@@ -7,6 +7,7 @@ operations that may be sent again, and for each that is held back the reason. Wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -78,7 +79,8 @@ def stand(plan: Plan, book: Book, rules: Rules, look: Look, clock: Callable[[], 
     """
     standing = Standing()
     now = clock()
-    taken = book.taken(now - rules.settle_s)
+    settled = now - rules.settle_s
+    taken = book.taken(settled, -math.inf if rules.accept_unproven else settled)
     standing.held |= {number: ("blocked", f"plan {other} has this record in hand") for number, other in taken.items()}
     doubtful = {row.id: row for row in book.rows("in_doubt")}
     if plan.manifest.kind == "customers":

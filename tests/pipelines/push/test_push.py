@@ -17,7 +17,7 @@ import pytest
 from pipelines.ledger import Ledger
 from pipelines.plan.model import KindName, Operation
 from pipelines.push import passwords
-from pipelines.push.asked import Asked, Pushed
+from pipelines.push.asked import SETTLE_S, Asked, Pushed
 from pipelines.push.book import Book
 from pipelines.push.send import DOUBTS_MAX
 from sources.answers import Outcome
@@ -378,6 +378,21 @@ def test_the_same_customer_in_two_plans_is_created_once(at: Place) -> None:
     assert at.push(second).exit_code == 5
     assert outcomes(second) == {"2": "unsent.blocked", "3": "confirmed.confirmed"}
     assert at.codes() == ["C00001", "C00002"]
+
+
+def test_a_customer_that_was_deleted_on_the_platform_can_be_created_by_another_plan(at: Place) -> None:
+    now, waits = [1_000_000.0], replace(YES, settle_s=SETTLE_S)
+    at.means = means(clock=lambda: now[0])
+    at.push(at.plan([customer(1)]))
+    at.platform.state.remove("customers", at.platform.state.ids("customers")[-1])
+    early, later = at.plan([customer(1, phone="1")]), at.plan([customer(1, phone="2")])
+    assert at.push(early, waits).exit_code == 5  # a list may be behind
+    assert at.codes() == ["C00001"]
+    now[0] += SETTLE_S + 1
+    assert at.push(later, replace(waits, accept_unproven=True)).exit_code == 5
+    assert at.codes() == ["C00001"]
+    assert at.push(later, waits).exit_code == 0
+    assert at.codes() == ["C00001", "C00001"]
 
 
 def test_an_update_waits_while_one_of_another_plan_may_still_land_on_its_fields(at: Place) -> None:
