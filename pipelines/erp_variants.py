@@ -63,9 +63,9 @@ def read_variants(file: Path | None, mapping: Path | None) -> ErpVariants | None
     from pipelines.inputs import Ready, Rejected, open_inputs
     from pipelines.ledger import Ledger
     from pipelines.mapping import load
-    from pipelines.plan.spool import json_text
     from transforms.erp_variants import CONFIRMED, LINES
     from transforms.frames import TEXT, frame, from_arrow
+    from transforms.json_columns import json_text
 
     settings = legacy_settings()
     semantics = {"price": settings.price_semantics, "stock": settings.stock_semantics}

@@ -85,7 +85,11 @@ def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
     yield ""
     told = _number(facts.inputs, one, many)
     verb = "created" if new else "updated"
-    yield f"- {_number(count.get('send', 0), 'line')} to send: {told} to be {verb}, {_number(operations, 'request')}"
+    if operations:
+        lines = _number(count.get("send", 0), "line")
+        yield f"- {lines} to send: {told} to be {verb}, {_number(operations, 'request')}"
+    else:
+        yield "- nothing to send"
     for outcome, words in _OUTCOMES.items():
         if count.get(outcome):
             said = words.format(one=one, many=many)

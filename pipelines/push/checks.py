@@ -86,7 +86,8 @@ def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> None:
 def would(plan: Plan) -> str:
     """What a push of a plan would send."""
     told = plan.manifest
-    words = f"{told.operations} {told.kind} would be sent to {told.host} ({told.environment})"
+    what = "requests for variants" if told.kind == "variants" else told.kind  # a variant may need two
+    words = f"{told.operations} {what} would be sent to {told.host} ({told.environment})"
     if told.messages:
         words += f", and the platform would send {told.messages} messages to customers"
     return words

@@ -200,7 +200,7 @@ def test_a_line_like_one_that_is_unchanged_is_unchanged_too(work: Path) -> None:
     made = variants(work, "1;1;a;;\n1;1;a;;\n")
     assert fates(made) == {2: ("unchanged", ""), 3: ("unchanged", "")}
     assert made.manifest.operations == 0
-    assert "There is nothing to send." in (made.folder / "summary.md").read_text()
+    assert "- nothing to send\n" in (made.folder / "summary.md").read_text()
 
 
 def test_the_reject_file_corrected_goes_through_as_it_is(work: Path) -> None:
