@@ -16,7 +16,7 @@ from pipelines.pull import Targets, targets
 from pipelines.warehouse import Build, disk_errors, open_warehouse
 from sources.client import Client
 from sources.contract import LISTS, WHOAMI, Operation
-from sources.errors import BridgeError, UsageError
+from sources.errors import AccessError, BridgeError, UsageError
 from sources.paginators import LegacyPages, OnePage, Paginator, V1Cursor
 from sources.retries import BrokenBody
 from sources.settings import find_root, legacy_settings, permission_warnings, public_v1_settings, warehouse_path
@@ -116,7 +116,7 @@ def _whoami(client: Client, found: Targets) -> str:
     needed = {op.scope for op in LISTS.values() if op.scope and op.family == "public_v1"}
     lacking = sorted(needed - set(scopes)) if scopes else []
     if lacking:
-        raise UsageError(f"{said}; lacking: {', '.join(lacking)}", "Ask for a key with these scopes.")
+        raise AccessError(f"{said}; lacking: {', '.join(lacking)}", "Ask for a key with these scopes.")
     return said
 
 

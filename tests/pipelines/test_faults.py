@@ -11,6 +11,7 @@ import pytest
 
 from pipelines.check import check
 from pipelines.pull import Pulled
+from sandbox.public_v1 import KEYS, Key
 from sources.contract import GAPS
 from sources.retries import without_backoff
 from tests.pipelines.bridge import Bridge, bridge
@@ -204,3 +205,14 @@ def test_whoami_is_read_whatever_its_names(tmp_path: Path, reading: str) -> None
     (told,) = (words for words in said if "(whoami)" in words)
     assert "environment sandbox, scopes " in told
     assert "prices:read" in told
+
+
+def test_a_key_that_says_it_lacks_a_scope_is_a_matter_of_access(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[tuple[str, object]] = []
+    with bridge(tmp_path):
+        monkeypatch.setitem(KEYS, os.environ["SOURCES__PUBLIC_V1__API_KEY"], Key(scopes=("orders:read",)))
+        code = check(lambda name, words, **facts: said.append((words, facts.get("exit_code"))), threading.Event())
+    assert code == 3
+    assert any("lacking: prices:read" in words and found == 3 for words, found in said)

@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 from pipelines import verify as verifying
+from pipelines.plan.model import Plan
 from pipelines.pull import Wanted, pull
 from pipelines.push.asked import SETTLE_S
 from pipelines.push.passwords import FILE
@@ -163,6 +164,29 @@ def test_the_log_of_what_was_pushed_comes_into_the_warehouse(at: Place) -> None:
     assert at.push(other).exit_code == 0
     pull(Wanted(("customers",)))
     assert len(query(at, sql)) == 2
+
+
+def test_what_the_answers_show_of_the_gaps_is_observed(tmp_path: Path) -> None:
+    readings = {"created_status": "200", "legacy_error_status": "422", "created_body": "empty"}
+    with place(tmp_path, readings=readings) as at:
+        pull(Wanted(("customers",)))
+        customers, variants = (
+            at.plan([customer(1), customer(2, firstName=7)]),
+            at.plan([patch(1, 1, weight=1.5)], "variants"),
+        )
+        assert (at.push(customers).exit_code, at.push(variants).exit_code) == (5, 0)
+        assert publish() is True
+        sql = "SELECT what, value, first_run_id, last_run_id FROM ops.observations WHERE what ~ 'created|content|error'"
+        created, patched = (Plan(folder).manifest.plan_id for folder in (customers, variants))
+        assert sorted(query(at, sql)) == [
+            ("created_body", "customers: no id in it", created, created),
+            ("created_status", "200", created, created),
+            ("legacy_error_status", "customers: status 422, code TYPE", created, created),
+            ("no_content_status", "204", patched, patched),
+        ]
+        before = query(at, "FROM ops.observations ORDER BY ALL")
+        assert publish() is True
+        assert query(at, "FROM ops.observations ORDER BY ALL") == before
 
 
 def query(at: Place, sql: str) -> list[tuple[object, ...]]:
