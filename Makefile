@@ -14,7 +14,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # uv_build looks for its program on the path
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup demo notebooks test lint types unit smoke bench bench-push bench-reconcile docs format lock clean
+.PHONY: help setup demo notebooks test lint types unit smoke bench bench-plan bench-push bench-reconcile docs format lock clean
 
 help:
 	@echo 'make demo     the whole bridge against the built-in sandbox; leaves demo/ to look at'
@@ -22,6 +22,7 @@ help:
 	@echo 'make test     lint, types, tests, and the command from a wheel in an empty environment'
 	@echo 'make docs     write docs/rules.md from the catalogue of rules'
 	@echo 'make bench    how fast a pull is beside a floor and beside dlt as it comes (BENCH=arguments)'
+	@echo 'make bench-plan     how fast a million lines are planned, beside pandas and pydantic (BENCH=arguments)'
 	@echo 'make bench-push     how fast a push is beside a bare loop of requests (BENCH=arguments)'
 	@echo 'make bench-reconcile  how fast the match with the ERP is beside pandas, DuckDB and datacompy'
 	@echo 'make format   lay out the code'
@@ -65,6 +66,9 @@ smoke: setup
 
 bench: setup
 	$(PY) -m tests.bench $(BENCH)
+
+bench-plan: setup
+	$(PY) -m tests.bench.plan $(BENCH)
 
 bench-push: setup
 	$(PY) -m tests.bench.push $(BENCH)

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms import upserts
+from transforms.confirmed import variants as differing
 from transforms.frames import BIGINT, TEXT, TIMESTAMP, from_arrow, typed
 from transforms.keys import array, positions
 
@@ -62,7 +62,7 @@ def variants(erp: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
     known = typed(confirmed, CONFIRMED)
     keys = _keys(lines)
     told = known.assign(key=_series(_keys(known)))
-    differs = upserts.variants(lines[fields].assign(key=_series(keys)), told)
+    differs = differing(lines[fields].assign(key=_series(keys)), told)
     size = len(lines)
     latest, plan = np.full(size, np.iinfo(np.int64).min), np.full(size, -1, np.int64)
     other, never = [], []

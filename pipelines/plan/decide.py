@@ -1,7 +1,7 @@
 """A decision for each input of a table, by what is known of the platform; one class for each way of knowing.
 
 In: tables of inputs (`pipelines.plan.spool`), no two for one record, and what is known. Out: `Decided`: an outcome for
-each, and the table with only the fields that are to be sent. The comparing itself is in `transforms.upserts`.
+each, and the table with only the fields that are to be sent. The comparing is in `transforms.upserts` and `.confirmed`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from pipelines.plan.model import DIFFERENCES
 from pipelines.plan.outcomes import first_of
 from pipelines.plan.spool import text_of
 from pipelines.plan.summary import MAX_JUMPS, Jump
+from transforms.confirmed import price_jumps, variants
 from transforms.frames import BIGINT, TEXT, from_arrow
 from transforms.json_columns import bytes_of
 from transforms.keys import array
-from transforms.upserts import FIELDS, INPUT_DOCUMENTS, customers, price_jumps, variants
+from transforms.upserts import FIELDS, INPUT_DOCUMENTS, customers
 
 _LINE_AND_OUTCOME: Final = ("line", "outcome", "customer_id", "field", "file_value", "platform_value")
 _DOCUMENTS: Final = {name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")}
