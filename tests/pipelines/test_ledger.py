@@ -126,22 +126,30 @@ def test_a_key_that_another_plan_has_in_hand_is_taken(
     other = book_of(ledger, tmp_path / "a", [customer(1)])
     mine = book_of(ledger, tmp_path / "b", [customer(5, password="made", **same)])
     lead(other, 1, *states)
-    assert mine.taken(since=0.0) == ({5: other.plan_id} if blocks else {})
+    assert mine.taken(0.0, 0.0) == ({5: other.plan_id} if blocks else {})
 
 
 def test_a_key_given_up_long_ago_is_free(ledger: Ledger, tmp_path: Path) -> None:
     other = book_of(ledger, tmp_path / "a", [customer(1)])
     mine = book_of(ledger, tmp_path / "b", [customer(1, phone="1")])
     lead(other, 1, "in_flight", "in_doubt", "abandoned", at=50.0)
-    assert mine.taken(since=49.0)
-    assert not mine.taken(since=51.0)
+    assert mine.taken(49.0, 0.0)
+    assert not mine.taken(51.0, 0.0)
+
+
+def test_a_customer_confirmed_long_ago_is_left_to_the_list(ledger: Ledger, tmp_path: Path) -> None:
+    other = book_of(ledger, tmp_path / "a", [customer(1)])
+    mine = book_of(ledger, tmp_path / "b", [customer(1, phone="1")])
+    lead(other, 1, "in_flight", "confirmed", at=50.0)
+    assert mine.taken(0.0, 49.0) == {1: other.plan_id}
+    assert mine.taken(0.0, 50.0) == {}
 
 
 def test_a_key_twice_in_one_plan_is_the_first_ones(ledger: Ledger, tmp_path: Path) -> None:
     book = book_of(ledger, tmp_path / "a", [customer(1), customer(2, email="ana1@example.test")])
-    assert book.taken(0.0) == {2: book.plan_id}
+    assert book.taken(0.0, 0.0) == {2: book.plan_id}
     lead(book, 1, "in_flight", "rejected")
-    assert book.taken(0.0) == {}
+    assert book.taken(0.0, 0.0) == {}
 
 
 def test_confirmed_has_what_was_last_confirmed_of_each_field(ledger: Ledger, tmp_path: Path) -> None:
