@@ -19,7 +19,7 @@ import hashlib
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -49,6 +49,7 @@ LOG_COLUMNS: Final = (
 )  # fmt: skip
 _LOG_TEXTS: Final = {0: "plan_id", 2: "kind", 3: "method", 4: "path", 5: "state"}
 VERSION: Final = 1
+_ROWS: Final = 65_536
 SCHEMA: Final = (
     """CREATE TABLE plans (
         plan INTEGER PRIMARY KEY, plan_id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, host TEXT NOT NULL,
@@ -208,30 +209,25 @@ class Ledger:
         Returns:
             product_id, variant_id, field, value (JSON text), confirmed_at (UTC), plan_id.
         """
-        rows = self.connection.execute(
-            "SELECT product_id, variant_id, field, value, confirmed_at, plan_id FROM confirmed WHERE host = ?"
-            " ORDER BY product_id, variant_id, field",
-            [host],
-        ).fetchall()
         unknown = {
-            (*found, name)
+            (*variant, name)
             for path, fields in self.connection.execute(
                 "SELECT o.path, o.fields FROM operations o JOIN plans USING (plan)"
                 " WHERE host = ? AND o.state = 'in_flight' AND o.fields <> ''",
                 [host],
             )
-            if (found := variant_of(path)) is not None
+            if (variant := variant_of(path)) is not None
             for name in fields.split(",")
         }
-        kept = [row for row in rows if row[:3] not in unknown] if unknown else rows
-        columns = list(zip(*kept, strict=True)) if kept else [()] * 6
-        texts = {
-            name: pa.array(columns[place], pa.string())
-            for name, place in (("product_id", 0), ("variant_id", 1), ("field", 2), ("value", 3), ("plan_id", 5))
-        }
-        return pa.table({**texts, "confirmed_at": _times(columns[4])}).select(
-            ["product_id", "variant_id", "field", "value", "confirmed_at", "plan_id"]
+        found = self.connection.execute(
+            "SELECT product_id, variant_id, field, value, confirmed_at, plan_id FROM confirmed WHERE host = ?"
+            " ORDER BY product_id, variant_id, field",
+            [host],
         )
+        parts = [_confirmed([])]
+        while rows := found.fetchmany(_ROWS):  # a ledger of years holds millions
+            parts.append(_confirmed([row for row in rows if row[:3] not in unknown] if unknown else rows))
+        return pa.concat_tables(parts)
 
     def created(self, host: str, kind: str) -> set[str]:
         """Hashes (`body_hash`) of the subcategories or warehouses whose create was confirmed."""
@@ -301,6 +297,17 @@ class Ledger:
             "updated_at": _times(columns[8]),
         }
         return pa.table({name: made[name] for name in LOG_COLUMNS})
+
+
+def _confirmed(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """Rows of `confirmed` as a table."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 6
+    names = ("product_id", "variant_id", "field", "value", "confirmed_at", "plan_id")
+    arrays = [
+        _times(column) if name == "confirmed_at" else pa.array(column, pa.string())
+        for name, column in zip(names, columns, strict=True)
+    ]
+    return pa.table(dict(zip(names, arrays, strict=True)))
 
 
 def _times(seconds: Iterable[float]) -> pa.Array:

@@ -149,19 +149,21 @@ class ByLedger:
         absolute = {name: texts for name, texts in fields.items() if name not in self.changes}
         inputs = from_arrow(pa.table({"key": table["path"], **absolute}))
         if len(self.confirmed):
-            differs = variants(inputs, self.confirmed)
+            is_here = pc.is_in(array(self.confirmed["key"]), value_set=table["path"].combine_chunks())
+            known = self.confirmed[is_here.to_numpy(zero_copy_only=False)]
+            differs = variants(inputs, known)
             for name in absolute:
                 fields[name] = pc.if_else(array(differs[name]), fields[name], pa.scalar(None, TEXT))
-            self._look_at_prices(inputs, table)
+            self._look_at_prices(inputs, known, table)
         outcome = pc.if_else(_any_given(fields), "send", "unchanged")
         evidence = pa.array(["assumed: as last confirmed"] * table.num_rows, TEXT)
         kept = pa.table({"lines": table["lines"], "path": table["path"], **fields})
         return Decided(outcome, kept, pa.array([""] * table.num_rows, TEXT), evidence)
 
-    def _look_at_prices(self, inputs: pd.DataFrame, table: pa.Table) -> None:
+    def _look_at_prices(self, inputs: pd.DataFrame, known: pd.DataFrame, table: pa.Table) -> None:
         if "price" in self.changes:
             return
-        found = price_jumps(inputs, self.confirmed)
+        found = price_jumps(inputs, known)
         self.jumps_in_all += len(found)
         lines = first_of(table["lines"].combine_chunks())
         for row in found.head(MAX_JUMPS - len(self.jumps)).to_dict("records"):
