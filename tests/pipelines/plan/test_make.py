@@ -16,6 +16,7 @@ from pipelines.environment import prepare
 from pipelines.ledger import Ledger, body_hash
 from pipelines.plan.make import Made, Wanted, make
 from pipelines.plan.model import Operation, Plan
+from pipelines.plan.sort import sort_out
 from pipelines.plan.summary import summary
 from sources.errors import UsageError
 from tests.pipelines.bridge import Bridge, bridge, command
@@ -326,6 +327,17 @@ def test_the_manifest_says_what_the_plan_rests_on(work: Path) -> None:
     assert manifest.mapping.path == str((work / "mapping.toml").resolve())
     assert (manifest.host, manifest.environment, manifest.read) == (HOST, "sandbox", None)
     assert manifest.found["encoding"] == "cp1252" or manifest.found["encoding"] == "utf-8"
+
+
+def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed(*arguments: Any) -> Any:
+        (work / "in.csv").write_bytes(b"Producto;Variante\n")
+        return sort_out(*arguments)
+
+    monkeypatch.setattr("pipelines.plan.make.sort_out", changed)
+    with pytest.raises(UsageError, match="changed while it was planned"):
+        variants(work, "1;1;a;;\n")
+    assert sorted(path.name for path in work.iterdir()) == ["in.csv", "mapping.toml"]
 
 
 def test_a_folder_that_cannot_be_written_is_told(work: Path) -> None:
