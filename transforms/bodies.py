@@ -83,8 +83,8 @@ def values(kind: str, array: pa.Array) -> tuple[list[Any], list[Any]]:
 
 
 def _decimal(text: str) -> Any:  # noqa: ANN401 # one of two makers, chosen by kind
-    """Without zeros at the end that say nothing, so that limits of decimals count what matters."""
-    return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)
+    """Without zeros at the end that say nothing, so that limits of decimals count what matters; zero has no sign."""
+    return Decimal(text.rstrip("0").rstrip(".") if "." in text else text) or Decimal()
 
 
 def counting(node: Node) -> set[str]:

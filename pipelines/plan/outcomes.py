@@ -110,6 +110,11 @@ class Reason(NamedTuple):
     first: list[int]
 
 
+def joined(parts: Sequence[str]) -> str:
+    """The problems of a line in one text. The name of a column may hold the sign that stands between them."""
+    return BETWEEN.join(part.replace("|", "/") for part in parts)
+
+
 def reasons(table: pa.Table) -> list[Reason]:
     """Each reason for which lines were rejected, that of most lines first."""
     rejected = table.filter(pc.equal(table["outcome"], "rejected"))

@@ -20,7 +20,7 @@ from pipelines.inputs import Clean, Inputs, Problem, Ready, Rejected
 from pipelines.plan.decide import Decider
 from pipelines.plan.folder import create
 from pipelines.plan.model import OPERATIONS
-from pipelines.plan.outcomes import BETWEEN, CONFLICT, Outcomes, first_of
+from pipelines.plan.outcomes import CONFLICT, Outcomes, first_of, joined
 from pipelines.plan.requests import Wishes, requests
 from pipelines.plan.spool import Spool, key_columns
 from sources.errors import BridgeError
@@ -106,7 +106,7 @@ def _walk(inputs: Inputs, spool: Spool, outcomes: Outcomes) -> int:
             spool.add(item)
         elif isinstance(item, Rejected):
             told = [(problem.field, problem.code, _about(problem)) for problem in item.problems]
-            field, code, words = (BETWEEN.join(parts) for parts in zip(*told, strict=True))
+            field, code, words = (joined(parts) for parts in zip(*told, strict=True))
             outcomes.add(item.lines, "rejected", field=field, code=code, words=words)
         else:
             outcomes.add(item.lines, "skipped", words=item.why)

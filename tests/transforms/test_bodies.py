@@ -88,6 +88,7 @@ def test_each_line_of_a_group_gives_an_item() -> None:
     [
         ("number", ["18.00", None, "0.125", "18.00"], [Decimal(18), None, Decimal("0.125"), Decimal(18)]),
         ("number", ["100", "0.0"], [Decimal(100), Decimal(0)]),
+        ("number", ["-0", "-0.0"], [Decimal(0), Decimal(0)]),
         ("integer", ["7", "9007199254740993", None], [7, 9007199254740993, None]),
         ("text", ["a", None], ["a", None]),
     ],

@@ -204,6 +204,18 @@ def test_a_line_like_one_that_is_unchanged_is_unchanged_too(work: Path) -> None:
     assert "- nothing to send\n" in (made.folder / "summary.md").read_text()
 
 
+def test_problems_of_columns_named_with_the_sign_between_problems_are_told_apart(work: Path) -> None:
+    mapping = VARIANTS.replace('"PVP" = "price"', '"PVP | IVA" = "price"\n"Color | Talla" = "attributes.Color | Talla"')
+    rows = "Producto;Variante;Código;PVP | IVA;Existencias;Color | Talla\n17;3;A;x;y;#N/A\n17;4;B;1;2;R\n"
+    made = make(Wanted("variants", *written(work, rows, mapping)))
+    assert sorted((reason.field, reason.code, reason.first) for reason in made.facts.reasons) == [
+        ("attributes.Color / Talla", "cell_error", [2]),
+        ("price", "not_a_number", [2]),
+        ("stock", "not_a_number", [2]),
+    ]
+    adds_up(made)
+
+
 def test_the_reject_file_corrected_goes_through_as_it_is(work: Path) -> None:
     made = variants(work, "1;1001;Ñ1;gratis;7\n1;1002;b;2,5;x\n1;1003;c;3,5;3\n", out=work / "first")
     rejects = (made.folder / "rejects.csv").read_bytes().decode("cp1252")
