@@ -16,7 +16,8 @@ from tests.pipelines.bridge import bridge
 def tables(path: Path) -> dict[str, int]:
     with duckdb.connect(str(path), read_only=True) as connection:
         names = connection.execute(
-            "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE schema_name IN ('raw', 'reconciled', 'ops')"
+            "SELECT schema_name || '.' || table_name FROM duckdb_tables() "
+            "WHERE schema_name IN ('raw', 'reconciled', 'ops')"
         ).fetchall()
         return {name: len(connection.execute(f"FROM {name}").fetchall()) for (name,) in names if "._dlt" not in name}
 

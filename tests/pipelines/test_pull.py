@@ -340,7 +340,12 @@ def test_a_long_list_is_loaded_beside_the_walks_that_go_on(fresh: Bridge, monkey
 
 def test_short_lists_are_loaded_together(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[int] = []
-    monkeypatch.setattr("pipelines.pull.load", lambda lists, folder: (loads.append(len(lists)), load(lists, folder))[1])
+
+    def counted(lists: list[Walked], folder: Path) -> Path:
+        loads.append(len(lists))
+        return load(lists, folder)
+
+    monkeypatch.setattr("pipelines.pull.load", counted)
     assert fresh.code() == 0
     assert loads == [4]
 
