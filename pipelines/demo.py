@@ -175,9 +175,14 @@ def _fresh(folder: Path) -> None:
         raise UsageError(
             f"{folder} holds something that no demo made", "Name another folder: orderbridge demo --folder NAME"
         )
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    (folder / MARK).touch()
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        (folder / MARK).touch()
+    except OSError as error:
+        raise UsageError(
+            f"{folder} cannot be made: {error.strerror}", "Name another folder: orderbridge demo --folder NAME"
+        ) from None
 
 
 def _where_to_look(folder: Path, customers: Path, variants: Path) -> None:

@@ -336,8 +336,7 @@ def _publish(
         if wanted.require_complete and pulled.held_back:
             raise CoverageError(f"held back: {'; '.join(pulled.held_back.values())}", "See --accept-shrink.")
         if not pulled.changes:
-            name, reason = next(iter(pulled.held_back.items()))
-            raise CoverageError(f"{name}: {reason}", _SHRINK_HINT)
+            raise CoverageError("; ".join(pulled.held_back.values()), _SHRINK_HINT)
         if after is not None:
             pulled.after_code = after(connection, pulled.run_id, at)
         _record(connection, pulled, wanted, found, started_at, at)

@@ -229,13 +229,15 @@ class _Walk:
         sweep.distinct, sweep.quarantined = found.distinct, found.quarantined
         sweep.duplicates = sweep.rows - sweep.quarantined - sweep.distinct
         sweep.doubts = paginator.doubts()
-        if paged:
-            self._observe(sweep)
+        if isinstance(paginator, LegacyPages):
+            self._observe(sweep, paginator.first_page)
         if sweep.duplicates:
             sweep.doubts.append(f"{sweep.duplicates} rows came twice")
 
-    def _observe(self, sweep: Sweep) -> None:
-        """What a sweep shows of the end of a list and of `limit` (gaps `customers_end`, `legacy_limit`)."""
+    def _observe(self, sweep: Sweep, first_page: int) -> None:
+        """What a sweep shows of a list's first page, its end and `limit` (gaps `legacy_…`, `customers_end`)."""
+        if sweep.rows:
+            self.walked.observed["legacy_first_page", f"{self.record.name}: {first_page}"] += 1
         self.walked.observed[f"{self.record.name}_end", sweep.ended_by] += 1
         if sweep.rows > sweep.size:
             how = "honoured" if sweep.size == sweep.limit else f"not honoured: {sweep.size} came for {sweep.limit}"

@@ -366,6 +366,14 @@ def test_the_demo_leaves_a_folder_of_others_alone(tmp_path: Path) -> None:
     assert (tmp_path / "home").is_dir()
 
 
+def test_a_folder_that_the_demo_cannot_make_is_no_bug(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = command("demo", "--folder", "file/demo", env=bare(tmp_path), cwd=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "file/demo cannot be made: Not a directory" in done.err
+    assert "--folder NAME" in done.err
+
+
 def test_the_sandbox_says_when_it_is_ready_and_ends_when_told(tmp_path: Path) -> None:
     env = bare(tmp_path)
     with start("sandbox", "--customers", "3", "--fault", "error_503=0.1", env=env, cwd=tmp_path) as process:

@@ -74,6 +74,8 @@ SEEN = {
     ("customers_end", "status_400"): "assumed: status 400",
     ("adjustment_types", "none_only"): "NONE",
     ("adjustment_types", "percentage"): "PERCENTAGE",
+    ("legacy_first_page", "one"): "customers: 1",
+    ("legacy_first_page", "zero"): "customers: 0",
 }
 """What a pull observes of a gap, by its reading."""
 
@@ -138,8 +140,8 @@ def test_a_reading_of_what_is_not_shown(tmp_path: Path, gap: str, reading: str) 
         _, code = judged(made)
         assert code == 0
         assert all(same(made.path, made.platform.state, name) for name in RESOURCES)
-        told = dict(made.rows("SELECT what, value FROM ops.observations"))
-        assert told.get(gap) == SEEN.get((gap, reading), told.get(gap))
+        if (gap, reading) in SEEN:
+            assert (gap, SEEN[gap, reading]) in made.rows("SELECT what, value FROM ops.observations")
 
 
 def test_a_list_whose_end_is_assumed_is_told_so(tmp_path: Path) -> None:
