@@ -10,7 +10,7 @@ import csv
 import io
 import os
 import secrets
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -107,10 +107,26 @@ def _kept(path: Path, operations: Mapping[int, Operation]) -> dict[int, str]:
         keys = [operation.keys.get(name, "") for name in COLUMNS[2:5]]
         rows.append([str(operation.id), str(operation.lines[0]), *keys, known[operation.id]])
     if new:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
-        write_private(path, text.getvalue().encode())
+        _write(path, rows)
     return {number: known[number] for number in operations}
+
+
+def forget(plan: Plan, unsent: Set[int]) -> None:
+    """Takes the passwords that no customer has out of `passwords.csv`: a copy of the plan may give them others.
+
+    Raises:
+        UsageError: the file is none of ours, or cannot be written.
+    """
+    rows = _rows(plan.folder / FILE) if plan.manifest.kind == "customers" else []
+    kept = [row for row in rows if int(row[0]) not in unsent]
+    if len(kept) < len(rows):
+        _write(plan.folder / FILE, kept)
+
+
+def _write(path: Path, rows: Iterable[Sequence[str]]) -> None:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
+    write_private(path, text.getvalue().encode())
 
 
 def _rows(path: Path) -> list[list[str]]:

@@ -164,6 +164,10 @@ class _Push:
         pushed.error = pushed.error or self.standing.unproven
         pushed.settles_at = min(self._unsettled(), default=None)
         pushed.states = self.book.counts()
+        try:
+            passwords.forget(self.plan, self.book.ids("planned"))
+        except UsageError as error:
+            pushed.error = pushed.error or error
         pushed.lines = results.write(self.plan, self.book, self.standing.held)
         return pushed
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shutil
 import socket
 import stat
 import threading
@@ -634,6 +635,21 @@ def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same(at: Place)
     assert sent == [seen[0]["1"], seen[0]["2"], seen[0]["1"]]
     assert len(set(sent)) == 2
     assert stat.S_IMODE((plan / passwords.FILE).stat().st_mode) == 0o600
+
+
+def test_a_copy_of_a_plan_that_was_stopped_gives_passwords_and_the_first_one_tells_none_for_them(at: Place) -> None:
+    plan = at.plan([customer(number) for number in range(1, 5)])
+    copy = Path(shutil.copytree(plan, plan.with_name("copy")))
+    stop = threading.Event()
+    at.push(plan, stop=stop, watch=lambda done, total: stop.set() if done else None)
+    first = kept(plan)
+    assert 0 < len(first) < 4
+    assert at.push(copy).exit_code == 0
+    assert at.push(plan).exit_code == 0
+    told = {**first, **kept(copy)}
+    assert kept(plan) == first
+    assert len(first) + len(kept(copy)) == len(told) == 4
+    assert [body["password"] for body in at.platform.state.customer_inputs] == [told[str(n)] for n in range(1, 5)]
 
 
 def kept(plan: Path) -> dict[str, str]:
