@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import duckdb
 
@@ -111,7 +112,7 @@ def _read_since(connection: duckdb.DuckDBPyConnection, plan: Plan, sent_at: floa
     if row is None:
         raise UsageError("the customers were never pulled into this warehouse", hint)
     verdict, started_at, host = row
-    if host and host not in plan.manifest.host:
+    if host != urlsplit(plan.manifest.host).netloc:
         raise UsageError(f"this warehouse is of {host}, the plan of {plan.manifest.host}", "Look at WAREHOUSE__PATH.")
     if started_at < datetime.fromtimestamp(sent_at, UTC):
         raise UsageError("the customers were pulled before the last of them was sent", hint)

@@ -10,22 +10,18 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from pathlib import Path
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv
 from pyarrow import json as arrow_json
 
 from pipelines.ledger import body_hash
-from pipelines.plan.folder import create
 from pipelines.plan.known import Customers
-from pipelines.plan.model import DIFFERENCES
-from pipelines.plan.outcomes import first_of
+from pipelines.plan.outcomes import DIFFERENCE, first_of
 from pipelines.plan.spool import text_of
 from pipelines.plan.summary import MAX_JUMPS, Jump
 from transforms.confirmed import price_jumps, variants
@@ -34,7 +30,6 @@ from transforms.json_columns import bytes_of
 from transforms.keys import array
 from transforms.upserts import FIELDS, INPUT_DOCUMENTS, customers
 
-_LINE_AND_OUTCOME: Final = ("line", "outcome", "customer_id", "field", "file_value", "platform_value")
 _DOCUMENTS: Final = {name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")}
 NUMBERED: Final = ("priceListId",)
 
@@ -65,17 +60,17 @@ class Decider(Protocol):
     def decide(self, table: pa.Table) -> Decided:
         """The outcomes of a table's inputs."""
 
-    def end(self) -> None:
-        """All tables were decided."""
+    @property
+    def differences(self) -> Sequence[pa.Table]:
+        """Fields that the platform has otherwise, in the columns of `DIFFERENCE`, of all tables so far."""
 
 
 class ByWarehouse:
-    """Customers: beside those that were read. Writes `differences.csv`, where there are any."""
+    """Customers: beside those that were read."""
 
-    def __init__(self, known: Customers, folder: Path) -> None:
+    def __init__(self, known: Customers) -> None:
         self._known = known
-        self._file = folder / DIFFERENCES
-        self._differences: list[pa.Table] = []
+        self.differences: list[pa.Table] = []
 
     def decide(self, table: pa.Table) -> Decided:
         """See `Decider`."""
@@ -90,20 +85,12 @@ class ByWarehouse:
             told = pa.Table.from_pandas(differences.drop(columns="input"), preserve_index=False)
             lines = pa.array(first_of(table["lines"].combine_chunks())).take(where)
             told = told.append_column("line", lines).append_column("outcome", decision.take(where))
-            self._differences.append(told.select(list(_LINE_AND_OUTCOME)))
+            self.differences.append(told.select(DIFFERENCE.names))
         names = {"create": "send", "no_key": "rejected"}
         outcome = pa.array([names.get(name, name) for name in decision.to_pylist()], TEXT)
         evidence = pa.array([f"read by run {self._known.read.run_id}"] * len(rows), TEXT)
         words = "neither erpCode, email nor loginCode: it could not be found again"
         return Decided(outcome, table, pc.fill_null(array(decisions["customer_id"]), ""), evidence, "no_key", words)
-
-    def end(self) -> None:
-        """See `Decider`."""
-        if self._differences:
-            table = pa.concat_tables(self._differences).sort_by([("line", "ascending")])
-            with create(self._file) as out:
-                out.write((",".join(table.column_names) + "\n").encode())
-                csv.write_csv(table, out, csv.WriteOptions(include_header=False, quoting_style="needed"))
 
 
 def _documents(rows: pa.Array, texts: pa.Array) -> pd.DataFrame:
@@ -142,6 +129,7 @@ class ByLedger:
     changes: Sequence[str] = ()
     jumps: list[Jump] = field(default_factory=list)
     jumps_in_all: int = 0
+    differences: ClassVar[Sequence[pa.Table]] = ()
 
     def decide(self, table: pa.Table) -> Decided:
         """See `Decider`."""
@@ -169,9 +157,6 @@ class ByLedger:
         for row in found.head(MAX_JUMPS - len(self.jumps)).to_dict("records"):
             self.jumps.append(Jump(int(lines[row["row"]]), row["before"], row["now"], int(row["power"])))
 
-    def end(self) -> None:
-        """See `Decider`."""
-
 
 def _any_given(fields: dict[str, pa.Array]) -> pa.Array:
     return reduce(pc.or_, map(pc.is_valid, fields.values()))
@@ -179,6 +164,8 @@ def _any_given(fields: dict[str, pa.Array]) -> pa.Array:
 
 class ByHash:
     """Subcategories and warehouses: beside the creates that were confirmed, since nothing else is known of them."""
+
+    differences: ClassVar[Sequence[pa.Table]] = ()
 
     def __init__(self, created: set[str]) -> None:
         self._created = created
@@ -194,6 +181,3 @@ class ByHash:
         told = pa.array(outcome or ["send"] * size, TEXT)
         evidence = pa.array(["the same was created before"] * size, TEXT)
         return Decided(told, table, pa.array([""] * size, TEXT), evidence)
-
-    def end(self) -> None:
-        """See `Decider`."""

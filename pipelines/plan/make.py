@@ -105,10 +105,10 @@ def make(wanted: Wanted, proposed: Callable[[list[str]], object] = list) -> Made
             "Set sources.legacy.login_mode (SOURCES__LEGACY__LOGIN_MODE) to `email` or `code`.",
         )
     inputs = _opened(wanted, settings)
-    if wanted.mapping is None:
-        proposed(inputs.mapping.explain())
     if wanted.save_mapping is not None:
         _save(inputs.mapping, wanted.save_mapping)
+    if wanted.mapping is None:
+        proposed(inputs.mapping.explain())
     passwords = _passwords(wanted, inputs) if wanted.kind == "customers" else None
     wishes = Wishes(wanted.batch_size, _once(settings), passwords, wanted.notify)
     parent = (wanted.out or Path("plan")).absolute().parent
@@ -126,7 +126,7 @@ def _written(
     host = settings.base_url
     rests_on = [FileOfPlan(path=str(path.resolve()), sha256=file_sha256(path)) for path in inputs.files]
     people = known.customers(warehouse_path(), host) if wanted.kind == "customers" else None
-    decider = _decider(wanted, settings, people, folder)
+    decider = _decider(wanted, settings, people)
     outcomes = Outcomes()
     with Spool(folder / _SPOOL, wanted.kind) as spool:
         made = sort_out(inputs, spool, outcomes, decider, wishes, folder)
@@ -134,7 +134,7 @@ def _written(
     with create(folder / MAPPING) as out:
         out.write(in_full.encode())
     unsent = outcomes.whole()
-    write(folder, unsent)
+    write(folder, unsent, decider.differences)
     problems = unsent.filter(pc.equal(unsent["outcome"], "rejected")).select(["line", "field", "code", "words"])
     why = {line: tuple(told) for line, *told in zip(*problems.to_pydict().values(), strict=True)}
     write_rejects(folder, inputs.table, inputs.mapping.told, why, inputs.password_column)
@@ -210,9 +210,9 @@ def _save(mapping: Mapping, path: Path) -> None:
             out.write(to_toml(mapping).encode())
 
 
-def _decider(wanted: Wanted, settings: LegacySettings, people: known.Customers | None, folder: Path) -> Decider:
+def _decider(wanted: Wanted, settings: LegacySettings, people: known.Customers | None) -> Decider:
     if people is not None:
-        return ByWarehouse(people, folder)
+        return ByWarehouse(people)
     if wanted.kind == "variants":
         confirmed = known.variants(ledger_path(), settings.base_url)
         return ByLedger(confirmed, [name for name, means in _semantics(settings).items() if means == "increment"])

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from pipelines.plan.folder import create
-from pipelines.plan.model import LINES, UNCHANGED
+from pipelines.plan.model import DIFFERENCES, LINES, UNCHANGED
 
 SCHEMA: Final = pa.schema(
     {
@@ -30,6 +30,17 @@ SCHEMA: Final = pa.schema(
         "evidence": pa.string(),
     }
 )
+DIFFERENCE: Final = pa.schema(
+    {
+        "line": pa.int64(),
+        "outcome": pa.string(),
+        "customer_id": pa.string(),
+        "field": pa.string(),
+        "file_value": pa.string(),
+        "platform_value": pa.string(),
+    }
+)
+"""What `differences.csv` tells."""
 NEEDS_NOTHING: Final = ("unchanged", "exists_same", "merged", "skipped")
 FIRST_LINES: Final = 5
 CONFLICT: Final = "conflicting_lines"
@@ -132,14 +143,15 @@ def reasons(table: pa.Table) -> list[Reason]:
     return sorted(found.values(), key=lambda reason: -reason.lines)
 
 
-def write(folder: Path, table: pa.Table) -> None:
-    """Writes `lines.csv` and `unchanged.csv`."""
+def write(folder: Path, table: pa.Table, differences: Sequence[pa.Table]) -> None:
+    """Writes `lines.csv`, `unchanged.csv` and `differences.csv`; one that has nothing to tell has its header."""
     wanted = ["line", "outcome", "same_as", "field", "code", "words"]
     _write(folder / LINES, table.select(wanted))
     is_well = pc.is_in(table["outcome"], value_set=pa.array(NEEDS_NOTHING))
     well = table.filter(is_well).select(["line", "outcome", "same_as", "id", "evidence"])
-    if well.num_rows:
-        _write(folder / UNCHANGED, well)
+    _write(folder / UNCHANGED, well)
+    told = pa.concat_tables([DIFFERENCE.empty_table(), *differences], promote_options="permissive")
+    _write(folder / DIFFERENCES, told.sort_by([("line", "ascending")]))
 
 
 def _write(path: Path, table: pa.Table) -> None:

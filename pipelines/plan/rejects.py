@@ -55,12 +55,10 @@ def write_rejects(
         problems: field, code and words by line.
         password_column: of the input; its cells are left empty.
     """
-    if not problems:
-        return
     path = folder / REJECTS
     for hint in (False, True, False):  # a few rows may not show their delimiter; then a `sep=` line may
         _write(path, table, told, problems, password_column, hint=hint)
-        if _reads_back(path, table.found, told) or told.header_row is not None:
+        if not problems or _reads_back(path, table.found, told) or told.header_row is not None:
             return
 
 
@@ -99,7 +97,7 @@ def _write(
         )
         for cells in _header(columns, told.header_rows or 1) if named else ():
             write.writerow(cells)
-        for row in _rejected(table, pa.array(list(problems), pa.int64())):
+        for row in _rejected(table, pa.array(list(problems), pa.int64())) if problems else ():
             why = problems[row.line]
             cells, words = _kept(row, len(columns), secret, why[2])
             ours = (str(row.line), *why[:2], words) if named else ()

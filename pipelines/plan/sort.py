@@ -87,7 +87,6 @@ def sort_out(
                 kept["lines"].combine_chunks().filter(stays), {name: c.filter(stays) for name, c in columns.items()}
             )
             among.merge(rows, table["lines"], fate, outcomes)
-    decider.end()
     made.sent = sum(map(len, sent))
     told = pa.concat_arrays([*sent, outcomes.whole()["line"].combine_chunks()])
     if not made.lines == len(told) == len(pc.unique(told)):

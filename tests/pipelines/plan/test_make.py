@@ -273,6 +273,17 @@ def test_operations_stand_in_batches(work: Path) -> None:
 # --- the folder ------------------------------------------------------------------------------------------------------
 
 
+def test_a_file_of_the_plan_that_has_nothing_to_tell_has_its_header(work: Path) -> None:
+    made = variants(work, "1;11;A;;\n")
+    assert (made.folder / "rejects.csv").read_text("cp1252").splitlines() == [
+        "Producto;Variante;Código;PVP;Existencias;line;field;code;words"
+    ]
+    assert (made.folder / "unchanged.csv").read_text() == "line,outcome,same_as,id,evidence\n"
+    assert (made.folder / "differences.csv").read_text() == (
+        "line,outcome,customer_id,field,file_value,platform_value\n"
+    )
+
+
 def test_the_same_input_gives_the_same_bytes_anywhere_and_at_any_time(work: Path) -> None:
     rows = "".join(f"1;{n};s{n};{n},5;{n}\n" for n in range(30)) + "1;3;x;1,5;1\n1;4;s4;4,5;4\n1;99;x;no;1\n"
     first = variants(work, rows, out=work / "first")
@@ -284,6 +295,7 @@ def test_the_same_input_gives_the_same_bytes_anywhere_and_at_any_time(work: Path
         "lines.csv",
         "rejects.csv",
         "unchanged.csv",
+        "differences.csv",
         "summary.md",
     }
     elsewhere = work / "elsewhere"

@@ -62,8 +62,8 @@ def test_the_dialect_is_the_files_own(tmp_path: Path) -> None:
     )
 
 
-def test_no_rejected_row_makes_no_file(tmp_path: Path) -> None:
-    assert rejected(tmp_path, b"a;b\n1;2\n", []) == b""
+def test_no_rejected_row_makes_a_header_alone(tmp_path: Path) -> None:
+    assert rejected(tmp_path, b"a;b\n1;2\n", []) == b"a;b;line;field;code;words\n"
 
 
 @pytest.mark.parametrize(
