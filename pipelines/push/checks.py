@@ -7,12 +7,13 @@ family's `whoami` says of the key.
 
 from __future__ import annotations
 
+import shlex
 import threading
 from pathlib import Path
 from typing import Final
 
 from pipelines.check import told_environment
-from pipelines.plan.model import FileOfPlan, Plan, file_sha256
+from pipelines.plan.model import FileOfPlan, Manifest, Plan, file_sha256
 from pipelines.push.standing import ADDING
 from sources.client import Client
 from sources.errors import UsageError
@@ -38,7 +39,7 @@ def checked(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | None
     plan = Plan(folder)
     told = plan.manifest
     for what, file in (("input", told.input), ("mapping", told.mapping), *(("lookup", f) for f in told.lookups)):
-        _check_file(what, file)
+        _check_file(what, file, f"Plan it again, into a new folder: {_command(told)}")
     legacy = legacy_settings()
     if legacy.base_url != told.host:
         raise UsageError(f"this plan was made for {told.host}, the settings name {legacy.base_url}", _AGAIN)
@@ -63,9 +64,15 @@ def _set_up() -> bool:
     return found.value("base_url") is not None or found.value("api_key") is not None
 
 
-def _check_file(what: str, file: FileOfPlan | None) -> None:
+def _command(told: Manifest) -> str:
+    """Plans the same input anew."""
+    mapping = f" --mapping {shlex.quote(told.mapping.path)}" if told.mapping is not None else ""
+    return f"orderbridge plan {told.kind} {shlex.quote(told.input.path)}{mapping}"
+
+
+def _check_file(what: str, file: FileOfPlan | None, again: str) -> None:
     if file is not None and file_sha256(Path(file.path)) != file.sha256:
-        raise UsageError(f"the {what} {file.path} is not there as it was planned", _AGAIN)
+        raise UsageError(f"the {what} {file.path} has changed since it was planned, or is gone", again)
 
 
 def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> None:

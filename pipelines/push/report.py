@@ -26,6 +26,7 @@ from rich.progress import (
 from pipelines.console import LINE_EVERY_S, Reporter
 from pipelines.plan.model import RESULTS
 from pipelines.push.asked import EXIT_IN_DOUBT, Pushed
+from pipelines.push.passwords import FILE as PASSWORDS
 from pipelines.push.results import FILES
 from pipelines.push.standing import at_words
 from pipelines.verify import Verified
@@ -116,8 +117,13 @@ def _lines(pushed: Pushed) -> list[str]:
         outcomes = Counter({outcome: count for (name, outcome), count in pushed.lines.items() if name == file})
         if outcomes.total():
             detail = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in outcomes.most_common())
-            said.append(f"  {outcomes.total():>8}  {_SAID[file]} ({detail})")
+            more = "" if set(outcomes) <= {file, "not_sent"} else f" ({detail})"
+            said.append(f"  {outcomes.total():>8}  {_SAID[file]}{more}")
     said.append(f"each line and what became of it: {folder / RESULTS}")
+    if (folder / PASSWORDS).exists():
+        said.append(f"the passwords that were made: {folder / PASSWORDS}")
+    if pushed.lines["unsent", "blocked"]:
+        said.append("why a line is blocked, and what to do, stands in results/unsent.csv")
     if pushed.broke:
         said.append("nothing more was sent: too many answers in a row left their outcome in doubt")
     if pushed.stopped:

@@ -81,7 +81,8 @@ def stand(plan: Plan, book: Book, rules: Rules, look: Look, clock: Callable[[], 
     now = clock()
     settled = now - rules.settle_s
     taken = book.taken(settled, -math.inf if rules.accept_unproven else settled)
-    standing.held |= {number: ("blocked", f"plan {other} has this record in hand") for number, other in taken.items()}
+    words = "plan {} has this record in hand: finish that one, pull, and plan this file again"
+    standing.held |= {number: ("blocked", words.format(other)) for number, other in taken.items()}
     doubtful = {row.id: row for row in book.rows("in_doubt")}
     if plan.manifest.kind == "customers":
         _customers(plan, book, rules, look, clock, doubtful, standing)

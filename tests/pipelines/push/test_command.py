@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sqlite3
 from collections.abc import Iterator
@@ -39,12 +40,35 @@ def test_a_push_tells_what_became_of_the_lines(at: Place) -> None:
     assert at.platform.state.requests == 0
     done = command("push", str(plan), "--yes", env=at.environment(), cwd=at.folder)
     assert (done.code, done.err) == (5, "")
-    assert "1  confirmed (1 confirmed)" in done.out
-    assert "1  rejected (1 rejected)" in done.out
+    assert "1  confirmed\n" in done.out
+    assert "1  rejected\n" in done.out
     told = json.loads(command("push", str(plan), "--yes", "--log", "json", env=at.environment(), cwd=at.folder).out)
     assert told["operations"] == {"confirmed": 1, "rejected": 1}
     assert told["lines"] == {"confirmed.confirmed": 1, "rejected.rejected": 1}
     assert told["exit_code"] == 5
+
+
+def test_a_file_that_changed_is_planned_again_by_the_command_that_is_told(at: Place) -> None:
+    plan = at.plan([customer(1)])
+    told = json.loads((plan / "plan.json").read_text("utf-8"))
+    file = Path(told["input"]["path"])
+    file.write_bytes(file.read_bytes() + b"\n")
+    done = command("push", str(plan), "--yes", env=at.environment(), cwd=at.folder)
+    assert done.code == 2
+    assert f"{file} has changed since it was planned" in done.err
+    again = f"orderbridge plan customers {shlex.quote(str(file))}"
+    assert again in done.err
+    assert at.platform.state.requests == 0
+
+
+def test_what_another_plan_has_in_hand_is_told_with_the_way_out(at: Place) -> None:
+    first, second = at.plan([customer(1)]), at.plan([customer(1), customer(2)])
+    at.push(first)
+    done = command("push", str(second), "--yes", env=at.environment(), cwd=at.folder)
+    assert done.code == 5
+    assert "1  not sent (1 blocked)" in done.out
+    assert "results/unsent.csv" in done.out
+    assert "pull, and plan this file again" in (second / "results" / "unsent.csv").read_text("utf-8")
 
 
 def test_two_pushes_at_once_create_nobody_twice(tmp_path: Path) -> None:
