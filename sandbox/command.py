@@ -47,6 +47,7 @@ def lines(sandbox: Sandbox) -> list[str]:
         f"SOURCES__LEGACY__BASE_URL={sandbox.url}",
         f"SOURCES__LEGACY__API_KEY={sandbox.legacy_key}",
         "SOURCES__LEGACY__ENVIRONMENT=sandbox",
+        f"SOURCES__LEGACY__LOGIN_MODE={sandbox.state.config.login_mode}",
         f"SOURCES__PUBLIC_V1__BASE_URL={sandbox.url}",
         f"SOURCES__PUBLIC_V1__API_KEY={sandbox.v1_key}",
     ]

@@ -42,7 +42,7 @@ FAULTS: Final = (
     Fault("reset_after", "whole body, then the connection is reset"),
     Fault("truncated_json", "200 with its JSON cut short, its Content-Length right"),
     Fault("html_200", "200 with an HTML page"),
-    Fault("stall", "no answer for --stall-s seconds"),
+    Fault("stall", "no answer while the client waits, for an hour at most"),
     Fault("drip", "the body one byte at a time"),
     Fault("drip_headers", "the status line and headers one byte at a time"),
     Fault("gzip_truncated", "a gzip body cut short"),

@@ -99,11 +99,12 @@ def test_the_command(number: signal.Signals) -> None:
         assert process.stdout
         assert process.stderr
         try:
-            ready, *rest = [process.stdout.readline().strip() for _ in range(6)]
+            ready, *rest = [process.stdout.readline().strip() for _ in range(7)]
             url = ready.removeprefix("ready ")
             settings = dict(line.split("=", 1) for line in rest)
             assert settings["SOURCES__LEGACY__BASE_URL"] == settings["SOURCES__PUBLIC_V1__BASE_URL"] == url
             assert settings["SOURCES__LEGACY__ENVIRONMENT"] == "sandbox"
+            assert settings["SOURCES__LEGACY__LOGIN_MODE"] == "email"
             headers = {"api-key": settings["SOURCES__LEGACY__API_KEY"]}
             assert len(httpx.get(f"{url}/customers", headers=headers).json()["data"]) == 3
             bearer = {"Authorization": f"Bearer {settings['SOURCES__PUBLIC_V1__API_KEY']}"}
