@@ -131,7 +131,7 @@ def read_text(path: Path, told: str | None) -> Text:
 
 def _head(path: Path) -> bytes:
     if path.is_dir():
-        raise UsageError(f"{path.name} is a folder", "Give one file.")
+        raise UsageError(f"{path} is a folder", "Name one file in it.")
     try:
         with path.open("rb") as file:
             return file.read(TAIL)
