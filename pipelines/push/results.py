@@ -69,6 +69,29 @@ def prepare(folder: Path) -> None:
         ) from None
 
 
+def check_ledger(plan: Plan, book: Book) -> None:
+    """Looks whether the ledger is older than the results: what stands in them as sent is untried in it.
+
+    Raises:
+        UsageError: it is, or the results cannot be read.
+    """
+    untried = {row.id for row in book.rows("planned") if not row.attempts}
+    for name in ("confirmed", "in_doubt") if untried else ():
+        path = plan.folder / RESULTS / f"{name}.csv"
+        try:
+            with path.open(encoding="utf-8", newline="") as file:
+                tried = any(row["operation"] and int(row["operation"]) in untried for row in csv.DictReader(file))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, KeyError, csv.Error):
+            raise UsageError(f"{path} is not as it was written", "Put it back as it was.") from None
+        if tried:
+            raise UsageError(
+                f"{path} has requests that were sent, and the ledger does not know it: it is an older copy",
+                "Put back the newest ledger, or name it in LEDGER__PATH: with this one they would be sent again.",
+            )
+
+
 def write(plan: Plan, book: Book, held: Held) -> Counter[tuple[str, str]]:
     """Writes the four files.
 

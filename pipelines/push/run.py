@@ -77,6 +77,7 @@ def push(
             )
         results.prepare(plan.folder)
         book = Book.recorded(ledger, plan, recorded(plan), means.clock())
+        results.check_ledger(plan, book)
         with means.client(legacy, stop) as client:
             return _Push(plan, book, asked, legacy, client, path, stop, watch, progress, gently, means).run()
 

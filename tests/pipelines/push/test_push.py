@@ -465,6 +465,21 @@ def test_a_plan_whose_ledger_is_gone_is_not_sent_again(at: Place) -> None:
     assert at.platform.state.variants[1, 1].applied == 1
 
 
+def test_a_plan_whose_ledger_is_older_than_its_results_is_not_sent_again(at: Place) -> None:
+    plan = at.plan([patch(number, number, stock=5, repeatable=False) for number in (1, 2)], "variants")
+    stop = threading.Event()
+    stop.set()
+    at.push(plan, stop=stop)
+    old = shutil.copy(at.ledger, at.folder / "old.sqlite")
+    assert at.push(plan).exit_code == 0
+    for path in at.folder.glob("ledger.sqlite*"):
+        path.unlink()
+    shutil.copy(old, at.ledger)
+    with pytest.raises(UsageError, match="older copy"):
+        at.push(plan)
+    assert [at.platform.state.variants[1, number].applied for number in (1, 2)] == [1, 1]
+
+
 def test_the_other_familys_key_of_another_environment_is_refused(at: Place) -> None:
     plan = at.plan([customer(1)])
     os.environ["SOURCES__PUBLIC_V1__BASE_URL"] = at.platform.url
