@@ -19,13 +19,13 @@ import click
 
 from sources import __version__
 from sources.contract import GAPS, LISTS
-from sources.errors import BridgeError
+from sources.errors import BridgeError, UsageError
 
 if TYPE_CHECKING:
     from pipelines.console import Reporter
     from pipelines.erp import ErpFiles
 
-INTERRUPTED: Final = 130
+_KEPT: Final = "; nothing was published, what was fetched is kept for the next run"
 RESOURCES: Final = tuple(LISTS)
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -118,6 +118,22 @@ def _log_option(function: F) -> F:
     )(function)
 
 
+def _remember_json(_: click.Context, __: click.Parameter, as_json: bool) -> bool:
+    STOP.as_json = STOP.as_json or as_json
+    return as_json
+
+
+def _json_option(function: F) -> F:
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        is_eager=True,
+        callback=_remember_json,
+        help="JSON on stdout; an error as JSON on stderr.",
+    )(function)
+
+
 def _pull_options(function: F) -> F:
     for option in (
         click.option("--accept-shrink", is_flag=True, help="Take a list that is much smaller than it was."),
@@ -189,7 +205,9 @@ def pull(resource: tuple[str, ...], sweeps: int, require_complete: bool, accept_
     _pull("pull", resource, sweeps, require_complete, accept_shrink, style)
 
 
-@orderbridge.command(epilog="Example, in a crontab: 15 3 * * * cd /srv/bridge && orderbridge run --log json")
+@orderbridge.command(
+    epilog="Example, in a crontab: 15 3 * * * cd /srv/orderbridge && .venv/bin/orderbridge run --log json"
+)
 @_pull_options
 @_erp_options
 @_log_option
@@ -378,7 +396,11 @@ def _agreed(folder: Path) -> bool:
     from pipelines.push.checks import would
 
     plan = Plan(folder)
-    return plan.manifest.environment == "sandbox" and click.confirm(f"{would(plan)}. Send?", err=True)
+    if plan.manifest.environment != "sandbox":
+        return False
+    if not click.confirm(f"{would(plan)}. Send?", err=True):
+        raise UsageError("nothing was sent", "Run the same command again when it is to be sent.")
+    return True
 
 
 @orderbridge.command(epilog="Example: orderbridge pull customers && orderbridge verify plan-customers")
@@ -410,7 +432,7 @@ def check(style: str) -> None:
 @click.option(
     "--max-age", type=click.FloatRange(min=0), metavar="HOURS", help="Exit 7 where a list is older than this."
 )
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@_json_option
 def status(max_age: float | None, as_json: bool) -> None:
     """Show the last runs, the verdict and age of each list, and the failure since, if there is one."""
     _started("plain")
@@ -452,7 +474,7 @@ def report(out: Path) -> None:
 @click.option("--header-rows", type=click.IntRange(1, 5), metavar="N", help="Over how many rows the header runs.")
 @click.option("--fill-short", is_flag=True, help="Take a row that ends early, its last cells as empty.")
 @click.option("--sheet", metavar="NAME", help="Of a workbook: its name, or its number from 1.")
-@click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
+@_json_option
 def preview(file: Path, target: Path | None, rows: int, as_json: bool, **options: object) -> None:
     """Show how a CSV or .xlsx is read, and its first rows: encoding, dialect, header, what does not fit.
 
@@ -604,7 +626,8 @@ def main() -> None:
             error.show()
     except (KeyboardInterrupt, click.Abort):
         code = 128 + (STOP.signal or signal.SIGINT)
-        _say(code, "stopped; nothing was published, what was fetched is kept for the next run")
+        published = {"pull", "run"} & set(sys.argv[1:2])
+        _say(code, f"stopped{_KEPT if published else ''}")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 128 + signal.SIGPIPE

@@ -408,15 +408,17 @@ def test_an_age_that_is_no_number_is_refused(pulled: tuple[Bridge, Done]) -> Non
 @pytest.mark.parametrize(
     ("arguments", "more", "code"),
     [
-        (["check"], {"SOURCES__LEGACY__API_KEY": "wrong"}, 3),
-        (["pull"], {"SOURCES__LEGACY__PAGE_LIMIT": "0"}, 2),
-        (["pull", "coupons"], {}, 2),
+        (["check", "--log", "json"], {"SOURCES__LEGACY__API_KEY": "wrong"}, 3),
+        (["pull", "--log", "json"], {"SOURCES__LEGACY__PAGE_LIMIT": "0"}, 2),
+        (["pull", "coupons", "--log", "json"], {}, 2),
+        (["status", "--json"], {"WAREHOUSE__PATH": "none.duckdb"}, 2),
+        (["preview", "none.csv", "--json"], {}, 2),
     ],
 )
 def test_errors_are_json_too(
     pulled: tuple[Bridge, Done], arguments: list[str], more: dict[str, str], code: int
 ) -> None:
-    done = run(pulled[0], *arguments, "--log", "json", **more)
+    done = run(pulled[0], *arguments, **more)
     assert done.code == code
     assert as_json(done.err)
 
