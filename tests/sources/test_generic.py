@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import runpy
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from sources.legacy import legacy
 from sources.public_v1 import public_v1
 from sources.settings import prepare_dlt
 
+README = Path(__file__).parents[2] / "README.md"
 RESOURCES = ("customers", "promotions", "price_lists", "orders")
 
 
@@ -97,7 +100,8 @@ def test_dlts_generic_source_reads_both_families_to_the_end(tmp_path: Path, plat
         assert ids(pipeline, name) == set(platform.state.ids(name))
 
 
-def test_our_sources_work_in_a_pipeline_of_a_strangers(tmp_path: Path, platform: Sandbox) -> None:
+def reached(platform: Sandbox) -> None:
+    """Sets what reaches the platform."""
     os.environ |= {
         "SOURCES__LEGACY__BASE_URL": platform.url,
         "SOURCES__LEGACY__API_KEY": platform.legacy_key,
@@ -105,6 +109,20 @@ def test_our_sources_work_in_a_pipeline_of_a_strangers(tmp_path: Path, platform:
         "SOURCES__PUBLIC_V1__BASE_URL": platform.url,
         "SOURCES__PUBLIC_V1__API_KEY": platform.v1_key,
     }
+
+
+def test_the_pipeline_of_the_readme_runs_as_it_stands(tmp_path: Path, platform: Sandbox) -> None:
+    reached(platform)
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    (script,) = (block for block in blocks if "dlt.pipeline(" in block)
+    (tmp_path / "own.py").write_text(script, "utf-8")
+    pipeline = runpy.run_path(str(tmp_path / "own.py"))["pipeline"]
+    for name in ("customers", "promotions", "price_lists"):
+        assert ids(pipeline, name) == set(platform.state.ids(name))
+
+
+def test_our_sources_work_in_a_pipeline_of_a_strangers(tmp_path: Path, platform: Sandbox) -> None:
+    reached(platform)
     pipeline = loaded(tmp_path, legacy(), public_v1())
     for name in RESOURCES:
         assert ids(pipeline, name) == set(platform.state.ids(name))
