@@ -105,8 +105,8 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> None
         how = (
             'Name a field for each in the mapping, or ignore it by name: ignore = ["…"].'
             if mapping.path is not None
-            else f"Begin one: `orderbridge template {mapping.kind} --mapping --for {file.name} > {file.stem}.toml`. Name a "
-            "field for each or ignore it there, and give that file as the mapping."
+            else f"Begin one: `orderbridge template {mapping.kind} --mapping --for {file.name} > {file.stem}.toml`. "
+            "Name a field for each or ignore it there, and give that file as the mapping."
         )
         count = "a column fits" if len(told) == 1 else f"{len(told)} columns fit"
         raise UsageError(f"{file.name}: {count} no field of {mapping.kind}: {', '.join(told)}", how)

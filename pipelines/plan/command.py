@@ -20,7 +20,10 @@ def plan(wanted: Wanted, reporter: Reporter) -> int:
     """Makes a plan and tells what is in it. Returns 5 where rows were rejected, else 0. Raises what `make` raises."""
 
     def proposed(lines: list[str]) -> None:
-        words = "\n".join(["No mapping was given; the headers are read as:", *(f"  {line}" for line in lines)])
+        kept = (
+            [] if wanted.save_mapping is None else [f"That is kept in {wanted.save_mapping}: the next time --mapping."]
+        )
+        words = "\n".join(["No mapping was given; the headers are read as:", *(f"  {line}" for line in lines), *kept])
         reporter.event("proposed", words, columns=lines)
 
     made = make(wanted, proposed)

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from pipelines.console import Reporter
 from pipelines.environment import prepare
 from pipelines.ledger import Ledger, body_hash
+from pipelines.plan.command import plan
 from pipelines.plan.make import Made, Wanted, make
 from pipelines.plan.model import Operation, Plan
 from pipelines.plan.sort import sort_out
@@ -538,3 +540,13 @@ def test_a_plan_of_another_read_of_the_platform_is_another_plan(platform: Bridge
     platform.pull("customers")
     assert customers("A;Ana;a@x.es;;\n").manifest.plan_id != first.manifest.plan_id
     shutil.rmtree(first.folder)
+
+
+def test_a_mapping_that_is_kept_is_told_though_the_plan_ends_there(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (work / "in.csv").write_text("Correo;Nombre\na@example.com;Ana\n", "utf-8")
+    with pytest.raises(UsageError, match="needs a password"):
+        plan(Wanted("customers", work / "in.csv", save_mapping=Path("kept.toml")), Reporter("plain"))
+    assert 'Correo = "email"' in (work / "kept.toml").read_text("utf-8")
+    assert "kept in kept.toml" in capsys.readouterr().err
