@@ -7,6 +7,7 @@ in the middle, and goes on), what landed pulled and verified; all of it told on 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -125,13 +126,14 @@ def _killed(plan: Path, state: State, created: int) -> None:
     command = [sys.executable, "-m", "pipelines.cli", "push", str(plan), "--yes", "--log", "plain"]
     path = os.pathsep.join(filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))))
     with subprocess.Popen(  # noqa: S603 # our own command
-        command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as process:
         until = time.monotonic() + PATIENCE_S
         while len(state.customer_inputs) < created:
             if process.poll() is not None or time.monotonic() > until:
                 process.kill()
-                raise BridgeError(f"the push that was to be killed came to an end by itself ({process.returncode})")
+                said = process.communicate()[1].decode(errors="replace").strip()
+                raise BridgeError(f"the push that was to be killed ended by itself ({process.returncode}): {said}")
             time.sleep(0.002)
         process.kill()
 
@@ -198,4 +200,4 @@ def _where_to_look(folder: Path, customers: Path, variants: Path) -> None:
     for name, words in things.items():
         click.echo(f"{name:<{width}}  {words}")
     look = f"import duckdb; print(duckdb.connect('{folder}/warehouse.duckdb', read_only=True).sql('FROM ops.coverage'))"
-    click.echo(f'\n  python -c "{look}"')
+    click.echo(f'\n  {shlex.quote(os.path.relpath(sys.executable))} -c "{look}"')
