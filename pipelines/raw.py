@@ -106,7 +106,7 @@ def merge(build: duckdb.DuckDBPyConnection, walked: Walked, run_id: str, at: dat
     change = _change(build, resource, walked.verdict == "complete")
     marked = "coalesce(o._missing_since, $at)" if walked.verdict == "complete" else "o._missing_since"
     parameters = {"run": run_id, "at": at}
-    _align(build, resource)
+    _align(build, resource, resource, "id")
     build.execute(
         f"""
         CREATE OR REPLACE TABLE raw."{resource}" AS
@@ -126,7 +126,7 @@ def merge(build: duckdb.DuckDBPyConnection, walked: Walked, run_id: str, at: dat
             parts.append(f'SELECT l.*, {kept} FROM {LOADED}."{table}" l JOIN raw."{resource}" p ON p.id = l."{key}"')
         if table in before:
             if table in tables:
-                _align(build, table)
+                _align(build, table, resource, key)
             parts.append(
                 f'SELECT o.* EXCLUDE ({", ".join(BOOKKEEPING)}), {kept} FROM raw."{table}" o '
                 f'JOIN raw."{resource}" p ON p.id = o."{key}" '
@@ -162,22 +162,39 @@ def _change(build: duckdb.DuckDBPyConnection, resource: str, complete: bool) -> 
     return Change(new_rows, changed, returned, missing if complete else 0, came + (0 if complete else missing))
 
 
-def _align(build: duckdb.DuckDBPyConnection, table: str) -> None:
-    """Gives a column whose type changed between runs the type that holds the values of both.
+def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str) -> None:
+    """Gives a column whose type changed between runs the type that holds its new values and those that are kept.
 
-    Only undocumented fields change type (design §6); text holds what nothing narrower holds exactly.
+    Only undocumented fields change type (design §6); text holds what nothing narrower holds exactly. What replaced
+    rows held does not count: a column is as narrow again as its values are.
+
+    Args:
+        build: the build, with dlt's rows attached as `load`.
+        table: of `resource`, or one of its child tables.
+        resource: the list.
+        key: the column of `table` that holds the ids of `resource`.
     """
     old, new = columns_of(build, f'raw."{table}"'), columns_of(build, f'{LOADED}."{table}"')
+    kept = f'FROM raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"'
     for name, kind in new.items():
         if name not in old or old[name] == kind:
+            continue
+        exact = f'try_cast("{name}" AS {kind})'
+        unfit = f'SELECT count("{name}") FILTER ({exact} IS NULL OR {exact}::VARCHAR <> "{name}"::VARCHAR) {kept}'
+        if not _number(build, unfit.replace(f'"{name}"', f'o."{name}"')):
+            build.execute(f'ALTER TABLE raw."{table}" ALTER "{name}" SET DATA TYPE {kind} USING {exact}')
             continue
         common = "VARCHAR"
         if {old[name], kind} == {"BIGINT", "DOUBLE"}:
             integers = f'raw."{table}"' if old[name] == "BIGINT" else f'{LOADED}."{table}"'
-            sql = f'SELECT coalesce(max(abs("{name}"::HUGEINT)), 0) FROM {integers}'
-            largest = (build.execute(sql).fetchone() or (0,))[0]
+            largest = _number(build, f'SELECT coalesce(max(abs("{name}"::HUGEINT)), 0) FROM {integers}')
             common = "DOUBLE" if largest <= _EXACT_DOUBLE else common
         elif {old[name], kind} == {"INTEGER", "BIGINT"}:
             common = "BIGINT"
         for which in (f'raw."{table}"', f'{LOADED}."{table}"'):
             build.execute(f'ALTER TABLE {which} ALTER "{name}" SET DATA TYPE {common}')
+
+
+def _number(build: duckdb.DuckDBPyConnection, sql: str) -> int:
+    ((number,),) = build.execute(sql).fetchall()
+    return int(number)

@@ -338,6 +338,26 @@ def test_a_long_list_is_loaded_beside_the_walks_that_go_on(fresh: Bridge, monkey
     assert all(same(fresh.path, fresh.platform.state, name) for name in RESOURCES)
 
 
+def test_a_column_is_as_narrow_again_as_its_values_are(fresh: Bridge) -> None:
+    state = fresh.platform.state
+    first, second = state.ids("orders")[:2]
+    was = next(row["total"] for row in state.records("orders") if row["id"] == first)
+    kind = "SELECT data_type FROM duckdb_columns() WHERE schema_name = 'raw' AND column_name = 'total'"
+    assert fresh.code("orders") == 0
+    narrow = fresh.one(kind)
+    state.change("orders", first, {"total": "about 12"})
+    assert fresh.code("orders") == 0
+    assert fresh.one(kind) == "VARCHAR"
+    state.change("orders", first, {"total": was})
+    assert fresh.code("orders") == 0
+    assert fresh.one(kind) == narrow
+    state.change("orders", second, {"total": "about 12"})
+    assert fresh.code("orders") == 0
+    state.remove("orders", second)
+    assert fresh.code("orders") == 0  # it is kept, and holds a text
+    assert fresh.one(kind) == "VARCHAR"
+
+
 def test_short_lists_are_loaded_together(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[int] = []
 
