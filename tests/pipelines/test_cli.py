@@ -244,7 +244,7 @@ def test_the_readme_lists_the_exit_codes_of_the_errors() -> None:
     listed = {int(code) for code, _ in rows}
     assert listed == set(range(9))
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.BridgeError)]
-    assert {kind.exit_code for kind in kinds} - {cli.INTERRUPTED} <= listed
+    assert {kind.exit_code for kind in kinds} - {errors.Stopped.exit_code} <= listed
     meant = dict(rows)
     assert "bug" in meant[str(errors.BridgeError.exit_code)]
     assert "settings" in meant[str(errors.UsageError.exit_code)]
