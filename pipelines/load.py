@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from dlt.destinations.impl.duckdb.configuration import DuckDbCredentials
 
 DATASET: Final = "loaded"
+BOUNDS: Final = {"memory_limit": "384MB", "threads": 4}
+"""Of DuckDB, while rows go through it once: left alone it keeps them all, up to most of the machine's memory. Each
+thread needs its share."""
 _SETTINGS: Final = {
     # The file is this run's own and empty: a staging copy would guard nothing, and costs a third of the load's time.
     # What readers see is replaced as a whole file, once these rows were counted.
@@ -82,11 +85,11 @@ def warm() -> None:
 
 
 def _credentials(file: Path) -> DuckDbCredentials:
-    """The file, whose pages are not compressed: they are read once and removed."""
+    """The file, whose pages are not compressed (they are read once and removed), nor kept in memory for long."""
     from dlt.destinations.impl.duckdb.configuration import DuckDbCredentials
 
     credentials = DuckDbCredentials(str(file))
-    credentials.global_config = {"force_compression": "uncompressed"}
+    credentials.global_config = {"force_compression": "uncompressed", **BOUNDS}
     return credentials
 
 

@@ -24,7 +24,7 @@ from uuid import uuid4
 import duckdb
 
 from pipelines import ops, push_log, raw
-from pipelines.load import load, warm
+from pipelines.load import BOUNDS, load, warm
 from pipelines.lock import locked
 from pipelines.warehouse import Build, disk_errors
 from sources import __version__
@@ -323,6 +323,8 @@ def _publish(
     with build.open() as connection:
         raw.create_missing(connection)
         ops.create_missing(connection)
+        for name, value in BOUNDS.items():
+            connection.execute(f"SET {name} = '{value}'")
         for file, lists in loads:
             connection.execute(f"ATTACH '{str(file).replace(chr(39), chr(39) * 2)}' AS load")
             for walked in lists:
@@ -333,6 +335,8 @@ def _publish(
                     continue
                 pulled.changes[walked.resource] = raw.merge(connection, walked, pulled.run_id, at)
             connection.execute("DETACH load")
+        for name in BOUNDS:
+            connection.execute(f"RESET {name}")
         if wanted.require_complete and pulled.held_back:
             raise CoverageError(f"held back: {'; '.join(pulled.held_back.values())}", "See --accept-shrink.")
         if not pulled.changes:

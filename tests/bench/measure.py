@@ -21,7 +21,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 3600
-SANDBOX_READY_LINES = 6
+SANDBOX_READY_LINES = 7
 
 
 class Failed(Exception):
