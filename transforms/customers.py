@@ -180,7 +180,8 @@ def _price_lists(
             "customers",
             "price_list_not_listed",
             of["id"],
-            pc.and_not(is_unlisted, pc.fill_null(is_impossible, False)),
+            # where no list was ever read, none can be said not to be listed
+            pc.and_(pc.and_not(is_unlisted, pc.fill_null(is_impossible, False)), pa.scalar(len(known) > 0)),
             detail,
         ),
         raised("customers", "price_list_id_impossible", of["id"], pc.and_(is_unlisted, is_impossible), "priceListId"),

@@ -110,6 +110,12 @@ def test_price_lists_are_bridged_across_the_families(
     assert found(findings) == ([("7", rule)] if status == "not_listed" else [])
 
 
+def test_where_no_price_list_was_ever_read_none_is_said_not_to_be_listed() -> None:
+    made, findings = reconciled([row("7", price_list_id="1")], lists=[])
+    assert made["price_list_status"].to_list() == ["not_listed"]
+    assert found(findings) == []
+
+
 @pytest.mark.parametrize(
     ("documents", "default", "tax", "rules"),
     [
