@@ -262,6 +262,15 @@ class Ledger:
             for name in fields.split(",")
         )
 
+    def created_since(self, host: str, kind: str, at: float) -> int:
+        """How many creates of a kind were confirmed after `at`, epoch seconds."""
+        ((count,),) = self.connection.execute(
+            "SELECT count(*) FROM operations o JOIN plans p USING (plan)"
+            " WHERE p.host = ? AND p.kind = ? AND o.state = 'confirmed' AND o.updated_at > ?",
+            [host, kind, at],
+        ).fetchall()
+        return int(count)
+
     def open_plans(self) -> list[OpenPlan]:
         """The plans that were pushed and have operations that have not ended, the oldest first."""
         found: list[OpenPlan] = []

@@ -27,6 +27,12 @@ def plan(wanted: Wanted, reporter: Reporter) -> int:
         reporter.event("proposed", words, columns=lines)
 
     made = make(wanted, proposed)
+    if made.created_since:
+        words = (
+            f"{made.created_since} customers were created by pushes since those of the platform were read: what of them "
+            "is in this file is planned as new, and will not be sent. Pull, then plan again: orderbridge pull customers"
+        )
+        reporter.event("created_since", words, count=made.created_since)
     if reporter.style == "json":
         sys.stdout.write(json.dumps(_facts(made)) + "\n")
         return made.exit_code

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -111,3 +111,9 @@ def created(path: Path, host: str, kind: str) -> set[str]:
     """Hashes (`pipelines.ledger.body_hash`) of the creates that this host confirmed."""
     with Ledger.open(path, readonly=True) as ledger:
         return ledger.created(host, kind)
+
+
+def created_since(path: Path, host: str, read: ReadState) -> int:
+    """How many customers of this host pushes have created since they were read: the plan takes them for new."""
+    with Ledger.open(path, readonly=True) as ledger:
+        return ledger.created_since(host, "customers", datetime.fromisoformat(read.at).timestamp())

@@ -73,12 +73,18 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A plan that was made. `is_new`: it was not there already."""
+    """A plan that was made.
+
+    Attributes:
+        is_new: it was not there already.
+        created_since: customers that pushes created after those that the plan knows of were read.
+    """
 
     folder: Path
     manifest: Manifest
     facts: Facts
     is_new: bool
+    created_since: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -116,7 +122,8 @@ def make(wanted: Wanted, proposed: Callable[[list[str]], object] = list) -> Made
         manifest, facts = _written(folder, wanted, settings, inputs, wishes)
         target = wanted.out or Path(f"plan-{wanted.kind}-{manifest.plan_id[:ID_SHOWN]}")
         is_new = publish(folder, target.absolute())
-    return Made(target, manifest, facts, is_new)
+    since = known.created_since(ledger_path(), settings.base_url, manifest.read) if manifest.read is not None else 0
+    return Made(target, manifest, facts, is_new, since)
 
 
 def _written(

@@ -427,6 +427,23 @@ def customers(rows: str, mapping: str = CUSTOMERS, **more: Any) -> Made:
     return make(Wanted("customers", *files, **more))
 
 
+def test_customers_that_were_created_since_they_were_read_are_counted(platform: Bridge) -> None:
+    platform.pull("customers")
+    assert customers("NEW1;Ana;ana@example.com;;N1").created_since == 0
+    host = platform.platform.url
+    with Ledger.open(platform.folder / "ledger.sqlite") as ledger, ledger.transaction() as connection:
+        for number, at in ((1, 1.0), (2, 4e9)):
+            connection.execute(
+                "INSERT INTO plans VALUES (?, ?, 'customers', ?, 'sandbox', '', '', 0.0)", [number, str(number), host]
+            )
+            connection.execute(
+                "INSERT INTO operations (plan, id, method, path, fields, state, updated_at)"
+                " VALUES (?, 1, 'POST', '/customers', '', 'confirmed', ?)",
+                [number, at],
+            )
+    assert customers("NEW1;Ana;ana@example.com;;N1").created_since == 1
+
+
 def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None:
     platform.pull("customers")
     first, second, *_ = platform.dicts("SELECT * FROM raw.customers ORDER BY id")
