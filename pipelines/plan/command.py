@@ -29,8 +29,9 @@ def plan(wanted: Wanted, reporter: Reporter) -> int:
     made = make(wanted, proposed)
     if made.created_since:
         words = (
-            f"{made.created_since} customers were created by pushes since those of the platform were read: what of them "
-            "is in this file is planned as new, and will not be sent. Pull, then plan again: orderbridge pull customers"
+            f"{made.created_since} customers were created by pushes since those of the platform were read: what of "
+            "them is in this file is planned as new, and will not be sent.\n"
+            "Pull, then plan again: orderbridge pull customers"
         )
         reporter.event("created_since", words, count=made.created_since)
     if reporter.style == "json":
