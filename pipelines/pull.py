@@ -25,8 +25,7 @@ import duckdb
 
 from pipelines import ops, push_log, raw
 from pipelines.load import BOUNDS, load, warm
-from pipelines.lock import locked
-from pipelines.warehouse import Build, disk_errors
+from pipelines.warehouse import Build, disk_errors, exclusive
 from sources import __version__
 from sources.client import Client
 from sources.contract import LISTS, Family
@@ -190,18 +189,6 @@ def pull(
 
             mirror(build.path, settings.destination)
     return pulled
-
-
-@contextmanager
-def exclusive(build: Build, command: str) -> Iterator[None]:
-    """Keeps other runs out of this warehouse. Raises LockedError, UsageError."""
-    with disk_errors(build.path.parent):
-        held = locked(build.path.parent / f".{build.path.name}.lock", command)
-        held.__enter__()
-    try:
-        yield
-    finally:
-        held.__exit__(None, None, None)
 
 
 def failure_file(path: Path) -> Path:

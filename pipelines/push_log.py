@@ -14,7 +14,7 @@ import duckdb
 
 from pipelines import ops
 from pipelines.ledger import Ledger
-from pipelines.warehouse import Build, disk_errors
+from pipelines.warehouse import Build, disk_errors, exclusive
 from sources.errors import LockedError, UsageError
 from sources.settings import ledger_path, warehouse_path
 
@@ -78,8 +78,6 @@ def publish() -> bool:
     Raises:
         UsageError: the disk refuses. The published file is as it was.
     """
-    from pipelines.pull import exclusive
-
     path = warehouse_path()
     if not path.exists():
         return False

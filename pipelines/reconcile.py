@@ -18,9 +18,9 @@ import duckdb
 from pipelines import history, ops, raw
 from pipelines.erp import ErpCustomers, ErpFiles, Matched, match_into, read_customers
 from pipelines.erp_variants import Compared, ErpVariants, compare_into, read_variants
-from pipelines.pull import EXIT_REJECTED, exclusive, new_run_id
+from pipelines.pull import EXIT_REJECTED, new_run_id
 from pipelines.tables import replace
-from pipelines.warehouse import Build, disk_errors
+from pipelines.warehouse import Build, disk_errors, exclusive
 from sources import __version__
 from sources.errors import BridgeError, UsageError
 from sources.settings import ReconcileSettings, reconcile_settings, warehouse_path, warehouse_settings

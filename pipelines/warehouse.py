@@ -17,6 +17,7 @@ from typing import Final
 
 import duckdb
 
+from pipelines.lock import locked
 from sources.errors import BridgeError, UsageError
 from sources.settings import warehouse_path
 
@@ -152,6 +153,18 @@ class Build:
                 shutil.rmtree(folder, ignore_errors=True)
         if not kept:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextmanager
+def exclusive(build: Build, command: str) -> Iterator[None]:
+    """Keeps other runs out of this warehouse. Raises LockedError, UsageError."""
+    with disk_errors(build.path.parent):
+        held = locked(build.path.parent / f".{build.path.name}.lock", command)
+        held.__enter__()
+    try:
+        yield
+    finally:
+        held.__exit__(None, None, None)
 
 
 @contextmanager
