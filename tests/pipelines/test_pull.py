@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
+from pipelines import raw
 from pipelines.load import load
 from pipelines.pull import Wanted, pull
 from sandbox import SandboxConfigError
@@ -356,6 +358,25 @@ def test_a_column_is_as_narrow_again_as_its_values_are(fresh: Bridge) -> None:
     state.remove("orders", second)
     assert fresh.code("orders") == 0  # it is kept, and holds a text
     assert fresh.one(kind) == "VARCHAR"
+
+
+def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    def limit(connection: duckdb.DuckDBPyConnection) -> object:
+        return connection.execute("SELECT current_setting('memory_limit')").fetchone()
+
+    merging, after = [], []
+
+    def bounded(connection: duckdb.DuckDBPyConnection, *arguments: Any) -> raw.Change:
+        merging.append(limit(connection))
+        return merge(connection, *arguments)
+
+    merge = raw.merge
+    monkeypatch.setattr(raw, "merge", bounded)
+    pull(Wanted(), after=lambda connection, run_id, at: after.append(limit(connection)) or 0)  # type: ignore[func-returns-value]
+    with duckdb.connect() as another:
+        assert after == [limit(another)]
+    assert set(merging).isdisjoint(after)
+    assert len(merging) == len(LISTS)
 
 
 def test_short_lists_are_loaded_together(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
