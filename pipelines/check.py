@@ -104,7 +104,7 @@ def _first_page(operation: Operation, client: Client, found: Targets) -> str:
 def _whoami(client: Client, found: Targets) -> str:
     """What the key says of itself. The names of its fields are not shown: they are read by meaning."""
     told, _ = client.get(WHOAMI.path, check=_object)
-    environment = _environment_in(told)
+    _, environment = _environment_in(told)
     expected = found.public_v1.environment if found.public_v1 else ""
     if environment and environment != expected:
         raise UsageError(
@@ -120,8 +120,8 @@ def _whoami(client: Client, found: Targets) -> str:
     return said
 
 
-def told_environment(client: Client) -> str:
-    """The environment that whoami tells of the key, `production` or `sandbox`; empty where it tells none."""
+def told_environment(client: Client) -> tuple[str, str]:
+    """The member of whoami that tells the key's environment, and `production` or `sandbox`; both may be empty."""
     return _environment_in(client.get(WHOAMI.path, check=_object)[0])
 
 
@@ -145,11 +145,11 @@ def _members(told: Mapping[str, object]) -> list[tuple[str, object]]:
     return found
 
 
-def _environment_in(told: Mapping[str, object]) -> str:
+def _environment_in(told: Mapping[str, object]) -> tuple[str, str]:
     for name, value in _members(told):
         if "env" in name and isinstance(value, str) and value.lower() in ENVIRONMENTS:
-            return ENVIRONMENTS[value.lower()]
-    return ""
+            return name, ENVIRONMENTS[value.lower()]
+    return "", ""
 
 
 def _scopes_in(told: Mapping[str, object]) -> list[str]:

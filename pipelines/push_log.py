@@ -7,6 +7,7 @@ of a run; or, after a push, published at once where no run is at work.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -24,7 +25,7 @@ log = logging.getLogger("orderbridge.push_log")
 # found by a look-up instead: then it has no status, or that of the answer that was no answer.
 _OBSERVED: Final = """
     WITH answers AS (
-        SELECT plan_id, kind, method, o.state, status, code, remote_id, o.updated_at
+        SELECT plan_id, kind, method, fields, o.state, status, code, remote_id, o.updated_at
         FROM operations o JOIN plans USING (plan) WHERE status IS NOT NULL
     ), seen AS (
         SELECT iif(method = 'POST', 'created_status', 'no_content_status') what, status || '' value, plan_id, updated_at
@@ -36,6 +37,14 @@ _OBSERVED: Final = """
         SELECT 'legacy_error_status', kind || ': status ' || status || ', code ' || iif(code = '', 'none', code),
             plan_id, updated_at
         FROM answers WHERE state = 'rejected'
+        UNION ALL
+        SELECT 'subcategory_required', iif(state = 'confirmed', 'what was sent was enough', 'status ' || status),
+            plan_id, updated_at
+        FROM answers WHERE kind = 'subcategories' AND state IN ('confirmed', 'rejected')
+        UNION ALL
+        SELECT name || '_semantics', 'confirmed; whether it was set or added cannot be read back', plan_id, updated_at
+        FROM answers JOIN (SELECT 'price' AS name UNION ALL SELECT 'stock')
+        WHERE state = 'confirmed' AND ',' || fields || ',' LIKE '%,' || name || ',%'
     )
     SELECT what, value, plan_id, min(updated_at), max(updated_at) FROM seen GROUP BY 1, 2, 3 ORDER BY 4, 5, 3"""
 
@@ -72,8 +81,12 @@ def into(build: duckdb.DuckDBPyConnection) -> int:
     return int(rows)
 
 
-def publish() -> bool:
+def publish(plan_id: str = "", observed: Sequence[tuple[str, str]] = ()) -> bool:
     """Brings the log into the published warehouse. Whether it did: the next run does, where one is at work now.
+
+    Args:
+        plan_id: what was pushed.
+        observed: (what, value) that this push saw beside its answers.
 
     Raises:
         UsageError: the disk refuses. The published file is as it was.
@@ -88,6 +101,7 @@ def publish() -> bool:
                 build.start()
                 with disk_errors(path.parent), build.open() as connection:
                     into(connection)
+                    ops.record_observations(connection, plan_id, datetime.now(UTC), observed)
                     build.publish(connection)
             finally:
                 build.clear([folder.name for folder in build.spools.glob("*")])

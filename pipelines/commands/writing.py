@@ -146,7 +146,7 @@ def push(
     if pushed.error is not None:
         say(pushed.exit_code, str(pushed.error), "orderbridge: ")
     if not pushed.stopped:
-        publish()
+        publish(pushed.plan.manifest.plan_id, pushed.observed)
     end(128 + STOP.signal if pushed.stopped and STOP.signal else pushed.exit_code)
 
 

@@ -75,6 +75,7 @@ class Pushed:
         settles_at: when the next doubt can be looked for, epoch seconds.
         error: what ended it early.
         stopped: by a person.
+        observed: (what, value) of what the interface does not show and the ledger does not keep (design §9).
     """
 
     plan: Plan
@@ -84,6 +85,7 @@ class Pushed:
     error: BridgeError | None = None
     broke: bool = False
     stopped: bool = False
+    observed: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def exit_code(self) -> int:

@@ -75,19 +75,23 @@ def _check_file(what: str, file: FileOfPlan | None, again: str) -> None:
         raise UsageError(f"the {what} {file.path} has changed since it was planned, or is gone", again)
 
 
-def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> None:
+def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> str:
     """Asks the platform of which environment the key is. What it does not tell is not held against it.
+
+    Returns:
+        Where it told it: the names are not shown (design §9).
 
     Raises:
         UsageError: of another one. AccessError, PlatformError: it cannot be asked.
     """
     with Client("public_v1", public_v1.base_url, public_v1.api_key.reveal(), stop=stop) as client:
-        environment = told_environment(client)
+        name, environment = told_environment(client)
     if environment and environment != public_v1.environment:
         raise UsageError(
             f"the platform says that the key of public v1 is of {environment}, its prefix says {public_v1.environment}",
             "Use the key of the environment that you mean.",
         )
+    return f"environment: {name or 'not told'}"
 
 
 def would(plan: Plan) -> str:

@@ -66,8 +66,7 @@ def push(
     if asked.settle_s < SETTLE_S and legacy.environment != "sandbox":
         raise UsageError(f"--settle is less than {SETTLE_S / 60:.0f} minutes", "That is for a sandbox only.")
     checks.check_agreed(plan, asked.confirm, asked.agreed)
-    if public_v1 is not None:
-        checks.check_whoami(public_v1, stop)
+    seen = [("whoami_names", checks.check_whoami(public_v1, stop))] if public_v1 is not None else []
     path = ledger_path()
     with held(path), Ledger.open(path) as ledger:
         if (plan.folder / RESULTS).exists() and not ledger.has(plan.manifest.plan_id):
@@ -79,7 +78,9 @@ def push(
         book = Book.recorded(ledger, plan, recorded(plan), means.clock())
         results.check_ledger(plan, book)
         with means.client(legacy, stop) as client:
-            return _Push(plan, book, asked, legacy, client, path, stop, watch, progress, gently, means).run()
+            pushed = _Push(plan, book, asked, legacy, client, path, stop, watch, progress, gently, means).run()
+    pushed.observed = seen
+    return pushed
 
 
 @contextmanager

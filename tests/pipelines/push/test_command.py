@@ -23,7 +23,7 @@ from pipelines.push_log import publish
 from pipelines.verify import verify
 from sources.errors import UsageError
 from tests.pipelines.bridge import command, start, wait_for
-from tests.pipelines.push.plans import YES, Place, customer, outcomes, patch, place, results, warehouse
+from tests.pipelines.push.plans import YES, Place, customer, outcomes, patch, place, results, subcategory, warehouse
 
 
 @pytest.fixture
@@ -211,6 +211,26 @@ def test_what_the_answers_show_of_the_gaps_is_observed(tmp_path: Path) -> None:
         before = query(at, "FROM ops.observations ORDER BY ALL")
         assert publish() is True
         assert query(at, "FROM ops.observations ORDER BY ALL") == before
+
+
+def test_what_no_answer_settles_of_the_gaps_is_told_too(tmp_path: Path) -> None:
+    with place(tmp_path, readings={"whoami_names": "terse", "subcategory_required": "name"}) as at:
+        pull(Wanted(("customers",)))
+        os.environ["SOURCES__PUBLIC_V1__BASE_URL"] = at.platform.url
+        os.environ["SOURCES__PUBLIC_V1__API_KEY"] = at.platform.v1_key
+        prices = at.plan([patch(1, 1, price=2.5, weight=1.5)], "variants")
+        parts = at.plan([subcategory(1), subcategory(2, name=None)], "subcategories")
+        told = [at.push(prices), at.push(parts)]
+        assert [pushed.exit_code for pushed in told] == [0, 5]
+        for folder, pushed in zip((prices, parts), told, strict=True):
+            assert publish(Plan(folder).manifest.plan_id, pushed.observed) is True
+        sql = "SELECT what, value FROM ops.observations WHERE what ~ 'whoami|required|semantics' ORDER BY ALL"
+        assert query(at, sql) == [
+            ("price_semantics", "confirmed; whether it was set or added cannot be read back"),
+            ("subcategory_required", "status 400"),
+            ("subcategory_required", "what was sent was enough"),
+            ("whoami_names", "environment: env"),
+        ]
 
 
 def query(at: Place, sql: str) -> list[tuple[object, ...]]:
