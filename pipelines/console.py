@@ -188,7 +188,7 @@ def variant_lines(compared: Compared) -> list[str]:
 
 def _refused(lines: list[int]) -> list[str]:
     told = ", ".join(map(str, lines[:LINES_MAX])) + (" …" if len(lines) > LINES_MAX else "")
-    return [f"{len(lines)} lines of the file do not fit and were left out: {told}"] if lines else []
+    return [f"left out, since they do not fit the file, {len(lines)} of its lines: {told}"] if lines else []
 
 
 def _facts(pulled: Pulled, walked: Walked) -> dict[str, object]:

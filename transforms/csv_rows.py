@@ -71,6 +71,14 @@ class Reading:
     empty: tuple[str, ...] = ()
     trim: bool = True
 
+    def words(self, code: str) -> str:
+        """What a code means of this column, without the value."""
+        if code == "not_a_number" and self.notation is not None:
+            return f"no number as the column writes them: 1{self.notation.thousands}234{self.notation.decimal}5"
+        if code == "not_a_date":
+            return f"no date in the form {self.date}, which the mapping tells"
+        return WORDS[code]
+
     def read(self, cells: pa.Array) -> tuple[pa.Array, pa.Array]:
         """The values of cells, null for empty and for wrong ones; a code for each wrong one, else null.
 

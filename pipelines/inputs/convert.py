@@ -23,7 +23,6 @@ from pipelines.mapping import Mapping
 from sources.contract import Field
 from sources.inputs import OPERATIONS, PASSWORD, LoginMode, fits, record, required, violations
 from transforms.bodies import Array, Given, bodies, values
-from transforms.csv_rows import WORDS
 from transforms.file_lines import whole
 
 Bounds = Sequence[tuple[int, int]]
@@ -178,7 +177,7 @@ class _Batch:
     def read(self, source: Source, texts: pa.Array) -> None:
         """Reads the texts of a source."""
         made, codes = source.reading.read(texts)
-        self.refuse(source.column if source.lookup == MAPPED else "", [source.path], codes, WORDS.__getitem__)
+        self.refuse(source.column if source.lookup == MAPPED else "", [source.path], codes, source.reading.words)
         column, distinct = values(source.reading.kind, made)
         is_full = not made.null_count
         if source.change:

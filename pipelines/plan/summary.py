@@ -73,34 +73,34 @@ def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
     new = manifest.kind != "variants"
     yield f"# Plan {manifest.plan_id[:12]}: {many} to {manifest.environment}"
     yield ""
-    yield f"{manifest.input.path.rsplit('/', 1)[-1]}, {manifest.lines} lines, to {manifest.host}."
+    yield f"{manifest.input.path.rsplit('/', 1)[-1]}, {number(manifest.lines, 'line')}, to {manifest.host}."
     if manifest.read is not None:
         read = manifest.read
         yield (
-            f"Compared with {_number(read.rows, 'customer')} of the platform, read {_time(read.at)} "
+            f"Compared with {number(read.rows, 'customer')} of the platform, read {_time(read.at)} "
             f"(run {read.run_id}; the list is {read.verdict})."
         )
         if read.verdict != "complete":
             yield "That list was not proven complete: the push looks for each new customer again before it sends."
     yield ""
-    told = _number(facts.inputs, one, many)
+    told = number(facts.inputs, one, many)
     verb = "created" if new else "updated"
     if operations:
-        lines = _number(count.get("send", 0), "line")
-        yield f"- {lines} to send: {told} to be {verb}, {_number(operations, 'request')}"
+        lines = number(count.get("send", 0), "line")
+        yield f"- {lines} to send: {told} to be {verb}, {number(operations, 'request')}"
     else:
         yield "- nothing to send"
     for outcome, words in _OUTCOMES.items():
         if count.get(outcome):
             said = words.format(one=one, many=many)
-            yield f"- {_number(count[outcome], 'line')} {said}{_at(facts.firsts.get(outcome, ()))}"
+            yield f"- {number(count[outcome], 'line')} {said}{_at(facts.firsts.get(outcome, ()))}"
     if facts.reasons:
         yield ""
         yield f"## Rejected, and why ({REJECTS} has the rows)"
         yield ""
         for reason in facts.reasons:
             codes = f"`{reason.code}`, {reason.field}" if reason.field else f"`{reason.code}`"
-            yield f"- {_number(reason.lines, 'line')}: {reason.words} ({codes}){_at(reason.first)}"
+            yield f"- {number(reason.lines, 'line')}: {reason.words} ({codes}){_at(reason.first)}"
     if facts.jumps:
         yield ""
         yield "## Prices that jump"
@@ -136,7 +136,7 @@ _OUTCOMES: Final = {
 def _to_know(manifest: Manifest, facts: Facts, one: str) -> Iterator[str]:
     if manifest.kind == "customers":
         if manifest.messages:
-            yield f"- **The platform will send {_number(manifest.messages, 'message')} to customers.**"
+            yield f"- **The platform will send {number(manifest.messages, 'message')} to customers.**"
         else:
             yield "- No customer gets a message."
         words = {
@@ -150,7 +150,7 @@ def _to_know(manifest: Manifest, facts: Facts, one: str) -> Iterator[str]:
         yield "- Variants cannot be read from the platform: what it has is assumed from what it last confirmed."
         if facts.once:
             yield (
-                f"- {_number(facts.once, 'request')} with price, stock, images or attributes may add when repeated: "
+                f"- {number(facts.once, 'request')} with price, stock, images or attributes may add when repeated: "
                 "each is sent once, and never again without you."
             )
     elif manifest.kind != "customers" and manifest.operations:
@@ -186,5 +186,6 @@ def _at(lines: Sequence[int]) -> str:
     return f" (line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}{'…' if len(lines) > 4 else ''})"
 
 
-def _number(count: int, one: str, many: str = "") -> str:
+def number(count: int, one: str, many: str = "") -> str:
+    """So many of something, in words."""
     return f"{count} {one if count == 1 else many or one + 's'}"

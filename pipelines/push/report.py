@@ -25,6 +25,7 @@ from rich.progress import (
 
 from pipelines.console import LINE_EVERY_S, Reporter
 from pipelines.plan.model import RESULTS
+from pipelines.plan.summary import number
 from pipelines.push.asked import EXIT_IN_DOUBT, Pushed
 from pipelines.push.passwords import FILE as PASSWORDS
 from pipelines.push.results import FILES
@@ -112,7 +113,7 @@ def tell(pushed: Pushed, style: str) -> None:
 
 def _lines(pushed: Pushed) -> list[str]:
     told, folder = pushed.plan.manifest, pushed.plan.folder
-    said = [f"{told.lines} lines of {told.kind}, for {told.host} ({told.environment}):"]
+    said = [f"{number(told.lines, 'line')} of {told.kind}, for {told.host} ({told.environment}):"]
     for file in FILES:
         outcomes = Counter({outcome: count for (name, outcome), count in pushed.lines.items() if name == file})
         if outcomes.total():
@@ -148,7 +149,7 @@ def tell_verified(made: Verified, style: str) -> None:
     said += [f"          {count} differ in {name}" for name, count in made.fields.most_common()]
     if made.outcomes["missing"] and made.verdict != "complete":
         said.append(f"the list of customers is {made.verdict}: what is missing may be there")
-    if made.file is not None:
+    if made.file is not None and any(made.outcomes[name] for name in ("differs", "missing", "several")):
         said.append(f"each difference: {made.file}")
     sys.stdout.write("".join(f"{line}\n" for line in said))
 

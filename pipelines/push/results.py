@@ -205,7 +205,8 @@ def _of_operation(operation: Operation, row: Row, held: Held) -> _Fate:
 
 
 def _of_line(line: LineOutcome) -> _Fate:
-    words = f"{line.field}: {line.words}" if line.field and line.words else line.words
+    told = not line.field or line.words.startswith(f"{line.field}: ")  # a column may have the field's name
+    words = line.words if told or not line.words else f"{line.field}: {line.words}"
     return _Fate(_FILE_OF_LINE[line.outcome], line.outcome, code=line.code, words=words)
 
 
