@@ -144,7 +144,7 @@ def _written(
     write(folder, unsent, decider.differences)
     problems = unsent.filter(pc.equal(unsent["outcome"], "rejected")).select(["line", "field", "code", "words"])
     why = {line: tuple(told) for line, *told in zip(*problems.to_pydict().values(), strict=True)}
-    write_rejects(folder, inputs.table, inputs.mapping.told, why, inputs.password_column)
+    write_rejects(folder, inputs.table, inputs.mapping.told, why, inputs.password_column, inputs.mapping)
     if any(file.sha256 != file_sha256(Path(file.path)) for file in rests_on):
         raise UsageError(f"{wanted.file.name}, or what its mapping names, changed while it was planned", "Plan again.")
     counts = counted(unsent)

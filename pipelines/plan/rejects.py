@@ -14,7 +14,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -22,29 +21,26 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.inputs.opening import OF_REJECTS, reject_columns
 from pipelines.intake import Found, Refused, Row, Table, Told, open_table
 from pipelines.intake.dialect import SPACE_RUNS
 from pipelines.intake.model import LINE_COLUMN
+from pipelines.mapping import Mapping as Mapped
 from pipelines.plan.folder import create
 from pipelines.plan.model import REJECTS
 from sources.errors import UsageError
 
-COLUMNS: Final = ("line", "field", "code", "words")
 AGAIN: Final = "the password must be filled in again"
 _LINE_ENDS: Final = {"CRLF": "\r\n", "LF": "\n", "CR": "\r"}
 
 
-def of_ours(columns: tuple[str, ...]) -> int:
-    """How many columns at the end are those of a reject file: four or none. A name that was taken is numbered."""
-    last = columns[-len(COLUMNS) :]
-    is_ours = len(columns) > len(COLUMNS) and all(
-        re.fullmatch(rf"{name}(_\d+)?", column) for name, column in zip(COLUMNS, last, strict=True)
-    )
-    return len(COLUMNS) if is_ours else 0
-
-
 def write_rejects(
-    folder: Path, table: Table, told: Told, problems: Mapping[int, tuple[str, str, str]], password_column: str | None
+    folder: Path,
+    table: Table,
+    told: Told,
+    problems: Mapping[int, tuple[str, str, str]],
+    password_column: str | None,
+    mapping: Mapped | None = None,
 ) -> None:
     """Writes the file, where there is a row to write.
 
@@ -54,17 +50,20 @@ def write_rejects(
         told: how the input was told to be read: the file is read the same way.
         problems: field, code and words by line.
         password_column: of the input; its cells are left empty.
+        mapping: of the input: columns that it names are the input's own.
     """
+    columns = _columns(table.found, mapping)
     path = folder / REJECTS
     for hint in (False, True, False):  # a few rows may not show their delimiter; then a `sep=` line may
-        _write(path, table, told, problems, password_column, hint=hint)
-        if not problems or _reads_back(path, table.found, told) or told.header_row is not None:
+        _write(path, table, columns, told, problems, password_column, hint=hint)
+        if not problems or _reads_back(path, table.found, columns, told, mapping) or told.header_row is not None:
             return
 
 
 def _write(
     path: Path,
     table: Table,
+    columns: tuple[str, ...],
     told: Told,
     problems: Mapping[int, tuple[str, str, str]],
     password_column: str | None,
@@ -72,7 +71,6 @@ def _write(
     hint: bool,
 ) -> None:
     found = table.found
-    columns = _columns(found)
     encoding = found.encoding or "utf-8"
     delimiter = _delimiter(found)
     end = _LINE_ENDS[found.line_ends[0]] if found.line_ends else "\r\n"
@@ -116,9 +114,9 @@ def _rejected(table: Table, lines: pa.Array) -> Iterator[Row | Refused]:
     yield from refused
 
 
-def _columns(found: Found) -> tuple[str, ...]:
+def _columns(found: Found, mapping: Mapped | None) -> tuple[str, ...]:
     """The file's own: where it is a reject file itself, without the four, which are told anew."""
-    return found.columns[: len(found.columns) - of_ours(found.columns)]
+    return found.columns[: len(found.columns) - reject_columns(found.columns, mapping)]
 
 
 def _delimiter(found: Found) -> str:
@@ -142,7 +140,7 @@ def _kept(row: Row | Refused, width: int, secret: int | None, words: str) -> tup
 
 def _header(columns: tuple[str, ...], rows: int) -> list[list[str]]:
     """The names over so many rows. None may be blank; a name that stands in a lower row has nothing above it."""
-    names = [*columns, *COLUMNS]
+    names = [*columns, *OF_REJECTS]
     header = [["" if at < rows - 1 else name for at, name in enumerate(names)]]
     for below in range(1, rows):
         only = rows - 1 - below
@@ -157,14 +155,14 @@ def _sayable(text: str, encoding: str, delimiter: str, quote: str) -> str:
     return text.encode(encoding, "replace").decode(encoding)
 
 
-def _reads_back(path: Path, found: Found, told: Told) -> bool:
+def _reads_back(path: Path, found: Found, columns: tuple[str, ...], told: Told, mapping: Mapped | None) -> bool:
     """Whether the intake finds in the written file what is in it."""
     try:
         again = open_table(path, told)
     except UsageError:
         return False
-    own = _columns(again.found) if found.header_lines else again.columns
-    if own != _columns(found) or again.found.delimiter != _delimiter(found):
+    own = _columns(again.found, mapping) if found.header_lines else again.columns
+    if own != columns or again.found.delimiter != _delimiter(found):
         return False
     return found.encoding is None or _same_codec(again.found.encoding, found.encoding)
 

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.inputs.opening import OF_REJECTS, reject_columns
 from pipelines.intake import Refused, Row, Told, open_table
+from pipelines.mapping.model import Column, Mapping
 from pipelines.plan.model import REJECTS
-from pipelines.plan.rejects import AGAIN, COLUMNS, of_ours, write_rejects
+from pipelines.plan.rejects import AGAIN, write_rejects
 
 WHY = ("price", "not_a_number", "no number, in that sense")
 
@@ -50,7 +52,7 @@ def test_a_rejected_row_reads_back_as_it_stood(tmp_path: Path, content: bytes) -
     rejected(tmp_path, content, [row.line for row in rows])
     again = open_table(tmp_path / REJECTS)
     assert again.columns[: len(table.columns)] == table.columns
-    assert of_ours(again.columns) == 4
+    assert reject_columns(again.columns) == 4
     assert again.found.has_bom == table.found.has_bom
     assert [row.cells for row in again.rows()] == [(*row.cells, str(row.line), *WHY) for row in rows]
 
@@ -83,7 +85,7 @@ def test_what_was_told_of_the_file_holds_for_the_rejects_too(tmp_path: Path, tol
     table = open_table(source, told)
     rejected(tmp_path, content, [5], told)
     again = open_table(tmp_path / REJECTS, told)
-    assert again.columns == (*table.columns, *COLUMNS)
+    assert again.columns == (*table.columns, *OF_REJECTS)
     words = WHY if told.quote is None else (*WHY[:2], WHY[2].replace(";", " "))
     assert [row.cells for row in again.rows()] == [("B", "y", "2", "5", *words)]
 
@@ -118,7 +120,7 @@ def test_a_password_in_a_broken_row_is_not_repeated_either(tmp_path: Path) -> No
 def test_a_row_of_another_width_is_refused_again_until_it_is_mended(tmp_path: Path, line: str) -> None:
     made = rejected(tmp_path, f"code;name;price\nA;x;1\n{line}\nC;z;3\n".encode(), [3])
     again = open_table(tmp_path / REJECTS)
-    assert not of_ours(again.columns) or all(isinstance(row, Refused) for row in again.rows())
+    assert not reject_columns(again.columns) or all(isinstance(row, Refused) for row in again.rows())
     mended = made.decode().replace(f"\n{line};3;", "\nB;1;2;3;")
     (tmp_path / "mended.csv").write_text(mended)
     (row,) = open_table(tmp_path / "mended.csv").rows()
@@ -132,6 +134,17 @@ def test_the_rejects_of_a_reject_file_tell_their_reasons_anew(tmp_path: Path) ->
     assert again.splitlines()[-2] == b"code;price;line;field;code;words"
     assert again.splitlines()[-1] == b"A;x;" + again.splitlines()[-1].split(b";", 2)[2]
     assert again.count(b"not_a_number") == 1
+
+
+def test_columns_of_these_names_that_the_mapping_names_are_the_files_own(tmp_path: Path) -> None:
+    source = tmp_path / "source.csv"
+    source.write_text("sku;line;field;code;words\nA;1;2;3;4\n")
+    names = ("sku", "line", "field", "code", "words")
+    mapping = Mapping("variants", {name: Column(name, None) for name in names})
+    write_rejects(tmp_path, open_table(source), Told(), {2: WHY}, None, mapping)
+    again = open_table(tmp_path / REJECTS)
+    assert again.columns == (*names, "line_2", "field_2", "code_2", "words_2")
+    assert [row.cells for row in again.rows()] == [("A", "1", "2", "3", "4", "2", *WHY)]
 
 
 @settings(max_examples=60, deadline=None)
