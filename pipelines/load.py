@@ -11,16 +11,13 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import duckdb
 
 from pipelines.warehouse import told_of_a_full_disk
 from sources.errors import BridgeError
 from sources.walk import Walked
-
-if TYPE_CHECKING:
-    from dlt.destinations.impl.duckdb.configuration import DuckDbCredentials
 
 DATASET: Final = "loaded"
 BOUNDS: Final = {"memory_limit": "384MB", "threads": 4}
@@ -31,6 +28,7 @@ _SETTINGS: Final = {
     # What readers see is replaced as a whole file, once these rows were counted.
     "DESTINATION__REPLACE_STRATEGY": "truncate-and-insert",
     "LOAD__WORKERS": "4",
+    "RESTORE_FROM_DESTINATION": "false",  # a new file holds no state
 }
 
 
@@ -54,11 +52,11 @@ def load(walked: Sequence[Walked], folder: Path) -> Path:
         for walk in walked:
             yield from walked_resources(walk)
 
-    with _settings(_SETTINGS):
+    with _settings(_SETTINGS), _opened(file) as connection:
         pipeline = dlt.pipeline(
             "orderbridge",
             pipelines_dir=str(folder / "dlt"),
-            destination=dlt.destinations.duckdb(_credentials(file)),
+            destination=dlt.destinations.duckdb(connection),
             dataset_name=DATASET,
         )
         try:
@@ -71,7 +69,8 @@ def load(walked: Sequence[Walked], folder: Path) -> Path:
                 f"dlt could not load the rows: step {error.step}, {type(cause).__name__}",
                 "Nothing was published. Please report it, with the versions that `orderbridge --version` prints.",
             ) from None
-    _check(file, walked)
+        _check(connection, walked)
+        connection.execute("CHECKPOINT")  # closing would do it too, and not say where it fails
     return file
 
 
@@ -84,13 +83,16 @@ def warm() -> None:
     import sources.resources  # noqa: F401 # likewise
 
 
-def _credentials(file: Path) -> DuckDbCredentials:
-    """The file, whose pages are not compressed (they are read once and removed), nor kept in memory for long."""
-    from dlt.destinations.impl.duckdb.configuration import DuckDbCredentials
+@contextmanager
+def _opened(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The file, opened once for all that dlt does with it: left to itself it opens and closes it at each step.
 
-    credentials = DuckDbCredentials(str(file))
-    credentials.global_config = {"force_compression": "uncompressed", **BOUNDS}
-    return credentials
+    Its pages are not compressed (they are read once and removed), nor kept in memory for long.
+    """
+    with duckdb.connect(str(file)) as connection:
+        for name, value in {"force_compression": "uncompressed", **BOUNDS}.items():
+            connection.execute(f"SET GLOBAL {name} = '{value}'")
+        yield connection
 
 
 @contextmanager
@@ -108,20 +110,19 @@ def _settings(values: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _check(file: Path, walked: Sequence[Walked]) -> None:
+def _check(connection: duckdb.DuckDBPyConnection, walked: Sequence[Walked]) -> None:
     """The totals balance, or the run fails (promise 2)."""
-    with duckdb.connect(str(file), read_only=True) as connection:
-        for walk in walked:
-            for table, files in walk.files.items():
-                found = connection.execute(f'SELECT count(*) FROM {DATASET}."{table}"').fetchone()
-                expected = sum(rows for _, rows in files)
-                if found is None or found[0] != expected:
-                    raise BridgeError(f"{table}: {expected} rows were walked, {found} were loaded")
-            balance = walk.distinct + walk.duplicates + walk.sum("quarantined")
-            in_files = sum(rows for _, rows in walk.files.get(walk.resource, []))
-            distinct = connection.execute(f'SELECT count(DISTINCT id) FROM {DATASET}."{walk.resource}"').fetchone()
-            if balance != walk.sum("rows") or in_files != walk.distinct or distinct != (walk.distinct,):
-                raise BridgeError(
-                    f"{walk.resource}: the totals do not balance: {walk.sum('rows')} rows read, {walk.distinct} "
-                    f"distinct, {walk.duplicates} duplicates, {walk.sum('quarantined')} quarantined, {in_files} written"
-                )
+    for walk in walked:
+        for table, files in walk.files.items():
+            found = connection.execute(f'SELECT count(*) FROM {DATASET}."{table}"').fetchone()
+            expected = sum(rows for _, rows in files)
+            if found is None or found[0] != expected:
+                raise BridgeError(f"{table}: {expected} rows were walked, {found} were loaded")
+        balance = walk.distinct + walk.duplicates + walk.sum("quarantined")
+        in_files = sum(rows for _, rows in walk.files.get(walk.resource, []))
+        distinct = connection.execute(f'SELECT count(DISTINCT id) FROM {DATASET}."{walk.resource}"').fetchone()
+        if balance != walk.sum("rows") or in_files != walk.distinct or distinct != (walk.distinct,):
+            raise BridgeError(
+                f"{walk.resource}: the totals do not balance: {walk.sum('rows')} rows read, {walk.distinct} "
+                f"distinct, {walk.duplicates} duplicates, {walk.sum('quarantined')} quarantined, {in_files} written"
+            )

@@ -233,7 +233,7 @@ class Client:
             request.headers["Content-Type"] = "application/json"
         response = self._transport.handle_request(next(self._auth.sync_auth_flow(request)))
         try:
-            headers = response.headers
+            headers = dict(response.headers.items())  # httpx walks through all of them at each look-up
             reply = Reply(response.status_code, b"", headers.get("location", ""), headers.get("retry-after"))
             try:
                 wire = read_wire(response.stream, self._caps.wire_bytes)  # type: ignore[arg-type] # sync, as we are

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from sources.beside import Beside, read_beside
 from sources.by_row import by_rows
 from sources.contract import Field, Record
-from sources.ndjson import Refused, parse_pages, valid_utf8
+from sources.ndjson import Refused, Text, parse
 from sources.rows import Decoded, Page, Quarantined
 from sources.tables import ABSENT, DECIMAL, UNKNOWN, Child, Plan, plan_of, schema_of
 
@@ -54,16 +54,17 @@ def decode(record: Record, pages: Sequence[Page]) -> Decoded:
 
 def columnar(plan: Plan, pages: Sequence[Page]) -> Decoded | None:
     """The quick way, for clean pages; None where a check refuses them."""
-    if not pages or not valid_utf8(pages) or any(b"\\u0000" in page.rows for page in pages):
+    if not pages or not (text := Text(pages)).is_clean():
         return None
     try:
-        return _columnar(plan, pages)
+        return _columnar(plan, text)
     except (Refused, msgspec.MsgspecError, RecursionError, pa.ArrowInvalid):
         return None
 
 
-def _columnar(plan: Plan, pages: Sequence[Page]) -> Decoded:
+def _columnar(plan: Plan, text: Text) -> Decoded:
     """As `columnar`. Raises Refused, or Arrow's or msgspec's own error, where a check fails."""
+    pages = text.pages
     first = _RAW_ROWS.decode(pages[0].rows)
     declared = _declared(plan, first)
     # The first page tells whether fields beside the contract are to be expected: then the strict try would be in vain.
@@ -71,7 +72,7 @@ def _columnar(plan: Plan, pages: Sequence[Page]) -> Decoded:
     names = frozenset().union(*first) - plan.known
     if not names:
         try:
-            parsed = parse_pages(pages, declared, "error")
+            parsed = parse(text, declared, "error")
         except pa.ArrowInvalid as error:
             if "unexpected field" not in str(error):
                 raise
@@ -80,7 +81,7 @@ def _columnar(plan: Plan, pages: Sequence[Page]) -> Decoded:
         # msgspec first: it bounds the nesting, which the inferring parser does not. That one is what finds a name
         # that comes twice, and every name, which this one does not.
         beside = read_beside(pages, names)
-        parsed = parse_pages(pages, declared, "infer")
+        parsed = parse(text, declared, "infer")
         found = frozenset(parsed.rows.type.names) - plan.known
         if found != names:
             beside = read_beside(pages, found)

@@ -18,7 +18,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from sources import rows
 from sources.kinds import ARROW, WHOLE, Column, Kind, Node, Seen, Table, survives
-from sources.ndjson import Refused
+from sources.ndjson import Refused, Text
 from sources.rows import Number, Page, RowRefused
 
 # Numbers of more than 15 digits with a point, or with an exponent, may not survive as doubles. The first pattern is
@@ -98,16 +98,20 @@ def _arrow(tree: _Tree) -> pa.DataType:
     return pa.list_(_struct_type(tree[0])) if isinstance(tree, list) else tree
 
 
-def number_texts_survive(pages: Sequence[Page]) -> bool:
+def number_texts_survive(text: Text) -> bool:
     """Whether doubles give back all numbers that are written with a point or an exponent."""
-    texts = pa.array([page.rows for page in pages], pa.large_binary())
-    doubtful = pc.match_substring_regex(texts, _DOUBTFUL).to_pylist()
+    if not _is_doubtful(text.as_value(pa.large_binary())):
+        return True
     return all(
         survives(number.decode())
-        for page, doubt in zip(pages, doubtful, strict=True)
-        if doubt
+        for page in text.pages
+        if _is_doubtful(pa.array([page.rows], pa.large_binary()))
         for number in set(_FRACTION.findall(page.rows))
     )
+
+
+def _is_doubtful(text: pa.Array) -> bool:
+    return bool(pc.any(pc.match_substring_regex(text, _DOUBTFUL)).as_py())
 
 
 def held(kind: Kind, value: object) -> object:

@@ -31,18 +31,33 @@ class Parsed:
     place: list[pa.Array]
 
 
-def valid_utf8(pages: Sequence[Page]) -> bool:
-    """Whether all bytes are UTF-8. The parser checks neither the fields that it skips nor those that it keeps."""
-    data = b"".join(page.rows for page in pages)
-    offsets = pa.py_buffer(np.array([0, len(data)], np.int64))
-    try:
-        pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(data)]).validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
+class Text:
+    """Pages as one text, a line each, in memory once for all that reads it whole."""
+
+    def __init__(self, pages: Sequence[Page]) -> None:
+        self.pages = pages
+        self.data = b"".join([part for page in pages for part in (b'{"rows":', page.rows, b"}\n")])
+
+    def as_value(self, kind: pa.DataType) -> pa.Array:
+        """The one value of an array of that kind, `large_string` or `large_binary`; not copied, and not looked at."""
+        offsets = pa.py_buffer(np.array([0, len(self.data)], np.int64))
+        return pa.Array.from_buffers(kind, 1, [None, offsets, pa.py_buffer(self.data)])
+
+    def is_clean(self) -> bool:
+        """Whether all bytes are UTF-8, and no NUL is written in it.
+
+        The parser checks neither the fields that it skips nor those that it keeps.
+        """
+        if b"\\" in self.data and b"\\u0000" in self.data:  # one byte is found far faster than six
+            return False
+        try:
+            self.as_value(pa.large_string()).validate(full=True)
+        except pa.ArrowInvalid:
+            return False
+        return True
 
 
-def parse_pages(pages: Sequence[Page], row: pa.StructType, unexpected: Literal["error", "ignore", "infer"]) -> Parsed:
+def parse(text: Text, row: pa.StructType, unexpected: Literal["error", "ignore", "infer"]) -> Parsed:
     """Parses pages at once.
 
     Raises:
@@ -50,10 +65,10 @@ def parse_pages(pages: Sequence[Page], row: pa.StructType, unexpected: Literal["
         pyarrow.ArrowInvalid: a value is not of the declared type, a name comes twice, the text is no JSON, or the
             parser made arrays that contradict themselves (pyarrow 26 does so of an undeclared list of nulls).
     """
-    data = b"".join([part for page in pages for part in (b'{"rows":', page.rows, b"}\n")])
+    pages = text.pages
     broken = any(b"\n" in page.rows or b"\r" in page.rows for page in pages)
     table = pj.read_json(
-        pa.BufferReader(data),
+        pa.BufferReader(text.data),
         read_options=pj.ReadOptions(block_size=max(_BLOCK_MIN, 16 + max(len(page.rows) for page in pages))),
         parse_options=pj.ParseOptions(
             explicit_schema=pa.schema([("rows", pa.list_(row))]),

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,7 +82,7 @@ def of_walks(operation: Operation, walks: Callable[[str], Walked]) -> Iterator[D
 def table_resource(table: str, files: Callable[[], list[tuple[Path, int]]], *, key: str = "") -> DltResource:
     """A resource for one table, whose rows are Parquet files already; `key` where it is a list's own table."""
     resource: DltResource = dlt.resource(
-        _imports(files),
+        chain(_imports(files)),  # of a generator dlt would ask for its module, and look at every module's path for it
         name=table,
         primary_key=key if "__" not in table else "",
         write_disposition="replace",

@@ -27,7 +27,7 @@ from sources import rows
 from sources.contract import Record
 from sources.jsontext import Misfit, Reader, held, number_texts_survive, parse_type
 from sources.kinds import ARROW, DOUBLE_EXACT, Column, Node, Table, tables_of
-from sources.ndjson import Refused, parse_pages, valid_utf8
+from sources.ndjson import Refused, Text, parse
 from sources.rows import Decoded, Number, Page, Quarantined, RowRefused
 
 __all__ = ["Shape"]
@@ -147,22 +147,20 @@ class Shape:
 
     def _quick(self, pages: Sequence[Page]) -> Decoded | None:
         """The quick way, for pages that fit the types; None where a check refuses them."""
-        if not pages or not self._node.fields or not valid_utf8(pages):
-            return None
-        if any(b"\\u0000" in page.rows for page in pages):
+        if not pages or not self._node.fields or not (text := Text(pages)).is_clean():
             return None
         try:
-            return Decoded(self._columnar(pages), [], Counter())
+            return Decoded(self._columnar(text), [], Counter())
         except (Refused, Misfit, msgspec.MsgspecError, RecursionError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None
 
-    def _columnar(self, pages: Sequence[Page]) -> dict[str, pa.Table]:
+    def _columnar(self, text: Text) -> dict[str, pa.Table]:
         declared = parse_type(self._node, self.record.key)
-        if declared.has_double and not number_texts_survive(pages):
+        if declared.has_double and not number_texts_survive(text):
             raise Refused
         reader = Reader(self._node) if declared.has_raw else None
-        items = reader.read(pages) if reader is not None else None
-        parsed = parse_pages(pages, declared.type, "error" if reader is None else "ignore")
+        items = reader.read(text.pages) if reader is not None else None
+        parsed = parse(text, declared.type, "error" if reader is None else "ignore")
         if items is not None and len(items) != len(parsed.rows):
             raise Refused
         tables: dict[str, pa.Table] = {}
