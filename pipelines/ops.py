@@ -86,9 +86,9 @@ def record_observations(
     build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, observed: Iterable[tuple[str, str]]
 ) -> None:
     """What the interface does not show and this run saw (design §9): first and last run that saw it."""
-    for what, value in sorted(set(observed)):
-        build.execute(
-            """INSERT INTO ops.observations VALUES ($what, $value, $run, $at, $run, $at)
-            ON CONFLICT DO UPDATE SET last_run_id = $run, last_seen_at = $at""",
-            {"what": what, "value": value, "run": run_id, "at": at},
-        )
+    pairs = sorted(set(observed))
+    build.execute(
+        """INSERT INTO ops.observations SELECT unnest($whats), unnest($values), $run, $at, $run, $at
+        ON CONFLICT DO UPDATE SET last_run_id = excluded.last_run_id, last_seen_at = excluded.last_seen_at""",
+        {"whats": [what for what, _ in pairs], "values": [value for _, value in pairs], "run": run_id, "at": at},
+    )

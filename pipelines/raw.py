@@ -94,6 +94,9 @@ def shrinks(walked: Walked, missing: int, present: int) -> str:
 def merge(build: duckdb.DuckDBPyConnection, walked: Walked, run_id: str, at: datetime) -> Change:
     """Replaces a list's raw tables by this run's rows, and the rows of before that did not come.
 
+    A child's row was first and last seen, and is missing, as the record is that it belongs to: the list's own table is
+    therefore the last to be replaced.
+
     Args:
         build: the build, with dlt's rows attached as `load`.
         walked: the list; `complete` marks what did not come as missing.
@@ -101,38 +104,29 @@ def merge(build: duckdb.DuckDBPyConnection, walked: Walked, run_id: str, at: dat
         at: the instant that it saw the rows.
     """
     resource = walked.resource
-    tables = [table for table in walked.files if table != resource]
     before = _children(build, resource)
     change = _change(build, resource, walked.verdict == "complete")
     marked = "coalesce(o._missing_since, $at)" if walked.verdict == "complete" else "o._missing_since"
-    parameters = {"run": run_id, "at": at}
-    _align(build, resource, resource, "id")
-    build.execute(
-        f"""
-        CREATE OR REPLACE TABLE raw."{resource}" AS
-        SELECT l.*, $run AS _run_id, coalesce(o._first_seen_at, $at::TIMESTAMPTZ) AS _first_seen_at,
-            $at::TIMESTAMPTZ AS _last_seen_at, NULL::TIMESTAMPTZ AS _missing_since
-        FROM {LOADED}."{resource}" l LEFT JOIN raw."{resource}" o USING (id)
-        UNION ALL BY NAME
-        SELECT o.* REPLACE ({marked}::TIMESTAMPTZ AS _missing_since)
-        FROM raw."{resource}" o ANTI JOIN {LOADED}."{resource}" l USING (id)""",
-        parameters,
-    )
     key = f"{resource.removesuffix('s')}_id"
-    kept = ", ".join(f"p.{name}" for name in BOOKKEEPING)
-    for table in dict.fromkeys([*tables, *before]):
-        parts = []
-        if table in tables:
-            parts.append(f'SELECT l.*, {kept} FROM {LOADED}."{table}" l JOIN raw."{resource}" p ON p.id = l."{key}"')
-        if table in before:
-            if table in tables:
-                _align(build, table, resource, key)
-            parts.append(
-                f'SELECT o.* EXCLUDE ({", ".join(BOOKKEEPING)}), {kept} FROM raw."{table}" o '
-                f'JOIN raw."{resource}" p ON p.id = o."{key}" '
-                f'WHERE NOT EXISTS (FROM {LOADED}."{resource}" l WHERE l.id = o."{key}")'
-            )
-        build.execute(f'CREATE OR REPLACE TABLE raw."{table}" AS {" UNION ALL BY NAME ".join(parts)}')
+    parameters = {"run": run_id, "at": at}
+    for table in dict.fromkeys([*(name for name in walked.files if name != resource), *before, resource]):
+        of = "id" if table == resource else key
+        is_kept, parts = table == resource or table in before, []
+        if table in walked.files:
+            if is_kept:
+                _align(build, table, resource, of)
+            parts.append(f"""
+                SELECT l.*, $run AS _run_id, coalesce(o._first_seen_at, $at::TIMESTAMPTZ) AS _first_seen_at,
+                    $at::TIMESTAMPTZ AS _last_seen_at, NULL::TIMESTAMPTZ AS _missing_since
+                FROM {LOADED}."{table}" l LEFT JOIN raw."{resource}" o ON o.id = l."{of}"
+                """)
+        if is_kept:
+            parts.append(f"""
+                SELECT o.* REPLACE ({marked}::TIMESTAMPTZ AS _missing_since)
+                FROM raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{of}"
+                """)
+        sql = f'CREATE OR REPLACE TABLE raw."{table}" AS {" UNION ALL BY NAME ".join(parts)}'
+        build.execute(sql, {name: value for name, value in parameters.items() if f"${name}" in sql})
     return change
 
 
