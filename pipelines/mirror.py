@@ -14,18 +14,40 @@ from typing import Any, Final
 import duckdb
 
 from pipelines.warehouse import open_warehouse
-from sources.errors import PlatformError
+from sources.errors import PlatformError, UsageError
 
 ROWS_AT_ONCE: Final = 100_000
 MIRRORED: Final = ("raw", "reconciled", "ops")
 
 
-def mirror(path: Path, destination: str) -> None:
+def check_destination(destination: str | None) -> None:
+    """Raises UsageError where dlt knows no such destination, or lacks what it needs for it; None means none."""
+    if not destination:
+        return
+    from dlt.common.destination.reference import Destination
+
+    try:
+        known: Any = Destination.from_reference(destination)
+        known.client_class  # noqa: B018 # imports what it needs
+    except Exception as error:  # of many kinds, dlt's and the import system's; without their texts
+        raise UsageError(
+            f"WAREHOUSE__DESTINATION: dlt cannot use {destination!r} ({type(error).__name__})",
+            "Name one of dlt's destinations, and install what it needs, e.g. pip install 'dlt[postgres]'.",
+        ) from None
+
+
+def mirror(path: Path, destination: str | None) -> None:
     """Copies every schema to a dlt destination, a dataset each; its credentials are dlt's own settings.
+
+    Args:
+        path: of the published warehouse.
+        destination: its name or its class; None: nothing is copied.
 
     Raises:
         PlatformError: dlt could not load them. The DuckDB file is published already and stays.
     """
+    if not destination:
+        return
     import dlt
     from dlt.pipeline.exceptions import PipelineStepFailed
 

@@ -11,9 +11,8 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,12 +23,14 @@ from uuid import uuid4
 import duckdb
 
 from pipelines import ops, push_log, raw
+from pipelines.failure import forget, noted
 from pipelines.load import BOUNDS, load, warm
+from pipelines.mirror import check_destination, mirror
 from pipelines.warehouse import Build, disk_errors, exclusive
 from sources import __version__
 from sources.client import Client
 from sources.contract import LISTS, Family
-from sources.errors import BridgeError, CoverageError, Unreachable, UsageError
+from sources.errors import CoverageError, Unreachable, UsageError
 from sources.settings import (
     LegacySettings,
     PublicV1Settings,
@@ -160,64 +161,53 @@ def pull(
         CoverageError: `require_complete`, and a list is not. In every case the old file stays as it was.
     """
     names = wanted.resources or tuple(LISTS)
-    found = targets(names)
     settings = warehouse_settings()
     stop = stop or threading.Event()
     started_at = datetime.now(UTC)
+    with noted(settings.path, wanted.command, started_at):
+        found = targets(names)
+        check_destination(settings.destination)
     run_id = new_run_id(started_at)
     build = Build(settings.path)
     with disk_errors(build.path.parent):
         build.look()
         build.path.parent.mkdir(parents=True, exist_ok=True)
-    with exclusive(build, wanted.command), _failure_told(build, run_id, started_at):
-        build.start()
-        resumable = set(names)
-        try:
-            walked, loads = _walk_all(names, found, build, wanted, progress, stop)
-            pulled = Pulled(run_id, build.path, walked)
-            resumable = {w.resource for w in walked if isinstance(w.error, Unreachable)}
-            _gate(pulled, wanted)
-            with disk_errors(build.path.parent):
-                _publish(pulled, loads, wanted, build, found, started_at, after)
-        except UsageError:
-            resumable = set()  # the disk is full, perhaps: what was fetched must not hold on to it
-            raise
-        finally:
-            build.clear(resumable)
-        if settings.destination:
-            from pipelines.mirror import mirror
-
+    with exclusive(build, wanted.command):
+        with noted(build.path, wanted.command, started_at, run_id):
+            pulled = _pulled(names, found, build, wanted, progress, stop, run_id, started_at, after)
+        with noted(build.path, wanted.command, started_at, run_id, published=True):
             mirror(build.path, settings.destination)
+        forget(build.path, wanted.command)
     return pulled
 
 
-def failure_file(path: Path) -> Path:
-    """Where the last failed run says why, until one succeeds: `status` reads it."""
-    return path.with_name(f"{path.name}.failed.json")
-
-
-@contextmanager
-def _failure_told(build: Build, run_id: str, started_at: datetime) -> Iterator[None]:
-    """Leaves a note of a run that published nothing, and removes it after one that did."""
-    note = failure_file(build.path)
+def _pulled(
+    names: Sequence[str],
+    found: Targets,
+    build: Build,
+    wanted: Wanted,
+    progress: Progress,
+    stop: threading.Event,
+    run_id: str,
+    started_at: datetime,
+    after: After | None,
+) -> Pulled:
+    """Walks and publishes; whatever happens, nothing is left of the build but what a later run goes on with."""
+    build.start()
+    resumable = set(names)
     try:
-        yield
-    except BridgeError as error:
-        told = {
-            "run_id": run_id,
-            "started_at": started_at.isoformat(),
-            "failed_at": datetime.now(UTC).isoformat(),
-            "exit_code": error.exit_code,
-            "message": error.message,
-            "hint": error.hint,
-        }
-        try:
-            with os.fdopen(os.open(note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-                json.dump(told, file, indent=1)
-        except OSError:
-            log.debug("no note of the failure could be written")  # the disk is the failure; the exit code says it
+        walked, loads = _walk_all(names, found, build, wanted, progress, stop)
+        pulled = Pulled(run_id, build.path, walked)
+        resumable = {w.resource for w in walked if isinstance(w.error, Unreachable)}
+        _gate(pulled, wanted)
+        with disk_errors(build.path.parent):
+            _publish(pulled, loads, wanted, build, found, started_at, after)
+    except UsageError:
+        resumable = set()  # the disk is full, perhaps: what was fetched must not hold on to it
         raise
-    note.unlink(missing_ok=True)
+    finally:
+        build.clear(resumable)
+    return pulled
 
 
 def _walk_all(

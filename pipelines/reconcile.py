@@ -18,6 +18,8 @@ import duckdb
 from pipelines import history, ops, raw
 from pipelines.erp import ErpCustomers, ErpFiles, Matched, match_into, read_customers
 from pipelines.erp_variants import Compared, ErpVariants, compare_into, read_variants
+from pipelines.failure import forget, noted
+from pipelines.mirror import check_destination, mirror
 from pipelines.pull import EXIT_REJECTED, new_run_id
 from pipelines.tables import replace
 from pipelines.warehouse import Build, disk_errors, exclusive
@@ -87,39 +89,45 @@ def reconcile(files: ErpFiles | None = None) -> Reconciled:
         LockedError: another run is at work. In every case the old file stays as it was.
     """
     settings = warehouse_settings()
-    told = reconcile_settings()
     started_at = datetime.now(UTC)
     run_id = new_run_id(started_at)
-    if not settings.path.exists():
-        raise UsageError(f"there is no warehouse at {settings.path}", "Run `orderbridge pull` first.")
     build = Build(settings.path)
-    build.look()
-    erp = Erp.read(files or ErpFiles())
+    with noted(settings.path, "reconcile", started_at):
+        told = reconcile_settings()
+        if not settings.path.exists():
+            raise UsageError(f"there is no warehouse at {settings.path}", "Run `orderbridge pull` first.")
+        check_destination(settings.destination)
+        build.look()
+        erp = Erp.read(files or ErpFiles())
     made = Reconciled(run_id, build.path)
     with exclusive(build, "reconcile"):
-        try:
-            build.start()
-            with disk_errors(build.path.parent), build.open() as connection:
-                into(connection, made, told, started_at, erp)
-                ops.record_run(
-                    connection,
-                    {
-                        "run_id": run_id,
-                        "command": "reconcile",
-                        "version": __version__,
-                        "started_at": started_at,
-                        "ended_at": datetime.now(UTC),
-                        "exit_code": made.exit_code,
-                    },
-                )
-                build.publish(connection)
-        finally:
-            build.clear(ENTITIES)  # a walk that can be resumed is the next pull's
-        if settings.destination:
-            from pipelines.mirror import mirror
-
+        with noted(build.path, "reconcile", started_at, run_id):
+            _publish(build, made, told, started_at, erp)
+        with noted(build.path, "reconcile", started_at, run_id, published=True):
             mirror(build.path, settings.destination)
+        forget(build.path, "reconcile")
     return made
+
+
+def _publish(build: Build, made: Reconciled, told: ReconcileSettings, started_at: datetime, erp: Erp) -> None:
+    try:
+        build.start()
+        with disk_errors(build.path.parent), build.open() as connection:
+            into(connection, made, told, started_at, erp)
+            ops.record_run(
+                connection,
+                {
+                    "run_id": made.run_id,
+                    "command": "reconcile",
+                    "version": __version__,
+                    "started_at": started_at,
+                    "ended_at": datetime.now(UTC),
+                    "exit_code": made.exit_code,
+                },
+            )
+            build.publish(connection)
+    finally:
+        build.clear(ENTITIES)  # a walk that can be resumed is the next pull's
 
 
 class Reconciling:

@@ -15,8 +15,9 @@ from typing import Any
 
 import click
 
+from pipelines import failure as failures
 from pipelines.ledger import Ledger, OpenPlan
-from pipelines.pull import EXIT_COVERAGE, failure_file
+from pipelines.pull import EXIT_COVERAGE
 from pipelines.warehouse import open_warehouse
 from sources.contract import LISTS
 from sources.errors import UsageError
@@ -43,13 +44,7 @@ def status(max_age_h: float | None, as_json: bool) -> int:
     if max_age_h is not None and math.isnan(max_age_h):
         raise UsageError("--max-age is no number of hours", "Example: --max-age 26")
     path = warehouse_path()
-    note = failure_file(path)
-    failure: dict[str, Any] | None = None
-    if note.exists():
-        try:
-            failure = json.loads(note.read_text())
-        except ValueError:
-            failure = {"message": "a run failed, and its note was cut off"}
+    failure = failures.read(path)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         plans = ledger.open_plans()
     told = _read(path) if path.exists() or not (failure or plans) else {"lists": [], "never": [], "runs": []}
@@ -112,7 +107,8 @@ def _print(
         ended = f"{row['ended_at']:%Y-%m-%d %H:%M:%S}"
         click.echo(f"  run {row['run_id']}  {row['command']:<8} ended {ended} UTC, exit {row['exit_code']}")
     if failure:
-        click.echo(f"the last run failed and published nothing ({failure.get('failed_at', 'time unknown')}):")
+        what = "published, and failed in what follows" if failure.get("published") else "failed and published nothing"
+        click.echo(f"the last run {what} ({failure.get('failed_at', 'time unknown')}):")
         click.echo(f"  {failure.get('message', '')}\n  {failure.get('hint', '')}".rstrip())
     if old and not told["lists"]:
         click.echo("nothing was ever pulled")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -132,12 +133,17 @@ def _pull(
     files: ErpFiles | None = None,
 ) -> None:
     with started(style) as reporter:
+        from pipelines.failure import noted
         from pipelines.pull import Wanted
         from pipelines.pull import pull as pull_lists
         from pipelines.reconcile import Reconciling
+        from sources.settings import warehouse_path
 
         wanted = Wanted(tuple(dict.fromkeys(resource)), sweeps, require_complete, accept_shrink, command)
-        reconciling = Reconciling(files) if command == "run" else None
+        reconciling = None
+        if command == "run":
+            with noted(warehouse_path(), command, datetime.now(UTC)):
+                reconciling = Reconciling(files)
         pulled = pull_lists(wanted, reporter.progress, STOP.event, reconciling)
     reporter.pulled(pulled)
     if reconciling is not None and reconciling.made is not None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from pipelines import failure as failures
 from pipelines.reconcile import reconcile
-from sources.errors import PlatformError
+from sources.errors import PlatformError, UsageError
 from tests.pipelines.bridge import bridge
 
 
@@ -47,3 +48,20 @@ def test_a_destination_that_cannot_be_loaded_leaves_the_file_published(tmp_path:
         with pytest.raises(PlatformError, match="the destination duckdb"):
             made.pull()
         assert made.one("SELECT count(*) FROM raw.customers") == 40
+        told = failures.read(made.path)
+        assert told is not None
+        assert (told["exit_code"], told["published"]) == (4, True)
+        del os.environ["WAREHOUSE__DESTINATION"]
+        made.pull()
+        assert failures.read(made.path) is None
+
+
+def test_a_destination_that_dlt_does_not_know_ends_the_run_before_its_first_request(tmp_path: Path) -> None:
+    with bridge(tmp_path) as made:
+        made.pull()
+        before, asked = made.path.read_bytes(), len(made.platform.state.log)
+        os.environ["WAREHOUSE__DESTINATION"] = "nosuchdest"
+        for command in (made.pull, reconcile):
+            with pytest.raises(UsageError, match="nosuchdest"):
+                command()
+        assert (made.path.read_bytes(), len(made.platform.state.log)) == (before, asked)

@@ -118,7 +118,7 @@ def test_a_setting_that_cannot_be_leaves_the_old_file(made: Bridge, name: str, v
     with pytest.raises(UsageError, match=match):
         reconcile()
     assert made.path.read_bytes() == before
-    assert made.left() == ["warehouse.duckdb"]
+    assert made.left() == ["warehouse.duckdb", "warehouse.duckdb.failed.json"]
 
 
 def test_a_row_that_would_be_lost_fails_the_run(made: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
