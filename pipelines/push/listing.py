@@ -1,7 +1,8 @@
 """The platform's customers, read now: what is there of those that a push asks about.
 
-In: keys, the client. Out: the records that have one of these keys, and whether the list is proven complete. Nothing of
-an earlier walk is used, and nothing of this one is left.
+In: keys, the client. Out: the records that have one of these keys, and whether the list is proven complete. A row that
+the walk refused is a customer too: it is read for its keys alone. Nothing of an earlier walk is used, and nothing of
+this one is left.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -22,9 +23,10 @@ from sources import __version__
 from sources.client import Client
 from sources.contract import CUSTOMER
 from sources.pagefiles import batches
+from sources.rows import Number, RowRefused, canonical, parse
 from sources.spool import SpoolFolder
 from sources.tables import snake
-from sources.walk import Options, Progress, walk
+from sources.walk import Options, Progress, Walked, walk
 
 KEYS: Final = ("erpCode", "email", "loginCode")
 Key = tuple[str, str]
@@ -37,14 +39,23 @@ class Listing:
     """What a walk found of the keys that were asked for.
 
     Attributes:
-        complete: proven: what is not here is not there.
+        whole: proven: each row of the list came, refused or not.
         verdict: of the walk.
         found: records (fields of the interface, JSON names) by key.
+        refused: keys that a refused row has: somebody has them, and nothing else of the record is known.
+        untold: refused rows that do not surely tell their keys: they may be anybody's.
     """
 
-    complete: bool
+    whole: bool
     verdict: str
     found: Mapping[Key, list[dict[str, Any]]] = field(default_factory=dict)
+    refused: Set[Key] = frozenset()
+    untold: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Proven: what is not here is not there. A refused row that tells its keys leaves no doubt about others."""
+        return self.whole and not self.untold
 
     def by(self, keys: Mapping[str, str]) -> list[dict[str, Any]]:
         """The records that have any of these keys, each once."""
@@ -86,7 +97,41 @@ def read(client: Client, folder: Path, keys: Set[Key], page_limit: int, progress
         for name in KEYS:
             if record.get(name) and (key := (name, identity(name, record[name]))) in keys:
                 found[key].append(record)
-    return Listing(walked.verdict == "complete", walked.verdict, found)
+    refused = {row.row_hash: _told(row.row) for row in walked.refused}
+    told = {key for keys_told, _ in refused.values() for key in keys_told}
+    untold = sum(not is_sure for _, is_sure in refused.values())
+    return Listing(_is_whole(walked), walked.verdict, found, told & keys, untold)
+
+
+def _is_whole(walked: Walked) -> bool:
+    """Whether two sweeps found the same, refused rows too, without a doubt: then only those keep it from `complete`."""
+    return len(walked.sweeps) > 1 and len(walked.used) == 1 and all(sweep.clean for sweep in walked.sweeps[-2:])
+
+
+def _told(row: bytes) -> tuple[set[Key], bool]:
+    """The keys in a refused row, and whether they are surely all that it has.
+
+    They are where the row is one JSON object, each of the three is a text, null or absent, and not all are missing:
+    what hides all of them hides who it is. A number is a key, and no sure one: `7` may be a `007` that lost its zeros.
+    """
+    try:
+        named = [(name, value) for name, value in parse(row).items() if name in KEYS and value is not None]
+        is_sure = all(type(value) is str and "\0" not in value for _, value in named)
+    except RowRefused:
+        named, is_sure = list(_loosely(row)), False
+    texts = [(name, canonical(value) if isinstance(value, Number) else value) for name, value in named]
+    told = {(name, identity(name, text)) for name, text in texts if isinstance(text, str) and text.strip()}
+    return told, is_sure and bool(told)
+
+
+def _loosely(row: bytes) -> Iterator[tuple[str, object]]:
+    """The key fields of what is no proper JSON, as far as Python reads it: NaN, a field that comes twice."""
+    try:
+        told = json.loads(row.decode("utf-8", "replace"), object_pairs_hook=tuple, parse_int=Number, parse_float=Number)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(told, tuple):
+        yield from (pair for pair in told if pair[0] in KEYS)
 
 
 def _records(files: Iterable[tuple[Path, int]], keys: Set[Key]) -> dict[str, dict[str, Any]]:

@@ -144,18 +144,40 @@ def _customers(
     book.commit(changes, clock())
     for number in planned:
         if any(listing.found.get(key) for key in keys[number]):
-            standing.held[number] = ("exists_now", "the platform has a customer with this erpCode, email or loginCode")
+            standing.held[number] = ("exists_now", _EXISTS)
+        elif any(key in listing.refused for key in keys[number]):
+            standing.held[number] = ("exists_now", f"{_EXISTS}, in a row of its list that was refused: {_REFUSED}")
     if not listing.complete and not rules.accept_unproven and (left := planned - set(standing.held)):
-        standing.unproven = CoverageError(
-            f"the list of customers is {listing.verdict}: {len(left)} creates may be there already, and were not sent",
-            "Run the push again at a quieter time; or with --accept-unproven, where you know that they are not there.",
-        )
-        standing.held |= dict.fromkeys(left, ("blocked", "the list of customers is not proven complete"))
+        why, hint = _unproven(listing)
+        standing.unproven = CoverageError(f"{why}: creates that may be there already were not sent ({len(left)})", hint)
+        standing.held |= dict.fromkeys(left, ("blocked", f"{why}: the customer may be there already"))
+
+
+_EXISTS: Final = "the platform has a customer with this erpCode, email or loginCode"
+_REFUSED: Final = "why stands in ops.quarantine, the row in the quarantine file, after: orderbridge pull customers"
+
+
+def _unproven(listing: Listing) -> tuple[str, str]:
+    """Why creates wait, and what to do: a row that is refused stays so at any time of the day."""
+    why, hints = [], []
+    if not listing.whole:
+        why.append(f"the list of customers is {listing.verdict}")
+        hints.append("Run the push again at a quieter time.")
+    if listing.untold:
+        rows = "1 row" if listing.untold == 1 else f"{listing.untold} rows"
+        why.append(f"{rows} of the list of customers, refused, may be anybody's")
+        hints.append(f"Have it put right on the platform; {_REFUSED}.")
+    hints.append("Or push with --accept-unproven, where you know that they are not there.")
+    return " and ".join(why), " ".join(hints)
 
 
 def _looked_up(operation: Operation, row: Row, listing: Listing, rules: Rules, standing: Standing) -> Change | None:
     """What the list says of a create in doubt that has settled."""
     found = listing.by(operation.keys)
+    if any(key in listing.refused for key in keys_of(operation.keys)):
+        words = f"a row of the list that was refused has its erpCode, email or loginCode ({_REFUSED}); {_PERSON}"
+        standing.held[operation.id] = ("in_doubt", words)
+        return None
     if len(found) > 1:
         words = f"the platform has {len(found)} customers with its erpCode, email or loginCode"
         return Change(operation.id, "conflict", row.status, row.code, row.request_id, words)
@@ -170,8 +192,11 @@ def _looked_up(operation: Operation, row: Row, listing: Listing, rules: Rules, s
         )
     if not keys_of(operation.keys):
         standing.held[operation.id] = ("in_doubt", f"it has nothing that it could be found by: {_PERSON}")
-    elif not listing.complete:
+    elif not listing.whole:
         standing.held[operation.id] = ("in_doubt", f"not found, but the list of customers is {listing.verdict}")
+    elif not listing.complete:
+        words = f"not found, but a row of the list was refused and does not tell whose it is ({_REFUSED})"
+        standing.held[operation.id] = ("in_doubt", words)
     elif rules.resend:
         standing.again[operation.id] = True
     else:

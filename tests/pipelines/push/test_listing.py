@@ -1,0 +1,141 @@
+"""Customers that the list shows in rows which the walk refuses: they are there, and are not created again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.push.listing import _told
+from tests.pipelines.push.plans import YES, customer, outcomes, place, results
+
+ODD = {"id": 901, "birthdate": ""}
+"""What makes the walk refuse a row: no date."""
+
+
+def records(folder: Path, *rows: dict[str, object] | str, count: int = 30) -> Path:
+    """A folder of the sandbox's customers; a text is a row as it stands."""
+    good = [{"id": n, "email": f"x{n}@example.test", "firstName": "X"} for n in range(1, count)]
+    texts = [row if isinstance(row, str) else json.dumps(row) for row in (*good, *rows)]
+    (folder / "given").mkdir()
+    (folder / "given" / "customers.json").write_text(f"[{','.join(texts)}]", "utf-8")
+    return folder / "given"
+
+
+@pytest.mark.parametrize(
+    ("told", "body"),
+    [({"erpCode": "C00001"}, {}), ({"email": " ANA1@Example.test"}, {}), ({"loginCode": "L1"}, {"loginCode": "L1"})],
+)
+def test_a_customer_whose_row_is_refused_is_not_created_again(
+    tmp_path: Path, told: dict[str, str], body: dict[str, Any]
+) -> None:
+    with place(tmp_path, records=records(tmp_path, {**ODD, **told})) as at:
+        plan = at.plan([customer(1, **body), customer(2)])
+        pushed = at.push(plan)
+        assert (pushed.exit_code, pushed.error) == (5, None)
+        assert outcomes(plan) == {"2": "unsent.exists_now", "3": "confirmed.confirmed"}
+        assert at.codes() == ["C00002"]
+        (row,) = results(plan)["unsent"]
+        assert "a row of its list that was refused" in row["words"]
+        assert "ops.quarantine" in row["words"]
+
+
+UNTOLD = {
+    "no key at all": {**ODD, "firstName": "Ana"},
+    "a list": {**ODD, "erpCode": ["C00009"]},
+    "a number": {**ODD, "erpCode": 9},
+    "a name twice": '{"id":901,"erpCode":"C00009","erpCode":"C00008"}',
+    "NUL": {"id": 901, "erpCode": "C00009\0"},
+}
+
+
+@pytest.mark.parametrize("row", UNTOLD.values(), ids=UNTOLD)
+def test_creates_wait_while_a_refused_row_may_be_anybodys(tmp_path: Path, row: dict[str, object] | str) -> None:
+    with place(tmp_path, records=records(tmp_path, row)) as at:
+        plan = at.plan([customer(1)])
+        pushed = at.push(plan)
+        assert (pushed.exit_code, at.codes()) == (7, [])
+        told = str(pushed.error)
+        assert told.startswith(
+            "1 row of the list of customers, refused, may be anybody's: creates that may be there already"
+        )
+        assert "--accept-unproven" in told
+        assert "quarantine" in told
+        assert "quieter" not in told
+        assert at.push(plan, replace(YES, accept_unproven=True)).exit_code == 0
+        assert at.codes() == ["C00001"]
+
+
+READABLE = {
+    "a name twice": '{"id":901,"erpCode":"C00001","erpCode":"C00009"}',
+    "another key is a list": {**ODD, "erpCode": "C00001", "email": ["a"]},
+}
+
+
+@pytest.mark.parametrize("row", READABLE.values(), ids=READABLE)
+def test_what_can_be_read_of_a_broken_row_is_not_created_whatever_is_accepted(
+    tmp_path: Path, row: dict[str, object] | str
+) -> None:
+    with place(tmp_path, records=records(tmp_path, row)) as at:
+        plan = at.plan([customer(1), customer(2)])
+        assert at.push(plan, replace(YES, accept_unproven=True)).exit_code == 5
+        assert at.codes() == ["C00002"]
+
+
+def test_a_number_is_a_key_and_no_sure_one() -> None:
+    assert _told(b'{"erpCode":7.0,"email":"A@b.c"}') == ({("erpCode", "7"), ("email", "a@b.c")}, False)
+    assert _told(b'{"erpCode":"007","email":null}') == ({("erpCode", "007")}, True)
+
+
+@pytest.mark.parametrize("more", [b'"priceListId":NaN', b'"firstName":"\\ud800"', b'"firstName":"\xff"'])
+def test_what_python_reads_of_no_proper_row_is_a_key_and_no_sure_one(more: bytes) -> None:
+    assert _told(b'{"erpCode":"E1",%b}' % more) == ({("erpCode", "E1")}, False)
+
+
+@pytest.mark.parametrize("row", [b"[]", b"7", b'{"erpCode":', b"\xff", b"[" * 100_000, b'{"email":" "}'])
+def test_what_is_no_record_tells_nothing(row: bytes) -> None:
+    assert _told(row) == (set(), False)
+
+
+def test_a_list_that_is_not_whole_is_not_made_so_by_what_its_refused_rows_tell(tmp_path: Path) -> None:
+    given = records(tmp_path, {**ODD, "erpCode": "C00009"}, count=60)
+    with place(tmp_path, records=given, readings={"legacy_limit": "ignored"}) as at:
+        pushed = at.push(at.plan([customer(1)]))
+        assert (pushed.exit_code, at.codes()) == (7, [])
+        assert str(pushed.error).startswith("the list of customers is unproven: creates that may be there already")
+        assert "quieter" in str(pushed.error)
+        assert "refused" not in str(pushed.error)
+
+
+def test_a_create_in_doubt_that_comes_back_as_a_refused_row_is_a_persons_to_settle(tmp_path: Path) -> None:
+    with place(tmp_path) as at:
+        plan = at.plan([customer(1), customer(2)])
+        at.platform.set_faults({"lost_answer": 1.0})
+        assert at.push(plan).exit_code == 6
+        at.platform.set_faults({})
+        first, _ = at.platform.state.ids("customers")[-2:]
+        at.platform.state.change("customers", first, {"birthdate": ""})
+        for _ in range(2):
+            assert at.push(plan).exit_code == 6
+            assert at.states(plan) == ["in_doubt", "confirmed"]
+        (row,) = results(plan)["in_doubt"]
+        assert "a row of the list that was refused has its erpCode" in row["words"]
+        assert "--landed" in row["words"]
+        assert at.codes() == ["C00001", "C00002"]
+        assert at.push(plan, replace(YES, landed=frozenset({1}))).exit_code == 0
+
+
+def test_a_create_in_doubt_is_not_sent_again_while_a_refused_row_may_be_its_own(tmp_path: Path) -> None:
+    with place(tmp_path) as at:
+        plan = at.plan([customer(1)])
+        at.platform.set_faults({"lost_answer": 1.0})
+        assert at.push(plan).exit_code == 6
+        at.platform.set_faults({})
+        (made,) = at.platform.state.ids("customers")[-1:]
+        at.platform.state.change("customers", made, {"birthdate": "", "erpCode": None, "email": None})
+        assert at.push(plan).exit_code == 6
+        assert "does not tell whose it is" in results(plan)["in_doubt"][0]["words"]
+        assert at.codes() == ["C00001"]
