@@ -27,7 +27,9 @@ from transforms.upserts import KNOWN, KNOWN_DOCUMENTS
 CONFIRMED: Final = {"key": TEXT, "field": TEXT, "value": TEXT}
 _PULL: Final = "Read the platform's customers first: orderbridge pull customers"
 _READ_SQL: Final = """
-    SELECT c.run_id, c.ended_at, c.verdict, r.legacy_host
+    SELECT c.run_id, c.ended_at, c.verdict, r.legacy_host, (
+        SELECT count(DISTINCT q.row_hash) FROM ops.quarantine q WHERE q.run_id = c.run_id AND q.resource = c.resource
+    )
     FROM ops.coverage c JOIN ops.runs r USING (run_id)
     WHERE c.resource = 'customers' AND c.verdict <> 'incomplete' AND c.evidence NOT LIKE '%held back:%'
     ORDER BY c.ended_at DESC, c.run_id DESC LIMIT 1"""
@@ -59,10 +61,12 @@ def customers(path: Path, host: str) -> Customers:
             f"{schema}.{name}"
             for schema, name in warehouse.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall()
         }
-        reads = warehouse.execute(_READ_SQL).fetchall() if {"ops.coverage", "ops.runs"} <= tables else []
+        reads = (
+            warehouse.execute(_READ_SQL).fetchall() if {"ops.coverage", "ops.quarantine", "ops.runs"} <= tables else []
+        )
         if not reads:
             raise UsageError(f"{path.name} holds no customers that were read from the platform", _PULL)
-        ((run_id, at, verdict, read_from),) = reads
+        ((run_id, at, verdict, read_from, refused),) = reads
         if read_from != urlsplit(host).netloc:
             raise UsageError(
                 f"the customers in {path.name} were read from {read_from}, and the settings say {host}",
@@ -76,7 +80,11 @@ def customers(path: Path, host: str) -> Customers:
             )
         )
     read = ReadState(
-        run_id=run_id, at=at.astimezone(UTC).isoformat(timespec="seconds"), verdict=verdict, rows=len(rows)
+        run_id=run_id,
+        at=at.astimezone(UTC).isoformat(timespec="seconds"),
+        verdict=verdict,
+        rows=len(rows),
+        refused=refused,
     )
     return Customers(rows, documents, read)
 

@@ -89,12 +89,19 @@ class FileOfPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadState(msgspec.Struct, frozen=True, kw_only=True):
-    """What the plan knew of the platform's customers: which run read them, when (ISO 8601), how well."""
+    """What the plan knew of the platform's customers.
+
+    Attributes:
+        run_id, at: which run read them, and when (ISO 8601).
+        verdict: how well.
+        rows: that the plan compares with. refused: that the run did not take, so that nothing is compared with them.
+    """
 
     run_id: str
     at: str
     verdict: str
     rows: int
+    refused: int = 0
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

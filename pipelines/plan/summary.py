@@ -80,6 +80,9 @@ def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
             f"Compared with {number(read.rows, 'customer')} of the platform, read {_time(read.at)} "
             f"(run {read.run_id}; the list is {read.verdict})."
         )
+        if read.refused:
+            was = "was refused and is" if read.refused == 1 else "were refused and are"
+            yield f"{number(read.refused, 'row')} of the platform's list {was} not compared (why: ops.quarantine)."
         if read.verdict != "complete":
             yield "That list was not proven complete: the push looks for each new customer again before it sends."
     yield ""

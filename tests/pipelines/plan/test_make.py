@@ -485,6 +485,21 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     assert ambiguous.manifest.operations == 0
 
 
+def test_rows_of_the_platforms_list_that_were_refused_are_told(platform: Bridge) -> None:
+    platform.platform.state.add("customers", {"erpCode": "E007", "birthdate": ""})
+    platform.pull("customers")
+    made = customers("E007;Ana;ana@example.com;;N1\n")
+    assert made.manifest.read is not None
+    assert (made.manifest.read.rows, made.manifest.read.refused) == (6, 1)
+    told = (made.folder / "summary.md").read_text("utf-8")
+    assert "\n1 row of the platform's list was refused and is not compared (why: ops.quarantine).\n" in told
+    assert "the push looks for each new customer again before it sends" in told
+    platform.platform.state.add("customers", {"erpCode": "E008", "birthdate": ""})
+    platform.pull("customers")
+    told = (customers("E007;Ana;ana@example.com;;N1\n").folder / "summary.md").read_text("utf-8")
+    assert "\n2 rows of the platform's list were refused and are not compared" in told
+
+
 def test_customers_need_a_warehouse_of_the_same_host(platform: Bridge) -> None:
     with pytest.raises(UsageError, match="no warehouse") as told:
         customers("A;Ana;a@x.es;;\n")
