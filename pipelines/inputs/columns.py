@@ -21,7 +21,7 @@ from pipelines.mapping import Mapping
 from sources.inputs import OPERATIONS, PASSWORD, LoginMode, fits, record, required
 from transforms.bodies import Leaf, Node, Object, counting, values
 from transforms.file_lines import whole
-from transforms.frames import TEXT
+from transforms.frames import BOOLEAN, TEXT
 from transforms.json_columns import arrays, booleans, json_text, numbers, objects, strings
 
 
@@ -53,7 +53,7 @@ class Columnar:
     def split(self, table: pa.Table) -> tuple[Clean, pa.Table]:
         """The lines that surely hold, and those of which `Converter` must say what they are."""
         size = table.num_rows
-        good = pa.array([True] * size)
+        good = pa.array([True] * size, BOOLEAN)
         texts: dict[str, pa.Array] = {}
         for at, lookup in enumerate(self._lookups):
             given, codes = lookup.find(table)
@@ -71,7 +71,7 @@ class Columnar:
         for name in self._params:
             columns[name] = texts.get(name, _constant(str(self._mapping.constants.get(name, "")), size))
         for name in (*self._params, *self._needed):
-            good = pc.and_(good, pc.is_valid(columns[name])) if name in columns else pa.array([False] * size)
+            good = pc.and_(good, pc.is_valid(columns[name])) if name in columns else pa.array([False] * size, BOOLEAN)
         good = pc.and_(good, any_given)
         lines = table[LINE_COLUMN].combine_chunks()
         if pc.all(good).as_py():
@@ -155,4 +155,4 @@ def _where(made: pa.Array, own: Sequence[pa.Array]) -> pa.Array:
 
 def _any(columns: Sequence[pa.Array], size: int) -> pa.Array:
     """Where one of the columns has something."""
-    return reduce(pc.or_, map(pc.is_valid, columns), pa.array([False] * size))
+    return reduce(pc.or_, map(pc.is_valid, columns), pa.array([False] * size, BOOLEAN))

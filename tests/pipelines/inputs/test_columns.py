@@ -142,3 +142,11 @@ def test_clean_lines_go_as_columns_and_no_other_does(tmp_path: Path) -> None:
     assert len(items[0].lines) == 47
     assert [item.lines for item in items[1:]] == [(22,), (32,), (42,)]
     assert not any(isinstance(item, Ready) for item in items)
+
+
+@pytest.mark.parametrize("kind", MAPPINGS)
+def test_lines_that_the_intake_refuses_all_of_leave_no_columns_behind(tmp_path: Path, kind: str) -> None:
+    inputs = opened(tmp_path, kind, [["a\0b"] * len(COLUMNS) for _ in range(3)])
+    found = as_texts(inputs, in_columns=True)
+    assert found == as_texts(inputs, in_columns=False)
+    assert list(found[1]) == [2, 3, 4]

@@ -485,6 +485,14 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     assert ambiguous.manifest.operations == 0
 
 
+def test_a_file_of_which_the_intake_refuses_every_row_is_rejected_as_a_whole(platform: Bridge) -> None:
+    platform.pull("customers")
+    made = customers("A\0;Ana;a@x.es;;\n")
+    assert (made.exit_code, fates(made)) == (5, {2: ("rejected", "nul")})
+    assert (made.folder / "rejects.csv").read_text("cp1252").count("\n") == 2
+    adds_up(made)
+
+
 def test_rows_of_the_platforms_list_that_were_refused_are_told(platform: Bridge) -> None:
     platform.platform.state.add("customers", {"erpCode": "E007", "birthdate": ""})
     platform.pull("customers")
