@@ -30,7 +30,7 @@ WORDS: Final = {
     "not_whole": "not a whole number",
     "too_many_digits": "more digits than a number in JSON keeps",
     "not_yes_or_no": "neither a word for yes nor one for no: tell them under [booleans] in the mapping",
-    "damaged_code": "a spreadsheet has written the code as a power of ten: its digits are lost",
+    "damaged_code": "a spreadsheet has made a number of the code, and lost its digits: export that column as text",
     "damaged_text": "signs were lost when the file was written: export it again, as UTF-8",
     "cell_error": "the error of a spreadsheet, and no value",
     "not_an_id": "not an id: digits alone, or letters, digits, and the signs - _ . ~ where the interface takes them",
@@ -145,6 +145,8 @@ def _ids(texts: pa.Array, pattern: str) -> tuple[pa.Array, pa.Array]:
     """Ids of a request's path. Digits alone are a number, of which `007` and `7` are the same."""
     wrong = pc.invert(pc.match_substring_regex(texts, pattern))
     values, codes = _refused(texts, wrong, "not_an_id")
+    if codes.null_count < len(codes):
+        codes = pc.if_else(pc.fill_null(pc.match_substring_regex(texts, _POWER), False), "damaged_code", codes)
     if pattern == _NUMBER_ID and pc.any(pc.starts_with(values, "0")).as_py():
         values = pc.replace_substring_regex(values, "^0+([0-9])", r"\1")
     return values, codes

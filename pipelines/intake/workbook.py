@@ -1,8 +1,8 @@
 """A table in a sheet of an .xlsx, read by calamine: cells as text, the way a CSV of it would hold them.
 
-In: a path and what was told. Out: rows. A number is written out as the sheet holds it (no `.0`, no exponent where
-digits do), a date in ISO's form; a row with an error in a cell is refused. A sheet lies in memory as a whole, so its
-size is capped; a file of text has no such limit.
+In: a path and what was told. Out: rows. A number is written out with the 15 digits that a spreadsheet keeps and shows
+(no `.0`, no exponent where digits do), a date in ISO's form; a row with an error in a cell is refused. A sheet lies in
+memory as a whole, so its size is capped; a file of text has no such limit.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from sources.errors import UsageError
 
 MAX_UNPACKED_BYTES: Final = 1 << 30
 HEAD_ROWS: Final = 2_000
+DIGITS: Final = 15
+"""What a spreadsheet keeps of a number: of a longer one it makes zeros of the others, or a neighbour of it."""
 _ERROR: Final = re.compile(rb"<(?:\w+:)?c\s[^>]*?\bt=[\"']e[\"'][^>]*>")
 _REF: Final = re.compile(rb"\br=[\"']([A-Z]{1,3})([0-9]{1,7})[\"']")
 Cell = int | float | str | bool | dt.time | dt.date | dt.datetime | dt.timedelta
@@ -144,16 +146,20 @@ def text_of(cell: Cell) -> str:
         return cell
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"
-    if isinstance(cell, int):
-        return str(cell)
-    if isinstance(cell, float):
-        if cell.is_integer() and abs(cell) < 1e15:
-            return str(int(cell))
-        return format(Decimal(repr(cell)), "f") if 1e-7 < abs(cell) < 1e21 else repr(cell)
+    if isinstance(cell, int | float):
+        return _number(cell)
     if isinstance(cell, dt.timedelta):
         minutes, seconds = divmod(cell.total_seconds(), 60)
         return f"{int(minutes // 60)}:{int(minutes % 60):02}:{format(Decimal(repr(seconds)).normalize(), 'f'):0>2}"
     return cell.isoformat()
+
+
+def _number(cell: float) -> str:
+    """A number with 15 digits; one with more before its point as a power of ten, which no code is, nor a number."""
+    short = format(cell + 0.0, f".{DIGITS}g")  # what is added makes -0 a 0
+    if "e+" in short:
+        return format(cell, ".16E")  # of two that differ, not the same text
+    return format(Decimal(short), "f") if abs(cell) > 1e-7 else short.upper()
 
 
 def _table(sheet: CalamineSheet, sheets: tuple[str, ...], errors: dict[int, set[int]], told: Told) -> SheetTable:

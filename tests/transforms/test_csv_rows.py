@@ -41,7 +41,8 @@ def test_blank_cells_are_nothing_and_so_are_the_texts_that_say_so() -> None:
 
 @pytest.mark.parametrize("text", ["7,50123E+12", "7.50123E+12", "1E+15", "-1e+03"])
 def test_a_code_that_became_a_power_of_ten_is_damaged(text: str) -> None:
-    assert read(Reading("text"), text) == [["damaged_code"]]
+    for kind in ("text", "id", "number_id"):
+        assert read(Reading(kind), text) == [["damaged_code"]]
 
 
 @pytest.mark.parametrize("text", ["#N/A", "#REF!", "#¡REF!", "#VALUE!", "#DIV/0!", "########"])

@@ -5,15 +5,19 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from pipelines.intake import Refused, Row, Table, Told, open_table
 from pipelines.intake import workbook as workbooks
 from sources.errors import UsageError
+from transforms.csv_rows import Kind, Reading
+from transforms.numbers import POINT
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+KINDS: tuple[Kind, ...] = ("text", "id", "number_id", "number", "integer")
 STYLES = "".join(f'<xf numFmtId="{number}"/>' for number in (0, 14, 22, 21, 46))
 
 
@@ -68,15 +72,55 @@ def test_cells_are_text_as_the_sheet_holds_them(tmp_path: Path) -> None:
         "<v>0.1</v>": "0.1",
         "<v>-12.5</v>": "-12.5",
         "<v>7501230000000</v>": "7501230000000",
-        "<v>1E+20</v>": "100000000000000000000",
         "<v>0.00001</v>": "0.00001",
+        "<v>-0</v>": "0",
+        "<v>999999999999999</v>": "999999999999999",
     }
     rows = [(n, text(f"A{n}", "007") + text(f"B{n}", " NULL ") + f'<c r="C{n}">{xml}</c>')
             for n, xml in enumerate(values, 2)]  # fmt: skip
     table = open_table(workbook(tmp_path, ("Hoja1", sheet(HEADER, *rows))))
     assert table.columns == ("code", "name", "value")
     assert cells(table) == [("007", " NULL ", value) for value in values.values()]
-    assert [line for part in table.batches(2) for line in part["_line"].to_pylist()] == [2, 3, 4, 5, 6, 7]
+    assert [line for part in table.batches(2) for line in part["_line"].to_pylist()] == [2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(
+    "digits", ["7501234567890123", "1000000000000000", "1E+15", "12345678901234567", "123456789012345678901", "1E+300"]
+)
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_number_with_more_digits_than_a_spreadsheet_keeps_is_refused_as_a_code(
+    tmp_path: Path, digits: str, sign: str
+) -> None:
+    row = (2, text("A2", "1") + f'<c r="C2"><v>{sign}{digits}</v></c>')
+    [(_, _, found)] = cells(open_table(workbook(tmp_path, ("H", sheet(HEADER, row)))))
+    codes = {kind: Reading(kind, POINT).read(pa.array([found], pa.string()))[1].to_pylist() for kind in KINDS}
+    assert codes == {
+        "text": ["damaged_code"],
+        "id": ["damaged_code"],
+        "number_id": ["damaged_code"],
+        "number": ["not_a_number"],
+        "integer": ["not_a_number"],
+    }
+
+
+def test_two_numbers_that_no_spreadsheet_keeps_apart_are_not_one_key(tmp_path: Path) -> None:
+    rows = [(n, text(f"A{n}", "1") + f'<c r="C{n}"><v>750123456789012{n}</v></c>') for n in (2, 3)]
+    first, second = cells(open_table(workbook(tmp_path, ("H", sheet(HEADER, *rows)))))
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    ("held", "shown"),
+    [
+        ("19.990000000000002", "19.99"),
+        ("0.30000000000000004", "0.3"),
+        ("-1234567.8900000001", "-1234567.89"),
+        ("0.123456789012345", "0.123456789012345"),
+    ],
+)
+def test_a_computed_number_has_the_digits_that_the_sheet_shows(tmp_path: Path, held: str, shown: str) -> None:
+    row = (2, text("A2", "1") + f'<c r="C2"><v>{held}</v></c>')
+    assert cells(open_table(workbook(tmp_path, ("H", sheet(HEADER, row))))) == [("1", "", shown)]
 
 
 def test_dates_are_iso_and_truth_is_upper_case(tmp_path: Path) -> None:
