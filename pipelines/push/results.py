@@ -13,17 +13,19 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
 from pipelines.plan.model import RESULTS, LineOutcome, Operation, Plan
 from pipelines.push.book import Book, Row
-from pipelines.push.standing import HeldAs
+from pipelines.push.standing import HeldAs, Rules, to_do
 from sources.errors import BridgeError, UsageError
 
 COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")
 FILES: Final = ("confirmed", "rejected", "in_doubt", "unsent")
 _GRAVITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
+"""Of the files; among operations in doubt, one that waits for a person is graver than one that a repeat settles."""
 _FILE_OF_STATE: Final = {
     "confirmed": "confirmed",
     "rejected": "rejected",
@@ -46,7 +48,7 @@ Held = Mapping[int, tuple[HeldAs, str]]
 
 
 class _Fate(NamedTuple):
-    """Where a line stands, and what is said of it."""
+    """Where a line stands, and what is said of it; of several operations on a line the gravest tells it."""
 
     file: str
     outcome: str
@@ -56,6 +58,7 @@ class _Fate(NamedTuple):
     status: int | str = ""
     code: str = ""
     words: str = ""
+    gravity: tuple[int, ...] = ()
 
 
 def prepare(folder: Path) -> None:
@@ -92,13 +95,14 @@ def check_ledger(plan: Plan, book: Book) -> None:
             )
 
 
-def write(plan: Plan, book: Book, held: Held) -> Counter[tuple[str, str]]:
+def write(plan: Plan, book: Book, held: Held, rules: Rules) -> Counter[tuple[str, str]]:
     """Writes the four files.
 
     Args:
         plan: checked.
         book: of the plan.
         held: why operations were not sent by this push.
+        rules: of this push: they say what settles a doubt.
 
     Returns:
         Lines by file and outcome.
@@ -107,7 +111,7 @@ def write(plan: Plan, book: Book, held: Held) -> Counter[tuple[str, str]]:
         BridgeError: the lines do not add up to the input's. UsageError: the files cannot be written.
     """
     try:
-        return _write(plan, book, held)
+        return _write(plan, book, held, rules)
     except OSError as error:
         raise UsageError(
             f"{plan.folder}: {error.strerror or type(error).__name__}",
@@ -115,7 +119,7 @@ def write(plan: Plan, book: Book, held: Held) -> Counter[tuple[str, str]]:
         ) from None
 
 
-def _write(plan: Plan, book: Book, held: Held) -> Counter[tuple[str, str]]:
+def _write(plan: Plan, book: Book, held: Held, rules: Rules) -> Counter[tuple[str, str]]:
     new = _fresh(plan.folder)
     counts: Counter[tuple[str, str]] = Counter()
     seen = bytearray()
@@ -124,14 +128,14 @@ def _write(plan: Plan, book: Book, held: Held) -> Counter[tuple[str, str]]:
         writers = {name: csv.writer(file, lineterminator="\n") for name, file in files.items()}
         for writer in writers.values():
             writer.writerow(COLUMNS)
-        for line, fate in _fates(plan, book, held):
+        for line, fate in _fates(plan, book, held, rules):
             if line >= len(seen):
                 seen.extend(bytes(max(line + 1 - len(seen), len(seen), 1024)))
             if seen[line]:
                 raise BridgeError(f"line {line} of the input has two results")
             seen[line] = 1
             counts[fate.file, fate.outcome] += 1
-            writers[fate.file].writerow([line, *fate[1:]])
+            writers[fate.file].writerow([line, *fate[1:-1]])
         for file in files.values():
             file.flush()
             os.fsync(file.fileno())
@@ -147,7 +151,7 @@ def _write(plan: Plan, book: Book, held: Held) -> Counter[tuple[str, str]]:
     return counts
 
 
-def _fates(plan: Plan, book: Book, held: Held) -> Iterator[tuple[int, _Fate]]:
+def _fates(plan: Plan, book: Book, held: Held, rules: Rules) -> Iterator[tuple[int, _Fate]]:
     """Each line and its fate; a merged one has that of the line which says the same."""
     followed = {line.same_as for line in plan.unsent_lines() if line.outcome == "merged"}
     of_followed: dict[int, _Fate] = {}
@@ -158,10 +162,10 @@ def _fates(plan: Plan, book: Book, held: Held) -> Iterator[tuple[int, _Fate]]:
         for operation, row in zip(plan.operations(), book.rows(), strict=True):
             if operation.id != row.id:
                 raise BridgeError(f"the ledger has no operation {operation.id} of this plan")
-            own = _of_operation(operation, row, held)
+            own = _of_operation(operation, row, held, rules)
             for line in operation.lines:
                 left[line] -= 1
-                fate = max(worst.pop(line, own), own, key=_gravity)
+                fate = max(worst.pop(line, own), own, key=attrgetter("gravity"))
                 if left[line]:
                     worst[line] = fate  # another operation is of this line too: the gravest of them tells it
                     continue
@@ -186,22 +190,25 @@ def _fates(plan: Plan, book: Book, held: Held) -> Iterator[tuple[int, _Fate]]:
             yield line.line, of_followed[line.same_as]._replace(outcome="merged")
 
 
-def _gravity(fate: _Fate) -> int:
-    return _GRAVITY.index(fate.file)
-
-
-def _of_operation(operation: Operation, row: Row, held: Held) -> _Fate:
-    reason = held.get(row.id) if row.state in ("planned", "in_doubt") else None
-    outcome: str = row.state if row.state not in ("planned", "in_flight") else "not_sent"
-    if row.state == "in_flight":
-        outcome = "in_doubt"
-    words = row.words
-    if reason is not None:
-        outcome = reason[0] if row.state == "planned" else outcome
-        words = "; ".join(filter(None, (words, reason[1])))
-    facts = (operation.id, operation.method, operation.path, "" if row.status is None else row.status, row.code)
+def _of_operation(operation: Operation, row: Row, held: Held, rules: Rules) -> _Fate:
+    outcome: str = {"planned": "not_sent", "in_flight": "in_doubt"}.get(row.state, row.state)
+    is_open = row.state in ("in_flight", "in_doubt", "conflict")
+    told = held.get(row.id) if row.state in ("planned", "in_doubt") else None
+    if told is not None and row.state == "planned":
+        outcome = told[0]
+    more = told[1] if told is not None else to_do(operation, row, rules) if is_open else ""
     given_up = row.state == "abandoned" and row.doubt_at is None  # never sent: nothing of it is in doubt
-    return _Fate("unsent" if given_up else _FILE_OF_STATE[row.state], outcome, *facts, words)
+    return _Fate(
+        file := "unsent" if given_up else _FILE_OF_STATE[row.state],
+        outcome,
+        operation.id,
+        operation.method,
+        operation.path,
+        "" if row.status is None else row.status,
+        row.code,
+        "; ".join(filter(None, (row.words, more))),
+        (_GRAVITY.index(file), is_open, not rules.repeatable(operation)),
+    )
 
 
 def _of_line(line: LineOutcome) -> _Fate:

@@ -170,7 +170,7 @@ class _Push:
             passwords.forget(self.plan, self.book.ids("planned"))
         except UsageError as error:
             pushed.error = pushed.error or error
-        pushed.lines = results.write(self.plan, self.book, self.standing.held)
+        pushed.lines = results.write(self.plan, self.book, self.standing.held, self.rules)
         return pushed
 
     def _rounds(self) -> None:

@@ -130,7 +130,7 @@ def _customers(
         if settles_at <= now:
             due.add(row.id)
         else:
-            standing.held[row.id] = ("in_doubt", f"it can be looked for from {at_words(settles_at)} on")
+            standing.held[row.id] = ("in_doubt", _looked_for(settles_at))
     if not due and not planned:
         return
     asked = {op.id: op for op in plan.operations() if op.id in due}
@@ -204,6 +204,15 @@ def _looked_up(operation: Operation, row: Row, listing: Listing, rules: Rules, s
     return None
 
 
+def to_do(operation: Operation, row: Row, rules: Rules) -> str:
+    """What settles an operation in doubt: a look-up, a repeat, or a person."""
+    if row.state == "conflict":
+        return _PERSON
+    if keys_of(operation.keys):
+        return _looked_for((row.doubt_at or row.sent_at or 0.0) + rules.settle_s)
+    return "push again: it is sent again" if rules.repeatable(operation) else _PERSON
+
+
 def in_the_way(operation: Operation, plan_id: str, unquiet: Mapping[str, list[Unquiet]]) -> str | None:
     """Why a variant update must wait: another one may still land on the same fields, and would undo it.
 
@@ -260,3 +269,7 @@ def told_changes(
 def at_words(seconds: float) -> str:
     """An instant as people read it."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _looked_for(settles_at: float) -> str:
+    return f"it can be looked for from {at_words(settles_at)} on: push again"

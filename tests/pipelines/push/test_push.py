@@ -614,6 +614,51 @@ def test_a_line_of_two_operations_has_the_graver_outcome(at: Place) -> None:
     assert outcomes(plan) == {"2": "rejected.rejected", "3": "confirmed.confirmed"}
 
 
+@pytest.mark.parametrize("kind", ["subcategories", "warehouses"])
+def test_what_to_do_about_a_doubt_is_told_by_the_push_that_left_it(at: Place, kind: KindName) -> None:
+    plan = at.plan(KINDS[kind], kind)
+    at.platform.set_faults({"lost_answer": 1.0})
+    at.push(plan)
+    for row in results(plan)["in_doubt"]:
+        assert "the connection broke off; look on the platform" in row["words"]
+        assert row["words"].endswith("say --landed, --not-landed or --abandon with the operation's number")
+
+
+def test_a_doubt_that_a_look_up_or_a_repeat_settles_says_to_push_again(at: Place) -> None:
+    at.means = means(clock=lambda: 1_000_000.0)
+    at.platform.set_faults({"lost_answer": 1.0})
+    create, update = at.plan([customer(1)]), at.plan([patch(1, 1)], "variants")
+    for plan, words in (
+        (create, "looked for from 1970-01-12 14:01:40 UTC on: push again"),
+        (update, "push again: it is sent again"),
+    ):
+        assert at.push(plan, Asked(agreed=True)).exit_code == 6
+        assert results(plan)["in_doubt"][0]["words"].endswith(words)
+
+
+def test_a_line_whose_operations_are_both_in_doubt_tells_the_one_that_waits_for_a_person(at: Place) -> None:
+    operations = [patch(1, 1, line=2, sku="A"), patch(2, 1, line=2, price=2.5, repeatable=False)]
+    plan = at.plan(operations, "variants")
+    at.platform.set_faults({"lost_answer": 1.0})
+    at.push(plan)
+    (row,) = results(plan)["in_doubt"]
+    assert (row["line"], row["operation"]) == ("2", "2")
+    assert "--landed" in row["words"]
+    at.platform.set_faults({})
+    assert at.push(plan).exit_code == 6
+    assert at.states(plan) == ["confirmed", "in_doubt"]
+    assert at.push(plan, replace(YES, landed=frozenset({2}))).exit_code == 0
+
+
+def test_a_line_of_which_one_operation_was_given_up_tells_the_one_in_doubt(at: Place) -> None:
+    operations = [patch(1, 1, line=2, price=2.5, repeatable=False), patch(2, 1, line=2, sku="A")]
+    plan = at.plan(operations, "variants")
+    at.platform.set_faults({"lost_answer": 1.0})
+    at.push(plan)
+    at.push(plan, replace(YES, abandon=frozenset({1})))
+    assert [row["operation"] for row in results(plan)["in_doubt"]] == ["2"]
+
+
 def test_results_that_do_not_add_up_fail_the_push(at: Place) -> None:
     import json
 
