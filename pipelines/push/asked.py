@@ -89,7 +89,7 @@ class Pushed:
 
     @property
     def exit_code(self) -> int:
-        """The gravest of: told to stop, an error, doubts, lines refused or held back."""
+        """The gravest of: told to stop, an error, doubts, lines refused, held back or given up."""
         if self.stopped:
             return Stopped.exit_code
         if self.error is not None:
@@ -97,5 +97,5 @@ class Pushed:
         if self.states.get("in_doubt") or self.states.get("conflict"):
             return EXIT_IN_DOUBT
         held = sum(self.lines["unsent", outcome] for outcome in ("blocked", "exists_now", "not_sent"))
-        refused = sum(count for (file, _), count in self.lines.items() if file == "rejected")
+        refused = sum(n for (file, outcome), n in self.lines.items() if file == "rejected" or outcome == "abandoned")
         return EXIT_REJECTED if refused or held else 0

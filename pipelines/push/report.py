@@ -29,7 +29,7 @@ from pipelines.plan.summary import number
 from pipelines.push.asked import EXIT_IN_DOUBT, Pushed
 from pipelines.push.passwords import FILE as PASSWORDS
 from pipelines.push.results import FILES
-from pipelines.push.standing import at_words
+from pipelines.push.standing import GIVEN_UP, at_words
 from pipelines.verify import Verified
 
 _SAID: Final = {
@@ -116,6 +116,8 @@ def _lines(pushed: Pushed) -> list[str]:
     said = [f"{number(told.lines, 'line')} of {told.kind}, for {told.host} ({told.environment}):"]
     for file in FILES:
         outcomes = Counter({outcome: count for (name, outcome), count in pushed.lines.items() if name == file})
+        if file == "in_doubt" and (given_up := outcomes.pop("abandoned", 0)):
+            said.append(f"  {given_up:>8}  {GIVEN_UP}")
         if outcomes.total():
             detail = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in outcomes.most_common())
             more = "" if set(outcomes) <= {file, "not_sent"} else f" ({detail})"

@@ -187,7 +187,8 @@ def _fates(plan: Plan, book: Book, held: Held, rules: Rules) -> Iterator[tuple[i
         if line.outcome == "merged":
             if line.same_as not in of_followed:
                 raise BridgeError(f"line {line.line} of the input says the same as one that has no result")
-            yield line.line, of_followed[line.same_as]._replace(outcome="merged")
+            fate = of_followed[line.same_as]
+            yield line.line, fate if fate.outcome == "abandoned" else fate._replace(outcome="merged")
 
 
 def _of_operation(operation: Operation, row: Row, held: Held, rules: Rules) -> _Fate:

@@ -109,6 +109,7 @@ def _overtaken(book: Book) -> dict[int, tuple[HeldAs, str]]:
     return held
 
 
+GIVEN_UP: Final = "given up: not known whether it landed"
 _PERSON: Final = "look on the platform, then say --landed, --not-landed or --abandon with the operation's number"
 
 
@@ -262,7 +263,10 @@ def told_changes(
             Change(number, "planned", words="a person said that it did not land", clear=True)
             for number in sorted(not_landed)
         ),
-        *(Change(number, "abandoned", words="given up by a person") for number in sorted(abandon)),
+        *(
+            Change(number, "abandoned", words=GIVEN_UP if number in rows else "given up before it was sent")
+            for number in sorted(abandon)
+        ),
     ]
 
 

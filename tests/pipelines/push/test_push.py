@@ -20,6 +20,7 @@ from pipelines.plan.model import KindName, Operation
 from pipelines.push import passwords
 from pipelines.push.asked import SETTLE_S, Asked, Pushed
 from pipelines.push.book import Book
+from pipelines.push.report import tell
 from pipelines.push.send import DOUBTS_MAX
 from sources.answers import Outcome
 from sources.client import Client
@@ -349,7 +350,7 @@ def test_a_record_that_differs_or_is_there_twice_is_a_conflict(at: Place) -> Non
     assert "2 customers" in found["2"]
     assert "Otra" not in str(results(plan))
     pushed = at.push(plan, replace(YES, landed=frozenset({1}), abandon=frozenset({2})))
-    assert (pushed.exit_code, at.states(plan)) == (0, ["confirmed", "abandoned", "confirmed"])
+    assert (pushed.exit_code, at.states(plan)) == (5, ["confirmed", "abandoned", "confirmed"])
 
 
 def test_a_customer_that_exists_by_now_is_not_created(at: Place) -> None:
@@ -657,6 +658,27 @@ def test_a_line_of_which_one_operation_was_given_up_tells_the_one_in_doubt(at: P
     at.push(plan)
     at.push(plan, replace(YES, abandon=frozenset({1})))
     assert [row["operation"] for row in results(plan)["in_doubt"]] == ["2"]
+
+
+def test_what_was_given_up_is_neither_done_nor_in_doubt(at: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    stop = threading.Event()
+    stop.set()
+    plan = at.plan([subcategory(1), subcategory(2)], "subcategories")
+    at.push(plan, stop=stop)
+    pushed = at.push(plan, replace(YES, abandon=frozenset({2})))
+    assert (pushed.exit_code, outcomes(plan)) == (5, {"2": "confirmed.confirmed", "3": "unsent.abandoned"})
+    assert results(plan)["unsent"][0]["words"] == "given up before it was sent"
+    at.platform.set_faults({"lost_answer": 1.0})
+    lost = at.plan([subcategory(3)], "subcategories", lines=[(9, "merged", 4, "", "", "")])
+    assert at.push(lost).exit_code == 6
+    for asked in (replace(YES, abandon=frozenset({3})), YES):
+        pushed = at.push(lost, asked)
+        assert (pushed.exit_code, outcomes(lost)) == (5, {"4": "in_doubt.abandoned", "9": "in_doubt.abandoned"})
+        assert results(lost)["in_doubt"][0]["words"] == "given up: not known whether it landed"
+        tell(pushed, "plain")
+        told = capsys.readouterr().out
+        assert "2  given up: not known whether it landed\n" in told
+        assert "in doubt" not in told
 
 
 def test_results_that_do_not_add_up_fail_the_push(at: Place) -> None:
