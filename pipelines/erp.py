@@ -79,6 +79,7 @@ class Matched:
         refused: numbers of the lines that do not fit the file.
         columns: what was compared, with the column of the file that it was read from.
         unread: columns of the file that nothing was read from.
+        doubt: why a line that is only in the ERP may have its customer on the platform; empty where it has none.
     """
 
     statuses: list[tuple[str, str | None, int]] = field(default_factory=list)
@@ -87,6 +88,7 @@ class Matched:
     refused: list[int] = field(default_factory=list)
     columns: dict[str, str] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 def read_customers(files: ErpFiles) -> ErpCustomers | None:
@@ -155,6 +157,7 @@ def match_into(
     erp: ErpCustomers | None,
     customers: pd.DataFrame,
     documents: pd.DataFrame,
+    doubt: str = "",
 ) -> tuple[Matched | None, pd.DataFrame]:
     """Makes the tables of the match in a build that has the reconciled customers.
 
@@ -164,6 +167,7 @@ def match_into(
         erp: the ERP's customers; None makes the tables empty.
         customers: the reconciled ones.
         documents: the raw ones.
+        doubt: why a customer may be listed who is not among them; empty where they are proven to be all.
 
     Returns:
         What it came to, None without a file; and the findings.
@@ -175,7 +179,7 @@ def match_into(
 
     from transforms.erp_match import ERP_CUSTOMERS, ERP_DIFFERENCES, match
     from transforms.frames import frame
-    from transforms.rules import FINDINGS, gathered, raised
+    from transforms.rules import FINDINGS, gathered, raised, raised_once
 
     if erp is None:
         replace(build, "erp_customers", frame(ERP_CUSTOMERS))
@@ -192,7 +196,11 @@ def match_into(
     ops.record_totals(build, run_id, "reconciled.erp_customers", {**totals, "refused": len(refused)})
     ids = pa.array([str(line) for line in refused], pa.string())
     codes = pa.array([line.code for line in erp.refused], pa.string())
-    return made, gathered([found.findings, raised("erp_customers", "line_refused", ids, detail=codes)])
+    findings = [found.findings, raised("erp_customers", "line_refused", ids, detail=codes)]
+    if doubt and totals["only_in_erp"]:
+        made.doubt = doubt
+        findings.append(raised_once("erp_customers", "customers_unproven", f"{totals['only_in_erp']} lines: {doubt}"))
+    return made, gathered(findings)
 
 
 _STATUSES: Final = """

@@ -32,6 +32,9 @@ TABLES: Final = {
         status INTEGER, attempts INTEGER, updated_at TIMESTAMPTZ""",
 }
 
+TAKEN: Final = "verdict <> 'incomplete' AND evidence NOT LIKE '%held back:%'"
+"""Of a row in `ops.coverage`: whether the raw table took over what the walk read."""
+
 
 def create_missing(build: duckdb.DuckDBPyConnection) -> None:
     """Makes the tables where there are none yet."""

@@ -318,9 +318,10 @@ def _publish(
             raise CoverageError(f"held back: {'; '.join(pulled.held_back.values())}", "See --accept-shrink.")
         if not pulled.changes:
             raise CoverageError("; ".join(pulled.held_back.values()), _SHRINK_HINT)
+        _record_walks(connection, pulled, at)
         if after is not None:
             pulled.after_code = after(connection, pulled.run_id, at)
-        _record(connection, pulled, wanted, found, started_at, at)
+        _record_run(connection, pulled, wanted, found, started_at)
         push_log.into(connection)
         _write_quarantine(pulled)
         build.publish(connection)
@@ -339,13 +340,8 @@ def _hold_back(pulled: Pulled, walked: Walked, reason: str) -> None:
     walked.evidence.append(f"held back: {reason}; --accept-shrink takes it")
 
 
-def _record(
-    connection: duckdb.DuckDBPyConnection,
-    pulled: Pulled,
-    wanted: Wanted,
-    found: Targets,
-    started_at: datetime,
-    at: datetime,
+def _record_run(
+    connection: duckdb.DuckDBPyConnection, pulled: Pulled, wanted: Wanted, found: Targets, started_at: datetime
 ) -> None:
     environment = (found.legacy or found.public_v1).environment if found.legacy or found.public_v1 else ""  # type: ignore[union-attr]
     ops.record_run(
@@ -362,6 +358,10 @@ def _record(
             "public_v1_host": urlsplit(found.host("public_v1")).netloc or None,
         },
     )
+
+
+def _record_walks(connection: duckdb.DuckDBPyConnection, pulled: Pulled, at: datetime) -> None:
+    """How far each list was read: what goes into the build after the raw tables must know what they prove."""
     kinds = connection.execute("SELECT DISTINCT adjustment_type FROM raw.price_lists").fetchall()
     ops.record_observations(connection, pulled.run_id, at, [("adjustment_types", str(kind)) for (kind,) in kinds])
     for walked in pulled.walked:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from pipelines import history, ops, raw
+from pipelines import history, ops, proof, raw
 from pipelines.erp import ErpCustomers, ErpFiles, Matched, match_into, read_customers
 from pipelines.erp_variants import Compared, ErpVariants, compare_into, read_variants
 from pipelines.failure import forget, noted
@@ -183,12 +183,19 @@ def into(
     found: dict[str, pd.DataFrame] = {}
     dates: dict[str, Recognised] = {}
     frames["customers"], found["customers"], dates["customers"] = customers(
-        came["customers"], came["customers__documents"], came["price_lists"], as_of, settings.date_order
+        came["customers"],
+        came["customers__documents"],
+        came["price_lists"],
+        as_of,
+        settings.date_order,
+        proof.doubt(build, "price_lists", "customers"),
     )
     frames["promotions"], found["promotions"], dates["promotions"] = promotions(
         came["promotions"], as_of, settings.date_order
     )
-    frames["price_lists"], found["price_lists"] = price_lists(came["price_lists"], frames["customers"])
+    frames["price_lists"], found["price_lists"] = price_lists(
+        came["price_lists"], frames["customers"], proof.doubt(build, "price_lists")
+    )
     told = {name: getattr(settings.orders, name) for name in FIELDS}
     for name, column in told.items():
         if column is not None and column not in came["orders"]:
@@ -201,7 +208,12 @@ def into(
     chosen = {name: column for name, column in made.order_fields.items() if column is not None and told[name] is None}
     made.proposed = {name: proposal.evidence[column] for name, column in chosen.items()}
     frames["orders"], found["orders"], dates["orders"] = orders(
-        came["orders"], frames["customers"], OrderFields(**made.order_fields), as_of, settings.date_order
+        came["orders"],
+        frames["customers"],
+        OrderFields(**made.order_fields),
+        as_of,
+        settings.date_order,
+        proof.doubt(build, "customers", "orders"),
     )
 
     for entity in ENTITIES:
@@ -219,12 +231,18 @@ def into(
         build, made.run_id, f"reconciled.{history.NAME}", {"versions": made.rows[history.NAME], "current": current}
     )
     made.match, found["erp"] = match_into(
-        build, made.run_id, erp.customers, frames["customers"], came["customers__documents"]
+        build,
+        made.run_id,
+        erp.customers,
+        frames["customers"],
+        came["customers__documents"],
+        proof.doubt(build, "customers"),
     )
     made.variants = compare_into(build, made.run_id, erp.variants)
     import pandas as pd
 
-    findings = pd.concat([gathered([one]) for one in found.values()], ignore_index=True)
+    unproven = [one for entity in ENTITIES for one in proof.unproven(build, entity)]
+    findings = pd.concat([*(gathered([one]) for one in found.values()), *unproven], ignore_index=True)
     replace(build, "exceptions", findings)
     made.rows["exceptions"] = len(findings)
     made.findings = build.execute(

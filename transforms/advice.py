@@ -33,6 +33,12 @@ def _of_every(entity: str, what: str) -> dict[tuple[str, str], Advice]:
             "The platform gave one id to two records, or one record in two versions; only one of them counts here.",
             "Compare both rows in the raw table. If they are two records, report it to the platform.",
         ),
+        (entity, "unproven"): Advice(
+            "Counts are of what was read. A record that was not seen again stays as an earlier walk saw it, and is not "
+            "said to be missing; its `_last_seen_at` is older than that of the others.",
+            "Rows that were refused: `ops.quarantine` says why. Else look at `ops.coverage`, and pull again at a "
+            "quieter time.",
+        ),
     }
 
 
@@ -104,6 +110,11 @@ ADVICE: Final[dict[tuple[str, str], Advice]] = {
     ("customers", "price_list_not_listed"): Advice(
         "Only active price lists are listed, so this customer buys at prices that nobody can look up, or at none.",
         "Give the customer an active price list, or make this one active again.",
+    ),
+    ("customers", "price_lists_unproven"): Advice(
+        "Which of these customers are on no active price list cannot be told.",
+        "The detail says why: look at `ops.quarantine` and `ops.coverage`, then pull both lists again. These customers "
+        "have the `price_list_status` `unknown`.",
     ),
     ("customers", "price_list_id_impossible"): Advice(
         "The number is negative or has a fraction, so it can be the id of no price list.",
@@ -196,6 +207,11 @@ ADVICE: Final[dict[tuple[str, str], Advice]] = {
         "Its source is there, but that one's source, or one further up, is not: the same doubt, a step away.",
         "Mend the list that has the finding source_not_listed; this one goes with it.",
     ),
+    ("price_lists", "sources_unproven"): Advice(
+        "Whether prices derive from a list that is no longer active cannot be told.",
+        "The detail says why: look at `ops.quarantine` and `ops.coverage`, then pull the price lists again. These "
+        "lists have the `chain_status` `unknown`.",
+    ),
     ("price_lists", "chain_cycle"): Advice(
         "Each list derives its prices from the next and none has its own, so none of them can be computed.",
         "Give one of the lists no source, or a source outside the circle.",
@@ -208,6 +224,11 @@ ADVICE: Final[dict[tuple[str, str], Advice]] = {
     ("orders", "customer_unknown"): Advice(
         "The order counts in totals and for no customer. The customer may have been removed from the platform.",
         "If there are many, look whether all customers were read, and which field `reconcile.order_customer_id` names.",
+    ),
+    ("orders", "customers_unproven"): Advice(
+        "The orders count in totals and for no customer, and whether theirs still exist cannot be told.",
+        "The detail says why: look at `ops.quarantine` and `ops.coverage`, then pull both lists again. These orders "
+        "have the `customer_status` `unknown`.",
     ),
     ("orders", "customer_ambiguous"): Advice(
         "The order counts for none of the customers that share the code.",
@@ -233,6 +254,10 @@ ADVICE: Final[dict[tuple[str, str], Advice]] = {
     ("erp_customers", "line_refused"): Advice(
         "What the line says is compared with nothing, and its customer may show as missing in the ERP.",
         "Look why with `orderbridge preview FILE`; mend the line in the file, or the export that wrote it.",
+    ),
+    ("erp_customers", "customers_unproven"): Advice(
+        "Who creates these customers on the platform may create some that are there.",
+        "The detail says why: look at `ops.quarantine` and `ops.coverage`, pull the customers again and compare.",
     ),
     ("erp_customers", "line_repeated"): Advice(
         "Nothing is lost: the line adds nothing to the first one.",

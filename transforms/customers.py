@@ -30,7 +30,7 @@ from transforms.keys import (
     positions,
     shared,
 )
-from transforms.rules import counted, days, gathered, raised, raised_once
+from transforms.rules import counted, days, gathered, if_proven, raised, raised_once
 
 RAW: Final = {
     "id": TEXT,
@@ -97,11 +97,14 @@ def customers(
     price_lists: pd.DataFrame,
     as_of: datetime,
     date_order: DateOrder | None = None,
+    doubt: str = "",
 ) -> tuple[pd.DataFrame, pd.DataFrame, Recognised]:
     """Reconciles the customers.
 
     The default document is the one flagged so, the first of several; where none is flagged, the only one there is, or
     none. `price_list_id` is the id that the price list itself has where it is matched, else the text as it came.
+    `price_list_status` is `matched`, `default` (none is named), `not_listed` (it is proven not to be listed, or can be
+    the id of none) or `unknown` (it is not among those read, and others may be listed).
     `phone_digits` are digits only, a leading `+` written `00`, so that both notations of a country's code are alike.
 
     Args:
@@ -110,6 +113,7 @@ def customers(
         price_lists: the columns of `RAW_PRICE_LISTS`, of the raw price lists.
         as_of: the instant for which future and age are told, with its offset.
         date_order: see `recognise`.
+        doubt: why a price list may be listed that is not among them; empty where they are proven to be all.
 
     Returns:
         The columns of `CUSTOMERS`, sorted by id; findings; how createdAt was read.
@@ -124,7 +128,7 @@ def customers(
     of = {name: array(rows[name]) for name in RAW}
     is_missing = pc.is_valid(of["_missing_since"])
     chosen, about_documents = _documents(typed(documents, RAW_DOCUMENTS), of["id"], pc.invert(is_missing))
-    named, about_lists = _price_lists(of, typed(price_lists, RAW_PRICE_LISTS), pc.invert(is_missing))
+    named, about_lists = _price_lists(of, typed(price_lists, RAW_PRICE_LISTS), pc.invert(is_missing), doubt)
     names = (pc.fill_null(of[name], "") for name in ("first_name", "last_name"))
     full_name = cleaned(pc.binary_join_element_wise(*(pc.utf8_trim_whitespace(name) for name in names), " "))
     columns = {
@@ -146,7 +150,7 @@ def customers(
 
 
 def _price_lists(
-    of: dict[str, pa.Array], lists: pd.DataFrame, present: pa.Array
+    of: dict[str, pa.Array], lists: pd.DataFrame, present: pa.Array, doubt: str
 ) -> tuple[dict[str, pa.Array], list[pd.DataFrame]]:
     """Name and status of each customer's price list; of lists whose ids are alike, the first listed one counts."""
     wanted = canonical(of["price_list_id"])
@@ -166,24 +170,19 @@ def _price_lists(
     at = positions(wanted, known["key"])
     is_listed = pc.fill_null(pc.invert(known["gone"].combine_chunks().take(at)), False)
     is_number = pc.match_substring_regex(wanted, _NUMBER)
-    is_impossible = pc.and_(is_number, pc.invert(pc.match_substring_regex(wanted, _ID_NUMBER)))
-    status = pc.if_else(pc.is_null(wanted), "default", pc.if_else(is_listed, "matched", "not_listed"))
+    is_impossible = pc.fill_null(pc.and_not(is_number, pc.match_substring_regex(wanted, _ID_NUMBER)), False)
+    unlisted = pc.if_else(pc.or_(is_impossible, pa.scalar(not doubt)), "not_listed", "unknown")
+    status = pc.if_else(pc.is_null(wanted), "default", pc.if_else(is_listed, "matched", unlisted))
     columns = {
         "price_list_id": pc.if_else(is_listed, known["id"].combine_chunks().take(at), of["price_list_id"]),
         "price_list_name": known["name"].combine_chunks().take(at),
         "price_list_status": status,
     }
-    is_unlisted = pc.and_(pc.equal(status, "not_listed"), present)
+    is_unlisted = pc.and_(pc.invert(pc.or_(is_listed, pc.is_null(wanted))), present)
     detail = pc.if_else(pc.is_valid(at), "priceListId: listed before", "priceListId")
+    absent = raised("customers", "price_list_not_listed", of["id"], pc.and_not(is_unlisted, is_impossible), detail)
     return columns, [
-        raised(
-            "customers",
-            "price_list_not_listed",
-            of["id"],
-            # where no list was ever read, none can be said not to be listed
-            pc.and_(pc.and_not(is_unlisted, pc.fill_null(is_impossible, False)), pa.scalar(len(known) > 0)),
-            detail,
-        ),
+        if_proven(absent, "price_lists_unproven", "priceListId", doubt),
         raised("customers", "price_list_id_impossible", of["id"], pc.and_(is_unlisted, is_impossible), "priceListId"),
     ]
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from transforms.dates import SHARE_MIN, DateOrder, Recognised, recognise
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, from_arrow, typed
 from transforms.keys import BOOKKEEPING, array, canonical, cleaned, one_row_per_id, positions
-from transforms.rules import days, gathered, raised, raised_once
+from transforms.rules import days, gathered, if_proven, raised, raised_once
 
 ORDERS: Final = {
     "order_id": TEXT,
@@ -125,6 +125,7 @@ def orders(
     fields: OrderFields,
     as_of: datetime,
     date_order: DateOrder | None = None,
+    doubt: str = "",
 ) -> tuple[pd.DataFrame, pd.DataFrame, Recognised]:
     """Reconciles the orders.
 
@@ -138,6 +139,7 @@ def orders(
         fields: columns of `raw` by what they mean.
         as_of: the instant after which an order is from the future, with its offset.
         date_order: see `recognise`.
+        doubt: why a customer may be listed who is not among them; empty where they are proven to be all.
 
     Returns:
         The columns of `ORDERS`, then those of `raw` by name and its bookkeeping, sorted by id; a raw column named like
@@ -158,7 +160,9 @@ def orders(
     rows, findings = one_row_per_id(raw, "orders")
     ids = array(rows["id"])
     is_missing = pc.is_valid(array(rows["_missing_since"]))
-    customer_ids, status, about_customers = _customers(rows, _Known(customers), fields.customer_id, ids, is_missing)
+    customer_ids, status, about_customers = _customers(
+        rows, _Known(customers), fields.customer_id, ids, is_missing, doubt
+    )
     read = recognise(_column(rows, fields.ordered_at, TEXT), date_order)
     total = _money(array(rows[fields.total])) if fields.total else pa.nulls(len(rows), MONEY)
     ours = {
@@ -211,7 +215,7 @@ def _true(flags: pa.Array) -> int:
 
 
 def _customers(
-    rows: pd.DataFrame, known: _Known, field: str | None, ids: pa.Array, is_missing: pa.Array
+    rows: pd.DataFrame, known: _Known, field: str | None, ids: pa.Array, is_missing: pa.Array, doubt: str
 ) -> tuple[pa.Array, pa.Array, list[pd.DataFrame]]:
     """The customer of each order, whether he is known, and the findings."""
     if field is None:
@@ -229,11 +233,12 @@ def _customers(
     status = pc.if_else(pc.is_valid(found), "matched", pc.if_else(pc.is_valid(named), "unknown", "none"))
     present = pc.invert(is_missing)
     is_unknown = pc.and_(pc.equal(status, "unknown"), present)
+    absent = raised("orders", "customer_unknown", ids, pc.and_not(is_unknown, is_ambiguous), field)
     return (
         customer_ids,
         status,
         [
-            raised("orders", "customer_unknown", ids, pc.and_not(is_unknown, is_ambiguous), field),
+            if_proven(absent, "customers_unproven", field, doubt),
             raised("orders", "customer_ambiguous", ids, pc.and_(is_unknown, is_ambiguous), field),
             raised("orders", "customer_missing", ids, pc.and_(pc.equal(status, "none"), present), field),
         ],

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, from_arrow, typed
 from transforms.keys import BOOKKEEPING, array, canonical, cleaned, one_row_per_id, positions, shared
-from transforms.rules import gathered, raised
+from transforms.rules import gathered, if_proven, raised
 
 RAW: Final = {
     "id": TEXT,
@@ -48,16 +48,18 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-def price_lists(raw: pd.DataFrame, customers: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def price_lists(raw: pd.DataFrame, customers: pd.DataFrame, doubt: str = "") -> tuple[pd.DataFrame, pd.DataFrame]:
     """Reconciles the price lists.
 
     `chain_status` is `root` (no source), `linked` (its chain ends at a root), `orphan` (it ends at a source that is
-    not listed) or `cycle` (it leads into a circle). Root and depth are null for the last two: they are not known. The
-    interface lists active price lists, so a source that is no longer listed breaks the chain of a listed one.
+    not listed), `unknown` (it ends at one that is not among those read, and others may be listed) or `cycle` (it leads
+    into a circle). Root and depth are null for the last three: they are not known. The interface lists active price
+    lists, so a source that is no longer listed breaks the chain of a listed one.
 
     Args:
         raw: the columns of `RAW`.
         customers: the columns of `CUSTOMERS_USED`, of the reconciled customers; only those still listed are counted.
+        doubt: why a price list may be listed that is not in `raw`; empty where they are proven to be all.
 
     Returns:
         The columns of `PRICE_LISTS`, sorted by id; findings.
@@ -75,7 +77,7 @@ def price_lists(raw: pd.DataFrame, customers: pd.DataFrame) -> tuple[pd.DataFram
     is_cycle = found[end] >= 0
     is_orphan = ~is_cycle & has_source[end]
     is_whole = ~is_cycle & ~is_orphan
-    status = np.select([is_cycle, is_orphan, has_source], ["cycle", "orphan", "linked"], "root")
+    status = np.select([is_cycle, is_orphan, has_source], ["cycle", "unknown" if doubt else "orphan", "linked"], "root")
     columns = {
         **of,
         "price_list_id": of["id"],
@@ -90,8 +92,6 @@ def price_lists(raw: pd.DataFrame, customers: pd.DataFrame) -> tuple[pd.DataFram
     is_none = pc.equal(pc.ascii_upper(cleaned(of["adjustment_type"])), "NONE")
     rules: tuple[tuple[str, pa.Array, str], ...] = (
         ("name_missing", pc.is_null(cleaned(of["name"])), "name"),
-        ("source_not_listed", pa.array(is_orphan & (end == at)), "sourcePriceListId"),
-        ("chain_orphaned", pa.array(is_orphan & (end != at)), "sourcePriceListId"),
         ("chain_cycle", pa.array(is_cycle), "sourcePriceListId"),
         (
             "adjustment_contradicts",
@@ -99,9 +99,14 @@ def price_lists(raw: pd.DataFrame, customers: pd.DataFrame) -> tuple[pd.DataFram
             "adjustmentType, adjustmentValue",
         ),
     )
+    absent = [
+        raised("price_lists", name, of["id"], pc.and_(pa.array(is_orphan & where), present), "sourcePriceListId")
+        for name, where in (("source_not_listed", end == at), ("chain_orphaned", end != at))
+    ]
     return made, gathered(
         [
             *findings,
+            *([if_proven(pd.concat(absent), "sources_unproven", "sourcePriceListId", doubt)] if doubt else absent),
             shared("price_lists", "id_ambiguous", of["id"], canonical(of["id"]), present),
             shared("price_lists", "name_duplicate", of["id"], cleaned(of["name"]), present),
             *(raised("price_lists", name, of["id"], pc.and_(where, present), detail) for name, where, detail in rules),

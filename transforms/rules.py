@@ -44,6 +44,9 @@ def _of_every(entity: str) -> tuple[Rule, ...]:
     return (
         Rule(entity, "id_missing", "error", "The row has no id, so it is not in the reconciled table."),
         Rule(entity, "id_duplicate", "error", "Another row has the same id; the one seen last is in the table."),
+        Rule(
+            entity, "unproven", "info", "The list is not proven whole: the platform may list more, and no row is gone."
+        ),
     )
 
 
@@ -70,6 +73,9 @@ RULES: Final = (
     *_of_date("customers", "created_at", "createdAt"),
     Rule("customers", "created_at_future", "warning", "The customer was created in the future."),
     Rule("customers", "price_list_not_listed", "warning", "The customer's price list is not among the listed ones."),
+    Rule(
+        "customers", "price_lists_unproven", "info", "Customers name price lists that were not read and may be listed."
+    ),
     Rule("customers", "price_list_id_impossible", "warning", "The price list is a number that no id can be."),
     Rule("customers", "document_missing", "info", "The customer has no document."),
     Rule("customers", "document_default_missing", "warning", "None of several documents is the default one."),
@@ -95,10 +101,12 @@ RULES: Final = (
     Rule("price_lists", "name_duplicate", "info", "Several listed price lists have the same name."),
     Rule("price_lists", "source_not_listed", "warning", "The source of the price list is not among the listed ones."),
     Rule("price_lists", "chain_orphaned", "info", "The chain of sources ends further up, at one that is not listed."),
+    Rule("price_lists", "sources_unproven", "info", "Chains end at sources that were not read and may be listed."),
     Rule("price_lists", "chain_cycle", "error", "The chain of sources leads into a circle."),
     Rule("price_lists", "adjustment_contradicts", "warning", "The adjustment is NONE, and its value is not zero."),
     *_of_every("orders"),
     Rule("orders", "customer_unknown", "warning", "The order names a customer that is not in the table."),
+    Rule("orders", "customers_unproven", "info", "Orders name customers that were not read and may be listed."),
     Rule("orders", "customer_ambiguous", "warning", "The order names a code of the ERP that several customers have."),
     Rule("orders", "customer_missing", "info", "The order names no customer."),
     *_of_date("orders", "ordered_at", "The order's date"),
@@ -108,6 +116,7 @@ RULES: Final = (
     Rule(
         "erp_customers", "line_refused", "error", "The line does not fit the header of the ERP's file; it is left out."
     ),
+    Rule("erp_customers", "customers_unproven", "info", "Lines only in the ERP may be of customers who were not read."),
     Rule("erp_customers", "line_repeated", "info", "The line says what an earlier one says; the two count once."),
     Rule("erp_customers", "key_missing", "warning", "The line has nothing that a customer could be found by."),
     Rule("erp_customers", "erp_code_missing", "warning", "The line has no code of the ERP."),
@@ -159,6 +168,24 @@ def raised(
 def raised_once(entity: str, name: str, detail: str) -> pd.DataFrame:
     """The finding of a column as a whole. Raises KeyError: there is no such rule."""
     return raised(entity, name, pa.nulls(1, TEXT), detail=detail)
+
+
+def if_proven(absent: pd.DataFrame, name: str, field: str, doubt: str) -> pd.DataFrame:
+    """Findings about rows that name what was not read: as they are where that is proven not to be listed, else one.
+
+    Args:
+        absent: the findings, of one entity.
+        name: of the rule that is said in place of them.
+        field: what names it.
+        doubt: why what was not read may be listed all the same; empty where it is proven not to be.
+
+    Raises:
+        KeyError: there is no such rule.
+    """
+    if not doubt or not len(absent):
+        return absent
+    entity = str(absent["entity"].iloc[0])
+    return raised_once(entity, name, f"{field} of {len(absent)} {entity.replace('_', ' ')}: {doubt}")
 
 
 def gathered(findings: Sequence[pd.DataFrame]) -> pd.DataFrame:

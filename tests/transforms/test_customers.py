@@ -37,10 +37,13 @@ def document(customer_id: str, position: int, **fields: Any) -> dict[str, Any]:
 
 
 def reconciled(
-    rows: list[dict[str, Any]], documents: list[dict[str, Any]] | None = None, lists: list[dict[str, Any]] | None = None
+    rows: list[dict[str, Any]],
+    documents: list[dict[str, Any]] | None = None,
+    lists: list[dict[str, Any]] | None = None,
+    doubt: str = "",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     made, findings, _ = customers(
-        frame(RAW, rows), frame(RAW_DOCUMENTS, documents or []), frame(RAW_PRICE_LISTS, lists or []), AS_OF
+        frame(RAW, rows), frame(RAW_DOCUMENTS, documents or []), frame(RAW_PRICE_LISTS, lists or []), AS_OF, doubt=doubt
     )
     return made, findings
 
@@ -110,9 +113,24 @@ def test_price_lists_are_bridged_across_the_families(
     assert found(findings) == ([("7", rule)] if status == "not_listed" else [])
 
 
-def test_where_no_price_list_was_ever_read_none_is_said_not_to_be_listed() -> None:
+def test_a_price_list_that_was_not_read_is_not_listed_only_where_that_is_proven() -> None:
+    rows = [row(str(n), price_list_id=named) for n, named in enumerate(["1", "2", "3", None, "-1"])]
+    lists: list[dict[str, Any]] = [{"id": "1", "name": "One"}, {"id": "2", "name": "Two", "_missing_since": GONE}]
+    made, findings = reconciled(rows, lists=lists, doubt="price_lists: unproven, refused rows: 2")
+    assert made["price_list_status"].to_list() == ["matched", "unknown", "unknown", "default", "not_listed"]
+    assert found(findings) == [("4", "price_list_id_impossible"), (None, "price_lists_unproven")]
+    (told,) = findings.loc[findings["rule"] == "price_lists_unproven", ["severity", "detail"]].to_records(index=False)
+    assert tuple(told) == ("info", "priceListId of 2 customers: price_lists: unproven, refused rows: 2")
+
+
+def test_where_all_price_lists_that_there_are_were_read_an_empty_list_is_one_too() -> None:
     made, findings = reconciled([row("7", price_list_id="1")], lists=[])
     assert made["price_list_status"].to_list() == ["not_listed"]
+    assert found(findings) == [("7", "price_list_not_listed")]
+
+
+def test_a_doubt_that_concerns_no_customer_is_not_told() -> None:
+    _, findings = reconciled([row("7", price_list_id="1")], lists=[{"id": "1"}], doubt="price_lists: unproven")
     assert found(findings) == []
 
 

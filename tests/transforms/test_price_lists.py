@@ -70,6 +70,18 @@ def test_a_source_that_is_not_listed_breaks_the_chain() -> None:
     assert findings == [("2", "chain_orphaned"), ("1", "source_not_listed"), ("3", "source_not_listed")]
 
 
+def test_a_source_that_was_not_read_breaks_the_chain_only_where_that_is_proven() -> None:
+    rows = [row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE), row("5", "5"), row("6")]
+    made, findings = price_lists(frame(RAW, rows), NOBODY, "price_lists: unproven, refused rows: 1")
+    assert made["chain_status"].to_list() == ["unknown", "unknown", "unknown", "root", "cycle", "root"]
+    assert made["root_price_list_id"].isna().to_list() == [True, True, True, False, True, False]
+    told = findings[["entity_id", "rule", "severity", "detail"]].fillna("").to_records(index=False).tolist()
+    assert told == [
+        ("5", "chain_cycle", "error", "sourcePriceListId"),
+        ("", "sources_unproven", "info", "sourcePriceListId of 3 price lists: price_lists: unproven, refused rows: 1"),
+    ]
+
+
 def test_circles_and_what_leads_into_them_are_found() -> None:
     told, findings = chains(row("1", "1"), row("2", "3"), row("3", "4"), row("4", "2"), row("5", "4"), row("6"))
     circle = ("cycle", None, None)
