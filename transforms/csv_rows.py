@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from transforms.frames import BOOLEAN, TEXT
 from transforms.keys import cleaned, folded
-from transforms.numbers import Notation, doubles, plain_numbers, whole_numbers
+from transforms.numbers import DOT, Notation, doubles, is_fraction, plain_numbers, whole_numbers
 
 Kind = Literal["text", "secret", "id", "number_id", "integer", "number", "boolean", "date"]
 
@@ -101,12 +101,15 @@ class Reading:
         if self.notation is not None and self.notation.thousands == " ":
             texts = pc.replace_substring_regex(texts, _SPACES, " ")
         if self.notation is None:
-            # what has no sign but its own is read; what has one may be either
-            plain, wrong = plain_numbers(texts, Notation(".", ""))
-            signed = pc.match_substring_regex(texts, r"[.,]")
-            values, codes = _refused(plain, signed, self.unproven)
+            # what has no mark, or one that is the same in every notation, is read; any other may be either
+            values, wrong = plain_numbers(texts, Notation(DOT, ""))
+            _, codes = _refused(values, pc.match_substring_regex(texts, "[.,]"), self.unproven)
+            if self.kind == "integer" and self.unproven == "ambiguous_number":
+                codes = pc.if_else(pc.fill_null(is_fraction(texts), False), "not_whole", codes)
             codes = pc.coalesce(codes, wrong)
         else:
+            if pc.any(pc.match_substring(texts, DOT)).as_py():
+                texts = pc.replace_substring(texts, DOT, self.notation.decimal)
             values, codes = plain_numbers(texts, self.notation)
         last, more = whole_numbers(values) if self.kind == "integer" else doubles(values)
         return last, pc.coalesce(codes, more)

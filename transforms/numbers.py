@@ -31,42 +31,55 @@ class Notation:
 
 COMMA: Final = Notation(",", ".")
 POINT: Final = Notation(".", ",")
+DOT: Final = "·"
+"""A decimal sign in every notation, and none that stands between thousands: for numbers that need no proof, as the
+cells of a sheet that are numbers. How these are written says nothing of the texts beside them."""
 
 
 class Evidence:
-    """What the texts of a column show of its notation; texts are added batch by batch."""
+    """What the texts of a column show of its notation; texts are added batch by batch.
 
-    def __init__(self) -> None:
+    Args:
+        whole: the column is one of whole numbers: `2.5` is none, and so proves nothing; `39,00` does.
+    """
+
+    def __init__(self, *, whole: bool = False) -> None:
+        self._patterns = _WHOLE if whole else _PATTERNS
         self._seen: set[str] = set()
 
     def add(self, texts: pa.Array) -> None:
         """Looks at texts, blank ones aside."""
-        is_marked = pc.fill_null(pc.match_substring_regex(texts, "[.,]"), False)
+        is_marked = pc.fill_null(pc.match_substring_regex(texts, f"[.,{DOT}]"), False)
         texts = texts.filter(is_marked)
-        for proof, pattern in _PATTERNS.items() if len(texts) else ():
-            if proof == "ambiguous" and self._seen:
+        for proof, pattern in self._patterns.items() if len(texts) else ():
+            if proof == "ambiguous" and self._seen & {"comma", "point"}:
                 continue  # it matters only where nothing is proven
             if proof not in self._seen and pc.any(pc.match_substring_regex(texts, pattern)).as_py():
                 self._seen.add(proof)
 
     @property
     def proof(self) -> Proof:
-        """What they prove. `ambiguous`: `1.234` and the like alone, which may be either; `both`: they disagree."""
+        """What they prove. `ambiguous`: `1.234` and the like alone, which may be either; `both`: they disagree.
+
+        Where no text has a mark, numbers with a sign of their own are taken for ones with a point.
+        """
         comma, point = "comma" in self._seen, "point" in self._seen
         if comma and point:
             return "both"
         if comma or point:
             return "comma" if comma else "point"
-        return "ambiguous" if "ambiguous" in self._seen else "none"
+        if "ambiguous" in self._seen:
+            return "ambiguous"
+        return "point" if "certain" in self._seen else "none"
 
 
-def _proves(decimal: str, thousands: str) -> str:
-    """A number that can be written so in one of the two notations only."""
+def _proves(decimal: str, thousands: str, digit: str = "[0-9]") -> str:
+    """A number that can be written so in one of the two notations only; `digit`: of its fraction."""
     d, t = re.escape(decimal), re.escape(thousands)
-    grouped = rf"[1-9][0-9]{{0,2}}({t}[0-9]{{3}})+{d}[0-9]+"  # 1.234,5
+    grouped = rf"[1-9][0-9]{{0,2}}({t}[0-9]{{3}})+{d}{digit}+"  # 1.234,5
     groups = rf"[1-9][0-9]{{0,2}}({t}[0-9]{{3}}){{2,}}"  # 1.234.567
-    plain = rf"([0-9]{{4,}}|0[0-9]*){d}[0-9]+"  # 1234,567 and 0,125
-    short = rf"[0-9]+{d}([0-9]{{1,2}}|[0-9]{{4,}})"  # 1,5
+    plain = rf"([0-9]{{4,}}|0[0-9]*){d}{digit}+"  # 1234,567 and 0,125
+    short = rf"[0-9]+{d}({digit}{{1,2}}|{digit}{{4,}})"  # 1,5
     return rf"^[+-]?({grouped}|{groups}|{plain}|{short})$"
 
 
@@ -74,7 +87,14 @@ _PATTERNS: Final = {
     "comma": _proves(",", "."),
     "point": _proves(".", ","),
     "ambiguous": r"^[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}$",
+    "certain": rf"^[+-]?[0-9]+{DOT}[0-9]+$",
 }
+_WHOLE: Final = _PATTERNS | {"comma": _proves(",", ".", "0"), "point": _proves(".", ",", "0")}
+
+
+def is_fraction(texts: pa.Array) -> pa.Array:
+    """Where a text of a column that proves no notation of whole numbers is none in either: `2.5`, and not `1.234`."""
+    return pc.match_substring_regex(texts, f"{_PATTERNS['comma']}|{_PATTERNS['point']}")
 
 
 def plain_numbers(texts: pa.Array, notation: Notation) -> tuple[pa.Array, pa.Array]:

@@ -57,6 +57,11 @@ class Source:
         """As the mapping writes it."""
         return self.place.path
 
+    @property
+    def is_number(self) -> bool:
+        """Whether its cells are read as numbers."""
+        return self.reading.kind in ("integer", "number")
+
 
 def sources(mapping: Mapping) -> list[Source]:
     """A source for each field that a column or a lookup fills, in the mapping's order."""

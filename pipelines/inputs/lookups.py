@@ -6,7 +6,7 @@ or two things. The file lies in memory by its keys.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from sources.errors import UsageError
 from transforms.csv_rows import filled
 from transforms.file_lines import whole
 from transforms.frames import TEXT
+from transforms.numbers import DOT
 
 NOT_FOUND, AMBIGUOUS = "lookup_not_found", "lookup_ambiguous"
 WORDS: Final = {
@@ -33,12 +34,13 @@ class LookupTable:
 
     Args:
         lookup: of the mapping.
+        numbers: columns of its file that are read as numbers.
 
     Raises:
         UsageError: the file cannot be read, or lacks a column.
     """
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: Lookup, numbers: Collection[str] = ()) -> None:
         self.lookup = lookup
         if not lookup.path.is_file():
             raise UsageError(
@@ -51,6 +53,7 @@ class LookupTable:
                     f"the lookup {lookup.file} has no column {name!r}{nearest(name, table.columns)}",
                     f"Its columns: {', '.join(table.columns)}.",
                 )
+        table = table.with_decimals(dict.fromkeys(numbers, DOT))
         names = list(dict.fromkeys([*lookup.match.values(), *lookup.give.values()]))
         empty = pa.schema([(name, TEXT) for name in names]).empty_table()
         rows = pa.concat_tables([empty, *(batch.select(names) for batch in table.batches())])

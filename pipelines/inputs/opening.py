@@ -64,7 +64,10 @@ def open_inputs(
         notes.append("loginCode is left out: customers log in by e-mail, and the platform ignores it")
     _check_required(file, mapping, found, login_mode)
     _check_constants(mapping)
-    lookups = [LookupTable(lookup) for lookup in mapping.lookups]
+    lookups = [
+        LookupTable(lookup, {source.column for source in found if source.lookup == at and source.is_number})
+        for at, lookup in enumerate(mapping.lookups)
+    ]
     password = next((source.column for source in found if source.path == PASSWORD), None)
     return Inputs(file, table, mapping, found, lookups, password, login_mode, notes)
 

@@ -38,8 +38,9 @@ class Surveyed:
 
 def survey(lines: Lines, mapping: Mapping, sources: Sequence[Source], lookups: Sequence[LookupTable]) -> Surveyed:
     """Looks through the file for what one line alone cannot tell; not at all where everything is told."""
-    evidence = {at: Evidence() for at, source in enumerate(sources) if source.proves}
-    in_file = {at: sources[at] for at in evidence if sources[at].lookup == MAPPED}
+    proving = {at: source for at, source in enumerate(sources) if source.proves}
+    evidence = {at: Evidence(whole=source.reading.kind == "integer") for at, source in proving.items()}
+    in_file = {at: source for at, source in proving.items() if source.lookup == MAPPED}
     for at in evidence.keys() - in_file.keys():
         evidence[at].add(lookups[sources[at].lookup].given[sources[at].path])
     apart = _Apart()

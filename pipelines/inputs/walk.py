@@ -26,6 +26,7 @@ from pipelines.intake.model import LINE_COLUMN
 from pipelines.mapping import Mapping
 from sources.inputs import LoginMode
 from transforms.file_lines import changes
+from transforms.numbers import DOT
 
 _NO_BATCH: Final = 2**63
 _APART = "group_apart", "lines of the same group stand apart from these: sort the file by it"
@@ -57,14 +58,16 @@ class Inputs:
         login_mode: LoginMode | None,
         notes: Sequence[str],
     ) -> None:
-        self.kind, self.table, self.mapping = mapping.kind, table, mapping
+        self.kind, self.mapping = mapping.kind, mapping
         self.files = [file, *([mapping.path] if mapping.path else []), *(lookup.path for lookup in mapping.lookups)]
         self.password_column = password_column
         needed = [source.column for source in sources if source.lookup == MAPPED]
         needed += [*mapping.group, *mapping.fill_down, *mapping.fill_within, *mapping.skip_blank]
         needed += [name for lookup in mapping.lookups for name in lookup.match]
-        self._lines = Lines(table, mapping, list(dict.fromkeys(needed)))
-        found = survey(self._lines, mapping, sources, lookups)
+        needed = list(dict.fromkeys(needed))
+        found = survey(Lines(table.with_decimals(_signs(sources)), mapping, needed), mapping, sources, lookups)
+        self.table = table.with_decimals(_signs(found.sources))
+        self._lines = Lines(self.table, mapping, needed)
         self.notes = [*notes, *found.notes]
         self.proven = {
             source.column: source.reading.notation
@@ -174,6 +177,16 @@ class Inputs:
             before = item.problems if isinstance(item, Rejected) else ()
             made.append(Rejected(item.lines, (*before, Problem(", ".join(self.mapping.group), "", *why))))
         return made
+
+
+def _signs(sources: Sequence[Source]) -> dict[str, str]:
+    """How a sheet's own numbers are written in each column that is read as numbers: as the column's texts are."""
+    signs: dict[str, str] = {}
+    for source in sources:
+        if source.is_number and source.lookup == MAPPED:
+            sign = DOT if source.reading.notation is None else source.reading.notation.decimal
+            signs[source.column] = DOT if signs.get(source.column, sign) != sign else sign
+    return signs
 
 
 def _as_rejected(row: Refused) -> Rejected:

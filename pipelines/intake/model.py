@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -135,6 +135,13 @@ class Table(ABC):
                 rows = []
         if rows:
             yield to_arrow(rows, self.columns)
+
+    def with_decimals(self, signs: Mapping[str, str]) -> Table:
+        """The same table; in these columns, cells that are numbers and not texts have this decimal sign.
+
+        A file of text has no such cells.
+        """
+        return self
 
     def refuse_line_column(self) -> None:
         """A column of the file with the name of ours would take its place."""

@@ -11,8 +11,9 @@ import datetime as dt
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
@@ -131,13 +132,21 @@ def _column(letters: bytes) -> int:
 
 @dataclass(frozen=True)
 class _Cells:
-    """A sheet's cells as text, row by row from row 1; cells left of the sheet's first column are not there."""
+    """A sheet's cells as text, row by row from row 1; cells left of the sheet's first column are not there.
+
+    `signs` are the decimal signs of numbers that have another than a point, by column.
+    """
 
     sheet: CalamineSheet
+    signs: Mapping[int, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
         for line, cells in enumerate(self.sheet.iter_rows(), 1):
-            yield line, [text_of(cell) for cell in cells]
+            texts = [text_of(cell) for cell in cells]
+            for at, sign in self.signs.items():
+                if at < len(cells) and isinstance(cells[at], float):
+                    texts[at] = texts[at].replace(".", sign)
+            yield line, texts
 
 
 def text_of(cell: Cell) -> str:
@@ -214,12 +223,19 @@ class SheetTable(Table):
     ) -> None:
         self.found = found
         self._sheet, self._shape, self._data_line, self._errors = sheet, shape, data_line, errors
+        self._signs: dict[int, str] = {}
+
+    def with_decimals(self, signs: Mapping[str, str]) -> SheetTable:
+        """See `Table`."""
+        table = copy(self)
+        table._signs = {self.columns.index(name): sign for name, sign in signs.items()}
+        return table
 
     def rows(self) -> Iterator[Row | Refused]:
         """See `Table`."""
         left = self._sheet.start[1] if self._sheet.start else 0
         end = self.found.footnotes[0] if self.found.footnotes else self.found.lines + 1
-        for line, cells in _Cells(self._sheet):
+        for line, cells in _Cells(self._sheet, self._signs):
             if not self._data_line <= line < end:
                 continue
             wrong = sorted(column - left for column in self._errors.get(line, ()))

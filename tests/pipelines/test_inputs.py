@@ -180,6 +180,15 @@ def test_the_proof_may_stand_in_the_last_of_many_batches(tmp_path: Path, monkeyp
     assert [row["price"] for row in rows] == [Decimal(1234)] * 19 + [Decimal("0.5")]
 
 
+def test_a_cell_that_is_refused_proves_no_notation(tmp_path: Path) -> None:
+    lines = [f"{n},{n},{n}.000" for n in range(1, 11)]
+    items = read(tmp_path, "\n".join([f"{VARIANT}stock", *lines, "11,11,2.5"]))
+    assert problems(items) == [
+        *((line, "stock", "stock", "ambiguous_number") for line in range(2, 12)),
+        (12, "stock", "stock", "not_whole"),
+    ]
+
+
 def test_a_column_in_two_notations_is_refused_where_it_matters(tmp_path: Path) -> None:
     items = read(tmp_path, "productId;variantId;price\n1;1;1.5\n1;2;1,5\n1;3;12\n")
     assert problems(items) == [(2, "price", "price", "mixed_numbers"), (3, "price", "price", "mixed_numbers")]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.csv_rows import WORDS, Reading, is_date_form
-from transforms.numbers import COMMA
+from transforms.numbers import COMMA, POINT, Notation
 
 
 def read(reading: Reading, *cells: str) -> list[Any]:
@@ -68,6 +68,21 @@ def test_integers_are_whole() -> None:
     assert read(Reading("integer", COMMA), "1.234", "39,00", "39,50", "1E3") == [
         "1234", "39", ["not_whole"], ["not_a_number"],
     ]  # fmt: skip
+
+
+def test_a_fraction_is_no_whole_number_in_a_column_that_proves_no_notation() -> None:
+    assert read(Reading("integer"), "1.000", "2.5", "2,50", "1.2.3", "12") == [
+        ["ambiguous_number"], ["not_whole"], ["not_whole"], ["ambiguous_number"], "12",
+    ]  # fmt: skip
+    assert read(Reading("integer", unproven="mixed_numbers"), "39,00", "2.5") == [["mixed_numbers"]] * 2
+
+
+@pytest.mark.parametrize("notation", [None, COMMA, POINT, Notation(",", " ")])
+def test_a_number_with_a_sign_of_its_own_is_read_in_every_notation(notation: Notation | None) -> None:
+    for unproven in ("ambiguous_number", "mixed_numbers"):
+        number = Reading("number", notation, unproven)
+        assert read(number, "1·234", "-0·5", "1·2·3", "·5") == ["1.234", "-0.5", ["not_a_number"], ["not_a_number"]]
+        assert read(Reading("integer", notation, unproven), "2·5") == [["not_whole"]]
 
 
 def test_decimals_have_no_more_digits_than_json_keeps() -> None:

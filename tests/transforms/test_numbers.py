@@ -80,6 +80,9 @@ def test_what_a_spreadsheet_writes_in_either_notation_comes_back(values: list[De
         (["12", "0", ""], "none"),
         (["gratis"], "none"),
         ([], "none"),
+        (["19·99", "12"], "point"),
+        (["19·99", "1.234"], "ambiguous"),
+        (["1·234", "0,5"], "comma"),
     ],
 )
 def test_a_column_proves_its_notation_as_a_whole(column: list[str], proof: str) -> None:
@@ -88,6 +91,28 @@ def test_a_column_proves_its_notation_as_a_whole(column: list[str], proof: str) 
     for text in column:
         split.add(texts(text))
     assert found.proof == split.proof == proof
+
+
+@pytest.mark.parametrize(
+    ("column", "proof"),
+    [
+        (["1.000", "2.5"], "ambiguous"),
+        (["1.000", "2,50"], "ambiguous"),
+        (["1.000", "1.234,5"], "ambiguous"),
+        (["1.000", "1234.567"], "ambiguous"),
+        (["2.5", "2,5"], "none"),
+        (["1.000", "39,00"], "comma"),
+        (["1.000", "1.234.567"], "comma"),
+        (["1.000", "1,234.00"], "point"),
+        (["1,000", "0.000"], "point"),
+        (["39.00", "39,00", "2.5"], "both"),
+    ],
+)
+def test_a_column_of_whole_numbers_is_proven_by_whole_numbers_alone(column: list[str], proof: str) -> None:
+    found = Evidence(whole=True)
+    for text in column:
+        found.add(texts(text))
+    assert found.proof == proof
 
 
 def test_whole_numbers_lose_nothing() -> None:
