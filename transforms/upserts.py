@@ -87,7 +87,8 @@ def duplicates(keys: pd.DataFrame, bodies: pd.Series[str]) -> pd.DataFrame:
 
     Returns:
         `decision` (`first`, `merged`, `conflicting`); `first`: the position of the first row that says the same; of
-        conflicting rows `key`: the column of the shared key, and `other`: the position of a row that has it too.
+        conflicting rows `key`: the column of the shared key, and `other`: the position of the first row that has it
+        too, and says something else.
     """
     size = len(keys)
     said = _codes(array(bodies))
@@ -103,13 +104,13 @@ def duplicates(keys: pd.DataFrame, bodies: pd.Series[str]) -> pd.DataFrame:
             continue
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         lengths = np.diff(np.append(starts, len(order)))
-        differ = np.minimum.reduceat(said[order], starts) != np.maximum.reduceat(said[order], starts)
         heads = np.repeat(order[starts], lengths)
         first[order] = np.minimum(first[order], heads)
-        nexts = np.repeat(order[np.minimum(starts + 1, len(order) - 1)], lengths)
-        told = np.repeat(differ, lengths) & ~is_conflicting[order]
+        differs = said[order] != said[heads]
+        against = np.minimum.reduceat(np.where(differs, order, size), starts)  # the first that its head contradicts
+        told = np.repeat(against < size, lengths) & ~is_conflicting[order]
         key[order[told]] = at
-        other[order[told]] = np.where(order == heads, nexts, heads)[told]
+        other[order[told]] = np.where(differs, heads, np.repeat(against, lengths))[told]
         is_conflicting[order[told]] = True
     decision = np.where(is_conflicting, "conflicting", np.where(first < np.arange(size), "merged", "first"))
     columns = {

@@ -61,6 +61,13 @@ def test_rows_that_contradict_each_other_are_all_refused() -> None:
     assert made["decision"].tolist() == ["conflicting", "first", "conflicting", "conflicting"]
 
 
+def test_a_row_that_is_refused_is_told_beside_one_that_says_something_else() -> None:
+    keys = texts(k=["2", "1", "1", None, "1", "2", "1"])
+    made = duplicates(keys, texts(b=["r", "p", "p", "p", "other", "s", "p"])["b"])
+    assert made["decision"].tolist() == ["conflicting"] * 3 + ["first"] + ["conflicting"] * 3
+    assert [None if pd.isna(at) else at for at in made["other"]] == [5, 4, 4, None, 1, 0, 4]
+
+
 def test_a_row_between_two_others_by_different_keys_refuses_all_three() -> None:
     keys = texts(erp=["1", "1", "2"], email=["a", "b", "b"])
     made = duplicates(keys, texts(b=["p", "q", "r"])["b"])
