@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import duckdb
 
+from pipelines.ops import TAKEN
 from sources.errors import UsageError
 
 Rows = list[dict[str, Any]]
@@ -27,18 +28,24 @@ _LATER: Final = (
     "SELECT run_id, ended_at FROM ops.runs WHERE ended_at > $as_of AND command = 'pull' ORDER BY ended_at DESC"
 )
 _ENVIRONMENT: Final = "SELECT environment FROM ops.runs WHERE environment IS NOT NULL ORDER BY ended_at DESC LIMIT 1"
-_LISTS: Final = """
-    WITH walks AS (
-        SELECT *, verdict <> 'incomplete' AND evidence NOT LIKE '%held back:%' AS was_taken FROM ops.coverage),
+_LISTS: Final = f"""
+    WITH walks AS (SELECT *, {TAKEN} AS was_taken FROM ops.coverage),
+    refused AS (
+        SELECT run_id, resource, count(DISTINCT row_hash) AS refused FROM ops.quarantine GROUP BY run_id, resource),
     numbered AS (
         SELECT *, row_number() OVER (PARTITION BY resource ORDER BY ended_at DESC) AS nth,
             max(ended_at) FILTER (was_taken) OVER (PARTITION BY resource) AS taken_at
         FROM walks)
-    SELECT resource, verdict, was_taken, "distinct", quarantined, ended_by, taken_at FROM numbered WHERE nth = 1
+    SELECT resource, verdict, was_taken, "distinct", coalesce(refused, 0) AS refused, ended_by, taken_at
+    FROM numbered LEFT JOIN refused USING (run_id, resource) WHERE nth = 1
     ORDER BY list_position(['customers', 'promotions', 'price_lists', 'orders'], resource), resource"""
 _FINDINGS: Final = """
     SELECT entity, rule, severity, count(*) AS findings FROM reconciled.exceptions GROUP BY entity, rule, severity
     ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, findings DESC, entity, rule"""
+_DOUBTS: Final = """
+    SELECT entity, rule, detail FROM reconciled.exceptions
+    WHERE rule IN ('unproven', 'price_lists_unproven', 'sources_unproven', 'customers_unproven')
+    ORDER BY entity, rule"""
 _PRICE_LISTS: Final = """
     SELECT price_list_id, name, chain_status, depth, customer_count FROM reconciled.price_lists WHERE NOT is_missing
     ORDER BY customer_count DESC, price_list_id"""
@@ -80,6 +87,7 @@ class Facts:
         later_pull: the end of a pull that was published after that run, so that raw tables are newer.
         counts: rows of each reconciled table, and those no longer listed where its records are of the platform's lists.
         lists: per list the last walk, and when a walk was last taken over.
+        doubts: what could not be told, since a list is not proven whole; their details name no record.
         findings, price_lists, price_list_status, promotion_status, expiring, order_days, order_status: see their SQL.
         matches, differences: of the comparison with an ERP's customers; None where there was none.
         variants: the same of variants.
@@ -90,6 +98,7 @@ class Facts:
     later_pull: datetime | None = None
     counts: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     lists: Rows = field(default_factory=list)
+    doubts: Rows = field(default_factory=list)
     findings: Rows = field(default_factory=list)
     price_lists: Rows = field(default_factory=list)
     price_list_status: Rows = field(default_factory=list)
@@ -131,7 +140,7 @@ def gather(warehouse: duckdb.DuckDBPyConnection) -> Facts:
         gone = "count(*) FILTER (is_missing)" if table in TABLES else "NULL"
         (count,) = rows(f"SELECT count(*) AS rows, {gone} AS gone FROM reconciled.{table}")
         facts.counts[table] = (count["rows"], count["gone"])
-    facts.lists, facts.findings = rows(_LISTS), rows(_FINDINGS)
+    facts.lists, facts.doubts, facts.findings = rows(_LISTS), rows(_DOUBTS), rows(_FINDINGS)
     facts.price_lists, facts.price_list_status = rows(_PRICE_LISTS), rows(_PRICE_LIST_STATUS)
     facts.promotion_status = rows(_PROMOTION_STATUS)
     facts.expiring = rows(_EXPIRING, as_of=facts.as_of, days=SOON_DAYS)

@@ -29,12 +29,14 @@ _CHAINS: Final = {
     "root": "has prices of its own",
     "linked": "derives from another",
     "orphan": "derives from one that is not listed",
+    "unknown": "derives from one that was not read",
     "cycle": "derives in a circle",
 }
 _CUSTOMER_LISTS: Final = {
     "matched": "on a listed price list",
     "default": "on the default list (none of their own)",
     "not_listed": "on one that is not listed",
+    "unknown": "on one that was not read",
 }
 _ORDER_CUSTOMERS: Final = {
     "matched": "by a known customer",
@@ -113,12 +115,15 @@ def _coverage(facts: Facts) -> Iterator[Tag]:
             "list": lambda row: row["resource"].replace("_", " "),
             "verdict": verdict,
             "records": get("distinct"),
-            "refused": get("quarantined"),
+            "refused": get("refused"),
             "age": lambda row: None if row["taken_at"] is None else _age(facts.as_of - row["taken_at"]),
             "read until (UTC)": get("taken_at"),
             "ended by": get("ended_by"),
         },
     )
+    if facts.doubts:
+        yield tag("p", "Not all was read, so these are not proven:")
+        yield tag("ul", *(tag("li", f"{row['entity'].replace('_', ' ')}: {row['detail']}") for row in facts.doubts))
     yield tag("h3", "Reconciled tables")
     exceptions = {name: 0 for name in (*TABLES, "erp_customers") if name in facts.counts}
     for row in facts.findings:
@@ -168,6 +173,9 @@ def _match(facts: Facts) -> Iterator[Tag]:
                 {"outcome": get("step"), "customers": get("count")},
             ),
         )
+        for row in facts.doubts:
+            if row["entity"] == "erp_customers":
+                yield tag("p", f"Those only in the ERP may be on the platform all the same: {row['detail']}.")
         yield tag("h3", "Fields that differ between those that matched")
         if facts.differences:
             labels = {f"{row['entity']}: {row['field']}": row["differences"] for row in facts.differences[:15]}
@@ -192,7 +200,7 @@ def _price_lists(facts: Facts) -> Iterator[Tag]:
     if facts.price_list_status:
         yield _statuses(facts.price_list_status, _CUSTOMER_LISTS, "customers")
     if not facts.price_lists:
-        yield tag("p", "No price list is listed.")
+        yield _none(facts, "price_lists")
         return
     labels = _distinct([(row["name"], row["price_list_id"], row["customer_count"]) for row in facts.price_lists[:15]])
     yield beside(
@@ -212,7 +220,7 @@ def _price_lists(facts: Facts) -> Iterator[Tag]:
 def _promotions(facts: Facts) -> Iterator[Tag]:
     yield tag("h2", "Promotions")
     if not facts.promotion_status:
-        yield tag("p", "No promotion is listed.")
+        yield _none(facts, "promotions")
         return
     counts = {row["status"]: row["promotions"] for row in facts.promotion_status}
     colours = [plots.STATUS_COLOURS.get(name, plots.GREY) for name in counts]
@@ -241,7 +249,7 @@ def _promotions(facts: Facts) -> Iterator[Tag]:
 def _orders(facts: Facts) -> Iterator[Tag]:
     yield tag("h2", "Orders")
     if not facts.order_status:
-        yield tag("p", "No order is listed.")
+        yield _none(facts, "orders")
         return
     yield _statuses(facts.order_status, _ORDER_CUSTOMERS, "orders")
     undated = sum(row["orders"] - row["dated"] for row in facts.order_status)
@@ -276,6 +284,15 @@ def _rules(facts: Facts) -> Iterator[Tag]:
         ]
     yield tag("dl", *parts)
     yield prose("Ids and details of each finding are in the table `reconciled.exceptions`.", class_="faint")
+
+
+def _none(facts: Facts, name: str) -> Tag:
+    """That a table is empty: what that means depends on whether its list was read whole."""
+    is_proven = any(
+        row["resource"] == name and row["was_taken"] and row["verdict"] == "complete" for row in facts.lists
+    )
+    one = name.removesuffix("s").replace("_", " ")
+    return tag("p", f"No {one} is listed." if is_proven else f"No {one} was read.")
 
 
 def _statuses(rows: Rows, words: Mapping[str, str], unit: str) -> Tag:

@@ -210,6 +210,34 @@ def test_a_warehouse_without_any_row_has_a_report(warehouse: Path) -> None:
         assert told in words
 
 
+def test_what_was_not_read_is_not_said_to_be_absent(warehouse: Path) -> None:
+    assert "not proven" not in made(warehouse).words
+    change(
+        warehouse,
+        """DELETE FROM reconciled.orders; DELETE FROM reconciled.promotions;
+        UPDATE ops.coverage SET verdict = 'unproven' WHERE resource = 'promotions';
+        DELETE FROM ops.coverage WHERE resource = 'orders';
+        UPDATE reconciled.price_lists SET chain_status = 'unknown';
+        UPDATE reconciled.customers SET price_list_status = 'unknown';
+        INSERT INTO ops.quarantine SELECT run_id, resource, unnest([1, 2]), 1, 'adjustmentValue', 'a hash'
+        FROM ops.coverage WHERE resource = 'price_lists';
+        INSERT INTO reconciled.exceptions VALUES
+            ('erp_customers', NULL, 'customers_unproven', 'info', '2 lines: customers: unproven'),
+            ('price_lists', NULL, 'unproven', 'info', 'price_lists: unproven, refused rows: 1')""",
+    )
+    words = " ".join(made(warehouse).words.split())
+    for told in (
+        "price lists: price_lists: unproven, refused rows: 1",
+        "Those only in the ERP may be on the platform all the same: 2 lines: customers: unproven.",
+        "No order was read.",
+        "No promotion was read.",
+        "derives from one that was not read",
+        "on one that was not read",
+    ):
+        assert told in words
+    assert re.search(r"price lists complete 6 1 ", words)
+
+
 def test_lists_pulled_after_the_run_are_told(warehouse: Path) -> None:
     assert "pulled again" not in made(warehouse).words
     change(
