@@ -10,6 +10,7 @@ import json
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Protocol
 
 from pipelines.pull import Targets, targets
@@ -19,7 +20,14 @@ from sources.contract import LISTS, WHOAMI, Operation
 from sources.errors import AccessError, BridgeError, UsageError
 from sources.paginators import LegacyPages, OnePage, Paginator, V1Cursor
 from sources.retries import BrokenBody
-from sources.settings import find_root, legacy_settings, permission_warnings, public_v1_settings, warehouse_path
+from sources.settings import (
+    find_root,
+    legacy_settings,
+    permission_warnings,
+    public_v1_settings,
+    reconcile_settings,
+    warehouse_path,
+)
 
 ENVIRONMENTS = {"live": "production", "production": "production", "sandbox": "sandbox", "test": "sandbox"}
 
@@ -50,6 +58,7 @@ def check(say: Say, stop: threading.Event) -> int:
     for warning in permission_warnings(root):
         say("check", f"mind  {warning}", ok=False)
     attempt("warehouse", _warehouse)
+    attempt("settings of reconcile", _reconcile)
     has_legacy = attempt("settings of the legacy family", lambda: legacy_settings().base_url)
     has_v1 = attempt("settings of public v1", lambda: public_v1_settings().base_url)
     usable = [op for op in LISTS.values() if (has_legacy if op.family == "legacy" else has_v1)]
@@ -83,6 +92,11 @@ def _warehouse() -> str:
     Build(path).look()
     open_warehouse(path).close()
     return str(path)
+
+
+def _reconcile() -> str:
+    told = {name: value for name, value in asdict(reconcile_settings()).items() if value}
+    return ", ".join(f"{name} {value}" for name, value in told.items()) or "none: what they would say is proposed"
 
 
 def _first_page(operation: Operation, client: Client, found: Targets) -> str:

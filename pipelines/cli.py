@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from pipelines.commands import COMMANDS
-from pipelines.commands.process import STOP, end, say
+from pipelines.commands.process import STOP, Output, begin, end, say
 from sources import __version__
 from sources.errors import BridgeError
 
@@ -71,11 +71,27 @@ def _invoke() -> int:
     with orderbridge.make_context("orderbridge", sys.argv[1:]) as context:
         orderbridge.invoke(context)
     sys.stdout.flush()
-    return 0
+    return 2 if isinstance(sys.stdout, Output) and sys.stdout.refused is not None else 0  # it was all there is to do
+
+
+def _stopped() -> int:
+    code = 128 + (STOP.signal or signal.SIGINT)
+    published = {"pull", "run"} & set(sys.argv[1:2])
+    say(code, f"stopped{_KEPT if published else ''}")
+    return code
+
+
+def _last_words(error: Exception) -> int:
+    """Tells an exception that nobody expected, and gives its exit code."""
+    if STOP.signal:
+        return _stopped()  # DuckDB makes a RuntimeError of what a signal raises while it is at work
+    say(1, _unexpected(error))
+    return 1
 
 
 def main() -> None:
     """The entry point. Every way out has its exit code (design §5)."""
+    begin()
     try:
         code = _invoke()
     except click.exceptions.Exit as error:
@@ -87,18 +103,14 @@ def main() -> None:
         else:
             error.show()
     except (KeyboardInterrupt, click.Abort):
-        code = 128 + (STOP.signal or signal.SIGINT)
-        published = {"pull", "run"} & set(sys.argv[1:2])
-        say(code, f"stopped{_KEPT if published else ''}")
+        code = _stopped()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 128 + signal.SIGPIPE
     except BridgeError as error:
         code = error.exit_code
         say(code, str(error), "orderbridge: ")
     except Exception as error:  # the last resort: told as a bug, exit 1
-        code = 1
-        say(code, _unexpected(error))
+        code = _last_words(error)
     end(code)
 
 

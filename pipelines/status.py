@@ -24,7 +24,7 @@ from sources.errors import UsageError
 from sources.settings import ledger_path, warehouse_path
 
 _LISTS_SQL = """
-    SELECT resource, verdict, rows, quarantined, ended_at, run_id FROM ops.coverage
+    SELECT resource, verdict, "distinct" AS rows, quarantined, ended_at, run_id FROM ops.coverage
     WHERE verdict <> 'incomplete' AND evidence NOT LIKE '%held back:%'
     QUALIFY row_number() OVER (PARTITION BY resource ORDER BY ended_at DESC) = 1"""
 _NEVER_SQL = f"SELECT DISTINCT resource FROM ops.coverage WHERE resource NOT IN (SELECT resource FROM ({_LISTS_SQL}))"
@@ -99,8 +99,10 @@ def _print(
 ) -> None:
     click.echo(f"warehouse {path}")
     for row in sorted(told["lists"], key=lambda r: list(LISTS).index(r["resource"]) if r["resource"] in LISTS else 99):
+        refused = f", {row['quarantined']} refused" if row["quarantined"] else ""
         mark = "  TOO OLD" if row["resource"] in old else ""
-        click.echo(f"  {row['resource']:<12} {row['rows']:>10} rows  {row['verdict']:<9} {_age(row['age_h'])}{mark}")
+        age = _age(row["age_h"])
+        click.echo(f"  {row['resource']:<12} {row['rows']:>10} rows  {row['verdict']:<9} {age}{refused}{mark}")
     for name in never:
         click.echo(f"  {name:<12} was never read whole{'  TOO OLD' if name in old else ''}")
     for row in told["runs"]:

@@ -106,7 +106,7 @@ def refusal(
             "Try later; if it stays so, tell the platform's makers the requestId or time.",
         )
     else:
-        words, hint = "refused", ""
+        words, hint = "refused", f"Is sources.{family}.base_url right, its path too?" if status == 404 else ""
     return Failure(status, words, hint, status, error.code, error.request_id, wait_s)
 
 

@@ -54,7 +54,8 @@ def find_root() -> Path:
     """The project's root: the folder whose `.dlt` holds the settings.
 
     `DLT_PROJECT_DIR` where set; else the nearest folder with `.dlt`, from the current one upwards; else the checkout
-    that this package lies in; else the current folder.
+    that this package lies in; else the current folder. `~/.dlt` is where dlt keeps things of its own: it counts where
+    it holds a section of ours.
 
     Raises:
         UsageError: `DLT_PROJECT_DIR` names no folder.
@@ -66,11 +67,18 @@ def find_root() -> Path:
             raise UsageError("DLT_PROJECT_DIR names no folder", "Set it to the folder that holds `.dlt`, or unset it.")
         return root
     here = Path.cwd()
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 # Path.home() raises where there is none
     checkout = Path(__file__).absolute().parent.parent
     for folder in (here, *here.parents, checkout):
-        if (folder / ".dlt").is_dir():
+        if (folder / ".dlt").is_dir() and (folder != home or _has_ours(folder / ".dlt")):
             return folder
     return here
+
+
+def _has_ours(folder: Path) -> bool:
+    documents = [_read(folder / name) for name in FILES]
+    sections = {path.rpartition(".")[0] for document in documents for path in _paths(document)}
+    return not sections.isdisjoint(KEYS)
 
 
 def prepare_dlt(root: Path, data_dir: Path) -> None:

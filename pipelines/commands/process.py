@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -9,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -73,10 +74,63 @@ def started(style: str) -> Reporter:
     return Reporter(style)  # type: ignore[arg-type]
 
 
+class Output(io.TextIOWrapper):
+    """What is told on stdout. Once the disk refuses it, the rest goes nowhere: what was done is done.
+
+    Attributes:
+        refused: why, from then on.
+    """
+
+    refused: OSError | None = None
+
+    def write(self, text: str, /) -> int:
+        """See TextIOWrapper."""
+        self._try(lambda: super(Output, self).write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """See TextIOWrapper."""
+        self._try(super().flush)
+
+    def _try(self, does: Callable[[], object]) -> None:
+        try:
+            does()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self.refused = self.refused or error
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            super().flush()
+
+
+def begin() -> None:
+    """Sees to it that there is something to write to, and that every sign can be written, whatever started us.
+
+    A descriptor that is closed would be that of the next file opened: the warehouse, or the ledger.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+    out = sys.stdout
+    if isinstance(out, io.TextIOWrapper):
+        encoding, by_line = out.encoding, out.line_buffering
+        sys.stdout = Output(out.detach(), encoding, "backslashreplace", line_buffering=by_line)
+
+
 def end(code: int) -> NoReturn:
     """Ends the process now: neither a fetch that waits for an answer nor memory to be given back may hold it up."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = code or 128 + signal.SIGPIPE
+    if isinstance(sys.stdout, Output) and sys.stdout.refused is not None:
+        sys.stderr.write(f"orderbridge: not all that was told could be written: {sys.stdout.refused.strerror}\n")
+    with suppress(OSError):
+        sys.stderr.flush()
     os._exit(code)
 
 

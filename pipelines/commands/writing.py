@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pipelines.commands.process import STOP, end, json_option, log_option, say, started
-from sources.errors import UsageError
+from sources.errors import BridgeError, UsageError
 
 
 @click.command(epilog="Example: orderbridge preview articulos.csv --csv clean.csv")
@@ -146,7 +146,10 @@ def push(
     if pushed.error is not None:
         say(pushed.exit_code, str(pushed.error), "orderbridge: ")
     if not pushed.stopped:
-        publish(pushed.plan.manifest.plan_id, pushed.observed)
+        try:
+            publish(pushed.plan.manifest.plan_id, pushed.observed)
+        except BridgeError as error:  # what was sent stands in the ledger: the next run brings it in
+            say(pushed.exit_code, f"ops.push_log is as it was, until the next pull: {error}", "orderbridge: ")
     end(128 + STOP.signal if pushed.stopped and STOP.signal else pushed.exit_code)
 
 

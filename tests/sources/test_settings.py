@@ -132,6 +132,20 @@ def test_the_root_is_the_nearest_folder_with_dlt(root: Path, monkeypatch: pytest
         find_root()
 
 
+def test_the_folder_that_dlt_keeps_for_itself_is_no_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".dlt").mkdir()
+    (tmp_path / "work").mkdir()
+    monkeypatch.delenv("DLT_PROJECT_DIR", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path / "work")
+    config = tmp_path / ".dlt" / "config.toml"
+    for foreign in ("", "[runtime]\ndlthub_telemetry = true\n", "[sources.github]\napi_key = 'x'\n"):
+        config.write_text(foreign)
+        assert find_root() == Path(__file__).parents[2]
+    config.write_text("[sources.legacy]\nbase_url = 'https://api.example.com'\n")
+    assert find_root() == tmp_path
+
+
 def test_the_checkout_is_the_root_where_no_folder_above_has_dlt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DLT_PROJECT_DIR", raising=False)
     monkeypatch.chdir("/")
