@@ -165,10 +165,12 @@ def text_of(cell: Cell) -> str:
 
 def _number(cell: float) -> str:
     """A number with 15 digits; one with more before its point as a power of ten, which no code is, nor a number."""
-    short = format(cell + 0.0, f".{DIGITS}g")  # what is added makes -0 a 0
+    if abs(cell) < 10**DIGITS and cell == (whole := int(cell)):
+        return str(whole)
+    short = format(cell, f".{DIGITS}g")
     if "e+" in short:
         return format(cell, ".16E")  # of two that differ, not the same text
-    return format(Decimal(short), "f") if abs(cell) > 1e-7 else short.upper()
+    return format(Decimal(short), "f") if "e" in short and abs(cell) > 1e-7 else short
 
 
 def _table(sheet: CalamineSheet, sheets: tuple[str, ...], errors: dict[int, set[int]], told: Told) -> SheetTable:
