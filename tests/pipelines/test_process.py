@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.bridge import Bridge, Done, bridge
+from tests.pipelines.bridge import Bridge, Done, bridge, command
+from tests.pipelines.push.plans import customer, place
 
 CHECKOUT = Path(__file__).parents[2]
 SLOW_QUERY = """
@@ -101,3 +102,13 @@ def test_a_signal_while_the_database_is_at_work_is_no_bug(
         finally:
             process.kill()
     assert (process.returncode, err) == (code, "stopped\n")
+
+
+def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_outcome(tmp_path: Path) -> None:
+    with place(tmp_path, faults={"lost_answer": 1.0}) as at:
+        plan = at.plan([customer(1)])
+        at.folder.joinpath("warehouse.duckdb").write_bytes(b"no database")
+        done = command("push", str(plan), "--yes", env=at.environment(), cwd=at.folder)
+    assert done.code == 6
+    assert "ops.push_log is as it was, until the next pull" in done.err
+    assert "in doubt" in done.out
