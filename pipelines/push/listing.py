@@ -26,7 +26,7 @@ from sources.pagefiles import batches
 from sources.rows import Number, RowRefused, canonical, parse
 from sources.spool import SpoolFolder
 from sources.tables import snake
-from sources.walk import Options, Progress, Walked, walk
+from sources.walk import Options, Progress, Walked, nothing, walk
 
 KEYS: Final = ("erpCode", "email", "loginCode")
 Key = tuple[str, str]
@@ -68,7 +68,14 @@ def keys_of(keys: Mapping[str, str]) -> list[Key]:
     return [(name, value) for name in KEYS if (value := identity(name, keys.get(name, "")))]
 
 
-def read(client: Client, folder: Path, keys: Set[Key], page_limit: int, progress: Progress) -> Listing:
+def read(
+    client: Client,
+    folder: Path,
+    keys: Set[Key],
+    page_limit: int,
+    progress: Progress = nothing,
+    observed: set[tuple[str, str]] | None = None,
+) -> Listing:
     """Walks the customers (interface, GET /customers) from the first page to the end, now.
 
     Args:
@@ -77,6 +84,7 @@ def read(client: Client, folder: Path, keys: Set[Key], page_limit: int, progress
         keys: what is asked for.
         page_limit: items to ask for per page.
         progress: called after each page.
+        observed: (what, value) of what the interface does not show (design §9), added to, also where the walk fails.
 
     Raises:
         AccessError, PlatformError: the list could not be read. Stopped: told to stop.
@@ -86,6 +94,8 @@ def read(client: Client, folder: Path, keys: Set[Key], page_limit: int, progress
     try:
         spool = SpoolFolder(folder / "spool", {"list": CUSTOMER.name, "version": __version__})
         walked = walk(CUSTOMER.name, client, folder / "files", spool, Options(page_limit), progress)
+        if observed is not None:
+            observed.update(walked.observed)
         if walked.error is not None:
             raise walked.error
         records = _records(walked.files[CUSTOMER.name], keys)

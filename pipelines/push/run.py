@@ -79,7 +79,7 @@ def push(
         results.check_ledger(plan, book)
         with means.client(legacy, stop) as client:
             pushed = _Push(plan, book, asked, legacy, client, path, stop, watch, progress, gently, means).run()
-    pushed.observed = seen
+    pushed.observed = [*seen, *pushed.observed]
     return pushed
 
 
@@ -143,6 +143,7 @@ class _Push:
         self.standing = Standing()
         self.stood_at = means.clock()
         self.ended = 0
+        self.observed: set[tuple[str, str]] = set()
 
     def run(self) -> Pushed:
         """Rounds of settling and sending, then the results."""
@@ -166,6 +167,7 @@ class _Push:
         pushed.error = pushed.error or self.standing.unproven
         pushed.settles_at = min(self._unsettled(), default=None)
         pushed.states = self.book.counts()
+        pushed.observed = sorted(self.observed)
         try:
             passwords.forget(self.plan, self.book.ids("planned"))
         except UsageError as error:
@@ -183,6 +185,7 @@ class _Push:
                 sent = self._send()
             self.standing.held |= {number: ("blocked", reason) for number, reason in sent.held.items()}
             self.pushed.broke = sent.broke
+            self.observed |= sent.observed
             if sent.error is not None:
                 raise sent.error
             if self.stop.is_set() or sent.broke:
@@ -208,7 +211,7 @@ class _Push:
     def _look(self, keys: Set[Key]) -> Listing:
         if self.means.look is not None:
             return self.means.look(keys)
-        return read(self.client, self.folder, keys, self.legacy.page_limit, self.progress)
+        return read(self.client, self.folder, keys, self.legacy.page_limit, self.progress, self.observed)
 
     def _take_told(self) -> None:
         """What a person says of operations in doubt. One that landed leaves its values as if the platform said so."""

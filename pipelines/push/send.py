@@ -60,7 +60,14 @@ class Work:
 
 @dataclass(slots=True)
 class Sent:
-    """How a round of sending went. `error`: what ended it early; `broke`: too many doubts in a row."""
+    """How a round of sending went.
+
+    Attributes:
+        confirmed, rejected, in_doubt: how many operations became so.
+        held: why operations were not sent.
+        error: what ended it early. broke: too many doubts in a row.
+        observed: (what, value) of answers that the ledger does not keep: they were about more than their operation.
+    """
 
     confirmed: int = 0
     rejected: int = 0
@@ -68,6 +75,7 @@ class Sent:
     held: dict[int, str] = field(default_factory=dict)
     error: BridgeError | None = None
     broke: bool = False
+    observed: set[tuple[str, str]] = field(default_factory=set)
 
 
 class _Done(NamedTuple):
@@ -239,6 +247,11 @@ class SendLoop:
     def _react(self, done: _Done, outcome: Outcome, change: Change) -> bool:
         """Ends the loop, slows it down or lets it go on. Whether the operation is sent again, in this loop."""
         work = done.work
+        if outcome.status == 429:
+            self._sent.observed.add(("rate_limit", "legacy: 429 came"))
+        elif outcome.status in (401, 403):
+            code = outcome.error.code if outcome.error is not None else ""
+            self._sent.observed.add(("legacy_auth_failure", f"status {outcome.status}, code {code or 'none'}"))
         if not done.goes_on:
             self._sent.error = self._sent.error or outcome.error or Unreachable("nothing gets through")
         elif _is_setback(outcome):

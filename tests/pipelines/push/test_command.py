@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from pipelines import verify as verifying
-from pipelines.plan.model import Plan
+from pipelines.plan.model import KindName, Plan
 from pipelines.pull import Wanted, pull
 from pipelines.push.asked import SETTLE_S
 from pipelines.push.passwords import FILE
@@ -231,6 +231,48 @@ def test_what_no_answer_settles_of_the_gaps_is_told_too(tmp_path: Path) -> None:
             ("subcategory_required", "what was sent was enough"),
             ("whoami_names", "environment: env"),
         ]
+
+
+def seen(at: Place, plan: Path) -> list[tuple[object, ...]]:
+    """What a push of this plan brings of limits and keys into `ops.observations`."""
+    pushed = at.push(plan)
+    assert publish(Plan(plan).manifest.plan_id, pushed.observed) is True
+    return query(at, "SELECT what, value FROM ops.observations WHERE what ~ 'rate|auth' ORDER BY ALL")
+
+
+def test_a_platform_that_is_too_busy_for_a_push_is_observed(tmp_path: Path) -> None:
+    with place(tmp_path) as at:
+        pull(Wanted(("customers",)))
+        plan = at.plan([patch(1, 1)], "variants")
+        at.platform.set_faults({"rate_429": 1.0})
+        assert seen(at, plan) == [("rate_limit", "legacy: 429 came")]
+
+
+def test_a_platform_that_is_busy_while_a_push_looks_for_customers_is_observed(tmp_path: Path) -> None:
+    with place(tmp_path, seed=3) as at:
+        at.platform.state.add("customers", {"erpCode": "C00001"})
+        pull(Wanted(("customers",)))
+        plan = at.plan([customer(1)])
+        at.platform.set_faults({"rate_429": 0.5})
+        assert seen(at, plan) == [("rate_limit", "legacy: 429 came")]
+        assert outcomes(plan) == {"2": "unsent.exists_now"}
+
+
+@pytest.mark.parametrize("kind", ["customers", "variants"])
+def test_a_key_that_is_refused_is_observed_by_a_push(tmp_path: Path, kind: KindName) -> None:
+    with place(tmp_path, readings={"legacy_auth_failure": "403_errors"}) as at:
+        pull(Wanted(("customers",)))
+        plan = at.plan([patch(1, 1)] if kind == "variants" else [customer(1)], kind)
+        os.environ["SOURCES__LEGACY__API_KEY"] = "another-key"
+        (found,) = seen(at, plan)
+        assert found[0] == "legacy_auth_failure"
+        assert str(found[1]).startswith("status 403, code ")
+
+
+def test_what_the_walk_of_a_push_observes_is_kept(tmp_path: Path) -> None:
+    with place(tmp_path) as at:
+        pushed = at.push(at.plan([customer(1)]))
+        assert ("legacy_first_page", "customers: 1") in pushed.observed
 
 
 def query(at: Place, sql: str) -> list[tuple[object, ...]]:
