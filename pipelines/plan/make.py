@@ -32,7 +32,7 @@ from pipelines.plan.model import (
     Outcome,
     file_sha256,
 )
-from pipelines.plan.outcomes import Outcomes, counted, firsts, reasons, write
+from pipelines.plan.outcomes import Outcomes, counted, firsts, reasons, skipped, write
 from pipelines.plan.rejects import write_rejects
 from pipelines.plan.requests import MAY_ADD, Passwords, Wishes
 from pipelines.plan.sort import sort_out
@@ -151,6 +151,7 @@ def _written(
     facts = Facts(
         inputs=made.inputs,
         reasons=reasons(unsent),
+        skipped=skipped(unsent),
         firsts=firsts(unsent),
         jumps=decider.jumps if isinstance(decider, ByLedger) else (),
         jumps_in_all=decider.jumps_in_all if isinstance(decider, ByLedger) else 0,

@@ -112,7 +112,7 @@ def firsts(table: pa.Table) -> dict[str, list[int]]:
 
 
 class Reason(NamedTuple):
-    """Why lines were rejected: how many, and the first of them. `words` are those of the first line."""
+    """Why lines were rejected or skipped: how many, and the first of them. `words` are those of the first line."""
 
     field: str
     code: str
@@ -141,6 +141,16 @@ def reasons(table: pa.Table) -> list[Reason]:
             firsts = sorted({*known.first, *lines})[:FIRST_LINES]
             found[field, code] = known._replace(lines=known.lines + group["line_count"], first=firsts)
     return sorted(found.values(), key=lambda reason: -reason.lines)
+
+
+def skipped(table: pa.Table) -> list[Reason]:
+    """Each reason for which lines are no input, in the order of the first line of each."""
+    rows = table.filter(pc.equal(table["outcome"], "skipped"))
+    found = []
+    for words in pc.unique(rows["words"]).to_pylist():
+        lines = rows.filter(pc.equal(rows["words"], words))["line"]
+        found.append(Reason("", "", words, len(lines), lines.slice(0, FIRST_LINES).to_pylist()))
+    return found
 
 
 def write(folder: Path, table: pa.Table, differences: Sequence[pa.Table]) -> None:

@@ -38,7 +38,7 @@ class Facts:
 
     Attributes:
         inputs: that are sent.
-        reasons: why lines were rejected.
+        reasons: why lines were rejected. skipped: why lines are no input.
         firsts: the first lines of each outcome.
         jumps: prices that jump; `jumps_in_all`: how many there are.
         once: operations that cannot be repeated.
@@ -48,6 +48,7 @@ class Facts:
 
     inputs: int
     reasons: Sequence[Reason] = ()
+    skipped: Sequence[Reason] = ()
     firsts: Mapping[str, Sequence[int]] = field(default_factory=dict)
     jumps: Sequence[Jump] = ()
     jumps_in_all: int = 0
@@ -95,8 +96,9 @@ def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
         yield "- nothing to send"
     for outcome, words in _OUTCOMES.items():
         if count.get(outcome):
-            said = words.format(one=one, many=many)
-            yield f"- {number(count[outcome], 'line')} {said}{_at(facts.firsts.get(outcome, ()))}"
+            yield f"- {number(count[outcome], 'line')} {words}{_at(facts.firsts.get(outcome, ()))}"
+    for reason in facts.skipped:
+        yield f"- {number(reason.lines, 'line')} skipped: {reason.words}{_at(reason.first)}"
     if facts.reasons:
         yield ""
         yield f"## Rejected, and why ({REJECTS} has the rows)"
@@ -131,7 +133,6 @@ _OUTCOMES: Final = {
     "exists_same": "there already, and the same",
     "exists_differs": f"there already, and different; the platform has no update of a customer: see {DIFFERENCES}",
     "ambiguous": f"ambiguous: several customers of the platform fit, so nothing is sent; see {DIFFERENCES}",
-    "skipped": "skipped: no {one}, by the mapping's rules",
     "rejected": f"rejected: see below, and {REJECTS}",
 }
 
