@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pipelines.intake.mixture import refuse_mixture
 from sources.errors import UsageError
 
 MIB: Final = 1 << 20
@@ -125,7 +126,7 @@ def read_text(path: Path, told: str | None) -> Text:
     try:
         return _measured(path, "utf-8", b"", strict=True)
     except UnicodeDecodeError as error:
-        _refuse_mixture(path, error)
+        refuse_mixture(path, error.start)
     return _measured(path, "cp1252", b"")
 
 
@@ -178,23 +179,9 @@ def _by_nuls(head: bytes) -> str | None:
     return None
 
 
-def _refuse_mixture(path: Path, error: UnicodeDecodeError) -> None:
-    """A file mostly in UTF-8 with a few broken bytes would come out as garbage in cp1252."""
-    good = bad = 0
-    for text in _decoded(path, "utf-8", 0, errors="replace"):
-        wrong = text.count("\ufffd")
-        bad += wrong
-        good += 0 if text.isascii() else len(text) - len(text.encode("ascii", "ignore")) - wrong
-    if good > bad:
-        raise UsageError(
-            f"{path.name} is UTF-8 but for {bad} places; the first is byte {error.start}",
-            "Export it again in one encoding, or say which one to believe with --encoding NAME.",
-        )
-
-
-def _decoded(path: Path, encoding: str, begin: int, errors: str = "strict") -> Iterator[str]:
+def _decoded(path: Path, encoding: str, begin: int) -> Iterator[str]:
     """The text in chunks. An error of decoding carries the offset in the file as its `start`."""
-    decoder = codecs.getincrementaldecoder(encoding)(errors)
+    decoder = codecs.getincrementaldecoder(encoding)()
     with path.open("rb") as file:
         file.seek(begin)
         at = begin

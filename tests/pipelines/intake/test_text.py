@@ -72,11 +72,6 @@ def test_a_byte_that_cp1252_lacks_is_refused_with_its_offset(tmp_path: Path) -> 
         table(tmp_path, b"a;b\n\xe9;\x81\n")
 
 
-def test_utf8_with_one_broken_byte_is_not_read_as_cp1252(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="UTF-8 but for 1 places; the first is byte 13"):
-        table(tmp_path, "a;b\nñ;é\nö;".encode() + b"\xff\n")
-
-
 def test_a_late_byte_makes_the_whole_file_cp1252(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encodings, "CHUNK_BYTES", 7)
     opened = table(tmp_path, b"a;b\n" + b"1;2\n" * 50 + b"3;\xf1\n")
