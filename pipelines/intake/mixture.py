@@ -21,10 +21,10 @@ CHUNK_BYTES: Final = 512 * 1024
 _BEYOND: Final = 5
 """Bytes of the longest sequence, and of what stands behind it."""
 _ASCII: Final = bytes(range(128))
-_UTF8: Final = re.compile(
-    rb"[\xc2-\xdf][\x80-\xbf]"
-    rb"|\xe0[\xa0-\xbf][\x80-\xbf]|\xed[\x80-\x9f][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}"
-    rb"|\xf0[\x90-\xbf][\x80-\xbf]{2}|\xf4[\x80-\x8f][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}"
+_UTF8: Final = re.compile(  # one set for the first byte, for which the search is five times as fast
+    rb"[\xc2-\xf4](?:(?<=[\xc2-\xdf])[\x80-\xbf]"
+    rb"|(?<=\xe0)[\xa0-\xbf][\x80-\xbf]|(?<=\xed)[\x80-\x9f][\x80-\xbf]|(?<=[\xe1-\xec\xee\xef])[\x80-\xbf]{2}"
+    rb"|(?<=\xf0)[\x90-\xbf][\x80-\xbf]{2}|(?<=\xf4)[\x80-\x8f][\x80-\xbf]{2}|(?<=[\xf1-\xf3])[\x80-\xbf]{3})"
 )
 _CLOSES: Final = rb"[\x85\x92\x94-\x97\x99\x9b\xa0\xae\xb7\xbb-\xbe]"  # … ’ ” • – — ™ › (a blank) ® · » ¼ ½ ¾
 _TRACE: Final = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,20 @@ def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.
         path.write_bytes(fine + "x€".encode())
         with pytest.raises(UsageError, match=r"line 4 holds UTF-8 .* line 1 does not"):
             refuse_mixture(path, 0)
+
+
+def test_sequences_of_utf8_are_those_that_python_decodes() -> None:
+    some = b"\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0"
+    for lead in range(128, 256):
+        for rest in product(some, repeat=3):
+            text = bytes((lead, *rest))
+            good = next((size for size in (2, 3, 4) if is_utf8(text[:size])), None)
+            found = mixture._UTF8.match(text)
+            assert (found and found.end()) == good, text
+
+
+def is_utf8(text: bytes) -> bool:
+    try:
+        return len(text.decode()) == 1
+    except UnicodeDecodeError:
+        return False
