@@ -34,9 +34,15 @@ from pipelines.intake.model import (
     take,
     to_arrow,
 )
+from pipelines.intake.quotes import cells_with_quotes, is_unclosed, swallows
 from sources.errors import UsageError
 
 SAMPLE: Final = 256 * 1024
+_SWALLOWS: Final = (
+    "a quoted cell runs to line {}, and holds what look like lines of the table: mend the quotes; if they are right, "
+    "tell which quote the file has"
+)
+_UNCLOSED: Final = "a cell begins with a quote that is not closed: mend it; if it belongs to the cell, tell quote none"
 
 
 def open_text(path: Path, told: Told) -> TextTable:
@@ -71,7 +77,8 @@ def open_text(path: Path, told: Told) -> TextTable:
         line_ends=text.line_ends,
     )
     shape = Shape(layout.columns, told.short_rows == "fill")
-    return TextTable(replace(text, chars=text.chars - cut), dialect, shape, found, layout.data_line)
+    told_quote = told.quote is not None
+    return TextTable(replace(text, chars=text.chars - cut), dialect, shape, found, layout.data_line, told_quote)
 
 
 def _sample(text: Text) -> tuple[str, bool]:
@@ -94,10 +101,14 @@ def _sample(text: Text) -> tuple[str, bool]:
 class TextTable(Table):
     """A table in a file of text."""
 
-    def __init__(self, text: Text, dialect: Dialect, shape: Shape, found: Found, data_line: int) -> None:
+    def __init__(
+        self, text: Text, dialect: Dialect, shape: Shape, found: Found, data_line: int, told_quote: bool
+    ) -> None:
         self.found = found
         self._text, self._dialect, self._shape, self._data_line = text, dialect, shape, data_line
         self._careful = [mark for mark in (dialect.quote, dialect.escape, "\0") if mark]
+        self._quoted = None if dialect.quote or told_quote else cells_with_quotes(dialect.delimiter)
+        self._widths = () if told_quote else (len(found.columns), len(found.columns) + found.dropped_columns)
 
     def rows(self) -> Iterator[Row | Refused]:
         """See `Table`."""
@@ -139,7 +150,8 @@ class TextTable(Table):
         line = self._data_line
         for block in blocks:
             count = _count_lines(block)
-            fast = None if any(mark in block for mark in self._careful) else self._arrow(block, line, count)
+            is_careful = any(mark in block for mark in self._careful) or (self._quoted and self._quoted.search(block))
+            fast = None if is_careful else self._arrow(block, line, count)
             if fast is not None:
                 yield fast
                 line += count
@@ -198,7 +210,11 @@ class TextTable(Table):
             try:
                 for cells in records:
                     last = before + records.line_num
-                    if len(cells) == width and not nul and (width > 1 or cells):
+                    if last > line and self._widths and swallows(cells, self._widths, self._dialect.delimiter):
+                        yield Refused(line, last, "quoting", _SWALLOWS.format(last))
+                    elif self._quoted and any(map(is_unclosed, cells)):
+                        yield Refused(line, last, "quoting", _UNCLOSED, tuple(cells))
+                    elif len(cells) == width and not nul and (width > 1 or cells):
                         yield Row(line, tuple(cells))
                     elif not is_blank(cells, width):
                         yield fit(line, last, cells, nul=nul)
