@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.inputs.model import named
 from pipelines.intake import open_table
 from pipelines.mapping import Lookup
 from pipelines.mapping.places import nearest
@@ -51,7 +52,7 @@ class LookupTable:
             if name not in table.columns:
                 raise UsageError(
                     f"the lookup {lookup.file} has no column {name!r}{nearest(name, table.columns)}",
-                    f"Its columns: {', '.join(table.columns)}.",
+                    f"Its columns: {named(table.columns)}.",
                 )
         table = table.with_decimals(dict.fromkeys(numbers, DOT))
         names = list(dict.fromkeys([*lookup.match.values(), *lookup.give.values()]))

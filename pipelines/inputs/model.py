@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import msgspec
+
+MAX_NAMED: Final = 10
+"""Columns that an error names; a file may have thousands."""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -56,3 +60,9 @@ class Skipped(msgspec.Struct, frozen=True):
 
 
 Item = Ready | Rejected | Skipped
+
+
+def named(names: Sequence[str], told: Callable[[str], str] = str) -> str:
+    """The first of many names in a row, each as it is told, and how many more there are."""
+    row = ", ".join(map(told, names[:MAX_NAMED]))
+    return f"{row} and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else row

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pipelines.inputs.fields import Source, shape
 from pipelines.inputs.fields import sources as sources_of
 from pipelines.inputs.lookups import LookupTable
+from pipelines.inputs.model import named
 from pipelines.inputs.walk import Inputs
 from pipelines.intake import open_table
 from pipelines.mapping import Mapping, propose
@@ -96,23 +97,22 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> None
     read = [name for name, column in mapping.columns.items() if column.field is not None]
     absent = [name for name in dict.fromkeys([*read, *sorted(others)]) if name not in columns]
     if absent:
-        told = [f"{name!r}{nearest(name, columns)}" for name in absent]
+        told = named(absent, lambda name: f"{name!r}{nearest(name, columns)}")
         raise UsageError(
-            f"{file.name} has no column {', '.join(told)}, which the mapping names",
-            f"Its columns: {', '.join(columns)}.",
+            f"{file.name} has no column {told}, which the mapping names", f"Its columns: {named(columns)}."
         )
     unplaced = [name for name in columns if name not in mapping.columns and name not in others]
     if unplaced:
         known = examples(mapping.kind)
-        told = [f"{name!r}{nearest(name, known)}" for name in unplaced]
+        told = named(unplaced, lambda name: f"{name!r}{nearest(name, known)}")
         how = (
             'Name a field for each in the mapping, or ignore it by name: ignore = ["…"].'
             if mapping.path is not None
             else f"Begin one: `orderbridge template {mapping.kind} --mapping --for {file.name} > {file.stem}.toml`. "
             "Name a field for each or ignore it there, and give that file as the mapping."
         )
-        count = "a column fits" if len(told) == 1 else f"{len(told)} columns fit"
-        raise UsageError(f"{file.name}: {count} no field of {mapping.kind}: {', '.join(told)}", how)
+        count = "a column fits" if len(unplaced) == 1 else f"{len(unplaced):,} columns fit"
+        raise UsageError(f"{file.name}: {count} no field of {mapping.kind}: {told}", how)
 
 
 def _check_semantics(mapping: Mapping, semantics: Pairs[str, str]) -> None:

@@ -522,6 +522,17 @@ def test_every_column_that_fits_no_field_is_told_at_once_with_the_nearest(tmp_pa
     assert "template variants --mapping --for file.csv" in told
 
 
+def test_of_thousands_of_columns_that_fit_no_field_the_first_are_named(tmp_path: Path) -> None:
+    names = [f"x{n}" for n in range(5000)]
+    told = refused(tmp_path, f"{VARIANT}{','.join(names)}\n1,1{',1' * 5000}\n")
+    assert "5,000 columns fit no field of variants: 'x0', 'x1'" in told
+    assert "'x9' and 4,990 more" in told
+    assert len(told) < 600
+    lacking = refused(tmp_path, f"{','.join(names)}\n{',1' * 4999}\n", '[columns]\nName = "sku"\n')
+    assert "x9 and 4,990 more." in lacking
+    assert len(lacking) < 300
+
+
 def test_a_column_of_the_mapping_that_the_file_lacks_is_told(tmp_path: Path) -> None:
     columns = '[columns]\nproductId = "productId"\nvariantId = "variantId"\nprecios = "price"\n'
     assert "no column 'precios' (is it Precio?)" in refused(tmp_path, f"{VARIANT}Precio\n1,1,1\n", columns)
