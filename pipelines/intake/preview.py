@@ -174,8 +174,10 @@ def _written(target: Path | None, source: Path, table: Table) -> Iterator[Any]:
     if target is None:
         yield None
         return
-    if target.exists() and (target.is_dir() or target.samefile(source)):
-        raise UsageError("--csv names a folder, or the file itself", "Name another file.")
+    if target.exists() and (not target.is_file() or target.samefile(source)):
+        what = "the file itself" if target.is_file() else "a folder" if target.is_dir() else "a device or a pipe"
+        raise UsageError(f"--csv names {what}", "Name another file.")
+    target = target.resolve()  # what a link names is replaced, and not the link
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:

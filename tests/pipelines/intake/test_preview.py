@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.intake.preview import preview, told
+from sources.errors import UsageError
 
 DATA = "Listado\n\nCódigo;Nombre\n007;Peña, SL\n1E5;x;y\n008;\x1b[31m[red]\n"
 
@@ -76,6 +77,26 @@ def test_a_failure_leaves_the_old_target(file: Path, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="the file itself"):
         shown(file, target=file)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.csv"]
+
+
+def test_a_device_or_a_pipe_is_left_as_it_is(file: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    link = tmp_path / "link"
+    link.symlink_to(pipe)
+    for target, words in ((pipe, "a device or a pipe"), (link, "a device or a pipe"), (tmp_path, "a folder")):
+        with pytest.raises(UsageError, match=f"--csv names {words}"):
+            shown(file, target=target)
+    assert pipe.is_fifo()
+    assert link.readlink() == pipe
+
+
+def test_a_link_to_a_file_stays_one(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("out.csv")
+    for _ in range(2):  # the file is not there yet; it is
+        shown(file, target=tmp_path / "link")
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "out.csv").is_file()
 
 
 def test_json_is_for_machines(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
