@@ -171,7 +171,7 @@ def match_lines(match: Matched) -> list[str]:
     said += [f"{counts.get(status, 0)} {words}" for status, words in _STATUSES.items()]
     lines = [f"customers of the ERP and the platform: {', '.join(said)}"]
     if match.doubt:
-        lines.append(f"those only in the ERP may be on the platform all the same: {match.doubt}")
+        lines.append(f"those only in the ERP may be on the platform all the same ({match.doubt})")
     if match.differences:
         fields = ", ".join(f"{count} {field.replace('_', ' ')}" for field, count in match.differences)
         lines.append(f"they differ in: {fields}; both values in reconciled.erp_differences")

@@ -79,7 +79,7 @@ class Matched:
         refused: numbers of the lines that do not fit the file.
         columns: what was compared, with the column of the file that it was read from.
         unread: columns of the file that nothing was read from.
-        doubt: why a line that is only in the ERP may have its customer on the platform; empty where it has none.
+        doubt: why the customer of a line may be one who was not read; empty where all were.
     """
 
     statuses: list[tuple[str, str | None, int]] = field(default_factory=list)
@@ -197,9 +197,10 @@ def match_into(
     ids = pa.array([str(line) for line in refused], pa.string())
     codes = pa.array([line.code for line in erp.refused], pa.string())
     findings = [found.findings, raised("erp_customers", "line_refused", ids, detail=codes)]
-    if doubt and totals["only_in_erp"]:
+    if doubt and len(erp.rows):
         made.doubt = doubt
-        findings.append(raised_once("erp_customers", "customers_unproven", f"{totals['only_in_erp']} lines: {doubt}"))
+        detail = f"{totals['only_in_erp']} lines only in the ERP: {doubt}"
+        findings.append(raised_once("erp_customers", "customers_unproven", detail))
     return made, gathered(findings)
 
 

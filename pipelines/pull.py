@@ -317,7 +317,9 @@ def _publish(
         if wanted.require_complete and pulled.held_back:
             raise CoverageError(f"held back: {'; '.join(pulled.held_back.values())}", "See --accept-shrink.")
         if not pulled.changes:
-            raise CoverageError("; ".join(pulled.held_back.values()), _SHRINK_HINT)
+            is_refused = all(walked.refused for walked in pulled.walked if walked.resource in pulled.held_back)
+            hint = _REFUSED_HINT if is_refused else _SHRINK_HINT
+            raise CoverageError("; ".join(pulled.held_back.values()), hint)
         _record_walks(connection, pulled, at)
         if after is not None:
             pulled.after_code = after(connection, pulled.run_id, at)
@@ -328,6 +330,9 @@ def _publish(
     pulled.published = True
 
 
+_REFUSED_HINT: Final = (
+    "Rows do not fit the interface; --accept-shrink takes the others and marks none missing; ops.quarantine says why."
+)
 _SHRINK_HINT: Final = (
     "If the platform really lost these records, run once more with --accept-shrink; else check key and host."
 )

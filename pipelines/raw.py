@@ -82,9 +82,14 @@ def shrinks(walked: Walked, missing: int, present: int) -> str:
     """Why a list is too much smaller than it was to be believed; empty where it is not."""
     if not present:
         return ""
+    refused = len({row.row_hash for row in walked.refused})
     if not walked.distinct:
-        return f"the list came empty, {present} rows were there"
+        came = f"no row could be read: {refused} were refused" if refused else "the list came empty"
+        return f"{came}, {present} rows were there"
     if walked.distinct * 2 < present:
+        if refused:
+            came = f"{walked.distinct} came and {refused} were refused"
+            return f"over half could not be read: {present} rows were there, {came}"
         return f"the list lost over half: {present} rows were there, {walked.distinct} came"
     if walked.verdict == "complete" and missing > max(SHRINK_ROWS, SHRINK_SHARE * present):
         return f"{missing} of {present} rows would be newly missing"

@@ -44,9 +44,7 @@ def _of_every(entity: str) -> tuple[Rule, ...]:
     return (
         Rule(entity, "id_missing", "error", "The row has no id, so it is not in the reconciled table."),
         Rule(entity, "id_duplicate", "error", "Another row has the same id; the one seen last is in the table."),
-        Rule(
-            entity, "unproven", "info", "The list is not proven whole: the platform may list more, and no row is gone."
-        ),
+        Rule(entity, "unproven", "info", "The list is not proven whole: the platform may list what the table lacks."),
     )
 
 
@@ -116,7 +114,12 @@ RULES: Final = (
     Rule(
         "erp_customers", "line_refused", "error", "The line does not fit the header of the ERP's file; it is left out."
     ),
-    Rule("erp_customers", "customers_unproven", "info", "Lines only in the ERP may be of customers who were not read."),
+    Rule(
+        "erp_customers",
+        "customers_unproven",
+        "info",
+        "Lines may be of customers who were not read, first those only in the ERP.",
+    ),
     Rule("erp_customers", "line_repeated", "info", "The line says what an earlier one says; the two count once."),
     Rule("erp_customers", "key_missing", "warning", "The line has nothing that a customer could be found by."),
     Rule("erp_customers", "erp_code_missing", "warning", "The line has no code of the ERP."),

@@ -122,7 +122,7 @@ def _coverage(facts: Facts) -> Iterator[Tag]:
         },
     )
     if facts.doubts:
-        yield tag("p", "Not all was read, so these are not proven:")
+        yield tag("p", "What is not proven, since a list may hold more than was read:")
         yield tag("ul", *(tag("li", f"{row['entity'].replace('_', ' ')}: {row['detail']}") for row in facts.doubts))
     yield tag("h3", "Reconciled tables")
     exceptions = {name: 0 for name in (*TABLES, "erp_customers") if name in facts.counts}
@@ -175,7 +175,7 @@ def _match(facts: Facts) -> Iterator[Tag]:
         )
         for row in facts.doubts:
             if row["entity"] == "erp_customers":
-                yield tag("p", f"Those only in the ERP may be on the platform all the same: {row['detail']}.")
+                yield tag("p", f"They may be on the platform all the same: {row['detail']}.")
         yield tag("h3", "Fields that differ between those that matched")
         if facts.differences:
             labels = {f"{row['entity']}: {row['field']}": row["differences"] for row in facts.differences[:15]}
@@ -288,9 +288,8 @@ def _rules(facts: Facts) -> Iterator[Tag]:
 
 def _none(facts: Facts, name: str) -> Tag:
     """That a table is empty: what that means depends on whether its list was read whole."""
-    is_proven = any(
-        row["resource"] == name and row["was_taken"] and row["verdict"] == "complete" for row in facts.lists
-    )
+    walks = [row for row in facts.lists if row["resource"] == name and row["was_taken"]]
+    is_proven = any(row["verdict"] == "complete" and row["taken_at"] <= facts.as_of for row in walks)
     one = name.removesuffix("s").replace("_", " ")
     return tag("p", f"No {one} is listed." if is_proven else f"No {one} was read.")
 

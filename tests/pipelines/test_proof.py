@@ -11,6 +11,7 @@ from pipelines.console import match_lines
 from pipelines.erp import ErpFiles
 from pipelines.pull import Wanted, pull
 from pipelines.reconcile import Reconciled, Reconciling, reconcile
+from sources.errors import CoverageError
 from tests.pipelines.bridge import Bridge, bridge
 
 ABSENCES = ("price_list_not_listed", "source_not_listed", "chain_orphaned", "customer_unknown")
@@ -71,10 +72,12 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
     assert " price lists: price_lists: unproven, refused rows: 1" in said["price_lists", "sources_unproven"]
     assert "customers: price_lists: unproven, refused rows: 1" in said["customers", "price_lists_unproven"]
     assert "orders: customers: unproven, refused rows: 1" in said["orders", "customers_unproven"]
-    assert said["erp_customers", "customers_unproven"] == "2 lines: customers: unproven, refused rows: 1"
+    assert (
+        said["erp_customers", "customers_unproven"] == "2 lines only in the ERP: customers: unproven, refused rows: 1"
+    )
     assert said["customers", "unproven"] == "customers: unproven, refused rows: 1; rows of earlier walks: 0"
     assert told.match is not None
-    assert any("may be on the platform" in line for line in match_lines(told.match))
+    assert any("may be on the platform all the same" in line for line in match_lines(told.match))
     status = "SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1"
     assert fresh.one(status, buyer) == "unknown"
     chains = dict(fresh.rows("SELECT price_list_id, chain_status FROM reconciled.price_lists"))
@@ -91,7 +94,7 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
     assert fresh.one(status, buyer) == "not_listed"
     assert told.match is not None
     assert [count for name, _, count in told.match.statuses if name == "only_in_erp"] == [1]
-    assert not any("may be on the platform" in line for line in match_lines(told.match))
+    assert not any("may be on the platform all the same" in line for line in match_lines(told.match))
 
 
 def test_rows_of_an_earlier_walk_that_were_not_seen_again_are_counted(fresh: Bridge) -> None:
@@ -158,6 +161,25 @@ def test_a_list_that_was_held_back_proves_no_absence_from_what_came_beside_it(fr
     fresh.pull(accept_shrink=True)
     reconcile()
     assert ("price_list_not_listed", buyer) in absences(fresh)
+
+
+@pytest.mark.parametrize(
+    ("refused", "reason"),
+    [
+        (9, "no row could be read: 9 were refused, 9 rows were there"),
+        (6, "over half could not be read: 9 rows were there, 3 came and 6 were refused"),
+    ],
+)
+def test_a_list_whose_rows_were_refused_is_not_said_to_have_lost_them(fresh: Bridge, refused: int, reason: str) -> None:
+    state = fresh.platform.state
+    fresh.pull("promotions")
+    for key in state.ids("promotions")[:refused]:
+        state.change("promotions", key, {"isActive": "quizás"})
+    with pytest.raises(CoverageError, match=reason) as caught:
+        fresh.pull("promotions")
+    assert "ops.quarantine" in (caught.value.hint or "")
+    assert fresh.pull("promotions", accept_shrink=True).exit_code == 5
+    assert fresh.one("SELECT count(*) FROM raw.promotions WHERE _missing_since IS NULL") == 9
 
 
 def test_a_list_that_was_never_read_proves_nothing(fresh: Bridge) -> None:

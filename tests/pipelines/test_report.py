@@ -222,13 +222,13 @@ def test_what_was_not_read_is_not_said_to_be_absent(warehouse: Path) -> None:
         INSERT INTO ops.quarantine SELECT run_id, resource, unnest([1, 2]), 1, 'adjustmentValue', 'a hash'
         FROM ops.coverage WHERE resource = 'price_lists';
         INSERT INTO reconciled.exceptions VALUES
-            ('erp_customers', NULL, 'customers_unproven', 'info', '2 lines: customers: unproven'),
+            ('erp_customers', NULL, 'customers_unproven', 'info', '2 lines only in the ERP: customers: unproven'),
             ('price_lists', NULL, 'unproven', 'info', 'price_lists: unproven, refused rows: 1')""",
     )
     words = " ".join(made(warehouse).words.split())
     for told in (
         "price lists: price_lists: unproven, refused rows: 1",
-        "Those only in the ERP may be on the platform all the same: 2 lines: customers: unproven.",
+        "They may be on the platform all the same: 2 lines only in the ERP: customers: unproven.",
         "No order was read.",
         "No promotion was read.",
         "derives from one that was not read",
