@@ -10,11 +10,10 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -211,9 +210,9 @@ class _Walk:
         spool = self.open.enter_context(closing(self.spools.sweep(number)))
         files.read_from(spool, paginator)
         try:
-            for request, body, offset in self._pages(paginator, spool):
+            for request, body, offset, is_kept in self._pages(paginator, spool):
                 sweep.pages += 1
-                if paginator.take(request, body):
+                if is_kept:
                     sweep.rows += body.count
                     number_told = request.params.get("page", sweep.pages)
                     files.add(int(number_told), body, offset)
@@ -243,38 +242,52 @@ class _Walk:
             how = "honoured" if sweep.size == sweep.limit else f"not honoured: {sweep.size} came for {sweep.limit}"
             self.walked.observed["legacy_limit", f"{self.record.name}: {how}"] += 1
 
-    def _pages(self, paginator: Paginator, spool: Spool) -> Iterator[tuple[Request, Body, int]]:
-        """The pages of a sweep in order: from the spool while it has them, then from the platform, a few ahead."""
-        pending: deque[tuple[Request, Callable[[], tuple[Body, bytes]]]] = deque()
+    def _pages(self, paginator: Paginator, spool: Spool) -> Iterator[tuple[Request, Body, int, bool]]:
+        """The pages of a sweep in order: from the spool while it has them, then from the platform, a few ahead.
+
+        With each comes whether its rows belong to the list. What is asked next is under way while a page is spooled and
+        worked on: a cursor is followed as soon as it is known.
+        """
+        pending: deque[tuple[Request, Future[tuple[Body, bytes]]]] = deque()
         pool = ThreadPoolExecutor(self.options.window, f"fetch-{self.record.name}")
+
+        def fetch(request: Request) -> None:
+            pending.append((request, pool.submit(self._fetch, request, paginator)))
+
+        def fill() -> None:
+            alone = self.throttled or self.operation.paging != "pages"
+            window = 1 if alone else self.options.window
+            while not paginator.ended_by and len(pending) < window and (ahead := paginator.ask()) is not None:
+                fetch(ahead)
+
         try:
+            while not paginator.ended_by and (request := paginator.ask()) is not None:
+                if (replayed := self._replay(spool, request, paginator)) is None:
+                    fetch(request)
+                    break
+                body, offset = replayed
+                yield request, body, offset, paginator.take(request, body)
+            fill()
             while not paginator.ended_by:
-                alone = self.throttled or self.operation.paging != "pages"
-                window = 1 if alone else self.options.window
-                while len(pending) < window and (request := paginator.ask()) is not None:
-                    if not pending and (replayed := self._replay(spool, request, paginator)) is not None:
-                        yield replayed
-                        if paginator.ended_by:
-                            return
-                        continue
-                    fetch = partial(self._fetch, request, paginator)
-                    pending.append((request, fetch if alone else pool.submit(fetch).result))
                 request, fetched = pending.popleft()
                 try:
-                    body, raw = fetched()
+                    body, raw = fetched.result()
                 except Refused as error:
                     paginator.refused(request, error)
+                    fill()
                     continue
+                is_kept = paginator.take(request, body)
+                fill()
                 offset = spool.offset
                 spool.write(_label(request), raw)
-                yield request, body, offset
+                yield request, body, offset, is_kept
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _replay(self, spool: Spool, request: Request, paginator: Paginator) -> tuple[Request, Body, int] | None:
+    def _replay(self, spool: Spool, request: Request, paginator: Paginator) -> tuple[Body, int] | None:
         offset = spool.offset
         raw = spool.replay(_label(request))
-        return None if raw is None else (request, paginator.parse(raw), offset)
+        return None if raw is None else (paginator.parse(raw), offset)
 
     def _fetch(self, request: Request, paginator: Paginator) -> tuple[Body, bytes]:
         body, answer = self.client.get(self.operation.path, request.params, check=paginator.parse)
