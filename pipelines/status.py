@@ -17,15 +17,18 @@ import click
 
 from pipelines import failure as failures
 from pipelines.ledger import Ledger, OpenPlan
+from pipelines.ops import TAKEN
 from pipelines.pull import EXIT_COVERAGE
 from pipelines.warehouse import open_warehouse
 from sources.contract import LISTS
 from sources.errors import UsageError
 from sources.settings import ledger_path, warehouse_path
 
-_LISTS_SQL = """
-    SELECT resource, verdict, "distinct" AS rows, quarantined, ended_at, run_id FROM ops.coverage
-    WHERE verdict <> 'incomplete' AND evidence NOT LIKE '%held back:%'
+_LISTS_SQL = f"""
+    SELECT resource, verdict, "distinct" AS rows, (
+        SELECT count(DISTINCT row_hash) FROM ops.quarantine q WHERE q.run_id = c.run_id AND q.resource = c.resource
+    ) AS quarantined, ended_at, run_id
+    FROM ops.coverage c WHERE {TAKEN}
     QUALIFY row_number() OVER (PARTITION BY resource ORDER BY ended_at DESC) = 1"""
 _NEVER_SQL = f"SELECT DISTINCT resource FROM ops.coverage WHERE resource NOT IN (SELECT resource FROM ({_LISTS_SQL}))"
 _RUNS_SQL = "SELECT run_id, command, started_at, ended_at, exit_code FROM ops.runs ORDER BY started_at DESC LIMIT 5"
@@ -73,7 +76,7 @@ def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
         known = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         found: dict[str, list[dict[str, Any]]] = {}
         for name, sql in (("lists", _LISTS_SQL), ("never", _NEVER_SQL), ("runs", _RUNS_SQL)):
-            if not {"coverage", "runs"} <= known:
+            if not {"coverage", "quarantine", "runs"} <= known:
                 found[name] = []
                 continue
             cursor = connection.execute(sql)

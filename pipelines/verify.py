@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import duckdb
 
 from pipelines.ledger import Ledger, identity
+from pipelines.ops import TAKEN
 from pipelines.plan.model import Operation, Plan
 from pipelines.push.book import Book
 from pipelines.push.listing import KEYS, differing
@@ -34,9 +35,9 @@ FILE: Final = "verify.csv"
 COLUMNS: Final = ("line", "operation", "outcome", "customer_id", "field", "sent", "found")
 EXIT_DIFFERS: Final = 5
 EXIT_COVERAGE: Final = 7
-_READ: Final = """
-    SELECT c.verdict, c.started_at, r.legacy_host FROM ops.coverage c JOIN ops.runs r USING (run_id)
-    WHERE c.resource = 'customers' AND c.verdict <> 'incomplete' AND c.evidence NOT LIKE '%held back:%'
+_READ: Final = f"""
+    SELECT c.run_id, c.verdict, c.started_at, r.legacy_host FROM ops.coverage c JOIN ops.runs r USING (run_id)
+    WHERE c.resource = 'customers' AND {TAKEN}
     ORDER BY c.ended_at DESC LIMIT 1"""
 
 
@@ -90,8 +91,8 @@ def verify(folder: Path) -> Verified:
     sent_at = max((rows[number].updated_at for number in confirmed), default=0.0)
     findings: list[Sequence[object]] = []
     with open_warehouse(warehouse_path()) as connection:
-        made.verdict = _read_since(connection, plan, sent_at)
-        index = _customers(connection, [op for op in plan.operations() if op.id in confirmed])
+        run_id, made.verdict = _read_since(connection, plan, sent_at)
+        index = _customers(connection, run_id, [op for op in plan.operations() if op.id in confirmed])
     for operation in plan.operations():
         if operation.id in confirmed:
             _compare(operation, rows[operation.id].remote_id, index, made, findings)
@@ -102,8 +103,8 @@ def verify(folder: Path) -> Verified:
     return made
 
 
-def _read_since(connection: duckdb.DuckDBPyConnection, plan: Plan, sent_at: float) -> str:
-    """The verdict of the last walk over the customers. Raises UsageError where it began before the last send."""
+def _read_since(connection: duckdb.DuckDBPyConnection, plan: Plan, sent_at: float) -> tuple[str, str]:
+    """Run and verdict of the last walk over the customers. Raises UsageError where it began before the last send."""
     hint = "Pull them now: orderbridge pull customers"
     try:
         row = connection.execute(_READ).fetchone()
@@ -111,25 +112,25 @@ def _read_since(connection: duckdb.DuckDBPyConnection, plan: Plan, sent_at: floa
         row = None
     if row is None:
         raise UsageError("the customers were never pulled into this warehouse", hint)
-    verdict, started_at, host = row
+    run_id, verdict, started_at, host = row
     if host != urlsplit(plan.manifest.host).netloc:
         raise UsageError(f"this warehouse is of {host}, the plan of {plan.manifest.host}", "Look at WAREHOUSE__PATH.")
     if started_at < datetime.fromtimestamp(sent_at, UTC):
         raise UsageError("the customers were pulled before the last of them was sent", hint)
-    return str(verdict)
+    return str(run_id), str(verdict)
 
 
 Index = Mapping[tuple[str, str], list[dict[str, Any]]]
 
 
-def _customers(connection: duckdb.DuckDBPyConnection, operations: Sequence[Operation]) -> Index:
-    """The customers that have a key of these operations, by id and key, with the interface's own names."""
+def _customers(connection: duckdb.DuckDBPyConnection, run_id: str, operations: Sequence[Operation]) -> Index:
+    """The customers of a walk that have a key of these operations, by id and key, with the interface's own names."""
     keys = {(name, identity(name, value)) for operation in operations for name, value in operation.keys.items()}
     scalars = {f.name: snake(f.name) for f in CUSTOMER.fields if f.type != "array"}
     listed = ", ".join(f'"{column}"' for column in scalars.values())
     index: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     by_id: dict[str, dict[str, Any]] = {}
-    cursor = connection.execute(f"SELECT {listed} FROM raw.customers WHERE _missing_since IS NULL")
+    cursor = connection.execute(f"SELECT {listed} FROM raw.customers WHERE _run_id = $1", [run_id])
     while batch := cursor.fetchmany(10_000):
         for row in batch:
             record: dict[str, Any] = dict(zip(scalars, row, strict=True), documents=[])

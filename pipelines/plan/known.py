@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.ledger import Ledger
+from pipelines.ops import TAKEN
 from pipelines.plan.model import ReadState
 from pipelines.warehouse import open_warehouse
 from sources.errors import UsageError
@@ -26,12 +27,12 @@ from transforms.upserts import KNOWN, KNOWN_DOCUMENTS
 
 CONFIRMED: Final = {"key": TEXT, "field": TEXT, "value": TEXT}
 _PULL: Final = "Read the platform's customers first: orderbridge pull customers"
-_READ_SQL: Final = """
+_READ_SQL: Final = f"""
     SELECT c.run_id, c.ended_at, c.verdict, r.legacy_host, (
         SELECT count(DISTINCT q.row_hash) FROM ops.quarantine q WHERE q.run_id = c.run_id AND q.resource = c.resource
     )
     FROM ops.coverage c JOIN ops.runs r USING (run_id)
-    WHERE c.resource = 'customers' AND c.verdict <> 'incomplete' AND c.evidence NOT LIKE '%held back:%'
+    WHERE c.resource = 'customers' AND {TAKEN}
     ORDER BY c.ended_at DESC, c.run_id DESC LIMIT 1"""
 
 

@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from pipelines import cli
+from pipelines.failure import failure_file
 from sources import errors
 from tests.pipelines.bridge import SMALL, Bridge, Done, bridge, command, start
 from tests.pipelines.truth import RESOURCES
@@ -25,6 +26,14 @@ from tests.pipelines.truth import RESOURCES
 CHECKOUT = Path(__file__).parents[2]
 COMMANDS = sorted(cli.orderbridge.commands)
 HIDDEN = "planted_hidden"
+
+
+@pytest.fixture(autouse=True)
+def _no_note_stays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A run that fails on purpose leaves its note to its own test."""
+    yield
+    if "pulled" in request.fixturenames:
+        failure_file(request.getfixturevalue("pulled")[0].path).unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="module")
