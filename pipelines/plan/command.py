@@ -13,7 +13,7 @@ import msgspec
 
 from pipelines.console import Reporter
 from pipelines.plan.make import Made, Wanted, make
-from pipelines.plan.summary import summary
+from pipelines.plan.summary import number, summary
 
 
 def plan(wanted: Wanted, reporter: Reporter) -> int:
@@ -29,8 +29,8 @@ def plan(wanted: Wanted, reporter: Reporter) -> int:
     made = make(wanted, proposed)
     if made.created_since:
         words = (
-            f"{made.created_since} customers were created by pushes since those of the platform were read: what of "
-            "them is in this file is planned as new, and will not be sent.\n"
+            f"Since the platform's customers were read, pushes have created {number(made.created_since, 'customer')}: "
+            "what of them is in this file is planned as new, and will not be sent.\n"
             "Pull, then plan again: orderbridge pull customers"
         )
         reporter.event("created_since", words, count=made.created_since)
