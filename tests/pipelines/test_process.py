@@ -23,8 +23,9 @@ from pipelines.commands.process import STOP
 def slow():
     import duckdb
     STOP.listen()
+    duckdb.sql("SET threads = 1")  # a second thread would be waited for to its end
     print("ready", flush=True)
-    duckdb.sql("SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range * b.range % 7 = 3").fetchall()
+    duckdb.sql("SELECT sum(hash(range)) FROM range(1000000000000)").fetchall()
 
 cli.orderbridge.add_command(slow)
 cli.main()
