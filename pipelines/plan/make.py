@@ -31,6 +31,7 @@ from pipelines.plan.model import (
     Manifest,
     Outcome,
     file_sha256,
+    sent_as,
 )
 from pipelines.plan.outcomes import Outcomes, counted, firsts, reasons, skipped, write
 from pipelines.plan.rejects import write_rejects
@@ -173,7 +174,7 @@ def _written(
         told=in_full,
         read=people.read if people is not None else None,
         lines=made.lines,
-        outcomes={"send": made.sent, **{name: counts.get(name, 0) for name in get_args(Outcome)}},
+        outcomes={sent_as(wanted.kind): made.sent, **{name: counts.get(name, 0) for name in get_args(Outcome)}},
         operations=made.operations,
         operations_sha256=file_sha256(folder / OPERATIONS),
         lines_sha256=file_sha256(folder / LINES),

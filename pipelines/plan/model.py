@@ -104,6 +104,11 @@ class ReadState(msgspec.Struct, frozen=True, kw_only=True):
     refused: int = 0
 
 
+def sent_as(kind: KindName) -> Literal["create", "patch"]:
+    """What the plan makes of a line that goes to the platform (design §8)."""
+    return "patch" if kind == "variants" else "create"
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """`plan.json`.
 
@@ -120,8 +125,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         told: the mapping in full as TOML text, with what was proposed and what the file proved; also `mapping.toml`.
         read: None where the plan needs nothing of the platform.
         lines: of the input that hold a row. Each is in exactly one of `outcomes`.
-        outcomes: lines by what the plan makes of them: `send`, `merged`, `unchanged`, `exists_same`, `exists_differs`,
-            `ambiguous`, `rejected`, `skipped`.
+        outcomes: lines by what the plan makes of them: `create` (of variants `patch`), `merged`, `unchanged`,
+            `exists_same`, `exists_differs`, `ambiguous`, `rejected`, `skipped`.
         operations: how many. operations_sha256: of `operations.jsonl`. lines_sha256: of `lines.csv`.
         messages: to customers, that the platform would send.
         password_column: the input's column that holds the passwords.
@@ -146,6 +151,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     lines_sha256: str
     messages: int = 0
     password_column: str | None = None
+
+    @property
+    def sent(self) -> int:
+        """Lines of which operations are made."""
+        return self.outcomes[sent_as(self.kind)]
 
 
 class Plan:

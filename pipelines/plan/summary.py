@@ -90,7 +90,7 @@ def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
     told = number(facts.inputs, one, many)
     verb = "created" if new else "updated"
     if operations:
-        lines = number(count.get("send", 0), "line")
+        lines = number(manifest.sent, "line")
         yield f"- {lines} to send: {told} to be {verb}, {number(operations, 'request')}"
     else:
         yield "- nothing to send"

@@ -42,7 +42,7 @@ FAULTS_EVERY = 1000
 
 def write_file(path: Path, rows: int) -> dict[str, int]:
     """The file, and what must come of its lines."""
-    outcomes = {"send": 0, "merged": 0, "rejected": 0}
+    outcomes = {"patch": 0, "merged": 0, "rejected": 0}
     with path.open("w", encoding="cp1252", newline="\r\n") as out:
         out.write(HEADER + "\n")
         line = ""
@@ -53,11 +53,11 @@ def write_file(path: Path, rows: int) -> dict[str, int]:
             elif place == 21:  # it contradicts the one before it, and both are refused
                 line = line.replace(";S;", ";N;", 1) if ";S;" in line else line.replace(";N;", ";S;", 1)
                 outcomes["rejected"] += 2
-                outcomes["send"] -= 1
+                outcomes["patch"] -= 1
             else:
                 price = "gratis" if place == 31 else f"{1 + n % 20000 // 1000}.{n % 1000:03d},{n % 100:02d}"
                 line = f"{n // 4};{n};{n:08d};Caña Nº {n};{price};{n % 90};{'S' if n % 2 else 'N'};0,{n % 1000:03d}"
-                outcomes["rejected" if place == 31 else "send"] += 1
+                outcomes["rejected" if place == 31 else "patch"] += 1
             out.write(line + "\n")
     return outcomes
 
@@ -76,7 +76,7 @@ def ours(folder: Path, file: Path) -> tuple[Cost, dict[str, int]]:
     }
     cost, _ = run("pipelines.cli", *arguments, folder=folder, settings=settings, codes=(0, 5))
     outcomes = json.loads((target / "plan.json").read_text("utf-8"))["outcomes"]
-    return cost, {name: outcomes[name] for name in ("send", "merged", "rejected")}
+    return cost, {name: outcomes[name] for name in ("patch", "merged", "rejected")}
 
 
 def row_by_row(folder: Path, file: Path) -> tuple[Cost, dict[str, int]]:

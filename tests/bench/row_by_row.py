@@ -47,7 +47,7 @@ def main(file: str, target: str) -> None:
     said: dict[tuple[int, int], Variant] = {}
     lines: dict[tuple[int, int], int] = {}
     conflicts: set[tuple[int, int]] = set()
-    counts = {"send": 0, "merged": 0, "rejected": 0}
+    counts = {"patch": 0, "merged": 0, "rejected": 0}
     names = list(frame.columns)
     for row in frame.itertuples(index=False, name=None):
         try:
@@ -68,7 +68,7 @@ def main(file: str, target: str) -> None:
             if key in conflicts:
                 counts["rejected"] += lines[key]
                 continue
-            counts["send"] += 1
+            counts["patch"] += 1
             counts["merged"] += lines[key] - 1
             path = f"/products/{variant.product}/variants/{variant.variant}"
             bodies: list[dict[str, Any]] = [

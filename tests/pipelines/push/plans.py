@@ -16,7 +16,17 @@ import msgspec
 
 from pipelines.environment import prepare
 from pipelines.ledger import Ledger
-from pipelines.plan.model import LINES, MANIFEST, OPERATIONS, RESULTS, FileOfPlan, KindName, Manifest, Operation
+from pipelines.plan.model import (
+    LINES,
+    MANIFEST,
+    OPERATIONS,
+    RESULTS,
+    FileOfPlan,
+    KindName,
+    Manifest,
+    Operation,
+    sent_as,
+)
 from pipelines.push.asked import Asked, Means, Pushed
 from pipelines.push.book import Row
 from pipelines.push.run import push
@@ -111,7 +121,7 @@ def write_plan(
         writer.writerow(("line", "outcome", "same_as", "field", "code", "words"))
         writer.writerows([["" if value is None else value for value in line] for line in lines])
     sent = {line for operation in operations for line in operation.lines}
-    outcomes: dict[str, int] = {"send": len(sent)}
+    outcomes: dict[str, int] = {sent_as(kind): len(sent)}
     for _, outcome, *_ in lines:
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
     told = Manifest(
