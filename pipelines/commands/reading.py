@@ -34,33 +34,16 @@ def _pull_options(function: F) -> F:
 
 
 def _erp_options(function: F) -> F:
-    for option in (
-        click.option(
-            "--erp-variants-mapping",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="The same for the variants' columns.",
-        ),
-        click.option(
-            "--erp-variants",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="The ERP's variants: which are as the platform last confirmed them, by the ledger.",
-        ),
-        click.option(
+    for name, told in (
+        ("--erp-variants-mapping", "The same for the variants' columns."),
+        ("--erp-variants", "The ERP's variants: which are as the platform last confirmed them, by the ledger."),
+        (
             "--erp-mapping",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="Which of the customers' columns are which fields; read by their names where it is not told.",
+            "Which of the customers' columns are which fields; read by their names where it is not told.",
         ),
-        click.option(
-            "--erp-customers",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="The ERP's customers, CSV or .xlsx: who is who, and in what both sides differ.",
-        ),
+        ("--erp-customers", "The ERP's customers, CSV or .xlsx: who is who, and in what both sides differ."),
     ):
-        function = option(function)
+        function = click.option(name, type=click.Path(path_type=Path), metavar="FILE", help=told)(function)
     return function
 
 
