@@ -6,8 +6,6 @@ differs. Customers alone can be read (interface, GET /customers); what cannot be
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -97,9 +95,7 @@ def verify(folder: Path) -> Verified:
         if operation.id in confirmed:
             _compare(operation, rows[operation.id].remote_id, index, made, findings)
     made.file = plan.folder / FILE
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *findings])
-    write_private(made.file, text.getvalue().encode())
+    write_private(made.file, [COLUMNS, *findings])
     return made
 
 

@@ -107,7 +107,7 @@ def _kept(path: Path, operations: Mapping[int, Operation]) -> dict[int, str]:
         keys = [operation.keys.get(name, "") for name in COLUMNS[2:5]]
         rows.append([str(operation.id), str(operation.lines[0]), *keys, known[operation.id]])
     if new:
-        _write(path, rows)
+        write_private(path, [COLUMNS, *rows])
     return {number: known[number] for number in operations}
 
 
@@ -120,13 +120,7 @@ def forget(plan: Plan, unsent: Set[int]) -> None:
     rows = _rows(plan.folder / FILE) if plan.manifest.kind == "customers" else []
     kept = [row for row in rows if int(row[0]) not in unsent]
     if len(kept) < len(rows):
-        _write(plan.folder / FILE, kept)
-
-
-def _write(path: Path, rows: Iterable[Sequence[str]]) -> None:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
-    write_private(path, text.getvalue().encode())
+        write_private(plan.folder / FILE, [COLUMNS, *kept])
 
 
 def _rows(path: Path) -> list[list[str]]:
@@ -144,8 +138,11 @@ def _rows(path: Path) -> list[list[str]]:
     return rows
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Writes a file for its owner alone, whole and on disk before this returns. Raises UsageError."""
+def write_private(path: Path, rows: Iterable[Sequence[object]]) -> None:
+    """Writes a CSV for its owner alone, whole and on disk before this returns. Raises UsageError."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    content = text.getvalue().encode()
     new = path.with_name(f".{path.name}.new")
     try:
         new.unlink(missing_ok=True)
