@@ -77,7 +77,7 @@ bench-reconcile: setup
 	$(PY) -m tests.bench.reconcile $(BENCH)
 
 docs: setup
-	$(PY) -m pipelines.rulebook > docs/rules.md
+	$(PY) -m pipelines.reporting.rules_page > docs/rules.md
 
 format: setup
 	$(PY) -m ruff check --fix .

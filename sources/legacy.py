@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import dlt
 from dlt.extract import DltResource
 
-from sources.client import Client
 from sources.contract import LIST_CUSTOMERS, LIST_PROMOTIONS
+from sources.extract.walk import SWEEPS_MAX, Options
+from sources.http.client import Client
 from sources.resources import Walks, of_walks
-from sources.walk import SWEEPS_MAX, Options
 
 __all__ = ["legacy"]
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 import dlt
 from dlt.extract import DltResource
 
-from sources.client import Client
 from sources.contract import LIST_ORDERS, LIST_PRICE_LISTS, PUBLIC_V1_LIMIT_MAX
+from sources.extract.walk import Options
+from sources.http.client import Client
 from sources.resources import Walks, of_walks
-from sources.walk import Options
 
 __all__ = ["public_v1"]
 

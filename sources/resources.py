@@ -21,12 +21,12 @@ import pyarrow.parquet as pq
 from dlt.common.schema.typing import TSchemaContract
 from dlt.extract import DltResource
 
-from sources.client import Client
-from sources.columns import schema_of
 from sources.contract import LISTS, Operation
-from sources.pagefiles import batches
-from sources.spool import SpoolFolder
-from sources.walk import Options, Walked, walk
+from sources.decode.documented import schema_of
+from sources.extract.page_files import batches
+from sources.extract.spool import SpoolFolder
+from sources.extract.walk import Options, Walked, walk
+from sources.http.client import Client
 
 FROZEN: Final[TSchemaContract] = {"tables": "evolve", "columns": "evolve", "data_type": "freeze"}
 

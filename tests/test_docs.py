@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
-from pipelines.cli import orderbridge
-from pipelines.rulebook import SEVERITIES, anchor, markdown
+from pipelines.cli.main import orderbridge
+from pipelines.reporting.rules_page import SEVERITIES, anchor, markdown
 from sources.resolution import KEYS, variable
 from transforms.advice import ADVICE
 from transforms.rules import RULES

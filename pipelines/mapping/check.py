@@ -12,7 +12,7 @@ from pipelines.mapping.model import Column, Formats, Mapping
 from pipelines.mapping.places import Place, place
 from sources.contract import GAPS
 from sources.inputs import OPERATIONS, PASSWORD
-from transforms.csv_rows import is_date_form
+from transforms.upserts.cells import is_date_form
 
 Mistake = tuple[tuple[str, ...], str]
 MAY_ADD: Final = tuple(gap.name.removesuffix("_semantics") for gap in GAPS if gap.name.endswith("_semantics"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from pipelines.intake import Told
+from sources.files import Told
 
 Scalar = str | int | float | bool
 Blank = Literal["omit", "clear", "reject"]

@@ -21,11 +21,11 @@ from pydantic import (
 )
 from pydantic import Field as Limits
 
-from pipelines.intake import Told
 from pipelines.mapping.check import Mistake, mistakes
 from pipelines.mapping.model import Column, Formats, Lookup, Mapping
 from pipelines.mapping.places import nearest
 from sources.errors import UsageError
+from sources.files import Told
 from sources.inputs import OPERATIONS
 
 GUIDE: Final = "docs/mapping.md explains every key."

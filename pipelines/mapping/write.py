@@ -8,9 +8,9 @@ from collections.abc import Mapping as Pairs
 from dataclasses import fields
 from typing import Any, Final
 
-from pipelines.intake import Told
 from pipelines.mapping.model import Column, Formats, Mapping
 from pipelines.mapping.places import examples, nearest
+from sources.files import Told
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 

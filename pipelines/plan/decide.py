@@ -1,7 +1,7 @@
 """A decision for each input of a table, by what is known of the platform; one class for each way of knowing.
 
 In: tables of inputs (`pipelines.plan.spool`), no two for one record, and what is known. Out: `Decided`: an outcome for
-each, and the table with only the fields that are to be sent. The comparing is in `transforms.upserts` and `.confirmed`.
+each, and the table with only the fields that are to be sent. The comparing is in `transforms.upserts`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
-from pipelines.ledger import body_hash
-from pipelines.plan.known import Customers
+from pipelines.ledger.store import body_hash
+from pipelines.plan.current_state import Customers
 from pipelines.plan.outcomes import DIFFERENCE, first_of
 from pipelines.plan.spool import text_of
 from pipelines.plan.summary import MAX_JUMPS, Jump
-from transforms.confirmed import price_jumps, variants
 from transforms.frames import BIGINT, TEXT, from_arrow
-from transforms.json_columns import bytes_of
 from transforms.keys import array
-from transforms.upserts import FIELDS, INPUT_DOCUMENTS, customers
+from transforms.upserts.confirmed import price_jumps, variants
+from transforms.upserts.decisions import FIELDS, INPUT_DOCUMENTS, customers
+from transforms.upserts.json_columns import bytes_of
 
 _DOCUMENTS: Final = {name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")}
 NUMBERED: Final = ("priceListId",)

@@ -15,10 +15,11 @@ from typing import Final, Literal, get_args
 import msgspec
 import pyarrow.compute as pc
 
-from pipelines.inputs import Inputs, open_inputs
+from pipelines.imports import Inputs, open_inputs
 from pipelines.mapping import Mapping, load, to_toml
-from pipelines.plan import known
+from pipelines.plan import current_state
 from pipelines.plan.decide import ByHash, ByLedger, ByWarehouse, Decider
+from pipelines.plan.dedupe import sort_out
 from pipelines.plan.folder import create, hidden_folder, publish, told_of_the_disk
 from pipelines.plan.model import (
     LINES,
@@ -36,7 +37,6 @@ from pipelines.plan.model import (
 from pipelines.plan.outcomes import Outcomes, counted, firsts, reasons, skipped, write
 from pipelines.plan.rejects import write_rejects
 from pipelines.plan.requests import MAY_ADD, Passwords, Wishes
-from pipelines.plan.sort import sort_out
 from pipelines.plan.spool import Spool
 from pipelines.plan.summary import Facts, summary
 from sources import __version__
@@ -123,7 +123,9 @@ def make(wanted: Wanted, proposed: Callable[[list[str]], object] = list) -> Made
         manifest, facts = _written(folder, wanted, settings, inputs, wishes)
         target = wanted.out or Path(f"plan-{wanted.kind}-{manifest.plan_id[:ID_SHOWN]}")
         is_new = publish(folder, target.absolute())
-    since = known.created_since(ledger_path(), settings.base_url, manifest.read) if manifest.read is not None else 0
+    since = (
+        current_state.created_since(ledger_path(), settings.base_url, manifest.read) if manifest.read is not None else 0
+    )
     return Made(target, manifest, facts, is_new, since)
 
 
@@ -133,7 +135,7 @@ def _written(
     """All files of the plan, in a folder of its own."""
     host = settings.base_url
     rests_on = [FileOfPlan(path=str(path.resolve()), sha256=file_sha256(path)) for path in inputs.files]
-    people = known.customers(warehouse_path(), host) if wanted.kind == "customers" else None
+    people = current_state.customers(warehouse_path(), host) if wanted.kind == "customers" else None
     decider = _decider(wanted, settings, people)
     outcomes = Outcomes()
     with Spool(folder / _SPOOL, wanted.kind) as spool:
@@ -182,7 +184,7 @@ def _written(
         password_column=inputs.password_column,
     )
     content = msgspec.json.encode([manifest, facts])
-    plan_id = known.new_id(ledger_path(), content, ID_CHARS)
+    plan_id = current_state.new_id(ledger_path(), content, ID_CHARS)
     manifest = msgspec.structs.replace(manifest, plan_id=plan_id)
     with create(folder / MANIFEST) as out:
         out.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
@@ -219,13 +221,13 @@ def _save(mapping: Mapping, path: Path) -> None:
             out.write(to_toml(mapping).encode())
 
 
-def _decider(wanted: Wanted, settings: LegacySettings, people: known.Customers | None) -> Decider:
+def _decider(wanted: Wanted, settings: LegacySettings, people: current_state.Customers | None) -> Decider:
     if people is not None:
         return ByWarehouse(people)
     if wanted.kind == "variants":
-        confirmed = known.variants(ledger_path(), settings.base_url)
+        confirmed = current_state.variants(ledger_path(), settings.base_url)
         return ByLedger(confirmed, [name for name, means in _semantics(settings).items() if means == "increment"])
-    return ByHash(known.created(ledger_path(), settings.base_url, wanted.kind))
+    return ByHash(current_state.created(ledger_path(), settings.base_url, wanted.kind))
 
 
 def _semantics(settings: LegacySettings) -> dict[str, Semantics]:

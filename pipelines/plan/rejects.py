@@ -21,14 +21,14 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.inputs.opening import OF_REJECTS, reject_columns
-from pipelines.intake import Found, Refused, Row, Table, Told, open_table
-from pipelines.intake.dialect import SPACE_RUNS
-from pipelines.intake.model import LINE_COLUMN
+from pipelines.imports.opening import OF_REJECTS, reject_columns
 from pipelines.mapping import Mapping as Mapped
 from pipelines.plan.folder import create
 from pipelines.plan.model import REJECTS
 from sources.errors import UsageError
+from sources.files import Found, Refused, Row, Table, Told, open_table
+from sources.files.dialect import SPACE_RUNS
+from sources.files.model import LINE_COLUMN
 
 AGAIN: Final = "the password must be filled in again"
 _LINE_ENDS: Final = {"CRLF": "\r\n", "LF": "\n", "CR": "\r"}

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.plan.model import KindName
-from transforms.json_columns import bytes_of, objects
-from transforms.upserts import KEYS
+from transforms.upserts.decisions import KEYS
+from transforms.upserts.json_columns import bytes_of, objects
 
 Passwords = Literal["file", "mail", "made"]
 MAY_ADD: Final = ("price", "stock", "images", "attributes")

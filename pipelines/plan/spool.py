@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.inputs import Ready
+from pipelines.imports import Ready
 from pipelines.plan.folder import create
 from pipelines.plan.model import KindName
 from sources.inputs import OPERATIONS, record
-from transforms.json_columns import json_text
-from transforms.upserts import KEYS, comparable
+from transforms.upserts.decisions import KEYS, comparable
+from transforms.upserts.json_columns import json_text
 
 SPOOL_ROWS: Final = 131_072
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")

@@ -12,11 +12,11 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from pipelines.check import told_environment
 from pipelines.plan.model import FileOfPlan, Manifest, Plan, file_sha256
-from pipelines.push.standing import ADDING
-from sources.client import Client
+from pipelines.pull.check import told_environment
+from pipelines.push.eligibility import ADDING
 from sources.errors import UsageError
+from sources.http.client import Client
 from sources.resolution import Resolution
 from sources.settings import (
     LegacySettings,

@@ -18,15 +18,15 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.ledger import identity
+from pipelines.ledger.store import identity
 from sources import __version__
-from sources.client import Client
 from sources.contract import CUSTOMER
-from sources.pagefiles import batches
-from sources.rows import Number, RowRefused, canonical, parse
-from sources.spool import SpoolFolder
-from sources.tables import snake
-from sources.walk import Options, Progress, Walked, nothing, walk
+from sources.decode.rows import Number, RowRefused, canonical, parse
+from sources.decode.table_schema import snake
+from sources.extract.page_files import batches
+from sources.extract.spool import SpoolFolder
+from sources.extract.walk import Options, Progress, Walked, nothing, walk
+from sources.http.client import Client
 
 KEYS: Final = ("erpCode", "email", "loginCode")
 Key = tuple[str, str]

@@ -169,7 +169,7 @@ def from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:
     Raises:
         UsageError: the input cannot be read, or was changed meanwhile.
     """
-    from pipelines.inputs import open_inputs
+    from pipelines.imports import open_inputs
     from pipelines.mapping import load
 
     told = plan.manifest

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
 from pipelines.plan.model import RESULTS, LineOutcome, Operation, Plan
-from pipelines.push.book import Book, Row
-from pipelines.push.standing import HeldAs, Rules, to_do
+from pipelines.push.eligibility import HeldAs, Rules, to_do
+from pipelines.push.plan_ledger import Book, Row
 from sources.errors import BridgeError, UsageError
 
 COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")

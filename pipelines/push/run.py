@@ -17,20 +17,20 @@ from typing import Final
 
 import msgspec
 
-from pipelines.ledger import Ledger, body_hash, hashed
-from pipelines.lock import locked
+from pipelines.ledger.store import Ledger, body_hash, hashed
 from pipelines.plan.model import RESULTS, Operation, Plan
 from pipelines.push import checks, passwords, results
-from pipelines.push.asked import MEANS, SETTLE_S, Asked, Gently, Means, Pushed, Watch
-from pipelines.push.book import Book, Recorded, Unquiet
+from pipelines.push.eligibility import Rules, Standing, in_the_way, stand, told_changes
 from pipelines.push.listing import Key, Listing, keys_of, read
+from pipelines.push.model import MEANS, SETTLE_S, Asked, Gently, Means, Pushed, Watch
 from pipelines.push.pace import Pace
+from pipelines.push.plan_ledger import Book, Recorded, Unquiet
 from pipelines.push.send import Sender, SendLoop, Sent, Work
-from pipelines.push.standing import Rules, Standing, in_the_way, stand, told_changes
-from sources.client import Client
+from pipelines.warehouse.lock import locked
 from sources.errors import AccessError, PlatformError, Stopped, UsageError
+from sources.extract.walk import Progress, nothing
+from sources.http.client import Client
 from sources.settings import LegacySettings, ledger_path
-from sources.walk import Progress, nothing
 
 ROUNDS_MAX: Final = 3
 """How often in one push a repeatable operation is sent."""

@@ -16,11 +16,11 @@ from time import monotonic
 from typing import Final, Literal, NamedTuple, Protocol
 
 from pipelines.plan.model import Operation
-from pipelines.push.book import Book, Change
-from pipelines.push.judge import judged
+from pipelines.push.outcome import judged
 from pipelines.push.pace import Pace
-from sources.answers import Outcome
+from pipelines.push.plan_ledger import Book, Change
 from sources.errors import BridgeError, Stopped, Unreachable
+from sources.http.responses import Outcome
 
 DOUBTS_MAX: Final = 5
 """Outcomes in doubt, one after the other, after which nothing more is sent: something is wrong beyond one request."""
@@ -35,7 +35,7 @@ class Sender(Protocol):
     """What sends: the client of the legacy family."""
 
     def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> Outcome:
-        """See `sources.client.Client.send`."""
+        """See `sources.http.client.Client.send`."""
 
     def close(self) -> None:
         """Ends what is under way."""

@@ -7,7 +7,7 @@ import sys
 
 from sandbox.config import SandboxConfig
 from sandbox.records import made, makers
-from sources.walk import WINDOW
+from sources.extract.walk import WINDOW
 
 
 def main(rows: int) -> None:

@@ -3,7 +3,7 @@
 For each amount of rows, so many customers of the platform and lines of the ERP are made, seeded: some on one side only,
 some that differ. Each contender joins and compares them in a process of its own:
 
-    ours      transforms.erp_match: four keys, normalised comparison, findings
+    ours      transforms.erp.match: four keys, normalised comparison, findings
     buckets   the same, each key split into hash buckets that two threads map over
     lost      the same, where every twentieth line has lost its code and is found by its login code
     pandas    one merge on the code, columns compared as they stand
@@ -34,7 +34,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 
 from tests.bench.measure import Cost, Failed, run
-from transforms.erp_match import CUSTOMERS, DOCUMENTS, match
+from transforms.erp.match import CUSTOMERS, DOCUMENTS, match
 from transforms.frames import from_arrow, typed
 
 CODE = "erp_code"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nbformat
 
-from pipelines.environment import prepare
+from pipelines.cli.environment import prepare
 from sources.settings import warehouse_path
 from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, executed, stripped
 

@@ -14,13 +14,13 @@ import duckdb
 import pandas as pd
 import pytest
 
-from pipelines.erp import ErpFiles
-from pipelines.notebook import MASK, has_rows, masked
-from pipelines.reconcile import reconcile
-from pipelines.warehouse import open_warehouse
+from pipelines.reconcile.erp_customers import ErpFiles
+from pipelines.reconcile.reconcile import reconcile
+from pipelines.reporting.notebook import MASK, has_rows, masked
+from pipelines.warehouse.build import open_warehouse
 from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, executed, stripped
 from tests.pipelines.bridge import bridge
-from tests.pipelines.erp_file import PRIVATE, write_erp_file
+from tests.pipelines.reconcile.erp_file import PRIVATE, write_erp_file
 
 NAMES = ("01_first_look", "02_customers_and_prices", "03_promotions_and_orders", "04_erp_match")
 PLOTS = {"01_first_look": 1, "02_customers_and_prices": 4, "03_promotions_and_orders": 5, "04_erp_match": 3}

@@ -14,9 +14,9 @@ from typing import Any
 
 import duckdb
 
-from pipelines.environment import prepare
-from pipelines.pull import Pulled, Wanted, pull
-from pipelines.warehouse import connect
+from pipelines.cli.environment import prepare
+from pipelines.pull.pull import Pulled, Wanted, pull
+from pipelines.warehouse.build import connect
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.errors import BridgeError
 

@@ -22,13 +22,13 @@ from urllib.parse import quote
 import duckdb
 import pytest
 
-from pipelines.check import check
-from pipelines.cli import _unexpected
+from pipelines.cli.main import _unexpected
+from pipelines.pull.check import check
 from sandbox.app import PLANTED_KEY, PLANTED_PASSWORD
 from sandbox.config import LEGACY_KEY, V1_KEY
 from sandbox.faults import FAULTS
 from sources.errors import BridgeError
-from sources.retries import without_backoff
+from sources.http.retries import without_backoff
 from tests.pipelines.bridge import Bridge, bridge, command, start, wait_for
 
 KEYS = (LEGACY_KEY, V1_KEY, PLANTED_KEY, PLANTED_PASSWORD)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar
 
-from sources.client import Answer
 from sources.errors import Refused
+from sources.http.client import Answer
 
 T = TypeVar("T")
 

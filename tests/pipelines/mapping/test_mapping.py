@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.intake import Told
 from pipelines.mapping import Column, Formats, Lookup, Make, Mapping, load, propose, to_toml
 from pipelines.mapping.places import Place, examples, place
 from sources.errors import UsageError
+from sources.files import Told
 from sources.inputs import OPERATIONS
 
 GUIDES = [Path(__file__).parents[3] / "docs" / name for name in ("mapping.md", "push.md")]

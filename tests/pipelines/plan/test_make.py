@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from pipelines.console import Reporter
-from pipelines.environment import prepare
-from pipelines.ledger import Ledger, body_hash
-from pipelines.plan.command import plan
+from pipelines.cli.console import Reporter
+from pipelines.cli.environment import prepare
+from pipelines.cli.plan import plan
+from pipelines.ledger.store import Ledger, body_hash
+from pipelines.plan.dedupe import sort_out
 from pipelines.plan.make import Made, Wanted, make
 from pipelines.plan.model import Operation, Plan
-from pipelines.plan.sort import sort_out
 from pipelines.plan.summary import summary
 from sources.errors import UsageError
 from tests.pipelines.bridge import Bridge, bridge, command
-from tests.pipelines.intake.test_workbook import sheet, text, workbook
+from tests.sources.files.test_workbook import sheet, text, workbook
 
 HOST = "http://127.0.0.1:9"
 VARIANTS = """

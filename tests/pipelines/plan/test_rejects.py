@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.inputs.opening import OF_REJECTS, reject_columns
-from pipelines.intake import Refused, Row, Told, open_table
+from pipelines.imports.opening import OF_REJECTS, reject_columns
 from pipelines.mapping.model import Column, Mapping
 from pipelines.plan.model import REJECTS
 from pipelines.plan.rejects import AGAIN, write_rejects
+from sources.files import Refused, Row, Told, open_table
 
 WHY = ("price", "not_a_number", "no number, in that sense")
 

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from pipelines.environment import prepare
-from pipelines.ledger import Ledger
+from pipelines.cli.environment import prepare
+from pipelines.ledger.store import Ledger
 from pipelines.plan.model import (
     LINES,
     MANIFEST,
@@ -27,11 +27,11 @@ from pipelines.plan.model import (
     Operation,
     sent_as,
 )
-from pipelines.push.asked import Asked, Means, Pushed
-from pipelines.push.book import Row
+from pipelines.push.model import Asked, Means, Pushed
+from pipelines.push.plan_ledger import Row
 from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
-from sources.client import Client, RetryPolicy, Timeouts
+from sources.http.client import Client, RetryPolicy, Timeouts
 
 QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)
 YES = Asked(agreed=True, settle_s=0.0)
@@ -178,7 +178,7 @@ class Place:
 
     def rows(self, plan: Path) -> list[Row]:
         """What the ledger knows of a plan's operations."""
-        from pipelines.push.book import Book
+        from pipelines.push.plan_ledger import Book
 
         manifest = json.loads((plan / MANIFEST).read_text())
         with Ledger.open(self.ledger, readonly=True) as ledger:

@@ -22,18 +22,18 @@ from unittest import mock
 
 import msgspec
 
-from pipelines.ledger import Ledger, identity
+from pipelines.ledger.store import Ledger, identity
 from pipelines.plan.model import KindName, Operation, Plan
 from pipelines.push import checks, run
-from pipelines.push.asked import Asked, Means, Pushed
-from pipelines.push.book import Book, Row
 from pipelines.push.listing import Key, Listing
+from pipelines.push.model import Asked, Means, Pushed
+from pipelines.push.plan_ledger import Book, Row
 from pipelines.push.run import push
 from sandbox.config import SandboxConfig
 from sandbox.state import State
-from sources.answers import Outcome
-from sources.client import Client, RetryPolicy
 from sources.errors import BridgeError, Refused, Unreachable
+from sources.http.client import Client, RetryPolicy
+from sources.http.responses import Outcome
 from sources.settings import LegacySettings, Secret
 from tests.pipelines.push.plans import customer, patch, results, subcategory, write_plan
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipelines import verify as verifying
+from pipelines.ledger.push_log import publish
 from pipelines.plan.model import KindName, Plan
-from pipelines.pull import Wanted, pull
-from pipelines.push.asked import SETTLE_S
+from pipelines.pull.pull import Wanted, pull
+from pipelines.push import verify as verifying
+from pipelines.push.model import SETTLE_S
 from pipelines.push.passwords import FILE
-from pipelines.push_log import publish
-from pipelines.verify import verify
+from pipelines.push.verify import verify
 from sources.errors import UsageError
 from tests.pipelines.bridge import command, start, wait_for
 from tests.pipelines.push.plans import YES, Place, customer, outcomes, patch, place, results, subcategory, warehouse
@@ -137,7 +137,7 @@ def test_an_error_of_our_own_shows_no_password(at: Place) -> None:
     broken = at.folder / "broken"
     broken.mkdir()
     (broken / "sitecustomize.py").write_text(
-        "from sources.client import Client\n"
+        "from sources.http.client import Client\n"
         "def send(self, verb, path, body):\n    raise ValueError(body.decode())\n"
         "Client.send = send\n"
     )

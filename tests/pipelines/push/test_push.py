@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from pipelines.ledger import Ledger
+from pipelines.cli.push import tell
+from pipelines.ledger.store import Ledger
 from pipelines.plan.model import KindName, Operation
 from pipelines.push import passwords
-from pipelines.push.asked import SETTLE_S, Asked, Pushed
-from pipelines.push.book import Book
-from pipelines.push.report import tell
+from pipelines.push.model import SETTLE_S, Asked, Pushed
+from pipelines.push.plan_ledger import Book
 from pipelines.push.send import DOUBTS_MAX
-from sources.answers import Outcome
-from sources.client import Client
 from sources.errors import LockedError, UsageError
+from sources.http.client import Client
+from sources.http.responses import Outcome
 from tests.pipelines.push.plans import (
     YES,
     Place,

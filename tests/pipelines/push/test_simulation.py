@@ -10,8 +10,8 @@ from unittest import mock
 
 import pytest
 
-from pipelines.push import judge, run, standing
-from pipelines.push.book import Book, Change
+from pipelines.push import eligibility, outcome, run
+from pipelines.push.plan_ledger import Book, Change
 from tests.pipelines.push.simulation import SETTLE_S, Wrong, simulate
 
 SEEDS = int(os.environ.get("ORDERBRIDGE_SEEDS", "200"))
@@ -30,10 +30,10 @@ def _taken_for_unsent(self: Book, deadline_s: float, now: float) -> None:
 
 BREAKS: dict[str, tuple[Any, str, Any]] = {
     "nothing is in the way": (run, "in_the_way", lambda *_: None),
-    "any page with 200 is believed": (judge, "believable", lambda _: True),
+    "any page with 200 is believed": (outcome, "believable", lambda _: True),
     "no key is claimed": (Book, "taken", lambda *_: {}),
     "what is in flight is taken for unsent": (Book, "recover", _taken_for_unsent),
-    "all updates are repeated": (standing.Rules, "repeatable", lambda _, operation: operation.method == "PATCH"),
+    "all updates are repeated": (eligibility.Rules, "repeatable", lambda _, operation: operation.method == "PATCH"),
 }
 SEEN: dict[str, range] = {
     "nothing is in the way": range(70, 270),

@@ -1,0 +1,1 @@
+"""Reconcile: the raw tables and the ERP files into the reconciled tables."""

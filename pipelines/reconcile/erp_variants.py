@@ -1,0 +1,111 @@
+"""The ERP's variants beside what the platform last confirmed: they cannot be read, so the ledger is the witness.
+
+In: a file of variants, read as `plan` reads it, and the ledger. Out: `reconciled.erp_variants` in a build: never sent,
+the same, or different. Without a file the table is there and empty; without a ledger everything is never sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import duckdb
+
+from pipelines.warehouse import ops
+from pipelines.warehouse.tables import replace
+from sources.errors import BridgeError
+from sources.settings import ledger_path, legacy_settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_STATUSES: Final = """
+    SELECT status, count(*) FROM reconciled.erp_variants GROUP BY status
+    ORDER BY CASE status WHEN 'same' THEN 0 WHEN 'differs' THEN 1 ELSE 2 END"""
+
+
+@dataclass(frozen=True, slots=True)
+class ErpVariants:
+    """The ERP's variants and what was confirmed of them.
+
+    Attributes:
+        rows: `_line` (the first of an input), `product_id`, `variant_id`, a column of JSON text for each field given.
+        confirmed: the columns of `transforms.erp.variants.CONFIRMED`, of the settings' host.
+        refused: the first lines of what is no variant update, or does not fit the file.
+    """
+
+    rows: pd.DataFrame
+    confirmed: pd.DataFrame
+    refused: list[int]
+
+
+@dataclass(slots=True)
+class Compared:
+    """What the comparison came to: rows by status, and the lines that were refused."""
+
+    statuses: list[tuple[str, int]] = field(default_factory=list)
+    refused: list[int] = field(default_factory=list)
+
+
+def read_variants(file: Path | None, mapping: Path | None) -> ErpVariants | None:
+    """Reads the ERP's variants and the ledger; None where no file is told.
+
+    A field whose numbers are added to what is there has no value that could be compared, and is left out.
+
+    Raises:
+        UsageError: the file, its mapping, the ledger or the settings of the legacy family cannot be used.
+    """
+    if file is None:
+        return None
+    import pyarrow as pa
+
+    from pipelines.imports import Ready, Rejected, open_inputs
+    from pipelines.ledger.store import Ledger
+    from pipelines.mapping import load
+    from transforms.erp.variants import CONFIRMED, LINES
+    from transforms.frames import TEXT, frame, from_arrow
+    from transforms.upserts.json_columns import json_text
+
+    settings = legacy_settings()
+    semantics = {"price": settings.price_semantics, "stock": settings.stock_semantics}
+    added = {name for name, meaning in semantics.items() if meaning == "increment"}
+    told = load(mapping, "variants") if mapping is not None else None
+    rows: list[dict[str, object]] = []
+    refused: list[int] = []
+    for one in open_inputs("variants", file, told, semantics=semantics):
+        if isinstance(one, Rejected):
+            refused.append(one.lines[0])
+        elif isinstance(one, Ready):
+            fields = {name: json_text(value) for name, value in one.body.items() if name not in added}
+            ids = {"product_id": one.path["productId"], "variant_id": one.path["variantId"]}
+            rows.append({"_line": one.lines[0], **ids, **fields})
+    names = dict.fromkeys(name for row in rows for name in row if name not in LINES)
+    path = ledger_path()
+    confirmed = frame(CONFIRMED)
+    if path.exists():
+        with Ledger.open(path, readonly=True) as ledger:
+            confirmed = from_arrow(ledger.confirmed(settings.base_url).cast(pa.schema(list(CONFIRMED.items()))))
+    return ErpVariants(frame(LINES | dict.fromkeys(names, TEXT), rows), confirmed, refused)
+
+
+def compare_into(build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpVariants | None) -> Compared | None:
+    """Makes the table in a build. Returns what it came to; None without a file.
+
+    Raises:
+        BridgeError: a line is in no row of the table.
+    """
+    from transforms.erp.variants import ERP_VARIANTS, variants
+    from transforms.frames import frame
+
+    if erp is None:
+        replace(build, "erp_variants", frame(ERP_VARIANTS))
+        return None
+    made = variants(erp.rows, erp.confirmed)
+    if len(made) != len(erp.rows):
+        raise BridgeError(f"erp_variants: {len(erp.rows)} lines read, {len(made)} rows: the totals do not balance")
+    replace(build, "erp_variants", made)
+    compared = Compared(build.execute(_STATUSES).fetchall(), erp.refused)
+    totals = {"erp_read": len(erp.rows), **dict(compared.statuses), "refused": len(erp.refused)}
+    ops.record_totals(build, run_id, "reconciled.erp_variants", totals)
+    return compared

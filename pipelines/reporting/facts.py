@@ -1,0 +1,152 @@
+"""What the report tells, read from the published warehouse.
+
+In: an open warehouse. Out: `Facts`, rows of counts. No column that may hold personal data is read: of customers and
+orders only counts, of differences only the names of fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import duckdb
+
+from pipelines.warehouse.ops import TAKEN
+from sources.errors import UsageError
+
+Rows = list[dict[str, Any]]
+
+SOON_DAYS: Final = 30
+TABLES: Final = ("customers", "promotions", "price_lists", "orders")
+FURTHER: Final = ("customer_history", "erp_customers", "erp_differences", "erp_variants")
+"""Tables that a warehouse of an earlier version has not."""
+_RUN: Final = """
+    SELECT run_id, command, version, started_at, ended_at, exit_code FROM ops.runs
+    WHERE run_id = (SELECT max(run_id) FROM ops.control_totals WHERE entity LIKE 'reconciled.%')"""
+_LATER: Final = (
+    "SELECT run_id, ended_at FROM ops.runs WHERE ended_at > $as_of AND command = 'pull' ORDER BY ended_at DESC"
+)
+_ENVIRONMENT: Final = "SELECT environment FROM ops.runs WHERE environment IS NOT NULL ORDER BY ended_at DESC LIMIT 1"
+_LISTS: Final = f"""
+    WITH walks AS (SELECT *, {TAKEN} AS was_taken FROM ops.coverage),
+    refused AS (
+        SELECT run_id, resource, count(DISTINCT row_hash) AS refused FROM ops.quarantine GROUP BY run_id, resource),
+    numbered AS (
+        SELECT *, row_number() OVER (PARTITION BY resource ORDER BY ended_at DESC) AS nth,
+            max(ended_at) FILTER (was_taken) OVER (PARTITION BY resource) AS taken_at
+        FROM walks)
+    SELECT resource, verdict, was_taken, "distinct", coalesce(refused, 0) AS refused, ended_by, taken_at
+    FROM numbered LEFT JOIN refused USING (run_id, resource) WHERE nth = 1
+    ORDER BY list_position(['customers', 'promotions', 'price_lists', 'orders'], resource), resource"""
+_FINDINGS: Final = """
+    SELECT entity, rule, severity, count(*) AS findings FROM reconciled.exceptions GROUP BY entity, rule, severity
+    ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, findings DESC, entity, rule"""
+_DOUBTS: Final = """
+    SELECT entity, rule, detail FROM reconciled.exceptions
+    WHERE rule IN ('unproven', 'price_lists_unproven', 'sources_unproven', 'customers_unproven')
+    ORDER BY entity, rule"""
+_PRICE_LISTS: Final = """
+    SELECT price_list_id, name, chain_status, depth, customer_count FROM reconciled.price_lists WHERE NOT is_missing
+    ORDER BY customer_count DESC, price_list_id"""
+_PRICE_LIST_STATUS: Final = """
+    SELECT price_list_status AS status, count(*) AS customers FROM reconciled.customers WHERE NOT is_missing
+    GROUP BY price_list_status ORDER BY customers DESC, status"""
+_PROMOTION_STATUS: Final = """
+    SELECT status, count(*) AS promotions FROM reconciled.promotions WHERE NOT is_missing
+    GROUP BY status ORDER BY promotions DESC, status"""
+_EXPIRING: Final = """
+    SELECT promotion_id, name, status, expires_at, use_count, remaining_uses FROM reconciled.promotions
+    WHERE NOT is_missing AND status IN ('running', 'scheduled', 'exhausted', 'unknown')
+        AND expires_at >= $as_of AND expires_at < $as_of + to_days($days)
+    ORDER BY expires_at, promotion_id"""
+_ORDER_DAYS: Final = """
+    SELECT ordered_at::DATE AS day, count(*) AS count FROM reconciled.orders
+    WHERE ordered_at IS NOT NULL AND NOT is_missing GROUP BY day ORDER BY day"""
+_ORDER_STATUS: Final = """
+    SELECT coalesce(customer_status, 'not looked for') AS status, count(*) AS orders, count(ordered_at) AS dated
+    FROM reconciled.orders WHERE NOT is_missing GROUP BY customer_status ORDER BY orders DESC, status"""
+_MATCHES: Final = """
+    SELECT status, count(*) AS customers,
+        CASE WHEN status = 'matched' THEN matched_by WHEN line IS NULL THEN 'platform' ELSE 'erp' END AS step
+    FROM reconciled.erp_customers GROUP BY status, step ORDER BY status, step"""
+_DIFFERENCES: Final = """
+    SELECT entity, field, count(*) AS differences FROM reconciled.erp_differences
+    GROUP BY entity, field ORDER BY differences DESC, entity, field"""
+_VARIANTS: Final = """
+    SELECT status, count(*) AS variants FROM reconciled.erp_variants GROUP BY status ORDER BY variants DESC, status"""
+
+
+@dataclass(slots=True)
+class Facts:
+    """All that the page tells.
+
+    Attributes:
+        run: the run that reconciled: `run_id`, `command`, `version`, `started_at`, `ended_at`, `exit_code`.
+        environment: what the last pull was from, `sandbox` or `production`; empty where no run says so.
+        later_pull: the end of a pull that was published after that run, so that raw tables are newer.
+        counts: rows of each reconciled table, and those no longer listed where its records are of the platform's lists.
+        lists: per list the last walk, and when a walk was last taken over.
+        doubts: what could not be told, since a list is not proven whole; their details name no record.
+        findings, price_lists, price_list_status, promotion_status, expiring, order_days, order_status: see their SQL.
+        matches, differences: of the comparison with an ERP's customers; None where there was none.
+        variants: the same of variants.
+    """
+
+    run: dict[str, Any]
+    environment: str = ""
+    later_pull: datetime | None = None
+    counts: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    lists: Rows = field(default_factory=list)
+    doubts: Rows = field(default_factory=list)
+    findings: Rows = field(default_factory=list)
+    price_lists: Rows = field(default_factory=list)
+    price_list_status: Rows = field(default_factory=list)
+    promotion_status: Rows = field(default_factory=list)
+    expiring: Rows = field(default_factory=list)
+    order_days: Rows = field(default_factory=list)
+    order_status: Rows = field(default_factory=list)
+    matches: Rows | None = None
+    differences: Rows | None = None
+    variants: Rows | None = None
+
+    @property
+    def as_of(self) -> datetime:
+        """The end of the run that reconciled: what is soon, and how old a list is, is told of this instant."""
+        ended: datetime = self.run["ended_at"]
+        return ended
+
+
+def gather(warehouse: duckdb.DuckDBPyConnection) -> Facts:
+    """Reads what there is.
+
+    Raises:
+        UsageError: nothing was reconciled yet.
+    """
+
+    def rows(sql: str, **values: object) -> Rows:
+        cursor = warehouse.execute(sql, values or None)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    there = {f"{row['schema_name']}.{row['table_name']}" for row in rows("FROM duckdb_tables()")}
+    runs = rows(_RUN) if {"ops.runs", "ops.control_totals", "reconciled.exceptions"} <= there else []
+    if not runs:
+        raise UsageError("nothing was reconciled in this warehouse yet", "Run `orderbridge reconcile` first.")
+    facts = Facts(runs[0])
+    facts.environment = next((row["environment"] for row in rows(_ENVIRONMENT)), "")
+    facts.later_pull = next((row["ended_at"] for row in rows(_LATER, as_of=facts.as_of)), None)
+    for table in (*TABLES, *(name for name in FURTHER if f"reconciled.{name}" in there)):
+        gone = "count(*) FILTER (is_missing)" if table in TABLES else "NULL"
+        (count,) = rows(f"SELECT count(*) AS rows, {gone} AS gone FROM reconciled.{table}")
+        facts.counts[table] = (count["rows"], count["gone"])
+    facts.lists, facts.doubts, facts.findings = rows(_LISTS), rows(_DOUBTS), rows(_FINDINGS)
+    facts.price_lists, facts.price_list_status = rows(_PRICE_LISTS), rows(_PRICE_LIST_STATUS)
+    facts.promotion_status = rows(_PROMOTION_STATUS)
+    facts.expiring = rows(_EXPIRING, as_of=facts.as_of, days=SOON_DAYS)
+    facts.order_days, facts.order_status = rows(_ORDER_DAYS), rows(_ORDER_STATUS)
+    if {"reconciled.erp_customers", "reconciled.erp_differences"} <= there and (matches := rows(_MATCHES)):
+        facts.matches, facts.differences = matches, rows(_DIFFERENCES)
+    if "reconciled.erp_variants" in there:
+        facts.variants = rows(_VARIANTS) or None
+    return facts

@@ -1,0 +1,1 @@
+"""The DuckDB file: build and publish, lock, load, merge, ops tables, destination."""

@@ -1,0 +1,221 @@
+"""The warehouse file: opened by readers, built beside it by a run, and replaced as a whole.
+
+A run works in `.build-NAME/` beside the file: the spools of its walks, and `run/` with all that goes with the run,
+the build among it. A build starts as a copy of the published file, and is renamed over it once it is whole and on
+disk. Readers never open the file that is being built (facts: a polling reader makes a load fail).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import duckdb
+
+from pipelines.warehouse.lock import locked
+from sources.errors import BridgeError, UsageError
+from sources.settings import warehouse_path
+
+SCHEMAS: Final = ("raw", "reconciled", "ops")
+_UNUSABLE_SIGNS: Final = "'%?\\"
+"""In a path, these end up in dlt's SQL and addresses, where they mean something else."""
+_UNUSABLE_NAMES: Final = (*SCHEMAS, "temp", "system", "memory", "main")
+
+
+def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
+    """Opens the published warehouse for reading; a run beside it is not disturbed.
+
+    Args:
+        path: of the file; None: the setting `warehouse.path`.
+
+    Raises:
+        UsageError: there is no such file, or it is no DuckDB file.
+    """
+    file = Path(path) if path is not None else warehouse_path()
+    if not file.is_file():
+        raise UsageError(f"there is no warehouse at {file}", "Run `orderbridge pull` first, or set WAREHOUSE__PATH.")
+    connection = connect(file, read_only=True)
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    """A connection to a DuckDB file. Raises UsageError where the file is none, or is held by another program."""
+    try:
+        return duckdb.connect(str(file), read_only=read_only)
+    except duckdb.IOException as error:
+        if "lock" in str(error).lower():
+            raise UsageError(
+                f"{file} is open for writing in another program", "Close it there, then run again."
+            ) from None
+        raise _no_database(file) from None
+    except duckdb.Error:
+        raise _no_database(file) from None
+
+
+def _no_database(file: Path) -> UsageError:
+    return UsageError(
+        f"{file} is not a DuckDB file that this version can read",
+        "Move it away, or name another file in WAREHOUSE__PATH. It was not touched.",
+    )
+
+
+class Build:
+    """The next version of a warehouse, under way in its folder.
+
+    Attributes:
+        path: the published file.
+        folder: `.build-NAME/`, kept between runs only where a walk can be resumed.
+        spools: `folder`/spool: a folder a list.
+        run: `folder`/run: what goes with this run.
+        file: the file that is being built.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.folder = path.parent / f".build-{path.name}"
+        self.spools = self.folder / "spool"
+        self.run = self.folder / "run"
+        self.file = self.run / "build.duckdb"
+
+    def look(self) -> None:
+        """Looks whether a build can be published here, before anything is fetched. Raises UsageError."""
+        if self.path.stem.lower() in _UNUSABLE_NAMES:
+            raise UsageError(
+                f"a warehouse cannot be named {self.path.name}: `{self.path.stem}` is a schema in it",
+                "Name another file in WAREHOUSE__PATH, such as warehouse.duckdb.",
+            )
+        unusable = sorted(set(_UNUSABLE_SIGNS) & set(str(self.path)))
+        if unusable:
+            raise UsageError(
+                f"a warehouse cannot lie at a path with {' '.join(unusable)} in it: {self.path}",
+                "Name another folder or file in WAREHOUSE__PATH.",
+            )
+        if self.path.exists() and not self.path.is_file():
+            raise UsageError(f"{self.path} is not a file", "Name a file in WAREHOUSE__PATH.")
+        if _wal(self.path).exists():
+            raise UsageError(
+                f"{_wal(self.path).name} lies beside the warehouse: another program writes to it, or was cut off",
+                "Open the file once in DuckDB for writing, run CHECKPOINT, close it; then run again.",
+            )
+        if self.path.exists():
+            connect(self.path, read_only=True).close()
+
+    def start(self) -> None:
+        """Clears what a killed run left, and makes the folders.
+
+        Raises:
+            UsageError: the name, the folder or the published file cannot be used.
+        """
+        self.look()
+        with disk_errors(self.path.parent):
+            shutil.rmtree(self.run, ignore_errors=True)
+            self.run.mkdir(mode=0o700, parents=True)
+            self.folder.chmod(0o700)
+
+    def open(self) -> duckdb.DuckDBPyConnection:
+        """The build, a copy of the published file where there is one, opened for writing."""
+        if self.path.exists():
+            shutil.copyfile(self.path, self.file)
+        connection = connect(self.file, read_only=False)
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(f"SET temp_directory = '{_quoted(self.run / 'spill')}'")
+        return connection
+
+    def publish(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Closes the build and renames it over the published file: from now on readers see it.
+
+        Raises:
+            UsageError: the disk is full, or the folder cannot be written. The published file is untouched.
+        """
+        with disk_errors(self.path.parent):
+            connection.execute("CHECKPOINT")
+            connection.close()
+            if _wal(self.file).exists():
+                raise BridgeError("the build kept a write-ahead log after its checkpoint")
+            mode = self.path.stat().st_mode & 0o777 if self.path.exists() else 0o600
+            self.file.chmod(mode)
+            _sync(self.file)
+            self.file.replace(self.path)
+            _sync(self.path.parent)
+
+    def clear(self, resumable: Collection[str] = ()) -> None:
+        """Removes what goes with the run; all of it where no walk of these lists is left to resume."""
+        shutil.rmtree(self.run, ignore_errors=True)
+        kept = [folder for folder in self.spools.glob("*") if folder.name in resumable]
+        for folder in self.spools.glob("*"):
+            if folder not in kept:
+                shutil.rmtree(folder, ignore_errors=True)
+        if not kept:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextmanager
+def exclusive(build: Build, command: str) -> Iterator[None]:
+    """Keeps other runs out of this warehouse. Raises LockedError, UsageError."""
+    with disk_errors(build.path.parent):
+        held = locked(build.path.parent / f".{build.path.name}.lock", command)
+        held.__enter__()
+    try:
+        yield
+    finally:
+        held.__exit__(None, None, None)
+
+
+@contextmanager
+def disk_errors(folder: Path) -> Iterator[None]:
+    """Says in words what the disk refused. DuckDB's own texts can hold values, and are left out."""
+    try:
+        yield
+    except OSError as error:
+        hint = "Free space or make the folder writable, then run again."
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            hint = "Name a file in WAREHOUSE__PATH whose folder is there and writable, then run again."
+        raise UsageError(
+            f"{folder}: {error.strerror or type(error).__name__}", f"{hint} The published warehouse is untouched."
+        ) from None
+    except duckdb.Error as error:
+        full = told_of_a_full_disk(error)
+        if not full and not isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
+            raise
+        what = "no space left on the disk" if full else "DuckDB could not write its file"
+        raise UsageError(
+            f"{folder}: {what}", "Free space, then run again. The published warehouse is untouched."
+        ) from None
+
+
+def told_of_a_full_disk(error: BaseException) -> bool:
+    """Whether a full disk, a quota or a limit of the file's size is behind a failure, somewhere among its causes."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OSError) and seen.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            return True
+        if any(words in str(seen).lower() for words in _FULL):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
+
+
+_FULL: Final = ("no space left", "file too large", "disk quota exceeded")
+"""How the system's own words for a full disk come out in DuckDB's and dlt's errors."""
+
+
+def _wal(file: Path) -> Path:
+    return file.with_name(file.name + ".wal")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")

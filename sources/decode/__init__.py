@@ -1,0 +1,1 @@
+"""Pages of JSON to typed Arrow tables."""

@@ -1,0 +1,1 @@
+"""Lists walked to their end: paginators, sweeps, spool, files."""

@@ -1,0 +1,228 @@
+"""Where the table stands in its file: preamble, header (over one row or two), footnotes; and the names of its columns.
+
+In: the records at the head of a file, and its last lines. Out: `Layout`. What could be data is never taken for
+anything else without evidence: where the evidence is thin, the person is asked.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from sources.errors import UsageError
+from sources.files.dialect import Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
+from sources.files.model import MAX_COLUMNS, Told
+
+MAX_FOOTNOTES: Final = 20
+_DIGIT: Final = re.compile(r"\d")
+_CLOSING: Final = re.compile(
+    r"\W*(grand total|sub-?total|total|suma|sum|rows?|filas?|registros|records|end|fin|eof|fuente|source|[-=_*]{3,})\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Names, and where the header stands; `data_line` is the first line after it."""
+
+    columns: tuple[str, ...]
+    header_lines: tuple[int, ...]
+    data_line: int
+    preamble: tuple[int, ...]
+    renamed: tuple[str, ...]
+    dropped: int
+
+
+def find_layout(records: list[Record], told: Told, *, skipped: tuple[int, ...] = ()) -> Layout:
+    """The layout of a table from the records at its head.
+
+    Args:
+        records: in order, blank lines too.
+        told: header_row and header_rows count here.
+        skipped: lines before the first record that hold something.
+
+    Raises:
+        UsageError: there is no header where it was said to be, or none that could be one.
+    """
+    filled = [r for r in records if r.cells is not None and r.cells and any(cell.strip() for cell in r.cells)]
+    if not filled:
+        raise UsageError("the file holds no table: every line is blank or broken", "Look at how it was made.")
+    rows = [record.cells or [] for record in filled]
+    if told.header_row == 0:
+        width = _trimmed(rows, width_of(filled))
+        begin = next(at for at, cells in enumerate(rows) if len(cells) >= width)
+        names = [""] * width
+        before = tuple(r.line for r in filled[:begin])
+        return _named(names, (), filled[begin].line, skipped + before, len(rows[begin]) - width)
+    if told.header_row is not None:
+        at = next((at for at, record in enumerate(filled) if record.line == told.header_row), None)
+        if at is None:
+            raise UsageError(f"no header begins on line {told.header_row}", "Look at the lines with preview.")
+        count = told.header_rows or 1
+    else:
+        at, count = _header(filled, rows)
+        count = told.header_rows or count
+    if at + count > len(rows):
+        raise UsageError(f"the header is said to have {count} rows, and there are fewer", "Tell another --header-rows.")
+    header = rows[at : at + count]
+    width = max(map(len, header))
+    kept = _trimmed(header + [cells for cells in rows[at + count :] if len(cells) == width], width)
+    names = _joined([cells + [""] * (width - len(cells)) for cells in header])[:kept]
+    before = tuple(record.line for record in filled[:at])
+    lines = tuple(record.line for record in filled[at : at + count])
+    return _named(names, lines, filled[at + count - 1].last + 1, skipped + before, width - kept)
+
+
+def _trimmed(rows: list[list[str]], width: int) -> int:
+    """The width without the last cells that are empty in every row of it: a delimiter at the end of each line."""
+    full = [cells for cells in rows if len(cells) == width]
+    while width > 1 and all(not cells[width - 1] for cells in full):
+        width -= 1
+    return width
+
+
+def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
+    """Where the header begins, and over how many rows it runs."""
+    raw = width_of(filled)
+    width = _trimmed(rows, raw)
+    for at, cells in enumerate(rows):
+        if not width <= len(cells) <= raw:
+            continue
+        names = cells[:width]
+        count = sum(map(bool, names))
+        if width > 1 and (count < 2 or (count < width / 2 and not _has_gap(names))):
+            continue
+        if (not all(names) or len(set(names)) < width) and _goes_on(rows[at:], width):
+            return at, 2
+        if width == 1 or count >= width / 2:
+            _refuse_doubt(filled, rows, at, width)
+            return at, 1
+    raise UsageError("no line looks like the names of the columns", "Say which one it is: --header-row N, 0 for none.")
+
+
+def _has_gap(names: list[str]) -> bool:
+    """Empty cells between filled ones: names of groups of columns."""
+    filled = [at for at, name in enumerate(names) if name]
+    return bool(filled) and filled[-1] - filled[0] + 1 > len(filled)
+
+
+def _goes_on(rows: list[list[str]], width: int) -> bool:
+    """Whether the second row is header too: together they name each column, and only what follows has digits."""
+    if len(rows) < 4 or len(rows[1]) < width or any(map(_DIGIT.search, rows[0] + rows[1])):
+        return False
+    names = _joined([cells[:width] for cells in rows[:2]])
+    after = [cells for cells in rows[2:] if len(cells) >= width]
+    numeric = any(
+        sum(bool(_DIGIT.search(cells[column])) for cells in after) > 0.8 * len(after) for column in range(width)
+    )
+    return all(names) and len(set(names)) == width and len(after) >= 2 and numeric
+
+
+def _refuse_doubt(filled: list[Record], rows: list[list[str]], at: int, width: int) -> None:
+    """The names may stand a line higher, with a cell more or less than the rows: data taken for names is a row lost."""
+    if at == 0 or looks_like_names(rows[at][:width]) or filled[at - 1].last + 1 != filled[at].line:
+        return
+    above = rows[at - 1]
+    if len(above) >= 2 and len(above) > width / 2 and looks_like_names(above):
+        raise UsageError(
+            f"line {filled[at - 1].line} looks like the header, but has {len(above)} cells where the rows have {width}",
+            f"Mend that line, or say where the header is: --header-row {filled[at - 1].line} or {filled[at].line}.",
+        )
+
+
+def _joined(header: list[list[str]]) -> list[str]:
+    """One name a column; a group's name also stands for columns to its right that have a name below and none here."""
+    spread = []
+    for depth, cells in enumerate(header):
+        group, row = "", []
+        for column, cell in enumerate(cells):
+            group = cell.strip() or group
+            below = any(lower[column].strip() for lower in header[depth + 1 :])
+            row.append(group if below else cell)
+        spread.append(row)
+    return [" ".join(" ".join(parts).split()) for parts in zip(*spread, strict=True)]
+
+
+def _named(names: list[str], lines: tuple[int, ...], data: int, before: tuple[int, ...], dropped: int) -> Layout:
+    """Numbers what is empty or taken, never into a name that another column has."""
+    if len(names) > MAX_COLUMNS:
+        raise UsageError(f"the header has {len(names)} columns, more than {MAX_COLUMNS}", "Tell another --delimiter.")
+    uses = Counter(names)
+    taken, seen = set(names), Counter[str]()
+    columns, renamed = [], []
+    for position, name in enumerate(names, 1):
+        seen[name] += 1
+        if name and (uses[name] == 1 or seen[name] == 1):
+            columns.append(name)
+            continue
+        stem, number = (name, seen[name]) if name else ("column", position)
+        while f"{stem}_{number}" in taken:
+            number += 1
+        columns.append(f"{stem}_{number}")
+        taken.add(columns[-1])
+        renamed.append(columns[-1])
+    return Layout(tuple(columns), lines, data, before, tuple(renamed), dropped)
+
+
+def is_footnote(cells: list[str], width: int, *, after_blank: bool, ended: bool) -> bool:
+    """Whether a record narrower than the table is one of its footnotes, and not a row that was cut off.
+
+    Args:
+        cells: of the record.
+        width: of the table.
+        after_blank: a blank line stands between it, or the footnotes before it, and the table.
+        ended: its line has an end: a file cut off in the middle of a row lacks it.
+    """
+    if len(cells) >= width or width < 2:
+        return False
+    if after_blank or _CLOSING.match(cells[0]):
+        return True
+    return ended and width > 2 and sum(map(bool, cells)) == 1 and len(cells) == 1
+
+
+def find_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list[int]]:
+    """Footnotes in the last lines of a text.
+
+    Args:
+        tail: the end of the text, beginning somewhere.
+        dialect: how to read it.
+        width: of the table, with the cells that a delimiter at the end of each line makes.
+
+    Returns:
+        How many characters at the end are no rows, and which of the last lines hold a footnote, counted from the last
+        (1). Lines after the table that lie within a quoted cell are recognized by the quote that closes it.
+    """
+    lines = list(lines_of(tail))[1:]
+    low = len(lines)
+    notes: list[int] = []
+    for at in range(len(lines) - 1, max(len(lines) - 2 * MAX_FOOTNOTES, 0) - 1, -1):
+        line = lines[at]
+        bare = line.replace(dialect.escape + dialect.quote, "") if dialect.escape and dialect.quote else line
+        if dialect.quote and bare.count(dialect.quote) % 2:
+            return 0, []
+        try:
+            cells = next(reader([line], dialect), [])
+        except csv.Error:
+            return 0, []
+        if is_blank(cells, width):
+            continue
+        if len(cells) >= width:
+            break
+        notes.append(at)
+    else:
+        return 0, []
+    low = at + 1
+    blank = False
+    for index in range(low, len(lines)):
+        cells = next(reader([lines[index]], dialect), [])
+        if is_blank(cells, width):
+            blank = True
+        elif not is_footnote(cells, width, after_blank=blank, ended=lines[index][-1] in "\r\n"):
+            low = index + 1
+    notes = [at for at in notes if at >= low]
+    if not notes:
+        return 0, []
+    return sum(map(len, lines[low:])), [len(lines) - at for at in reversed(notes)]

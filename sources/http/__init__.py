@@ -1,0 +1,1 @@
+"""The HTTP client of both families: authentication, deadlines, retries, limits on bodies."""

@@ -1,0 +1,127 @@
+"""The command `preview`: what it shows, what it writes, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.cli.preview import preview, told
+from sources.errors import UsageError
+
+DATA = "Listado\n\nCódigo;Nombre\n007;Peña, SL\n1E5;x;y\n008;\x1b[31m[red]\n"
+
+
+def said(**options: object) -> dict[str, object]:
+    names = ("encoding", "delimiter", "quote", "escape", "header_row", "header_rows", "fill_short", "sheet")
+    return {name: options.get(name, False if name == "fill_short" else None) for name in names}
+
+
+def shown(path: Path, *, rows: int = 10, target: Path | None = None, as_json: bool = False, **options: object) -> int:
+    return preview(path, told(**said(**options)), rows, target, as_json)  # type: ignore[arg-type] # as click gives them
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "in.csv"
+    path.write_bytes(DATA.encode("cp1252"))
+    return path
+
+
+def test_it_shows_what_was_found_and_the_first_rows(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(file) == 5
+    out, err = capsys.readouterr()
+    for words in (
+        "cp1252",
+        "semicolon",
+        "preamble    line 1",
+        "header      line 3",
+        "2, and 1 refused",
+        "007",
+        "[red]",
+    ):
+        assert words in out
+    assert "\x1b" not in out
+    assert err == "line 5 refused: 3 cells, and the header has 2\n"
+
+
+def test_no_column_of_a_wide_table_is_squeezed_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "wide.csv"
+    names = [f"column {chr(97 + n)}" for n in range(26)]
+    path.write_text(";".join(names) + "\n" + ";".join(f"value {n}" for n in range(26)) + "\n")
+    assert shown(path) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(name in lines[-2] for name in ("line", *names))
+    assert all(f"value {n}" in lines[-1] for n in range(26))
+
+
+def test_it_writes_the_whole_as_clean_csv(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = file.with_name("out.csv")
+    assert shown(file, target=target, rows=0) == 5
+    assert target.read_bytes() == 'Código,Nombre\r\n007,"Peña, SL"\r\n008,\x1b[31m[red]\r\n'.encode()
+    assert sorted(path.name for path in file.parent.iterdir()) == ["in.csv", "out.csv"]
+    assert "line 5" in capsys.readouterr().err
+
+
+def test_a_failure_leaves_the_old_target(file: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+    file.write_text('a;b\n1;"2"\n"3;4\n')
+    with pytest.raises(Exception, match="never closed"):
+        shown(file, target=target, quote="double")
+    assert target.read_text() == "old"
+    with pytest.raises(Exception, match="the file itself"):
+        shown(file, target=file)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.csv"]
+
+
+def test_a_device_or_a_pipe_is_left_as_it_is(file: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    link = tmp_path / "link"
+    link.symlink_to(pipe)
+    for target, words in ((pipe, "a device or a pipe"), (link, "a device or a pipe"), (tmp_path, "a folder")):
+        with pytest.raises(UsageError, match=f"--csv names {words}"):
+            shown(file, target=target)
+    assert pipe.is_fifo()
+    assert link.readlink() == pipe
+
+
+def test_a_link_to_a_file_stays_one(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("out.csv")
+    for _ in range(2):  # the file is not there yet; it is
+        shown(file, target=tmp_path / "link")
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "out.csv").is_file()
+
+
+def test_json_is_for_machines(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(file, as_json=True, rows=1) == 5
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["rows"], facts["refused"], facts["found"]["delimiter"]) == (2, 1, ";")
+    assert facts["first"] == [{"line": 4, "cells": ["007", "Peña, SL"]}]
+    assert facts["first_refused"][0]["code"] == "too_long"
+
+
+def test_words_stand_for_signs_that_a_shell_eats() -> None:
+    made = told(**said(delimiter="tab", quote="single", escape="backslash"))  # type: ignore[arg-type] # as click does
+    assert (made.delimiter, made.quote, made.escape) == ("\t", "'", "\\")
+    assert told(**said(quote="none", escape="doubled")).quote == ""  # type: ignore[arg-type] # as click does
+
+
+def test_the_command_has_its_exit_codes(file: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "pipelines.cli", "preview", *arguments]
+        env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+        return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+
+    assert run(str(file)).returncode == 5
+    whole = run(str(file), "--delimiter", ",", "--header-row", "1", "--json")
+    assert whole.returncode in (0, 5)
+    missing = run(str(file.with_name("none.csv")))
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "cannot be read" in missing.stderr

@@ -1,0 +1,115 @@
+"""However the process was started, and whatever becomes of its output, its exit code says what was done."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.bridge import Bridge, Done, bridge, command
+from tests.pipelines.push.plans import customer, place
+
+CHECKOUT = Path(__file__).parents[3]
+SLOW_QUERY = """
+import click
+from pipelines.cli import main as cli
+from pipelines.cli.process import STOP
+
+@click.command()
+def slow():
+    import duckdb
+    STOP.listen()
+    duckdb.sql("SET threads = 1")  # a second thread would be waited for to its end
+    print("ready", flush=True)
+    duckdb.sql("SELECT sum(hash(range)) FROM range(1000000000000)").fetchall()
+
+cli.orderbridge.add_command(slow)
+cli.main()
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
+    with bridge(tmp_path_factory.mktemp("process")) as one:
+        one.pull()
+        yield one
+
+
+def shell(made: Bridge, line: str, **more: str) -> Done:
+    """What a shell makes of a line; `CMD` stands for the command."""
+    env = made.environment(PYTHONPATH=str(CHECKOUT), **more)
+    line = line.replace("CMD", f'"{sys.executable}" -m pipelines.cli')
+    done = subprocess.run(["/bin/sh", "-c", line], env=env, cwd=made.folder, capture_output=True, text=True, timeout=60)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("command", "closed"),
+    [
+        ("pull promotions", ">&-"),
+        ("pull promotions", "<&- >&- 2>&-"),
+        ("status", ">&-"),
+        ("status", "2>&-"),
+        ("template customers", ">&- 2>&-"),
+    ],
+)
+def test_a_closed_descriptor_is_no_matter(made: Bridge, command: str, closed: str) -> None:
+    done = shell(made, f"CMD {command} {closed}")
+    assert (done.code, done.err if ">&- " not in closed else "") == (0, "")
+    assert made.one("SELECT count(*) FROM raw.promotions") == 9
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full")
+@pytest.mark.parametrize(("command", "code"), [("pull promotions", 0), ("reconcile", 0), ("template customers", 2)])
+def test_words_that_find_no_room_change_nothing_of_what_was_done(made: Bridge, command: str, code: int) -> None:
+    done = shell(made, f"CMD {command} > /dev/full")
+    assert done.code == code
+    assert "written: No space left on device" in done.err
+    assert "error of its own" not in done.err
+
+
+def test_signs_that_the_output_cannot_hold_are_escaped(made: Bridge) -> None:
+    (made.folder / "año.csv").write_text("código;año\nÑ;1\n", encoding="utf-8")
+    done = shell(made, "CMD preview año.csv", PYTHONIOENCODING="ascii")
+    assert done.code == 0
+    assert "c\\xf3digo" in done.out
+    (made.folder / "año.csv").unlink()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_the_database_is_at_work_is_no_bug(
+    tmp_path: Path, made: Bridge, number: signal.Signals, code: int
+) -> None:
+    env = made.environment(PYTHONPATH=str(CHECKOUT))
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW_QUERY, "slow"],
+        env=env,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)  # it is in the query
+        process.send_signal(number)
+        try:
+            _, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert (process.returncode, err) == (code, "stopped\n")
+
+
+def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_outcome(tmp_path: Path) -> None:
+    with place(tmp_path, faults={"lost_answer": 1.0}) as at:
+        plan = at.plan([customer(1)])
+        at.folder.joinpath("warehouse.duckdb").write_bytes(b"no database")
+        done = command("push", str(plan), "--yes", env=at.environment(), cwd=at.folder)
+    assert done.code == 6
+    assert "ops.push_log is as it was, until the next pull" in done.err
+    assert "in doubt" in done.out

@@ -1,0 +1,70 @@
+"""What `template` prints: it reads as it stands, with every field of the contract."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pipelines.cli.main import orderbridge
+from pipelines.cli.template import template
+from pipelines.imports import open_inputs
+from pipelines.mapping import load
+from pipelines.mapping.places import examples
+from sources.errors import UsageError
+from sources.inputs import OPERATIONS
+
+
+@pytest.mark.parametrize("kind", OPERATIONS)
+def test_the_csv_has_a_column_for_each_field_and_needs_no_mapping(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "empty.csv"
+    file.write_text(template(kind, mapping=False, file=None), "utf-8", newline="")
+    assert next(csv.reader(file.read_text("utf-8").splitlines())) == examples(kind)
+    inputs = open_inputs(kind, file)
+    assert [column.field for column in inputs.mapping.columns.values()] == examples(kind)
+    assert list(inputs) == []
+
+
+@pytest.mark.parametrize("kind", OPERATIONS)
+def test_the_mapping_reads_and_maps_that_csv(tmp_path: Path, kind: str) -> None:
+    path, file = tmp_path / "mapping.toml", tmp_path / "empty.csv"
+    path.write_text(template(kind, mapping=True, file=None), "utf-8")
+    file.write_text(template(kind, mapping=False, file=None), "utf-8")
+    assert list(load(path, kind).columns) == examples(kind)
+    assert list(open_inputs(kind, file, load(path))) == []
+
+
+def test_what_is_a_comment_in_it_reads_too_once_it_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "mapping.toml"
+    text = re.sub(
+        r"^(productId|variantId) = .*\n", "", template("variants", mapping=True, file=None), flags=re.MULTILINE
+    )
+    path.write_text(re.sub(r"^# (\[|\w+ = )", r"\1", text, flags=re.MULTILINE), "utf-8")
+    mapping = load(path)
+    assert mapping.columns["Observaciones"].field is None
+    assert (mapping.told.encoding, mapping.formats.decimal, mapping.skip_blank) == ("cp1252", ",", ("PVP",))
+    assert mapping.lookups[0].give == {"productId": "product_id", "variantId": "variant_id"}
+
+
+def test_it_begins_from_the_columns_of_a_file(tmp_path: Path) -> None:
+    file, path = tmp_path / "articulos.csv", tmp_path / "mapping.toml"
+    file.write_bytes("Artículo;PVP;Descripción;Precio\n1;2;a;3\n".encode("cp1252"))
+    text = template("variants", mapping=True, file=file)
+    path.write_text(text, "utf-8")
+    assert {name: column.field for name, column in load(path).columns.items()} == {"Artículo": "erpCode"}
+    for name in ("Descripción", "PVP", "Precio"):
+        assert re.search(rf'^# "?{name}"? = ""', text, re.MULTILINE), name
+
+
+def test_a_file_is_for_a_mapping_only(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--for is of a mapping file"):
+        template("variants", mapping=False, file=tmp_path / "a.csv")
+
+
+def test_the_command_prints_it_as_utf8() -> None:
+    done = CliRunner().invoke(orderbridge, ["template", "variants", "--mapping"])
+    assert done.exit_code == 0, done.output
+    assert done.stdout_bytes.decode("utf-8") == template("variants", mapping=True, file=None)

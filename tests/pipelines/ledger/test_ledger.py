@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import sqlite3
+import stat
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from pipelines.ledger.store import COMES_FROM, Ledger, LedgerError, State, body_hash, hashed
+from pipelines.plan.model import Operation, Plan
+from pipelines.push.plan_ledger import Book, Change
+from pipelines.push.run import recorded
+from sources.errors import UsageError
+from tests.pipelines.push.plans import customer, patch, subcategory, warehouse, write_plan
+
+STATES: tuple[State, ...] = get_args(State)
+HOST = "http://127.0.0.1:9"
+ALLOWED = {
+    ("planned", "in_flight"), ("planned", "abandoned"),
+    ("in_flight", "planned"), ("in_flight", "confirmed"), ("in_flight", "rejected"), ("in_flight", "in_doubt"),
+    ("in_doubt", "in_flight"), ("in_doubt", "confirmed"), ("in_doubt", "planned"), ("in_doubt", "conflict"),
+    ("in_doubt", "abandoned"),
+    ("conflict", "confirmed"), ("conflict", "planned"), ("conflict", "abandoned"),
+}  # fmt: skip
+WAY: dict[State, tuple[State, ...]] = {
+    "planned": (),
+    "in_flight": ("in_flight",),
+    "confirmed": ("in_flight", "confirmed"),
+    "rejected": ("in_flight", "rejected"),
+    "in_doubt": ("in_flight", "in_doubt"),
+    "conflict": ("in_flight", "in_doubt", "conflict"),
+    "abandoned": ("in_flight", "in_doubt", "abandoned"),
+}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger.open(tmp_path / "ledger.sqlite") as opened:
+        yield opened
+
+
+def book_of(
+    ledger: Ledger, folder: Path, operations: list[Operation], kind: str = "customers", at: float = 1.0
+) -> Book:
+    plan = Plan(write_plan(folder, HOST, operations, kind))  # type: ignore[arg-type]
+    return Book.recorded(ledger, plan, recorded(plan), at)
+
+
+def lead(book: Book, number: int, *states: State, at: float = 2.0, **last: object) -> None:
+    for state in states:
+        more = last if state == states[-1] else {}
+        doubt = {"doubt_at": at} if state == "in_doubt" else {}
+        book.commit([Change(number, state, **doubt, **more)], at)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("before", "after"), list(product(STATES, STATES)))
+def test_only_the_changes_of_the_table_are_made(ledger: Ledger, tmp_path: Path, before: State, after: State) -> None:
+    book = book_of(ledger, tmp_path / "plan", [customer(1)])
+    lead(book, 1, *WAY[before])
+    if (before, after) in ALLOWED:
+        lead(book, 1, after)
+        assert book.counts() == {after: 1}
+    else:
+        with pytest.raises(LedgerError):
+            lead(book, 1, after)
+        assert book.counts() == {before: 1}
+    assert (before in COMES_FROM[after]) == ((before, after) in ALLOWED)
+
+
+def test_of_a_batch_with_one_change_that_must_not_be_nothing_is_kept(ledger: Ledger, tmp_path: Path) -> None:
+    book = book_of(ledger, tmp_path / "plan", [customer(1), customer(2)])
+    with pytest.raises(LedgerError):
+        book.commit([Change(1, "in_flight"), Change(2, "in_flight"), Change(2, "conflict")], 2.0)
+    assert book.counts() == {"planned": 2}
+
+
+def test_operations_are_recorded_once(ledger: Ledger, tmp_path: Path) -> None:
+    plan = Plan(write_plan(tmp_path / "plan", HOST, [customer(1)]))
+    lead(Book.recorded(ledger, plan, recorded(plan), 1.0), 1, "in_flight", "confirmed")
+    assert Book.recorded(ledger, plan, recorded(plan), 5.0).counts() == {"confirmed": 1}
+    assert [row.attempts for row in Book(ledger, plan.manifest.plan_id).rows()] == [1]
+
+
+def test_a_killed_push_leaves_doubts_no_older_than_what_it_can_have_sent(ledger: Ledger, tmp_path: Path) -> None:
+    book = book_of(ledger, tmp_path / "plan", [customer(1), customer(2)])
+    lead(book, 1, "in_flight", at=100.0)
+    lead(book, 2, "in_flight", at=990.0)
+    assert book.recover(120.0, 1000.0) == 2
+    assert [row.doubt_at for row in book.rows("in_doubt")] == [220.0, 1000.0]
+
+
+def test_a_doubt_stays_when_the_operation_is_sent_again_unless_it_surely_did_not_happen(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    book = book_of(ledger, tmp_path / "plan", [patch(1, 1), patch(2, 2)], "variants")
+    for number in (1, 2):
+        lead(book, number, "in_flight", "in_doubt", at=5.0)
+        lead(book, number, "in_flight", clear=number == 2)
+        lead(book, number, "confirmed")
+    assert [row.doubt_at for row in book.rows()] == [5.0, None]
+    assert [(u.id, u.open) for u in book.unquiet(since=4.0)] == [(1, False)]
+    assert book.unquiet(since=6.0) == []
+
+
+@pytest.mark.parametrize(
+    ("states", "blocks"),
+    [
+        ((), False),
+        (("in_flight",), True),
+        (("in_flight", "in_doubt"), True),
+        (("in_flight", "in_doubt", "conflict"), True),
+        (("in_flight", "confirmed"), True),
+        (("in_flight", "rejected"), False),
+        (("in_flight", "in_doubt", "abandoned"), True),
+    ],
+)
+@pytest.mark.parametrize("shared", ["erpCode", "email"])
+def test_a_key_that_another_plan_has_in_hand_is_taken(
+    ledger: Ledger, tmp_path: Path, states: tuple[State, ...], blocks: bool, shared: str
+) -> None:
+    same = {"erpCode": "C00001"} if shared == "erpCode" else {"email": " ANA1@example.test"}
+    other = book_of(ledger, tmp_path / "a", [customer(1)])
+    mine = book_of(ledger, tmp_path / "b", [customer(5, password="made", **same)])
+    lead(other, 1, *states)
+    assert mine.taken(0.0, 0.0) == ({5: other.plan_id} if blocks else {})
+
+
+def test_a_key_given_up_long_ago_is_free(ledger: Ledger, tmp_path: Path) -> None:
+    other = book_of(ledger, tmp_path / "a", [customer(1)])
+    mine = book_of(ledger, tmp_path / "b", [customer(1, phone="1")])
+    lead(other, 1, "in_flight", "in_doubt", "abandoned", at=50.0)
+    assert mine.taken(49.0, 0.0)
+    assert not mine.taken(51.0, 0.0)
+
+
+def test_a_customer_confirmed_long_ago_is_left_to_the_list(ledger: Ledger, tmp_path: Path) -> None:
+    other = book_of(ledger, tmp_path / "a", [customer(1)])
+    mine = book_of(ledger, tmp_path / "b", [customer(1, phone="1")])
+    lead(other, 1, "in_flight", "confirmed", at=50.0)
+    assert mine.taken(0.0, 49.0) == {1: other.plan_id}
+    assert mine.taken(0.0, 50.0) == {}
+
+
+def test_a_key_twice_in_one_plan_is_the_first_ones(ledger: Ledger, tmp_path: Path) -> None:
+    book = book_of(ledger, tmp_path / "a", [customer(1), customer(2, email="ana1@example.test")])
+    assert book.taken(0.0, 0.0) == {2: book.plan_id}
+    lead(book, 1, "in_flight", "rejected")
+    assert book.taken(0.0, 0.0) == {}
+
+
+def test_confirmed_has_what_was_last_confirmed_of_each_field(ledger: Ledger, tmp_path: Path) -> None:
+    book = book_of(ledger, tmp_path / "a", [patch(1, 7, price=1.5, sku="A"), patch(2, 7, price=2)], "variants")
+    lead(book, 1, "in_flight", "confirmed", values={"price": "1.5", "sku": '"A"'}, at=10.0)
+    lead(book, 2, "in_flight", "confirmed", values={"price": "2"}, at=20.0)
+    assert ledger.confirmed(HOST).to_pylist() == [
+        {
+            "product_id": "1",
+            "variant_id": "7",
+            "field": field,
+            "value": value,
+            "confirmed_at": datetime.fromtimestamp(at, UTC),
+            "plan_id": book.plan_id,
+        }
+        for field, value, at in (("price", "2", 20.0), ("sku", '"A"', 10.0))
+    ]
+    assert ledger.confirmed("http://127.0.0.1:8").num_rows == 0
+
+
+@pytest.mark.parametrize("way", [("in_flight",), ("in_flight", "in_doubt"), ("in_flight", "in_doubt", "abandoned")])
+def test_a_field_whose_last_write_is_in_the_air_does_not_count_as_confirmed(
+    ledger: Ledger, tmp_path: Path, way: tuple[State, ...]
+) -> None:
+    book = book_of(ledger, tmp_path / "a", [patch(1, 7, price=1, sku="A"), patch(2, 7, price=2)], "variants")
+    lead(book, 1, "in_flight", "confirmed", values={"price": "1", "sku": '"A"'})
+    lead(book, 2, *way)
+    assert ledger.confirmed(HOST)["field"].to_pylist() == ["sku"]
+
+
+@pytest.mark.parametrize("way", [("in_flight", "rejected"), ("in_flight", "planned")])
+def test_a_field_whose_last_write_surely_did_not_happen_stays_confirmed(
+    ledger: Ledger, tmp_path: Path, way: tuple[State, ...]
+) -> None:
+    book = book_of(ledger, tmp_path / "a", [patch(1, 7, price=1), patch(2, 7, price=2)], "variants")
+    lead(book, 1, "in_flight", "confirmed", values={"price": "1"})
+    lead(book, 2, *way)
+    assert ledger.confirmed(HOST)["value"].to_pylist() == ["1"]
+
+
+def test_a_field_of_which_nobody_knows_what_stands_there_is_forgotten(ledger: Ledger, tmp_path: Path) -> None:
+    book = book_of(ledger, tmp_path / "a", [patch(1, 7, stock=1), patch(2, 7, stock=2)], "variants")
+    lead(book, 1, "in_flight", "confirmed", values={"stock": "1"})
+    lead(book, 2, "in_flight", "confirmed", values={"stock": None})
+    assert ledger.confirmed(HOST).num_rows == 0
+
+
+def test_a_plan_is_overtaken_where_another_has_confirmed_one_of_its_fields_since(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    first = book_of(ledger, tmp_path / "a", [patch(1, 7, sku="A", weight=1)], "variants", at=1.0)
+    lead(first, 1, "in_flight", "confirmed", values={"sku": '"A"', "weight": "1"}, at=10.0)
+    other = book_of(ledger, tmp_path / "b", [patch(1, 7, order=2)], "variants", at=15.0)
+    lead(other, 1, "in_flight", "confirmed", values={"order": "2"}, at=20.0)
+    assert not ledger.overtaken(first.plan_id)
+    third = book_of(ledger, tmp_path / "c", [patch(1, 7, weight=2)], "variants", at=25.0)
+    lead(third, 1, "in_flight", "confirmed", values={"weight": "2"}, at=30.0)
+    assert ledger.overtaken(first.plan_id)
+    assert not ledger.overtaken(third.plan_id)
+    assert not ledger.overtaken("a plan of which it knows nothing")
+
+
+def test_created_has_the_bodies_that_were_confirmed(ledger: Ledger, tmp_path: Path) -> None:
+    book = book_of(ledger, tmp_path / "a", [subcategory(1), subcategory(2)], "subcategories")
+    lead(book, 1, "in_flight", "confirmed")
+    assert ledger.created(HOST, "subcategories") == {body_hash("/categories/7/subcategories", {"name": "Sub 1"})}
+    assert ledger.created(HOST, "warehouses") == set()
+    assert ledger.created("http://127.0.0.1:8", "subcategories") == set()
+
+
+def test_a_body_is_the_same_however_its_fields_are_ordered() -> None:
+    assert body_hash("/x", {"a": 1, "b": {"c": 2, "d": 3}}) == body_hash("/x", {"b": {"d": 3, "c": 2}, "a": 1})
+    assert body_hash("/x", {"a": 1}) != body_hash("/y", {"a": 1})
+    assert hashed(HOST, "email", " Ana@X.test") == hashed(HOST, "email", "ana@x.test")
+    assert hashed(HOST, "erpCode", "a") != hashed(HOST, "erpCode", "A")
+    assert hashed(HOST, "erpCode", "a") != hashed(HOST, "loginCode", "a")
+
+
+def test_open_plans_are_those_with_operations_that_have_not_ended(ledger: Ledger, tmp_path: Path) -> None:
+    done = book_of(ledger, tmp_path / "a", [warehouse(1)], "warehouses")
+    lead(done, 1, "in_flight", "confirmed")
+    left = book_of(ledger, tmp_path / "b", [customer(1), customer(2), customer(3)])
+    lead(left, 1, "in_flight", "in_doubt", at=7.0)
+    lead(left, 2, "in_flight", "rejected")
+    (found,) = ledger.open_plans()
+    assert (found.plan_id, found.kind, found.folder) == (left.plan_id, "customers", str(tmp_path / "b"))
+    assert (dict(found.states), found.doubt_at) == ({"in_doubt": 1, "rejected": 1, "planned": 1}, 7.0)
+
+
+def test_the_log_has_every_operation_and_no_body(ledger: Ledger, tmp_path: Path) -> None:
+    book = book_of(ledger, tmp_path / "a", [warehouse(1)], "warehouses")
+    lead(book, 1, "in_flight", "confirmed", status=201, at=1.5)
+    assert ledger.log().to_pylist() == [
+        {
+            "plan_id": book.plan_id,
+            "operation_id": "1",
+            "kind": "warehouses",
+            "method": "POST",
+            "path": "/logistics/warehouses",
+            "state": "confirmed",
+            "status": 201,
+            "attempts": 1,
+            "updated_at": datetime.fromtimestamp(1.5, UTC),
+        }
+    ]
+
+
+def test_the_file_is_for_its_owner_and_holds_nothing_personal(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with Ledger.open(path) as ledger:
+        book_of(ledger, tmp_path / "a", [customer(1, lastName="Ñandú", loginCode="LOGIN-7")])
+        files = sorted(path.parent.glob("ledger.sqlite*"))
+        assert len(files) == 3
+        for file in files:
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+            content = file.read_bytes()
+            for text in ("ana1@example", "C00001", "Ñandú", "LOGIN-7", "Ana"):
+                assert text.encode() not in content
+        assert ledger.connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert ledger.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_an_absent_ledger_reads_as_an_empty_one_and_is_not_made(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger.sqlite", readonly=True) as ledger:
+        assert ledger.confirmed(HOST).num_rows == 0
+        assert (ledger.created(HOST, "warehouses"), ledger.open_plans(), ledger.log().num_rows) == (set(), [], 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    path.write_bytes(b"this is a note, and no database" * 100)
+    before = path.read_bytes()
+    for readonly in (True, False):
+        with pytest.raises(UsageError, match="no ledger"):
+            Ledger.open(path, readonly=readonly)
+    assert path.read_bytes() == before
+    path.unlink()
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA user_version = 99")
+    other.close()
+    with pytest.raises(UsageError, match="another version"):
+        Ledger.open(path)

@@ -1,0 +1,129 @@
+"""Pulls of a platform with faults and readings mixed at random, each judged against what the platform held.
+
+As a command, any number of them: `python -m tests.pipelines.pull.mixtures 1000 [FIRST]`, which ends with 1 where one of
+them was told wrongly.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipelines.pull.pull import Pulled
+from sandbox import Sandbox
+from sandbox.faults import FAULTS
+from sources.contract import GAPS
+from sources.errors import BridgeError
+from sources.http.retries import without_backoff
+from tests.pipelines.bridge import Bridge, bridge
+from tests.pipelines.pull.truth import RESOURCES, ids, same
+
+SLOW = {"stall", "drip", "drip_headers", "gzip_bomb"}
+READ_FAULTS = [fault.name for fault in FAULTS if fault.reach != "write"]
+MIXED_FAULTS = [name for name in READ_FAULTS if name not in SLOW]
+ALTERED = {"page_drift", "type_drift", "extra_fields"}
+"""Faults by which a row comes otherwise than the platform holds it, or the platform changes meanwhile."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A platform to pull from."""
+
+    seed: int
+    customers: int
+    faults: Mapping[str, float] = field(default_factory=dict)
+    readings: Mapping[str, str] = field(default_factory=dict)
+
+
+def mixture(seed: int) -> Mixture:
+    """The mixture of that number: up to three faults, up to four readings, a list of some length."""
+    draw = random.Random(seed)
+    rates = {name: draw.choice([0.02, 0.1, 0.3]) for name in draw.sample(MIXED_FAULTS, draw.randrange(4))}
+    gaps = draw.sample([gap for gap in GAPS if gap.name != "rate_limit"], draw.randrange(5))
+    readings = {gap.name: draw.choice(gap.readings) for gap in gaps}
+    return Mixture(seed, draw.choice([0, 1, 7, 20, 41, 90]), rates, readings)
+
+
+def pulled(made: Bridge, *resources: str) -> tuple[Pulled | None, int]:
+    """What a pull did, and its exit code; None where it published nothing."""
+    try:
+        done = made.pull(*resources)
+    except BridgeError as error:
+        return None, error.exit_code
+    return done, done.exit_code
+
+
+def wrongs(made: Bridge, done: Pulled | None, code: int, altered: bool) -> Iterator[str]:
+    """Everything that the pull said and that was not so."""
+    if done is None:
+        if made.path.exists():
+            yield "it failed, and there is a warehouse"
+        if not code:
+            yield "it failed with 0"
+        return
+    left = {made.path.name, f"{made.path.name}.quarantine.jsonl", f".build-{made.path.name}"}
+    if not set(made.left()) <= left:
+        yield f"left behind: {made.left()}"
+    for walked in done.walked:
+        name = walked.resource
+        yield from (f"{name}: {wrong}" for wrong in _of_a_list(made, done, name, walked.verdict, altered))
+        if walked.error is not None and not code:
+            yield f"{name} failed, and the exit code is 0"
+        if walked.refused and not code:
+            yield f"{name} has refused rows, and the exit code is 0"
+
+
+def _of_a_list(made: Bridge, done: Pulled, name: str, verdict: str, altered: bool) -> Iterator[str]:
+    always, ever = _bounds(made.platform, name)
+    have = ids(made.path, name)
+    if not have <= ever:
+        yield f"{len(have - ever)} rows that never were"
+    told = dict(
+        made.rows("SELECT measure, value FROM ops.control_totals WHERE run_id = $1 AND entity = $2", done.run_id, name)
+    )
+    if told["read"] != told["loaded"] + told["held_back"] + told["duplicates"] + told["quarantined"] and told["loaded"]:
+        yield f"totals do not balance: {told}"
+    if told["loaded"] != len(have):
+        yield f"{told['loaded']} said to be loaded, {len(have)} are"
+    if verdict == "complete":
+        if not always <= have:
+            yield f"complete, and {len(always - have)} of {len(always)} rows are missing"
+        elif not altered and not same(made.path, made.platform.state, name):
+            yield "complete, and the rows are not the platform's"
+    elif verdict == "incomplete" and have:
+        yield "the walk failed, and rows were published"
+
+
+def _bounds(platform: Sandbox, name: str) -> tuple[set[str], set[str]]:
+    return set(platform.state.always(name)), set(platform.state.ever(name))
+
+
+def judge(mixed: Mixture, folder: Path) -> list[str]:
+    """What was told wrongly of a first pull of that platform."""
+    config = {"seed": mixed.seed, "customers": mixed.customers, "faults": mixed.faults, "readings": mixed.readings}
+    with without_backoff(), bridge(folder, page_limit=10, stall_s=1, **config) as made:
+        done, code = pulled(made, *RESOURCES)
+        return list(wrongs(made, done, code, bool(ALTERED & set(mixed.faults))))
+
+
+def main() -> int:
+    """Judges as many mixtures as are asked for."""
+    number, first = int(sys.argv[1]), int((sys.argv[2:] or ["0"])[0])
+    os.environ["PYTHONWARNINGS"] = "error"
+    told = 0
+    for seed in range(first, first + number):
+        with tempfile.TemporaryDirectory() as folder:
+            for wrong in judge(mixture(seed), Path(folder)):
+                told += 1
+                sys.stdout.write(f"{mixture(seed)}: {wrong}\n")
+    sys.stdout.write(f"{number} mixtures, {told} told wrongly\n")
+    return 1 if told else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+"""Pulls of a platform that misbehaves: each fault and each reading by name, and several at once."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.pull.check import check
+from pipelines.pull.pull import Pulled
+from sandbox.public_v1 import KEYS, Key
+from sources.contract import GAPS
+from sources.http.retries import without_backoff
+from tests.pipelines.bridge import Bridge, bridge
+from tests.pipelines.pull.mixtures import ALTERED, READ_FAULTS, pulled, wrongs
+from tests.pipelines.pull.truth import RESOURCES, ids, same
+
+ENDS = {
+    "rate_429": 0,
+    "rate_429_retry_after": 0,
+    "error_500": 0,
+    "error_502": 0,
+    "error_503": 0,
+    "error_504": 0,
+    "error_with_password": 4,
+    "redirect": 4,
+    "reset_before": 0,
+    "reset_amid": 0,
+    "reset_after": 0,
+    "truncated_json": 0,
+    "html_200": 4,
+    "stall": 0,
+    "drip": 0,
+    "drip_headers": 0,
+    "gzip_truncated": 0,
+    "gzip_bomb": 4,
+    "expired_key": 3,
+    "expired_cursor": 0,
+    "repeated_cursor": 4,
+    "null_cursor": 4,
+    "page_drift": 0,
+    "capped_limit": 0,
+    "moved_total": 0,
+    "duplicate_records": 0,
+    "type_drift": 5,
+    "extra_fields": 0,
+}
+"""The exit code of a pull during which that fault comes now and then. What another try mends ends with 0."""
+
+FATAL = {
+    **dict.fromkeys(
+        (
+            "rate_429", "rate_429_retry_after", "error_500", "error_502", "error_503", "error_504",
+            "error_with_password", "redirect", "reset_before", "reset_amid", "truncated_json", "html_200",
+            "gzip_truncated", "gzip_bomb",
+        ),
+        4,
+    ),
+}  # fmt: skip
+"""Where nothing is published if the fault comes at every request. The others are slow, or met by one family alone."""
+
+SEEN = {
+    ("promotions_data", "array"): "array",
+    ("promotions_data", "object_by_id"): "object_by_id",
+    ("promotions_data", "object_wrapped"): "object_wrapped",
+    ("promotions_data", "object_single"): "object_single",
+    ("customers_end", "empty_page"): "empty page",
+    ("customers_end", "pagination"): "hasNextPage false",
+    ("customers_end", "repeat_last"): "repeated page",
+    ("customers_end", "status_404"): "assumed: status 404",
+    ("customers_end", "status_400"): "assumed: status 400",
+    ("adjustment_types", "none_only"): "NONE",
+    ("adjustment_types", "percentage"): "PERCENTAGE",
+    ("legacy_first_page", "one"): "customers: 1",
+    ("legacy_first_page", "zero"): "customers: 0",
+}
+"""What a pull observes of a gap, by its reading."""
+
+PULLED = (
+    "date_format", "promotions_data", "customers_end", "legacy_limit", "legacy_first_page", "order_shape",
+    "adjustment_types", "rate_limit",
+)  # fmt: skip
+READINGS = [(gap.name, value) for gap in GAPS if gap.name in PULLED for value in gap.readings]
+"""The gaps that any pull meets. Failures of access have tests of their own below; the others are of the writes."""
+
+QUICK: dict[str, Any] = {"stall_s": 0.2, "drip_s": 0.00002}
+
+
+def judged(made: Bridge, altered: bool = False) -> tuple[Pulled | None, int]:
+    """A first pull, found to have said nothing wrong."""
+    done, code = pulled(made)
+    assert list(wrongs(made, done, code, altered)) == []
+    return done, code
+
+
+@pytest.mark.parametrize("name", READ_FAULTS)
+def test_a_fault_now_and_then(tmp_path: Path, name: str) -> None:
+    with without_backoff(), bridge(tmp_path, faults={name: 0.2}, seed=5, **QUICK) as made:
+        done, code = judged(made, name in ALTERED)
+        assert code in (0, ENDS[name])
+        if code:
+            made.platform.set_faults({})
+            made.code()
+            if name != "expired_key":  # it stays expired
+                assert all(same(made.path, made.platform.state, resource) for resource in RESOURCES)
+        else:
+            assert done is not None
+            assert all(
+                ids(made.path, walked.resource) >= set(made.platform.state.always(walked.resource))
+                for walked in done.walked
+            )
+
+
+@pytest.mark.parametrize("name", READ_FAULTS)
+def test_a_fault_at_every_request_costs_no_table(tmp_path: Path, name: str) -> None:
+    with without_backoff(), bridge(tmp_path, seed=5, **QUICK) as made:
+        assert made.code() == 0
+        before = made.path.read_bytes()
+        made.platform.set_faults({name: 1.0})
+        done, code = pulled(made)
+        if name in FATAL:
+            assert (done, code) == (None, FATAL[name])
+            assert made.path.read_bytes() == before
+            return
+        assert done is not None
+        for walked in done.walked:
+            assert ids(made.path, walked.resource) >= set(made.platform.state.always(walked.resource))
+            if walked.error is not None:
+                assert same(made.path, made.platform.state, walked.resource)
+
+
+@pytest.mark.parametrize(
+    ("gap", "reading"), [(gap.name, value) for gap in GAPS if gap.name in PULLED for value in gap.readings]
+)
+def test_a_reading_of_what_is_not_shown(tmp_path: Path, gap: str, reading: str) -> None:
+    with without_backoff(), bridge(tmp_path, readings={gap: reading}) as made:
+        _, code = judged(made)
+        assert code == 0
+        assert all(same(made.path, made.platform.state, name) for name in RESOURCES)
+        if (gap, reading) in SEEN:
+            assert (gap, SEEN[gap, reading]) in made.rows("SELECT what, value FROM ops.observations")
+
+
+def test_a_list_whose_end_is_assumed_is_told_so(tmp_path: Path) -> None:
+    with bridge(tmp_path, readings={"customers_end": "status_404"}) as made:
+        assert made.code() == 0
+        ended_by, evidence = made.rows("SELECT ended_by, evidence FROM ops.coverage WHERE resource = 'customers'")[0]
+        assert "assumed" in f"{ended_by} {evidence}"
+
+
+def test_several_at_once(tmp_path: Path) -> None:
+    faults = {
+        "rate_429": 0.1, "error_503": 0.1, "reset_amid": 0.1, "truncated_json": 0.05, "duplicate_records": 0.1,
+        "moved_total": 0.1, "expired_cursor": 0.2, "capped_limit": 0.1,
+    }  # fmt: skip
+    readings = {"promotions_data": "object_by_id", "customers_end": "repeat_last", "legacy_first_page": "zero"}
+    with without_backoff(), bridge(tmp_path, faults=faults, readings=readings, customers=200) as made:
+        done, code = judged(made)
+        assert done is not None
+        assert code == 0
+        assert all(same(made.path, made.platform.state, name) for name in RESOURCES)
+
+
+def test_a_drifting_list_never_marks_what_is_there(tmp_path: Path) -> None:
+    with without_backoff(), bridge(tmp_path, customers=120, page_limit=10) as made:
+        assert made.code() == 0
+        made.platform.set_faults({"page_drift": 0.5})
+        made.pull()
+        assert ids(made.path, "customers") >= set(made.platform.state.always("customers"))
+
+
+@pytest.mark.parametrize("reading", ["401_errors", "403_errors", "401_empty", "403_text"])
+def test_a_refused_legacy_key_ends_that_family_alone(tmp_path: Path, reading: str) -> None:
+    with bridge(tmp_path, readings={"legacy_auth_failure": reading}) as made:
+        os.environ["SOURCES__LEGACY__API_KEY"] = "unknown"
+        done, code = judged(made)
+        assert done is not None
+        assert code == 3
+        assert {w.resource for w in done.walked if w.error is not None} == {"customers", "promotions"}
+
+
+@pytest.mark.parametrize(
+    ("reading", "ended"),
+    [("403_error", {"price_lists"}), ("403_empty", {"price_lists"}), ("401_error", {"price_lists"})],
+)
+def test_a_missing_scope_keeps_that_list_from_being_published(tmp_path: Path, reading: str, ended: set[str]) -> None:
+    with bridge(tmp_path, readings={"missing_scope": reading}) as made:
+        os.environ["SOURCES__PUBLIC_V1__API_KEY"] = made.platform.v1_no_scope_key
+        done, code = judged(made)
+        assert done is not None
+        assert code == 3
+        assert {w.resource for w in done.walked if w.error is not None} == ended
+
+
+@pytest.mark.parametrize("reading", ["camel", "nested", "terse"])
+def test_whoami_is_read_whatever_its_names(tmp_path: Path, reading: str) -> None:
+    said: list[str] = []
+
+    def say(name: str, words: str, **facts: object) -> None:
+        said.append(words)
+
+    with bridge(tmp_path, readings={"whoami_names": reading}):
+        assert check(say, threading.Event()) == 0
+    (told,) = (words for words in said if "(whoami)" in words)
+    assert "environment sandbox, scopes " in told
+    assert "prices:read" in told
+
+
+def test_a_key_that_says_it_lacks_a_scope_is_a_matter_of_access(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[tuple[str, object]] = []
+    with bridge(tmp_path):
+        monkeypatch.setitem(KEYS, os.environ["SOURCES__PUBLIC_V1__API_KEY"], Key(scopes=("orders:read",)))
+        code = check(lambda name, words, **facts: said.append((words, facts.get("exit_code"))), threading.Event())
+    assert code == 3
+    assert any("lacking: prices:read" in words and found == 3 for words, found in said)

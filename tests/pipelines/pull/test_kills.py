@@ -1,0 +1,206 @@
+"""Pulls that are cut off: whatever the moment, a reader finds the first version or the second, whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.pipelines.bridge import Bridge, bridge, start, wait_for
+from tests.pipelines.pull.truth import RESOURCES, same
+
+KILLS = int(os.environ.get("ORDERBRIDGE_KILLS", "8"))
+SIZES = {"customers": 80, "orders": 60, "promotions": 12, "price_lists": 6}
+MARKED = {
+    "customers": ("lastName", "last_name"),
+    "promotions": ("name", "name"),
+    "price_lists": ("name", "name"),
+    "orders": ("currency", "currency"),
+}
+"""A field of each list that the second version changes, and its column."""
+HOLDER = """
+import sys, duckdb
+with duckdb.connect(sys.argv[1], read_only=True) as connection:
+    print("open", flush=True)
+    for sql in sys.stdin:
+        print(connection.execute(sql).fetchall(), flush=True)
+"""
+
+
+def version_sql(made: Bridge) -> str:
+    """One row that tells which version the file holds, with a share of every table in it."""
+    parts = []
+    for name, (_, column) in MARKED.items():
+        first = made.platform.state.ids(name)[0]
+        parts.append(f"(SELECT count(*) FROM raw.{name})")
+        parts.append(f"(SELECT {column}::VARCHAR FROM raw.{name} WHERE id = '{first}')")
+        parts.append(f"(SELECT count(*) FROM raw.{name} WHERE _missing_since IS NOT NULL)")
+    parts += [f"(SELECT count(*) FROM {table})" for table in ("raw.customers__documents", "raw.orders__lines")]
+    parts += [f"(SELECT count(DISTINCT run_id) FROM ops.{table})" for table in ("runs", "coverage", "control_totals")]
+    return f"SELECT {', '.join(parts)}"
+
+
+def change_all(made: Bridge) -> None:
+    """The records of the second version."""
+    state = made.platform.state
+    for name, (field, _) in MARKED.items():
+        marker, *_, gone = state.ids(name)
+        state.change(name, marker, {field: "Segunda"})
+        state.remove(name, gone)
+    state.add("customers", {"firstName": "Zoë", "documents": [{"number": "1"}, {"number": "2"}]})
+
+
+def lock_file(made: Bridge) -> Path:
+    return made.folder / f".{made.path.name}.lock"
+
+
+def works(made: Bridge, process: subprocess.Popen[str]) -> bool:
+    """Whether the run holds the lock, or has ended already."""
+    try:
+        return bool(json.loads(lock_file(made).read_text())["pid"] == process.pid)
+    except (OSError, ValueError):
+        return process.poll() is not None
+
+
+class Holder:
+    """A reader in another process, which keeps the version that it opened. (One process opens a file once.)"""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def says(self, sql: str) -> str:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(sql + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+
+@contextmanager
+def holder(path: Path) -> Iterator[Holder]:
+    arguments = [sys.executable, "-c", HOLDER, str(path)]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "open\n"
+            yield Holder(process)
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+
+
+def kill_after(made: Bridge, seconds: float) -> bool:
+    """Starts a pull and kills it so long after it began to work. Whether it came to its end before."""
+    with start("pull", env=made.environment(), cwd=made.folder) as process:
+        wait_for(lambda: works(made, process))
+        time.sleep(seconds)
+        process.kill()
+        process.communicate(timeout=20)
+        return process.returncode == 0
+
+
+def working_seconds(made: Bridge) -> float:
+    """How long a pull works, from its lock to its end."""
+    with start("pull", env=made.environment(), cwd=made.folder) as process:
+        wait_for(lambda: works(made, process))
+        began = time.monotonic()
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        return time.monotonic() - began
+
+
+def test_a_killed_pull_leaves_the_first_version_or_the_second(tmp_path: Path) -> None:
+    with bridge(tmp_path, **SIZES) as made:
+        sql = version_sql(made)
+        made.pull()
+        first = made.rows(sql)
+        kept = shutil.copyfile(made.path, tmp_path / "first.duckdb")
+        change_all(made)
+        lasts = working_seconds(made)
+        second = made.rows(sql)
+        marks = [n for n in range(3 * len(MARKED)) if n % 3]
+        assert all(first[0][n] != second[0][n] for n in marks), "each list tells the versions apart"
+        assert made.left() == [made.path.name]
+
+        def put_back() -> None:
+            """The first version, as a new file in place of what is there."""
+            shutil.copyfile(kept, made.folder / "back").replace(made.path)
+
+        put_back()
+        with holder(made.path) as held, made.path.open("rb") as handle:
+            for number in range(KILLS):
+                ended = kill_after(made, lasts * number / max(1, KILLS - 1))
+                found = made.rows(sql)
+                assert found in ((first, second) if not ended else (second,)), f"kill {number} of {KILLS}"
+                assert made.code() == 0
+                assert held.says(sql) == str(first)
+                handle.seek(0)
+                assert handle.read() == kept.read_bytes(), "what is open is replaced, and never written to"
+                after = made.rows(sql)
+                # A kill after the rename leaves the second version: the next pull adds a run, and changes nothing.
+                runs = 3 if found == second else 2
+                assert after == [(*second[0][:-3], runs, runs, runs)]
+                assert all(same(made.path, made.platform.state, name) for name in RESOURCES)
+                assert made.left() == [made.path.name]
+                put_back()
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "stalls"),
+    [(signal.SIGINT, 130, True), (signal.SIGTERM, 143, True), (signal.SIGTERM, 143, False)],
+)
+def test_a_signal_ends_a_pull_at_once_and_the_next_goes_on(
+    tmp_path: Path, number: signal.Signals, code: int, stalls: bool
+) -> None:
+    with bridge(tmp_path, page_limit=5, latency_ms=20, **SIZES) as made:
+        made.pull()
+        before = made.path.read_bytes()
+        change_all(made)
+        platform, log = made.platform, made.platform.state.log
+        asked = len(log)
+        with start("pull", env=made.environment(), cwd=made.folder) as process:
+            wait_for(lambda: len(log) > asked + 12)
+            if stalls:
+                platform.set_faults({"stall": 1.0})
+                wait_for(lambda: platform.state.requests > len(log))
+                time.sleep(0.3)  # by now every thread waits for an answer that does not come
+            began = time.monotonic()
+            process.send_signal(number)
+            out, err = process.communicate(timeout=20)
+            lasted = time.monotonic() - began
+        assert process.returncode == code
+        assert lasted < 2
+        assert (out, err.strip()) == ("", "stopped; nothing was published, what was fetched is kept for the next run")
+        assert made.path.read_bytes() == before
+        platform.set_faults({})
+        done = made.pull()
+        assert done.exit_code == 0
+        assert sum(walked.sweeps[0].resumed_pages for walked in done.walked) > 0
+        assert all(same(made.path, platform.state, name) for name in RESOURCES)
+        assert made.left() == [made.path.name]
+
+
+def test_a_second_signal_does_no_more_harm_than_the_first(tmp_path: Path) -> None:
+    with bridge(tmp_path, faults={"stall": 1.0}) as made:
+        with start("pull", env=made.environment(), cwd=made.folder) as process:
+            wait_for(lambda: made.platform.state.requests > 0)
+            process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=20)
+        assert process.returncode == 143
+        assert "Traceback" not in err
+        assert not made.path.exists()
+        made.platform.set_faults({})
+        facts: dict[str, Any] = {walked.resource: walked.verdict for walked in made.pull().walked}
+        assert facts == dict.fromkeys(RESOURCES, "complete")
+        assert made.left() == [made.path.name]

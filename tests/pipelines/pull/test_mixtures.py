@@ -1,0 +1,25 @@
+"""Faults and readings mixed at random: never a wrong `complete`. ORDERBRIDGE_MIXTURES says how many."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.bridge import bridge
+from tests.pipelines.pull.mixtures import judge, mixture, pulled, wrongs
+
+MIXTURES = int(os.environ.get("ORDERBRIDGE_MIXTURES", "200"))
+
+
+@pytest.mark.parametrize("seed", range(MIXTURES))
+def test_mixed_at_random(tmp_path: Path, seed: int) -> None:
+    assert judge(mixture(seed), tmp_path) == []
+
+
+def test_the_judge_sees_a_wrong_complete(tmp_path: Path) -> None:
+    with bridge(tmp_path) as made:
+        done, code = pulled(made)
+        made.platform.state.change("customers", made.platform.state.ids("customers")[0], {"lastName": "otro"})
+        assert list(wrongs(made, done, code, False)) == ["customers: complete, and the rows are not the platform's"]

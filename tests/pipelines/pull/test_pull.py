@@ -1,0 +1,590 @@
+"""Pulls of a sandbox: what is published, what is kept, what is marked, and when nothing is."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from pipelines.pull.pull import Wanted, pull
+from pipelines.warehouse import merge
+from pipelines.warehouse.load import load
+from sandbox import SandboxConfigError
+from sources.contract import LISTS
+from sources.errors import AccessError, BridgeError, CoverageError, UsageError
+from sources.extract.walk import Walked, walk
+from tests.pipelines.bridge import Bridge, bridge
+from tests.pipelines.pull.truth import BOOKKEEPING, RESOURCES, comparable, expected, found, ids, same
+
+CUSTOMER = [
+    "id", "first_name", "last_name", "phone", "email", "login_code", "created_at", "price_list_id", "erp_code",
+    "birthdate",
+]  # fmt: skip
+DOCUMENT = ["customer_id", "position", "number", "fiscal_name", "fiscal_address", "email", "is_default", "for_taxes"]
+PROMOTION = ["id", "name", "use_count", "usage_limit", "is_active", "start_date", "expiration_date"]
+PRICE_LIST = ["id", "name", "source_price_list_id", "adjustment_type", "adjustment_value"]
+COVERAGE = [
+    "resource", "verdict", "sweeps", "pages", "rows", "distinct", "duplicates", "quarantined", "total_reported",
+    "ended_by", "evidence",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pulled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
+    """A sandbox pulled once, for the tests that only look."""
+    before = dict(os.environ)
+    with bridge(tmp_path_factory.mktemp("pulled"), readings={"adjustment_types": "mixed"}) as made:
+        assert made.code() == 0
+        yield made
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Bridge]:
+    with bridge(tmp_path) as made:
+        yield made
+
+
+def columns(made: Bridge, table: str) -> dict[str, str]:
+    return {name: kind for name, kind, *_ in made.rows(f"DESCRIBE {table}")}
+
+
+# --- the tables ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("table", "wanted"),
+    [
+        ("customers", CUSTOMER),
+        ("customers__documents", DOCUMENT),
+        ("promotions", PROMOTION),
+        ("price_lists", PRICE_LIST),
+        ("orders", ["id"]),
+        ("orders__lines", ["order_id", "position"]),
+    ],
+)
+def test_the_raw_tables_have_every_column(pulled: Bridge, table: str, wanted: list[str]) -> None:
+    have = columns(pulled, f'raw."{table}"')
+    assert list(have)[: len(wanted)] == wanted
+    assert set(have) >= {"_extra", *BOOKKEEPING}
+    if not table.startswith("orders"):
+        assert set(have) == {*wanted, "_extra", *BOOKKEEPING}
+    assert all(have[name] == "VARCHAR" for name in wanted if name in ("id", "price_list_id", "customer_id", "erp_code"))
+
+
+def test_dates_and_decimals_have_their_types(pulled: Bridge) -> None:
+    assert columns(pulled, "raw.customers")["birthdate"] == "DATE"
+    assert columns(pulled, "raw.price_lists")["adjustment_value"] == "DECIMAL(38,9)"
+    assert columns(pulled, "raw.customers")["created_at"] == "VARCHAR"
+
+
+@pytest.mark.parametrize(
+    ("table", "wanted"),
+    [
+        ("runs", ["run_id", "command", "started_at", "ended_at", "exit_code"]),
+        ("coverage", COVERAGE),
+        ("quarantine", ["resource", "page", "position", "reason", "row_hash"]),
+        ("control_totals", ["run_id", "entity", "measure", "value"]),
+        ("observations", ["what", "value", "first_run_id", "last_run_id"]),
+        ("push_log", ["plan_id", "state"]),
+    ],
+)
+def test_the_ops_tables_have_every_column(pulled: Bridge, table: str, wanted: list[str]) -> None:
+    assert set(columns(pulled, f"ops.{table}")) >= set(wanted)
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_rows_are_the_platforms_field_by_field(pulled: Bridge, resource: str) -> None:
+    have, want = found(pulled.path, resource), expected(pulled.platform.state, resource)
+    assert want[resource]
+    for table in {**have, **want}:
+        assert comparable({table: have.get(table, [])}) == comparable({table: want.get(table, [])})
+
+
+def test_accents_and_canonical_ids_are_kept(pulled: Bridge) -> None:
+    names = {row["last_name"] for row in found(pulled.path, "customers")["customers"]}
+    assert any("ñ" in name or "é" in name for name in names)
+    assert all("." not in key for key in ids(pulled.path, "customers"))
+    assert {"PERCENTAGE", "markup"} <= {kind for (kind,) in pulled.rows("SELECT adjustment_type FROM raw.price_lists")}
+
+
+def test_order_lines_and_their_taxes_are_child_tables(pulled: Bridge) -> None:
+    lines = sum(len(order["lines"]) for order in pulled.platform.state.records("orders"))
+    assert pulled.one("SELECT count(*) FROM raw.orders__lines") == lines
+    assert pulled.one("SELECT count(*) FROM raw.orders__lines__taxes") == lines
+    assert pulled.one("SELECT count(*) FROM raw.orders__lines l ANTI JOIN raw.orders o ON o.id = l.order_id") == 0
+
+
+def test_nothing_is_left_behind_and_the_file_is_its_owners(pulled: Bridge) -> None:
+    assert pulled.left() == ["warehouse.duckdb"]
+    assert stat.S_IMODE(pulled.path.stat().st_mode) == 0o600
+
+
+def test_every_list_is_complete_and_its_totals_balance(pulled: Bridge) -> None:
+    verdicts = dict(pulled.rows("SELECT resource, verdict FROM ops.coverage"))
+    assert verdicts == dict.fromkeys(RESOURCES, "complete")
+    for resource in RESOURCES:
+        told = dict(pulled.rows("SELECT measure, value FROM ops.control_totals WHERE entity = $1", resource))
+        assert told["read"] == told["loaded"] + told["held_back"] + told["duplicates"] + told["quarantined"]
+        assert told["loaded"] == told["new"] == len(pulled.platform.state.records(resource))
+        assert pulled.one(f"SELECT count(*) FROM raw.{resource}") == told["loaded"]
+
+
+def test_no_key_is_in_the_file(pulled: Bridge) -> None:
+    data = pulled.path.read_bytes()
+    assert pulled.platform.legacy_key.encode() not in data
+    assert pulled.platform.v1_key.encode() not in data
+
+
+def test_fields_beside_the_contract_are_kept_as_json(tmp_path: Path) -> None:
+    with bridge(tmp_path, faults={"extra_fields": 1.0}) as made:
+        assert made.code() == 0
+        extra = {text for (text,) in made.rows("SELECT _extra FROM raw.customers")}
+        assert {json.dumps(json.loads(text), sort_keys=True) for text in extra} == {
+            json.dumps({"loyaltyTier": "gold", "origin": {"channel": "web", "score": 3.5}}, sort_keys=True)
+        }
+        told = dict(made.rows("SELECT what, value FROM ops.observations WHERE what LIKE 'promotions:%'"))
+        assert told
+        assert set(told.values()) <= {"loyaltyTier", "origin"}
+        # An order has no contract: what comes is its own.
+        assert made.one("SELECT DISTINCT origin__score FROM raw.orders") == 3.5
+
+
+# --- a second pull -------------------------------------------------------------------------------------------------
+
+
+def test_a_second_pull_tells_first_and_last_seen_and_what_is_missing(fresh: Bridge) -> None:
+    first, state = fresh.pull(), fresh.platform.state
+    gone, changed, *_ = state.ids("customers")
+    back = state.records("customers")[0]
+    state.remove("customers", gone)
+    state.change("customers", changed, {"lastName": "Ñandú", "documents": []})
+    added = state.add("customers", {"firstName": "Zoë", "documents": [{"number": "007"}]})
+    second = fresh.pull()
+    assert (second.exit_code, second.changes["customers"].new, second.changes["customers"].newly_missing) == (0, 1, 1)
+    assert second.changes["customers"].changed == 1
+    assert same(fresh.path, state, "customers")
+    seen = {
+        key: (run, was, now, missing)
+        for key, run, was, now, missing in fresh.rows(
+            "SELECT id, _run_id, _first_seen_at, _last_seen_at, _missing_since FROM raw.customers"
+        )
+    }
+    run, was, now, missing = seen[gone]
+    assert (run, was == now, missing is not None) == (first.run_id, True, True)
+    assert missing > now
+    run, was, now, missing = seen[changed]
+    assert (run, was < now, missing) == (second.run_id, True, None)
+    run, was, now, missing = seen[str(added["id"])]
+    assert (run, was == now, missing) == (second.run_id, True, None)
+    # The documents of who is missing stay, marked; those that a customer no longer has go.
+    documents = "SELECT count(*) FROM raw.customers__documents WHERE customer_id = $1"
+    assert fresh.one(documents, changed) == 0
+    assert fresh.one(documents, gone) == len(back.get("documents") or [])
+
+    state.add("customers", back, 0)
+    third = fresh.pull()
+    assert third.changes["customers"].returned == 1
+    assert fresh.rows("SELECT _first_seen_at, _missing_since FROM raw.customers WHERE id = $1", gone) == [
+        (seen[gone][1], None)
+    ]
+    assert fresh.left() == ["warehouse.duckdb"]
+
+
+def test_a_row_missing_once_keeps_its_date(fresh: Bridge) -> None:
+    fresh.pull()
+    gone = fresh.platform.state.ids("orders")[0]
+    fresh.platform.state.remove("orders", gone)
+    sql = "SELECT _missing_since FROM raw.orders WHERE id = $1"
+    fresh.pull()
+    since = fresh.one(sql, gone)
+    assert since is not None
+    assert fresh.pull().changes["orders"].newly_missing == 0
+    assert fresh.one(sql, gone) == since
+
+
+def test_a_walk_that_proves_nothing_marks_nothing(fresh: Bridge) -> None:
+    fresh.pull()
+    state = fresh.platform.state
+    gone = state.ids("customers")[0]
+    state.remove("customers", gone)
+    added = state.add("customers", {"firstName": "Nueva"})
+    second = fresh.pull("customers", sweeps=1)
+    assert (second.exit_code, second.walked[0].verdict) == (0, "unproven")
+    assert fresh.one("SELECT _missing_since FROM raw.customers WHERE id = $1", gone) is None
+    assert ids(fresh.path, "customers") == {*state.ids("customers"), gone}
+    assert str(added["id"]) in ids(fresh.path, "customers")
+
+
+def test_one_sweep_is_unproven_and_cursors_are_complete(fresh: Bridge) -> None:
+    verdicts = {walked.resource: walked.verdict for walked in fresh.pull(sweeps=1).walked}
+    assert verdicts == {
+        "customers": "unproven", "promotions": "unproven", "price_lists": "complete", "orders": "complete"
+    }  # fmt: skip
+
+
+def test_observations_tell_the_first_and_the_last_run(fresh: Bridge) -> None:
+    first, second = fresh.pull(), fresh.pull()
+    rows = fresh.rows(
+        "SELECT what, value, first_run_id, last_run_id, first_seen_at < last_seen_at FROM ops.observations"
+    )
+    assert {("customers_end", "empty page"), ("promotions_data", "array")} <= {row[:2] for row in rows}
+    assert {row[2:] for row in rows} == {(first.run_id, second.run_id, True)}
+    assert fresh.rows("SELECT run_id, exit_code FROM ops.runs ORDER BY started_at") == [
+        (first.run_id, 0),
+        (second.run_id, 0),
+    ]
+
+
+def test_order_fields_that_change_type_between_runs_lose_nothing(fresh: Bridge) -> None:
+    fresh.pull()
+    state = fresh.platform.state
+    first, second, third, *_ = state.ids("orders")
+    state.change("orders", first, {"number": "A-7", "currency": 604, "brandNew": [{"x": 1}]})
+    state.remove("orders", second)
+    state.change("orders", third, {"total": 7})
+    assert fresh.code() == 0
+    assert fresh.one("SELECT number FROM raw.orders WHERE id = $1", first) == "A-7"
+    assert fresh.one("SELECT number FROM raw.orders WHERE id = $1", third) == str(state.records("orders")[1]["number"])
+    assert fresh.one("SELECT currency FROM raw.orders WHERE id = $1", first) == "604"
+    assert fresh.one("SELECT x FROM raw.orders__brand_new WHERE order_id = $1", first) == 1
+
+
+# --- guards --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("removed", "held"),
+    [pytest.param(40, True, id="empty"), (21, True), (6, True), (5, False)],
+)
+def test_a_list_that_shrank_is_held_back(fresh: Bridge, removed: int, held: bool) -> None:
+    fresh.pull()
+    state = fresh.platform.state
+    for key in state.ids("customers")[:removed]:
+        state.remove("customers", key)
+    before = ids(fresh.path, "customers")
+    second = fresh.pull()
+    assert second.exit_code == (7 if held else 0)
+    assert second.published
+    if held:
+        assert ids(fresh.path, "customers") == before
+        assert fresh.one(
+            "SELECT verdict FROM ops.coverage WHERE resource = 'customers' AND run_id = $1", second.run_id
+        ) == ("unproven")
+        totals = dict(
+            fresh.rows(
+                "SELECT measure, value FROM ops.control_totals WHERE run_id = $1 AND entity = 'customers'",
+                second.run_id,
+            )
+        )
+        assert (totals["loaded"], totals["held_back"]) == (0, 40 - removed)
+        assert fresh.code(accept_shrink=True) == 0
+    assert same(fresh.path, state, "customers")
+
+
+def test_two_percent_of_a_long_list_may_go(tmp_path: Path) -> None:
+    with bridge(tmp_path, customers=500, page_limit=100) as made:
+        made.pull("customers")
+        for key in made.platform.state.ids("customers")[:10]:
+            made.platform.state.remove("customers", key)
+        assert made.code("customers") == 0
+        for key in made.platform.state.ids("customers")[:11]:
+            made.platform.state.remove("customers", key)
+        with pytest.raises(CoverageError, match="11 of 490"):
+            made.pull("customers")
+
+
+def test_a_lone_list_that_shrank_publishes_nothing(fresh: Bridge) -> None:
+    fresh.pull()
+    before = fresh.path.read_bytes()
+    for key in fresh.platform.state.ids("orders"):
+        fresh.platform.state.remove("orders", key)
+    with pytest.raises(CoverageError, match=r"^orders: the list came empty"):
+        fresh.pull("orders")
+    assert fresh.path.read_bytes() == before
+    assert fresh.left() == ["warehouse.duckdb", "warehouse.duckdb.failed.json"]
+    assert fresh.code("orders", accept_shrink=True) == 0
+    assert fresh.left() == ["warehouse.duckdb"]
+
+
+def test_a_long_list_is_loaded_beside_the_walks_that_go_on(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[list[str]] = []
+    loaded = threading.Event()
+
+    def counted(lists: list[Walked], folder: Path) -> Path:
+        loads.append([walked.resource for walked in lists])
+        file = load(lists, folder)
+        loaded.set()
+        return file
+
+    def held(name: str, *arguments: Any) -> Walked:
+        assert name != "customers" or loaded.wait(30), "nothing was loaded while this walk went on"
+        return walk(name, *arguments)
+
+    monkeypatch.setattr("pipelines.pull.pull.load", counted)
+    monkeypatch.setattr("pipelines.pull.pull.walk", held)
+    monkeypatch.setattr("pipelines.pull.pull.EARLY_ROWS", 30)  # what orders reach, or all three together
+    assert fresh.code() == 0
+    assert sorted(name for names in loads for name in names) == sorted(LISTS)
+    assert "customers" in loads[-1]
+    assert len(loads) > 1
+    assert all(same(fresh.path, fresh.platform.state, name) for name in RESOURCES)
+
+
+def test_a_column_is_as_narrow_again_as_its_values_are(fresh: Bridge) -> None:
+    state = fresh.platform.state
+    first, second = state.ids("orders")[:2]
+    was = next(row["total"] for row in state.records("orders") if row["id"] == first)
+    kind = "SELECT data_type FROM duckdb_columns() WHERE schema_name = 'raw' AND column_name = 'total'"
+    assert fresh.code("orders") == 0
+    narrow = fresh.one(kind)
+    state.change("orders", first, {"total": "about 12"})
+    assert fresh.code("orders") == 0
+    assert fresh.one(kind) == "VARCHAR"
+    state.change("orders", first, {"total": was})
+    assert fresh.code("orders") == 0
+    assert fresh.one(kind) == narrow
+    state.change("orders", second, {"total": "about 12"})
+    assert fresh.code("orders") == 0
+    state.remove("orders", second)
+    assert fresh.code("orders") == 0  # it is kept, and holds a text
+    assert fresh.one(kind) == "VARCHAR"
+
+
+def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    def limit(connection: duckdb.DuckDBPyConnection) -> object:
+        return connection.execute("SELECT current_setting('memory_limit')").fetchone()
+
+    merging, after = [], []
+
+    def bounded(connection: duckdb.DuckDBPyConnection, *arguments: Any) -> merge.Change:
+        merging.append(limit(connection))
+        return plain(connection, *arguments)
+
+    plain = merge.merge
+    monkeypatch.setattr(merge, "merge", bounded)
+    pull(Wanted(), after=lambda connection, run_id, at: after.append(limit(connection)) or 0)  # type: ignore[func-returns-value]
+    with duckdb.connect() as another:
+        assert after == [limit(another)]
+    assert set(merging).isdisjoint(after)
+    assert len(merging) == len(LISTS)
+
+
+def test_short_lists_are_loaded_together(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[int] = []
+
+    def counted(lists: list[Walked], folder: Path) -> Path:
+        loads.append(len(lists))
+        return load(lists, folder)
+
+    monkeypatch.setattr("pipelines.pull.pull.load", counted)
+    assert fresh.code() == 0
+    assert loads == [4]
+
+
+def test_a_load_that_fails_beside_a_walk_ends_the_pull(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = threading.Event()
+
+    def failing(lists: list[Walked], folder: Path) -> Path:
+        failed.set()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def held(name: str, *arguments: Any) -> Walked:
+        assert name != "customers" or failed.wait(30)
+        return walk(name, *arguments)
+
+    monkeypatch.setattr("pipelines.pull.pull.load", failing)
+    monkeypatch.setattr("pipelines.pull.pull.walk", held)
+    monkeypatch.setattr("pipelines.pull.pull.EARLY_ROWS", 1)
+    with pytest.raises(UsageError):
+        fresh.pull()
+    assert not fresh.path.exists()
+
+
+def test_required_completeness_publishes_nothing_short_of_it(fresh: Bridge) -> None:
+    fresh.pull()
+    before = fresh.path.read_bytes()
+    fresh.platform.state.add("customers", {"firstName": "Nueva"})
+    with pytest.raises(CoverageError, match="customers is unproven"):
+        fresh.pull(sweeps=1, require_complete=True)
+    assert fresh.path.read_bytes() == before
+    assert fresh.code(require_complete=True) == 0
+    assert same(fresh.path, fresh.platform.state, "customers")
+
+
+def test_required_completeness_covers_what_is_held_back(fresh: Bridge) -> None:
+    fresh.pull()
+    before = fresh.path.read_bytes()
+    for key in fresh.platform.state.ids("customers")[:30]:
+        fresh.platform.state.remove("customers", key)
+    assert fresh.code(require_complete=True) == 7
+    assert fresh.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("family", ["LEGACY", "PUBLIC_V1"])
+def test_one_family_needs_its_own_settings_alone(fresh: Bridge, family: str) -> None:
+    other = "PUBLIC_V1" if family == "LEGACY" else "LEGACY"
+    for name in list(os.environ):
+        if name.startswith(f"SOURCES__{other}__"):
+            del os.environ[name]
+    names = [name for name, op in LISTS.items() if op.family == family.lower()]
+    assert fresh.code(*names) == 0
+    assert all(same(fresh.path, fresh.platform.state, name) for name in names)
+    with pytest.raises(UsageError, match=f"SOURCES__{other}__BASE_URL"):
+        fresh.pull()
+
+
+def test_a_list_pulled_alone_leaves_the_others_as_they_were(fresh: Bridge) -> None:
+    first = fresh.pull()
+    fresh.pull("promotions")
+    assert fresh.rows("SELECT DISTINCT _run_id FROM raw.customers") == [(first.run_id,)]
+    assert all(same(fresh.path, fresh.platform.state, name) for name in RESOURCES)
+
+
+# --- lists that fail -----------------------------------------------------------------------------------------------
+
+
+def test_a_403_ends_that_list_alone(fresh: Bridge) -> None:
+    os.environ["SOURCES__PUBLIC_V1__API_KEY"] = fresh.platform.v1_no_scope_key
+    done = fresh.pull()
+    assert (done.exit_code, done.published) == (3, True)
+    verdicts = {walked.resource: walked.verdict for walked in done.walked}
+    assert verdicts.pop("price_lists") == "incomplete"
+    assert set(verdicts.values()) == {"complete"}
+    assert all(same(fresh.path, fresh.platform.state, name) for name in verdicts)
+    assert fresh.one("SELECT count(*) FROM raw.price_lists") == 0
+    assert fresh.rows("SELECT value FROM ops.observations WHERE what = 'missing_scope'") == [
+        ("status 403, code MISSING_SCOPE",)
+    ]
+
+
+def test_a_broken_contract_keeps_the_old_table_of_that_list(fresh: Bridge) -> None:
+    fresh.pull()
+    state = fresh.platform.state
+    old = ids(fresh.path, "orders")
+    state.add("orders", {"number": 1})
+    state.add("customers", {"firstName": "Nueva"})
+    fresh.platform.set_faults({"null_cursor": 1.0})
+    second = fresh.pull()
+    assert (second.exit_code, second.published) == (4, True)
+    assert ids(fresh.path, "orders") == old
+    assert same(fresh.path, state, "customers")
+    told = fresh.rows(
+        "SELECT verdict, ended_by, evidence FROM ops.coverage WHERE resource = 'orders' AND run_id = $1", second.run_id
+    )
+    assert told[0][:2] == ("incomplete", "error")
+    assert "there is no cursor" in told[0][2]
+
+
+def test_where_every_list_fails_the_old_file_stays(fresh: Bridge) -> None:
+    fresh.pull()
+    before = fresh.path.read_bytes()
+    os.environ["SOURCES__PUBLIC_V1__API_KEY"] = "brand_test_unknown"
+    os.environ["SOURCES__LEGACY__API_KEY"] = "unknown"
+    with pytest.raises(AccessError):
+        fresh.pull()
+    assert fresh.path.read_bytes() == before
+    note = fresh.folder / "warehouse.duckdb.failed.json"
+    assert json.loads(note.read_text())["exit_code"] == 3
+    assert stat.S_IMODE(note.stat().st_mode) == 0o600
+
+
+def test_a_first_pull_that_fails_leaves_no_warehouse(fresh: Bridge) -> None:
+    os.environ["SOURCES__LEGACY__API_KEY"] = "unknown"
+    with pytest.raises(BridgeError):
+        fresh.pull("customers")
+    assert not fresh.path.exists()
+
+
+# --- rows that are refused -----------------------------------------------------------------------------------------
+
+
+def test_refused_rows_go_to_a_private_file_with_their_reasons_in_ops(fresh: Bridge) -> None:
+    state = fresh.platform.state
+    state.change("customers", state.ids("customers")[3], {"birthdate": "31/12/1999", "firstName": "Sección-Privada"})
+    state.change("price_lists", state.ids("price_lists")[0], {"adjustmentValue": "mucho"})
+    done = fresh.pull()
+    assert (done.exit_code, done.published) == (5, True)
+    rows = fresh.rows("SELECT resource, page, position, reason, length(row_hash) FROM ops.quarantine ORDER BY 1")
+    assert [(name, page, position, size) for name, page, position, _, size in rows] == [
+        ("customers", 1, 4, 64),
+        ("price_lists", 1, 1, 64),
+    ]
+    assert "birthdate" in rows[0][3]
+    assert "adjustmentValue" in rows[1][3]
+    assert "Privada" not in rows[0][3]
+    assert b"Privada" not in fresh.path.read_bytes()
+    kept = fresh.folder / "warehouse.duckdb.quarantine.jsonl"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    lines = [json.loads(line) for line in kept.read_text("utf-8").splitlines()]
+    assert [json.loads(line["row"]) for line in lines] == [
+        state.records("customers")[3],
+        state.records("price_lists")[0],
+    ]
+    assert fresh.left() == ["warehouse.duckdb", kept.name]
+    for resource in RESOURCES:
+        told = dict(fresh.rows("SELECT measure, value FROM ops.control_totals WHERE entity = $1", resource))
+        assert told["read"] == told["loaded"] + told["duplicates"] + told["quarantined"]
+    assert len(ids(fresh.path, "customers")) == 39
+
+    state.change("customers", state.ids("customers")[3], {"birthdate": "1999-12-31"})
+    state.change("price_lists", state.ids("price_lists")[0], {"adjustmentValue": "1.5"})
+    assert fresh.code() == 0
+    assert fresh.left() == ["warehouse.duckdb"]
+    assert same(fresh.path, state, "customers")
+
+
+def test_a_refused_row_marks_nothing_missing(fresh: Bridge) -> None:
+    fresh.pull()
+    state = fresh.platform.state
+    bad = state.ids("customers")[3]
+    state.change("customers", bad, {"birthdate": 7})
+    assert fresh.code() == 5
+    assert fresh.one("SELECT _missing_since FROM raw.customers WHERE id = $1", bad) is None
+
+
+# --- records of one's own ------------------------------------------------------------------------------------------
+
+
+def test_records_of_ones_own_come_through_byte_for_byte(tmp_path: Path) -> None:
+    folder = tmp_path / "records"
+    folder.mkdir()
+    customers = [
+        {"id": 1, "firstName": "NULL", "lastName": "Ñuñez 'quoted' \"twice\"", "erpCode": "007", "phone": "+34600"},
+        {"id": 2.0, "firstName": " 1E5 ", "email": "NA", "documents": [{"number": "00", "isDefault": None}, {}]},
+        {"id": 9007199254740993, "firstName": "", "lastName": "line\nbreak\ttab 🙂", "documents": None},
+    ]
+    (folder / "customers.json").write_text(json.dumps(customers, ensure_ascii=False), "utf-8")
+    with bridge(tmp_path, records=folder) as made:
+        assert made.code() == 0
+        have = comparable(found(made.path, "customers"))
+        assert have == comparable(expected(made.platform.state, "customers"))
+        assert ids(made.path, "customers") == {"1", "2", "9007199254740993"}
+        assert made.rows("SELECT first_name, erp_code FROM raw.customers WHERE id = '1'") == [("NULL", "007")]
+        assert made.one("SELECT count(*) FROM raw.customers__documents WHERE customer_id = '2'") == 2
+
+
+def test_empty_lists_are_tables_without_rows(tmp_path: Path) -> None:
+    with bridge(tmp_path, customers=0, orders=0, promotions=0, price_lists=0) as made:
+        assert made.code() == 0
+        assert all(made.one(f"SELECT count(*) FROM raw.{name}") == 0 for name in RESOURCES)
+        assert set(dict(made.rows("SELECT resource, verdict FROM ops.coverage")).values()) == {"complete"}
+
+
+def test_a_list_that_is_none_is_refused() -> None:
+    with pytest.raises(UsageError, match="there is no list coupons"):
+        pull(Wanted(("coupons",)))
+
+
+def test_a_sandbox_that_cannot_be_is_no_test(tmp_path: Path) -> None:
+    with pytest.raises(SandboxConfigError), bridge(tmp_path, faults={"no_such_fault": 1.0}):
+        pass

@@ -1,0 +1,300 @@
+"""A file of the ERP's beside the platform, from the command line to the published tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from pipelines.pull.pull import Wanted, pull
+from pipelines.reconcile.erp_customers import ErpFiles, read_customers
+from pipelines.reconcile.reconcile import Reconciling, reconcile
+from sources.errors import BridgeError, UsageError
+from tests.pipelines.bridge import Bridge, bridge, command
+
+HEADER = "Código;Razón social;Nombre;Apellidos;Teléfono;Correo;Dirección fiscal;NIF;Lista de precios;Zona"
+# As an ERP writes it, and what the platform says of the same customers: equal, equal but for how it is written,
+# different, and on one side only.
+LINES = (
+    "00012;Ultramarinos Peña S.L.;José;Peña;91 555 01 02;jose@pena.example.com;C/ Mayor 1, 28001 Madrid;00000012X;1;N",
+    "00013;Café Ágil;Inés;Ágil;+34 915550103;INES@AGIL.example.com;C/ Luna  2, Madrid;11.111.111-H;;S",
+    "00014;Bodega Núñez;Íñigo;Núñez;915550104;;Av. Sol 3, Ávila;22222222J;2;S",
+    "00015;Colmado Ñandú;Ana;Ñandú;915550105;ana@nandu.example.com;Pl. Mar 4, Cádiz;33333333P;3;S",
+    "A-7;Panadería Güell;Núria;Güell;;nuria@guell.example.com;;44444444A;;E",
+    "A-8;Sólo en el ERP;Eva;Sola;;eva@sola.example.com;;55555555K;;E",
+    "A-9;Repetida;Rosa;Dos;;rosa@dos.example.com;;66666666Q;;E",
+    "A-9;Repetida, sucursal;Rosa;Dos;;rosa@dos.example.com;;66666666Q;;E",
+)
+
+
+def document(number: str, name: str, address: str | None = None, **more: Any) -> dict[str, Any]:
+    return {"number": number, "fiscalName": name, "fiscalAddress": address, "isDefault": True, "forTaxes": True, **more}
+
+
+PLATFORM: dict[str, dict[str, Any]] = {
+    "equal": {
+        "erpCode": "00012", "firstName": "José", "lastName": "Peña", "phone": "91 555 01 02", "priceListId": 1,
+        "email": "jose@pena.example.com",
+        "documents": [document("00000012X", "Ultramarinos Peña S.L.", "C/ Mayor 1, 28001 Madrid")],
+    },
+    "written otherwise": {
+        "erpCode": " 00013", "firstName": "Inés ", "lastName": "Ágil", "phone": "0034 91 555 01 03", "priceListId": 4,
+        "email": "ines@agil.example.com",
+        "documents": [document("11111111h", "Café  Ágil", "C/ Luna 2, Madrid")],
+    },
+    "different": {
+        "erpCode": "00014", "firstName": "Íñigo", "lastName": "Nuñez", "phone": "915550199", "priceListId": 3,
+        "email": "inigo@nunez.example.com",
+        "documents": [document("22222222J", "Bodega Núñez", None)],
+    },
+    "without its code": {
+        "firstName": "Ana", "lastName": "Ñandú", "phone": "915550105", "priceListId": 3,
+        "email": "ana@nandu.example.com",
+        "documents": [document("33333333P", "Colmado Ñandú", "Pl. Mar 4, Cádiz")],
+    },
+    "by its second document": {
+        "erpCode": "A-007", "firstName": "Núria", "lastName": "Güell",
+        "documents": [document("X", "Otra"), document("44444444-A", "Panadería Güell", isDefault=False)],
+    },
+    "only there": {"erpCode": "B-1", "firstName": "Sol", "email": "sol@example.com", "documents": []},
+    "its line is there twice": {"erpCode": "A-9", "firstName": "Rosa", "lastName": "Dos", "documents": []},
+}  # fmt: skip
+FUNNEL = [
+    ("matched", "erp_code", 3),
+    ("matched", "email", 1),
+    ("matched", "document_number", 1),
+    ("ambiguous", "erp_code", 3),
+    ("only_in_erp", None, 1),
+    ("only_in_platform", None, 1),
+]
+DIFFERENCES = [
+    ("different", "last_name", "Núñez", "Nuñez"),
+    ("different", "phone", "915550104", "915550199"),
+    ("different", "price_list_id", "2", "3"),
+    ("different", "fiscal_address", "Av. Sol 3, Ávila", None),
+    ("without its code", "erp_code", "00015", None),
+    ("by its second document", "erp_code", "A-7", "A-007"),
+    ("by its second document", "email", "nuria@guell.example.com", None),
+]
+
+
+class Shop:
+    """A platform with these customers, pulled, and the ERP's file beside it."""
+
+    def __init__(self, made: Bridge) -> None:
+        self.made = made
+        add = made.platform.state.add
+        self.names = {str(add("customers", fields)["id"]): name for name, fields in PLATFORM.items()}
+        self.file = made.folder.parent / "clientes.csv"
+        self.write(*LINES)
+
+    def write(self, *lines: str, header: str = HEADER) -> None:
+        self.file.write_bytes("\r\n".join([header, *lines, ""]).encode("cp1252"))
+
+    def differences(self) -> list[tuple[str, ...]]:
+        sql = """SELECT d.platform_id, d.field, d.erp_value, d.platform_value
+            FROM reconciled.erp_differences d JOIN reconciled.erp_customers c ON c.customer_id = d.platform_id
+            ORDER BY c.line, d.rowid"""
+        return [(self.names[key], *rest) for key, *rest in self.made.rows(sql)]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    with bridge(tmp_path, customers=0, orders=0) as made:
+        yield Shop(made)
+
+
+def test_the_funnel_and_every_difference_are_those_made_by_hand(shop: Shop) -> None:
+    shop.made.pull()
+    done = command(
+        "reconcile", "--erp-customers", str(shop.file), env=shop.made.environment(), cwd=shop.made.folder
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    rows = shop.made.rows("SELECT status, matched_by, count(*) FROM reconciled.erp_customers GROUP BY ALL")
+    assert sorted(map(str, rows)) == sorted(map(str, FUNNEL))
+    assert shop.differences() == DIFFERENCES
+    sql = "SELECT line, customer_id, members FROM reconciled.erp_customers WHERE members IS NOT NULL"
+    twice = next(key for key, name in shop.names.items() if name == "its line is there twice")
+    assert shop.made.rows(sql) == [(8, None, twice), (9, None, twice)]
+    said = "5 matched (3 by erp code, 1 by email, 1 by document number), 3 ambiguous, 1 only in the ERP, 1 only on"
+    assert said in done.out
+    assert "columns of the file that were not read: Zona" in done.out
+    rules = {
+        rule for (rule,) in shop.made.rows("SELECT rule FROM reconciled.exceptions WHERE entity = 'erp_customers'")
+    }
+    assert rules == {
+        "erp_code_duplicate", "email_duplicate", "document_number_duplicate", "match_ambiguous", "erp_code_contradicts"
+    }  # fmt: skip
+
+
+def test_the_totals_of_both_sides_are_kept(shop: Shop) -> None:
+    shop.write(*LINES, LINES[0])
+    shop.made.pull()
+    told = reconcile(ErpFiles(shop.file))
+    totals = dict(
+        shop.made.rows("SELECT measure, value FROM ops.control_totals WHERE entity = 'reconciled.erp_customers'")
+    )
+    assert totals == {
+        "erp_read": 9, "erp_repeated": 1, "matched": 5, "only_in_erp": 1, "ambiguous_in_erp": 2, "platform": 7,
+        "only_in_platform": 1, "ambiguous_in_platform": 1, "refused": 0,
+    }  # fmt: skip
+    assert told.match is not None
+    assert told.match.statuses == FUNNEL
+    assert told.match.repeated == 1
+
+
+@pytest.mark.parametrize("lost", ["lines", "customers"])
+def test_a_row_that_would_be_lost_on_either_side_fails_the_run(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    import transforms.erp.match as transform
+
+    whole = transform.match
+
+    def lossy(erp: Any, customers: Any, documents: Any) -> Any:
+        return whole(erp.iloc[1:], customers, documents) if lost == "lines" else whole(erp, customers[1:], documents)
+
+    shop.made.pull()
+    before = shop.made.path.read_bytes()
+    monkeypatch.setattr(transform, "match", lossy)
+    with pytest.raises(BridgeError, match="the totals do not balance"):
+        reconcile(ErpFiles(shop.file))
+    assert shop.made.path.read_bytes() == before
+
+
+def test_lines_that_do_not_fit_are_told_and_the_exit_code_says_so(shop: Shop) -> None:
+    shop.made.pull()
+    shop.write(*LINES[:2], "00014;too short", LINES[3])
+    done = command("reconcile", "--erp-customers", str(shop.file), env=shop.made.environment(), cwd=shop.made.folder)
+    assert done.code == 5
+    assert "left out, since they do not fit the file, 1 of its lines: 4" in done.out
+    found = shop.made.rows("SELECT entity_id, detail FROM reconciled.exceptions WHERE rule = 'line_refused'")
+    assert found == [("4", "too_short")]
+    assert shop.made.one("SELECT exit_code FROM ops.runs WHERE command = 'reconcile'") == 5
+
+
+def test_a_run_matches_what_it_has_just_pulled(shop: Shop) -> None:
+    shop.write(LINES[0], "short", *LINES[1:])
+    done = command(
+        "run", "--log", "json", "--erp-customers", str(shop.file), env=shop.made.environment(), cwd=shop.made.folder
+    )  # fmt: skip
+    assert done.code == 5, done.err
+    told = json.loads(done.out.splitlines()[1])
+    assert [tuple(row) for row in told["erp"]["statuses"]] == FUNNEL
+    assert told["erp"]["refused"] == [3]
+    assert shop.made.one("SELECT exit_code FROM ops.runs") == 5
+    assert shop.differences() == DIFFERENCES
+
+
+def test_without_a_file_the_tables_are_there_and_empty(shop: Shop) -> None:
+    shop.made.pull()
+    reconcile(ErpFiles(shop.file))
+    assert reconcile().match is None
+    assert shop.made.one("SELECT count(*) FROM reconciled.erp_customers") == 0
+    assert shop.made.one("SELECT count(*) FROM reconciled.erp_differences") == 0
+
+
+def test_a_file_that_cannot_be_used_ends_a_run_before_its_first_request(shop: Shop) -> None:
+    with pytest.raises(UsageError, match=r"nowhere\.csv"):
+        pull(Wanted(command="run"), after=Reconciling(ErpFiles(shop.file.with_name("nowhere.csv"))))
+    assert shop.made.platform.state.requests == 0
+    assert not shop.made.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("header", "match"),
+    [
+        ("Nombre;Ciudad", "no column is a code"),
+        ("Código;Cód.", "both read like erpCode"),
+    ],
+)
+def test_a_file_whose_columns_tell_no_key_is_refused(shop: Shop, header: str, match: str) -> None:
+    shop.write("a;b", header=header)
+    with pytest.raises(UsageError, match=match):
+        read_customers(ErpFiles(shop.file))
+
+
+def test_headers_are_known_in_english_and_spanish_however_they_are_written(shop: Shop) -> None:
+    shop.write("1;2;3;4", header="erpCode;E-MAIL;razón_social;Tax ID")
+    read = read_customers(ErpFiles(shop.file))
+    assert read is not None
+    assert list(read.columns) == ["erp_code", "email", "fiscal_name", "document_number"]
+
+
+def test_a_mapping_file_says_which_column_is_which_and_what_means_nothing(shop: Shop) -> None:
+    mapping = shop.file.with_name("clientes.toml")
+    mapping.write_text(MAPPING, "utf-8")
+    shop.write("A-9;NULL;Rosa;NULL", "B-1;sol@example.com;Sol;91", header="Código;Nombre;Correo;Tel")
+    read = read_customers(ErpFiles(shop.file, mapping))
+    assert read is not None
+    assert read.columns == {"erp_code": "Código", "email": "Nombre", "first_name": "Correo", "phone": "Tel"}
+    assert read.rows["email"].tolist() == [pd.NA, "sol@example.com"]
+    assert read.rows["phone"].tolist() == [pd.NA, "91"]
+    shop.write("A-9;Rosa", header="Código;Correo")
+    with pytest.raises(UsageError, match="has no column Nombre, Tel, which the mapping names"):
+        read_customers(ErpFiles(shop.file, mapping))
+    with pytest.raises(UsageError, match="--erp-mapping is of a file that is not told"):
+        read_customers(ErpFiles(mapping=mapping))
+
+
+MAPPING = """
+kind = "customers"
+[rows]
+empty = ["NULL"]
+[columns]
+"Código" = "erpCode"
+Nombre = "email"
+Correo = "firstName"
+Tel = "phone"
+"""
+
+
+def test_the_history_of_customers_is_published_with_the_tables(shop: Shop) -> None:
+    shop.made.pull()
+    reconcile()
+    key = next(iter(shop.names))
+    shop.made.platform.state.change("customers", key, {"phone": "1"})
+    shop.made.pull()
+    reconcile()
+    reconcile()
+    sql = (
+        "SELECT version, phone, is_current, ended_by FROM reconciled.customer_history WHERE customer_id = $1 ORDER BY 1"
+    )
+    assert shop.made.rows(sql, key) == [(1, "91 555 01 02", False, "changed"), (2, "1", True, None)]
+    began, ended = shop.made.rows("SELECT valid_from, valid_to FROM reconciled.customer_history WHERE NOT is_current")[
+        0
+    ]
+    first, second = shop.made.rows("SELECT DISTINCT ended_at FROM ops.coverage WHERE resource = 'customers' ORDER BY 1")
+    assert began >= first[0]
+    assert ended >= second[0] > began
+
+
+def test_without_a_file_of_variants_their_table_is_there_and_empty(shop: Shop) -> None:
+    shop.made.pull()
+    assert reconcile().variants is None
+    assert shop.made.rows("FROM reconciled.erp_variants") == []
+
+
+def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
+    env, home = shop.made.environment(), shop.made.folder
+    file = home.parent / "articulos.csv"
+
+    def compared(*lines: str) -> tuple[int, list[tuple[Any, ...]]]:
+        file.write_text("\n".join(["productId,variantId,erpCode,sku,weight", *lines, ""]), "utf-8")
+        done = command("reconcile", "--erp-variants", str(file), env=env, cwd=home)
+        sql = "SELECT line, erp_code, status, split_part(evidence, '; ', 2) FROM reconciled.erp_variants ORDER BY line"
+        return done.code, shop.made.rows(sql)
+
+    shop.made.pull()
+    assert compared("1,10,00038,A,1.5") == (0, [(2, "00038", "never_sent", "")])
+    assert command("plan", "variants", str(file), "--out", str(home.parent / "plan"), env=env, cwd=home).code == 0
+    assert command("push", str(home.parent / "plan"), "--yes", env=env, cwd=home).code == 0
+    assert compared("1,10,00038,A,1.50", "1,11,00039,B,2", "1,x,00040,C,heavy") == (
+        5,
+        [(2, "00038", "same", ""), (3, "00039", "never_sent", "")],
+    )
+    assert compared("1,10,00038,Z,1.50") == (0, [(2, "00038", "differs", "other: sku")])

@@ -1,0 +1,231 @@
+"""Reconciling: tables that mean what they say, published with the raw ones they come from or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.pull.pull import Wanted, pull
+from pipelines.reconcile import reconcile as module
+from pipelines.reconcile.reconcile import Reconciling, reconcile
+from pipelines.warehouse.lock import locked
+from sources.errors import BridgeError, LockedError, UsageError
+from tests.pipelines.bridge import Bridge, bridge, command, start
+
+COLUMNS = {
+    "customers": {
+        "customer_id", "full_name", "email_normalized", "phone_digits", "created_at", "price_list_id",
+        "price_list_name", "price_list_status", "document_count", "default_document_number", "default_fiscal_name",
+        "tax_document_number", "is_missing",
+    },
+    "promotions": {"promotion_id", "starts_at", "expires_at", "remaining_uses", "status"},
+    "price_lists": {"price_list_id", "root_price_list_id", "depth", "chain_status", "customer_count"},
+    "orders": {"order_id", "customer_id", "customer_status", "ordered_at", "total"},
+    "exceptions": {"entity", "entity_id", "rule", "severity", "detail"},
+}  # fmt: skip
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Bridge]:
+    with bridge(tmp_path) as fresh:
+        fresh.pull()
+        yield fresh
+
+
+def test_the_tables_have_the_columns_of_the_design_and_every_row(made: Bridge) -> None:
+    told = reconcile()
+    for table, columns in COLUMNS.items():
+        have = {name: kind for name, kind, *_ in made.rows(f"DESCRIBE reconciled.{table}")}
+        assert set(have) >= columns
+        if table != "exceptions":
+            assert {"_run_id", "_first_seen_at", "_last_seen_at", "_missing_since"} <= set(have)
+            rows = made.one(f"SELECT count(*) FROM raw.{table}")
+            assert rows == told.rows[table] == made.one(f"SELECT count(*) FROM reconciled.{table}")
+    assert made.rows("SELECT command, exit_code FROM ops.runs ORDER BY started_at") == [("pull", 0), ("reconcile", 0)]
+    assert made.left() == ["warehouse.duckdb"]
+
+
+def test_what_it_makes_means_what_the_platform_says(made: Bridge) -> None:
+    reconcile()
+    customers = {str(row["id"]): row for row in made.platform.state.records("customers")}
+    lists = {str(row["id"]) for row in made.platform.state.records("price_lists")}
+    for key, email, at, status, count in made.rows(
+        "SELECT customer_id, email_normalized, created_at, price_list_status, document_count FROM reconciled.customers"
+    ):
+        said = customers[key]
+        assert email == (said["email"].strip().casefold() if said.get("email") else None)
+        assert at == (datetime.fromisoformat(said["createdAt"]).astimezone(UTC) if said.get("createdAt") else None)
+        given = said.get("priceListId")
+        assert status == ("default" if given is None else "matched" if str(given) in lists else "not_listed")
+        assert count == len(said.get("documents") or [])
+    orders = {str(row["id"]): row for row in made.platform.state.records("orders")}
+    for key, customer, total in made.rows("SELECT order_id, customer_id, total FROM reconciled.orders"):
+        assert customer == str(orders[key]["customer"]["id"])
+        assert float(total) == pytest.approx(float(orders[key]["total"]))
+
+
+def test_exceptions_hold_no_personal_data(made: Bridge) -> None:
+    state = made.platform.state
+    first, second, *_ = state.ids("customers")
+    for key in (first, second):
+        state.change("customers", key, {"email": "una.persona@example.com", "lastName": "Secreto-Núñez"})
+    made.pull()
+    reconcile()
+    rules = {rule for (rule,) in made.rows("SELECT rule FROM reconciled.exceptions WHERE entity = 'customers'")}
+    assert any("email" in rule for rule in rules)
+    told = json.dumps(made.rows("FROM reconciled.exceptions"), ensure_ascii=False)
+    assert "persona" not in told
+    assert "Núñez" not in told
+
+
+def test_what_was_seen_of_the_gaps_is_told(made: Bridge) -> None:
+    told = reconcile()
+    seen = set(made.rows("SELECT what, value FROM ops.observations"))
+    assert ("date_format", "customers: iso_offset") in seen
+    assert ("order_fields", "customer_id: customer__id") in seen
+    assert "30 of 30" in told.proposed["customer_id"]
+
+
+def test_the_settings_name_the_fields_of_an_order(made: Bridge) -> None:
+    os.environ["RECONCILE__ORDER_CUSTOMER_ID"] = "customer__erp_code"
+    os.environ["RECONCILE__ORDER_TOTAL"] = "number"
+    told = reconcile()
+    assert told.order_fields["customer_id"] == "customer__erp_code"
+    assert "customer_id" not in told.proposed
+    number, total = made.rows("SELECT number, total FROM reconciled.orders LIMIT 1")[0]
+    assert int(number) == int(total)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "match"),
+    [
+        ("RECONCILE__ORDER_TOTAL", "no_such", "no_such"),
+        ("RECONCILE__ORDER_TOTALS", "total", "ORDER_TOTAL"),
+        ("RECONCILE__DATE_ORDER", "dmy", "day_first, month_first"),
+    ],
+)
+def test_a_setting_that_cannot_be_leaves_the_old_file(made: Bridge, name: str, value: str, match: str) -> None:
+    before = made.path.read_bytes()
+    os.environ[name] = value
+    with pytest.raises(UsageError, match=match):
+        reconcile()
+    assert made.path.read_bytes() == before
+    assert made.left() == ["warehouse.duckdb", "warehouse.duckdb.failed.json"]
+
+
+def test_a_row_that_would_be_lost_fails_the_run(made: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    import transforms.promotions as transform
+
+    whole = transform.promotions
+
+    def lossy(raw: Any, *rest: Any) -> Any:
+        return whole(raw.iloc[1:], *rest)
+
+    monkeypatch.setattr(transform, "promotions", lossy)
+    before = made.path.read_bytes()
+    with pytest.raises(BridgeError, match="promotions: 9 raw rows, 8 reconciled"):
+        reconcile()
+    assert made.path.read_bytes() == before
+
+
+def test_without_a_warehouse_it_says_what_to_do(tmp_path: Path) -> None:
+    with bridge(tmp_path), pytest.raises(UsageError, match="there is no warehouse"):
+        reconcile()
+
+
+def test_another_run_keeps_it_out(made: Bridge) -> None:
+    with locked(made.folder / ".warehouse.duckdb.lock", "pull"), pytest.raises(LockedError):
+        reconcile()
+
+
+def test_a_run_publishes_raw_and_reconciled_at_once(tmp_path: Path) -> None:
+    with bridge(tmp_path) as made:
+        reconciling = Reconciling()
+        done = pull(Wanted(command="run"), after=reconciling)
+        assert done.exit_code == 0
+        assert made.rows("SELECT DISTINCT _run_id FROM reconciled.customers") == [(done.run_id,)]
+        assert made.rows("SELECT command FROM ops.runs") == [("run",)]
+        assert reconciling.made is not None
+        assert reconciling.made.rows["customers"] == 40
+
+
+def test_a_run_whose_reconciling_fails_publishes_neither(made: Bridge) -> None:
+    before = made.path.read_bytes()
+    made.platform.state.add("customers", {"firstName": "Nueva"})
+    os.environ["RECONCILE__ORDER_TOTAL"] = "no_such"
+    with pytest.raises(UsageError):
+        pull(Wanted(command="run"), after=Reconciling())
+    assert made.path.read_bytes() == before
+
+
+def test_killed_at_any_moment_the_file_is_one_version_or_the_other(made: Bridge) -> None:
+    env = made.environment()
+    began = time.monotonic()
+    assert command("reconcile", env=env, cwd=made.folder).code == 0
+    whole_s = time.monotonic() - began
+    for part in (0.3, 0.6, 0.75, 0.85, 0.95):
+        with start("reconcile", env=env, cwd=made.folder) as process:
+            time.sleep(whole_s * part)
+            process.send_signal(signal.SIGKILL)
+        assert made.one("SELECT count(*) FROM reconciled.customers") == made.one("SELECT count(*) FROM raw.customers")
+        assert made.one("SELECT count(*) FROM reconciled.orders") == made.one("SELECT count(*) FROM raw.orders")
+    assert command("reconcile", env=env, cwd=made.folder).code == 0
+    assert made.left() == ["warehouse.duckdb"]
+
+
+def test_the_command_prints_what_an_analyst_asks_first(made: Bridge) -> None:
+    done = command("reconcile", env=made.environment(), cwd=made.folder)
+    assert done.code == 0
+    assert "reconciled: 40 customers, 9 promotions, 6 price lists, 30 orders" in done.out
+    told = json.loads(command("reconcile", "--log", "json", env=made.environment(), cwd=made.folder).out)
+    assert told["rows"]["customers"] == 40
+    assert {finding["severity"] for finding in told["findings"]} <= {"error", "warning", "info"}
+
+
+def test_every_entity_is_a_list_of_the_contract() -> None:
+    from sources.contract import LISTS
+
+    assert tuple(LISTS) == module.ENTITIES
+
+
+def test_lists_that_were_never_pulled_are_empty_tables(tmp_path: Path) -> None:
+    with bridge(tmp_path) as made:
+        made.pull("customers")
+        told = reconcile()
+        assert {table: told.rows[table] for table in module.ENTITIES} == {
+            "customers": 40, "promotions": 0, "price_lists": 0, "orders": 0
+        }  # fmt: skip
+        assert told.order_fields == {"customer_id": None, "ordered_at": None, "total": None}
+
+
+@pytest.mark.parametrize("shape", ["nested", "flat", "wide"])
+def test_orders_of_every_shape_are_reconciled(tmp_path: Path, shape: str) -> None:
+    with bridge(tmp_path, readings={"order_shape": shape}) as made:
+        made.pull()
+        assert reconcile().rows["orders"] == 30
+
+
+@pytest.mark.parametrize(("told", "form"), [("day_first", "day_first"), ("month_first", "ambiguous")])
+def test_the_order_of_dates_that_is_told_is_held_against_the_columns(tmp_path: Path, told: str, form: str) -> None:
+    with bridge(tmp_path, readings={"date_format": "day_first"}) as made:
+        made.pull()
+        os.environ["RECONCILE__DATE_ORDER"] = told
+        reconcile()
+        seen = {value for (value,) in made.rows("SELECT value FROM ops.observations WHERE what = 'date_format'")}
+        assert f"customers: {form}" in seen
+
+
+def test_what_went_missing_stays_and_says_so(made: Bridge) -> None:
+    gone = made.platform.state.ids("customers")[0]
+    made.platform.state.remove("customers", gone)
+    made.pull()
+    reconcile()
+    assert made.rows("SELECT customer_id FROM reconciled.customers WHERE is_missing") == [(gone,)]

@@ -1,0 +1,308 @@
+"""The report: one page that needs nothing else, holds nobody's data, and is the same for the same warehouse."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import duckdb
+import pytest
+
+from pipelines.reconcile.erp_customers import ErpFiles
+from pipelines.reconcile.reconcile import reconcile
+from pipelines.reporting.page import START
+from pipelines.reporting.report import report
+from pipelines.reporting.rules_page import anchor
+from pipelines.warehouse.build import open_warehouse
+from sources.errors import UsageError
+from tests.pipelines.bridge import bridge, command
+from tests.pipelines.reconcile.erp_file import PRIVATE, write_erp_file
+from transforms.rules import RULES
+
+NASTY = "</bdi><script>alert(1)</script> $\\frac{ & \u202e\u0007'\""
+VARIANTS = """
+    CREATE OR REPLACE TABLE reconciled.erp_variants AS
+        SELECT '1' AS product_id, '2' AS variant_id, 'V-1' AS erp_code, 'S-1' AS sku, 'never_sent' AS status,
+            'nothing was sent' AS evidence"""
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, and the visible text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.words = ""
+        self._hidden = False
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self._hidden = tag == "style"
+        self.found.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden = False
+
+    def handle_data(self, data: str) -> None:
+        self.words += "" if self._hidden else f"{data} "
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+@pytest.fixture(scope="module")
+def reconciled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    before = dict(os.environ)
+    with bridge(tmp_path_factory.mktemp("report")) as made:
+        made.pull()
+        write_erp_file(made)
+        reconcile(ErpFiles(made.folder / "clientes.csv"))
+        yield made.path
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture
+def warehouse(reconciled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    copy = tmp_path / "warehouse.duckdb"
+    shutil.copyfile(reconciled, copy)
+    monkeypatch.setenv("WAREHOUSE__PATH", str(copy))
+    return copy
+
+
+def change(path: Path, sql: str) -> None:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(sql)
+
+
+def made(path: Path) -> Page:
+    out = path.with_name("report.html")
+    report(out)
+    return Page(out.read_text("utf-8"))
+
+
+def test_the_page_needs_nothing_beside_it(warehouse: Path) -> None:
+    page = made(warehouse)
+    assert {name for name, _ in page.found}.isdisjoint({"script", "link", "iframe", "object", "embed", "form", "base"})
+    pictures = page.all("img")
+    assert len(pictures) == 6
+    for picture in pictures:
+        kind, _, data = (picture["src"] or "").partition(";base64,")
+        assert kind == "data:image/svg+xml"
+        ET.fromstring(base64.b64decode(data, validate=True))
+        assert picture["alt"]
+    for _, attributes in page.found:
+        assert not [name for name in attributes if name.startswith("on")]
+    text = warehouse.with_name("report.html").read_text("utf-8")
+    assert "default-src 'none'" in text
+    assert not re.search(r"(src|href)=\"(?!#|data:)|@import|url\(|https?:", text)
+
+
+def test_every_link_leads_to_a_place_on_the_page(warehouse: Path) -> None:
+    page = made(warehouse)
+    places = [attributes["id"] for _, attributes in page.found if "id" in attributes]
+    links = {(link["href"] or "").removeprefix("#") for link in page.all("a")}
+    assert len(set(places)) == len(places)
+    assert links == set(places)
+    assert links <= {anchor(rule.entity, rule.name) for rule in RULES}
+    assert links
+
+
+def test_names_from_outside_are_escaped(warehouse: Path) -> None:
+    with duckdb.connect(str(warehouse)) as connection:
+        connection.execute("UPDATE reconciled.price_lists SET name = ?", [NASTY])
+    page = made(warehouse)
+    assert "<script>alert(1)</script> $\\frac{ &" in page.words
+    assert "\u202e" not in page.words
+    assert "\x07" not in page.words
+
+
+def test_it_counts_what_the_tables_hold(warehouse: Path) -> None:
+    change(warehouse, VARIANTS)
+    words = made(warehouse).words
+    with open_warehouse(warehouse) as connection:
+        for table in ("customers", "promotions", "price_lists", "orders"):
+            ((count,),) = connection.execute(f"SELECT count(*) FROM reconciled.{table}").fetchall()
+            assert f"{count} {table.replace('_', ' ')} " in words
+        found = connection.execute(
+            "SELECT entity, rule, severity, count(*) FROM reconciled.exceptions GROUP BY entity, rule, severity"
+        ).fetchall()
+        for entity, rule, severity, count in found:
+            assert f"{entity.replace('_', ' ')}: {rule}  {severity}, {count} found" in words
+        ((run,),) = connection.execute("SELECT run_id FROM ops.runs WHERE command = 'reconcile'").fetchall()
+    assert run in words
+    for step in (
+        "matched by ERP code 2",
+        "matched by login code 0",
+        "matched by e-mail 1",
+        "ambiguous in the ERP 2",
+        "ambiguous on the platform 1",
+        "only in the ERP 1",
+        "only on the platform 36",
+    ):
+        assert step in words
+    assert "never sent 1" in words
+    for table in ("customer history 40 –", "erp customers 43", "erp differences", "erp variants 1 –"):
+        assert table in words
+
+
+def test_it_holds_no_personal_data(warehouse: Path) -> None:
+    made(warehouse)
+    text = warehouse.with_name("report.html").read_text("utf-8")
+    text += "".join(base64.b64decode(data).decode() for data in re.findall(r"base64,([^\"]+)", text))
+    with open_warehouse(warehouse) as connection:
+        private = connection.execute(
+            """SELECT DISTINCT unnest([first_name, full_name, email, phone, erp_code, login_code, default_fiscal_name,
+                default_document_number]) AS value FROM reconciled.customers"""
+        ).fetchall()
+    for value in [*PRIVATE, *(value for (value,) in private if value and len(value) > 3)]:
+        assert value not in text
+
+
+def test_the_same_warehouse_gives_the_same_bytes(warehouse: Path, tmp_path: Path) -> None:
+    once, again = tmp_path / "once.html", tmp_path / "again.html"
+    report(once)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}
+    environment |= {"WAREHOUSE__PATH": str(warehouse), "PYTHONWARNINGS": "error", "PYTHONHASHSEED": "7"}
+    done = command("report", "--out", str(again), env=environment, cwd=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"wrote {again}: as of run ")
+    assert again.read_bytes() == once.read_bytes()
+
+
+def test_what_expires_soon_is_told_of_the_instant_of_the_run(warehouse: Path) -> None:
+    run = "(SELECT max(ended_at) FROM ops.runs)"
+    change(
+        warehouse,
+        f"""UPDATE reconciled.promotions SET status = 'inactive';
+        UPDATE ops.runs SET started_at = started_at - INTERVAL 2 YEAR, ended_at = ended_at - INTERVAL 2 YEAR;
+        UPDATE reconciled.promotions SET status = 'running', name = 'Ends soon', expires_at = {run} + INTERVAL 29 DAY
+        WHERE promotion_id = (SELECT min(promotion_id) FROM reconciled.promotions);
+        UPDATE reconciled.promotions SET status = 'running', name = 'Ends later', expires_at = {run} + INTERVAL 31 DAY
+        WHERE promotion_id = (SELECT max(promotion_id) FROM reconciled.promotions)""",
+    )
+    words = made(warehouse).words
+    assert "Expire within 30 days of the run: 1" in words
+    assert "Ends soon" in words
+    assert "Ends later" not in words
+
+
+def test_a_warehouse_that_no_erp_file_was_compared_with_says_so(warehouse: Path) -> None:
+    change(warehouse, "DELETE FROM reconciled.erp_customers; DELETE FROM reconciled.erp_differences")
+    assert "No export of the ERP was compared" in made(warehouse).words
+    change(warehouse, "DROP TABLE reconciled.erp_customers; DROP TABLE reconciled.erp_differences")
+    assert "No export of the ERP was compared" in made(warehouse).words
+
+
+def test_a_warehouse_without_any_row_has_a_report(warehouse: Path) -> None:
+    for table in ("customers", "promotions", "price_lists", "orders", "exceptions"):
+        change(warehouse, f"DELETE FROM reconciled.{table}")
+    words = made(warehouse).words
+    for told in ("no rule found anything", "No price list is listed", "No promotion is listed", "No order is listed"):
+        assert told in words
+
+
+def test_what_was_not_read_is_not_said_to_be_absent(warehouse: Path) -> None:
+    assert "not proven" not in made(warehouse).words
+    change(
+        warehouse,
+        """DELETE FROM reconciled.orders; DELETE FROM reconciled.promotions;
+        UPDATE ops.coverage SET verdict = 'unproven' WHERE resource = 'promotions';
+        DELETE FROM ops.coverage WHERE resource = 'orders';
+        UPDATE reconciled.price_lists SET chain_status = 'unknown';
+        UPDATE reconciled.customers SET price_list_status = 'unknown';
+        INSERT INTO ops.quarantine SELECT run_id, resource, unnest([1, 2]), 1, 'adjustmentValue', 'a hash'
+        FROM ops.coverage WHERE resource = 'price_lists';
+        INSERT INTO reconciled.exceptions VALUES
+            ('erp_customers', NULL, 'customers_unproven', 'info', '2 lines only in the ERP: customers: unproven'),
+            ('price_lists', NULL, 'unproven', 'info', 'price_lists: unproven, refused rows: 1')""",
+    )
+    words = " ".join(made(warehouse).words.split())
+    for told in (
+        "price lists: price_lists: unproven, refused rows: 1",
+        "They may be on the platform all the same: 2 lines only in the ERP: customers: unproven.",
+        "No order was read.",
+        "No promotion was read.",
+        "derives from one that was not read",
+        "on one that was not read",
+    ):
+        assert told in words
+    assert re.search(r"price lists complete 6 1 ", words)
+
+
+def test_lists_pulled_after_the_run_are_told(warehouse: Path) -> None:
+    assert "pulled again" not in made(warehouse).words
+    change(
+        warehouse,
+        """INSERT INTO ops.runs (run_id, command, started_at, ended_at, exit_code)
+        SELECT '99991231T000000Z-00000000', 'pull', max(ended_at), max(ended_at) + INTERVAL 1 HOUR, 0 FROM ops.runs""",
+    )
+    assert "pulled again" in made(warehouse).words
+
+
+def test_a_walk_that_failed_is_told_with_the_age_of_what_is_there(warehouse: Path) -> None:
+    change(
+        warehouse,
+        """UPDATE ops.runs SET ended_at = ended_at + INTERVAL 3 DAY;
+        INSERT INTO ops.coverage BY NAME SELECT 'x' AS run_id, 'orders' AS resource, 'incomplete' AS verdict,
+            'walk failed' AS evidence, 'error' AS ended_by, max(ended_at) + INTERVAL 3 DAY AS ended_at
+        FROM ops.coverage""",
+    )
+    words = made(warehouse).words
+    assert "incomplete, not taken over" in words
+    assert "3 days" in words
+
+
+def test_a_rule_of_another_version_is_told_as_unknown(warehouse: Path) -> None:
+    change(warehouse, "INSERT INTO reconciled.exceptions VALUES ('orders', '1', 'from_the_future', 'warning', '')")
+    words = made(warehouse).words
+    assert "from_the_future" in words
+    assert "does not know the rule" in words
+
+
+def test_a_new_report_is_its_owners_and_a_replaced_one_keeps_its_mode(warehouse: Path, tmp_path: Path) -> None:
+    out, link = tmp_path / "out" / "report.html", tmp_path / "link.html"
+    out.parent.mkdir()
+    report(out)
+    assert out.stat().st_mode & 0o777 == 0o600
+    out.chmod(0o644)
+    link.symlink_to(out)
+    report(link)
+    assert link.is_symlink()
+    assert out.stat().st_mode & 0o777 == 0o644
+    assert out.read_text("utf-8").startswith(START)
+    assert [path.name for path in out.parent.iterdir()] == ["report.html"]
+
+
+@pytest.mark.parametrize("kind", ["warehouse", "folder", "other", "nowhere", "device"])
+def test_what_is_no_report_is_not_overwritten(warehouse: Path, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "other").write_text("<!doctype html>\n<p>somebody's page")
+    (tmp_path / "folder").mkdir()
+    out = {"warehouse": warehouse, "nowhere": tmp_path / "no" / "where.html", "device": Path("/dev/null")}.get(
+        kind, tmp_path / kind
+    )
+    before = warehouse.read_bytes(), (tmp_path / "other").read_bytes()
+    listed = sorted(tmp_path.iterdir())
+    with pytest.raises(UsageError, match="--out FILE"):
+        report(out)
+    assert (warehouse.read_bytes(), (tmp_path / "other").read_bytes()) == before
+    assert sorted(tmp_path.iterdir()) == listed
+
+
+def test_without_anything_reconciled_there_is_no_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, none = tmp_path / "report.html", tmp_path / "none.duckdb"
+    monkeypatch.setenv("WAREHOUSE__PATH", str(none))
+    with pytest.raises(UsageError, match="orderbridge pull"):
+        report(out)
+    change(none, "CREATE TABLE t (a INTEGER)")
+    with pytest.raises(UsageError, match="orderbridge reconcile"):
+        report(out)
+    assert not out.exists()

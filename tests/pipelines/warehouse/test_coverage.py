@@ -1,0 +1,193 @@
+"""A list that was not read whole is no evidence of absence: nothing is said not to be listed that may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pipelines.cli.console import match_lines
+from pipelines.pull.pull import Wanted, pull
+from pipelines.reconcile.erp_customers import ErpFiles
+from pipelines.reconcile.reconcile import Reconciled, Reconciling, reconcile
+from sources.errors import CoverageError
+from tests.pipelines.bridge import Bridge, bridge
+
+ABSENCES = ("price_list_not_listed", "source_not_listed", "chain_orphaned", "customer_unknown")
+Reconcile = Callable[[Bridge, ErpFiles], Reconciled]
+
+
+def one_after_the_other(made: Bridge, files: ErpFiles) -> Reconciled:
+    made.pull()
+    return reconcile(files)
+
+
+def in_one_build(made: Bridge, files: ErpFiles) -> Reconciled:
+    after = Reconciling(files)
+    pull(Wanted(command="run"), after=after)
+    assert after.made is not None
+    return after.made
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Bridge]:
+    with bridge(tmp_path) as made:
+        yield made
+
+
+def absences(made: Bridge) -> list[tuple[str, str]]:
+    """What is said not to be there."""
+    return made.rows(f"SELECT rule, entity_id FROM reconciled.exceptions WHERE rule IN {ABSENCES} ORDER BY ALL")
+
+
+def unproven(made: Bridge) -> dict[tuple[str, str], str]:
+    """What is said not to be known."""
+    sql = "SELECT entity, rule, detail FROM reconciled.exceptions WHERE rule LIKE '%unproven' AND severity = 'info'"
+    return {(entity, rule): detail for entity, rule, detail in made.rows(sql)}
+
+
+@pytest.mark.parametrize("reconciled", [one_after_the_other, in_one_build])
+def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
+    fresh: Bridge, tmp_path: Path, reconciled: Reconcile
+) -> None:
+    state = fresh.platform.state
+    base, derived, further, *_ = state.ids("price_lists")
+    buyer, refused, *_ = state.ids("customers")
+    erp_code = state.records("customers")[1]["erpCode"]
+    order = state.ids("orders")[0]
+    state.change("price_lists", base, {"adjustmentValue": "mucho", "sourcePriceListId": None})
+    state.change("price_lists", derived, {"sourcePriceListId": base})
+    state.change("price_lists", further, {"sourcePriceListId": derived})
+    state.change("customers", buyer, {"priceListId": int(base)})
+    state.change("customers", refused, {"birthdate": "mañana"})
+    customer = state.records("orders")[0]["customer"]
+    state.change("orders", order, {"customer": {**customer, "id": int(refused)}})
+    export = tmp_path / "erp.csv"
+    export.write_text(f"erpCode;Razón social\n{erp_code};Uno\nnobody;Dos\n", "utf-8")
+
+    told = reconciled(fresh, ErpFiles(customers=export))
+    assert absences(fresh) == []
+    said = unproven(fresh)
+    assert " price lists: price_lists: unproven, refused rows: 1" in said["price_lists", "sources_unproven"]
+    assert "customers: price_lists: unproven, refused rows: 1" in said["customers", "price_lists_unproven"]
+    assert "orders: customers: unproven, refused rows: 1" in said["orders", "customers_unproven"]
+    assert (
+        said["erp_customers", "customers_unproven"] == "2 lines only in the ERP: customers: unproven, refused rows: 1"
+    )
+    assert said["customers", "unproven"] == "customers: unproven, refused rows: 1; rows of earlier walks: 0"
+    assert told.match is not None
+    assert any("may be on the platform all the same" in line for line in match_lines(told.match))
+    status = "SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1"
+    assert fresh.one(status, buyer) == "unknown"
+    chains = dict(fresh.rows("SELECT price_list_id, chain_status FROM reconciled.price_lists"))
+    assert (chains[derived], chains[further]) == ("unknown", "unknown")
+    assert fresh.one("SELECT customer_status FROM reconciled.orders WHERE order_id = $1", order) == "unknown"
+
+    state.remove("price_lists", base)
+    state.change("customers", refused, {"birthdate": None})
+    told = reconciled(fresh, ErpFiles(customers=export))
+    assert unproven(fresh) == {}
+    assert {("source_not_listed", derived), ("chain_orphaned", further), ("price_list_not_listed", buyer)} <= set(
+        absences(fresh)
+    )
+    assert fresh.one(status, buyer) == "not_listed"
+    assert told.match is not None
+    assert [count for name, _, count in told.match.statuses if name == "only_in_erp"] == [1]
+    assert not any("may be on the platform all the same" in line for line in match_lines(told.match))
+
+
+def test_rows_of_an_earlier_walk_that_were_not_seen_again_are_counted(fresh: Bridge) -> None:
+    fresh.pull()
+    state = fresh.platform.state
+    state.change("promotions", state.ids("promotions")[0], {"isActive": "quizás"})
+    fresh.pull()
+    reconcile()
+    assert unproven(fresh) == {
+        ("promotions", "unproven"): "promotions: unproven, refused rows: 1; rows of earlier walks: 1"
+    }
+
+
+def test_a_row_that_several_sweeps_refused_counts_once(tmp_path: Path) -> None:
+    with bridge(tmp_path, customers=120, readings={"legacy_limit": "ignored"}) as made:
+        state = made.platform.state
+        state.change("customers", state.ids("customers")[0], {"birthdate": "mañana"})
+        made.pull("customers")
+        assert made.one("SELECT quarantined FROM ops.coverage") > 1
+        reconcile()
+        assert unproven(made)["customers", "unproven"].startswith("customers: unproven, refused rows: 1;")
+
+
+def test_one_sweep_alone_proves_no_absence(fresh: Bridge) -> None:
+    state = fresh.platform.state
+    order, customer = state.ids("orders")[0], state.records("orders")[0]["customer"]
+    state.change("orders", order, {"customer": {**customer, "id": 999_999}})
+    fresh.pull(sweeps=1)
+    reconcile()
+    assert ("customer_unknown", order) not in absences(fresh)
+    assert unproven(fresh)["orders", "customers_unproven"].endswith(" of 1 orders: customers: unproven")
+    fresh.pull()
+    reconcile()
+    assert ("customer_unknown", order) in absences(fresh)
+
+
+def test_what_a_later_run_read_may_name_what_is_newer_than_the_other_list(fresh: Bridge) -> None:
+    state = fresh.platform.state
+    fresh.pull()
+    new = state.add("price_lists", {"name": "Nueva", "adjustmentType": "NONE", "adjustmentValue": 0})["id"]
+    buyer = state.ids("customers")[0]
+    state.change("customers", buyer, {"priceListId": int(new)})
+    fresh.pull("customers")
+    reconcile()
+    assert ("price_list_not_listed", buyer) not in absences(fresh)
+    assert unproven(fresh)["customers", "price_lists_unproven"].endswith("price_lists: read before customers")
+    fresh.pull("price_lists")
+    reconcile()
+    assert ("customers", "price_lists_unproven") not in unproven(fresh)
+    assert fresh.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer) == "matched"
+
+
+def test_a_list_that_was_held_back_proves_no_absence_from_what_came_beside_it(fresh: Bridge) -> None:
+    state = fresh.platform.state
+    fresh.pull()
+    for gone in state.ids("price_lists")[:4]:
+        state.remove("price_lists", gone)
+    buyer = state.ids("customers")[0]
+    state.change("customers", buyer, {"priceListId": 999})
+    assert fresh.pull().held_back.keys() == {"price_lists"}
+    reconcile()
+    assert ("price_list_not_listed", buyer) not in absences(fresh)
+    assert fresh.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer) == "unknown"
+    fresh.pull(accept_shrink=True)
+    reconcile()
+    assert ("price_list_not_listed", buyer) in absences(fresh)
+
+
+@pytest.mark.parametrize(
+    ("refused", "reason"),
+    [
+        (9, "no row could be read: 9 were refused, 9 rows were there"),
+        (6, "over half could not be read: 9 rows were there, 3 came and 6 were refused"),
+    ],
+)
+def test_a_list_whose_rows_were_refused_is_not_said_to_have_lost_them(fresh: Bridge, refused: int, reason: str) -> None:
+    state = fresh.platform.state
+    fresh.pull("promotions")
+    for key in state.ids("promotions")[:refused]:
+        state.change("promotions", key, {"isActive": "quizás"})
+    with pytest.raises(CoverageError, match=reason) as caught:
+        fresh.pull("promotions")
+    assert "ops.quarantine" in (caught.value.hint or "")
+    assert fresh.pull("promotions", accept_shrink=True).exit_code == 5
+    assert fresh.one("SELECT count(*) FROM raw.promotions WHERE _missing_since IS NULL") == 9
+
+
+def test_a_list_that_was_never_read_proves_nothing(fresh: Bridge) -> None:
+    state = fresh.platform.state
+    state.change("customers", state.ids("customers")[0], {"priceListId": 1})
+    fresh.pull("customers")
+    reconcile()
+    assert absences(fresh) == []
+    assert unproven(fresh)["customers", "price_lists_unproven"].endswith("customers: price_lists: never read")
+    statuses = {name for (name,) in fresh.rows("SELECT DISTINCT price_list_status FROM reconciled.customers")}
+    assert statuses <= {"default", "unknown"}

@@ -1,0 +1,85 @@
+"""What the morning after is told of a run that failed."""
+
+from __future__ import annotations
+
+import json
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from pipelines.warehouse.failure import failure_file, forget, noted, read
+from sources.errors import UsageError
+
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+SECRET = "Ana Núñez"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    made = tmp_path / "warehouse.duckdb"
+    made.touch()
+    return made
+
+
+def fails(path: Path, command: str = "pull", run_id: str = "R1", error: Exception | None = None) -> None:
+    error = error or UsageError("the mapping is not there", "Name one.")
+    with pytest.raises(type(error)), noted(path, command, AT, run_id):
+        raise error
+
+
+def test_the_note_says_what_failed_and_what_to_do(path: Path) -> None:
+    fails(path)
+    told = read(path)
+    assert told is not None
+    assert {name: told[name] for name in ("command", "run_id", "exit_code", "message", "hint", "published")} == {
+        "command": "pull",
+        "run_id": "R1",
+        "exit_code": 2,
+        "message": "the mapping is not there",
+        "hint": "Name one.",
+        "published": False,
+    }
+    assert stat.S_IMODE(failure_file(path).stat().st_mode) == 0o600
+
+
+def test_of_a_bug_only_its_kind_is_told(path: Path) -> None:
+    fails(path, error=ValueError(SECRET))
+    assert SECRET not in failure_file(path).read_text("utf-8")
+    assert json.loads(failure_file(path).read_text())["exit_code"] == 1
+
+
+def test_a_run_that_did_not_begin_leaves_a_note_beside_a_warehouse_only(path: Path) -> None:
+    fails(path, run_id="")
+    assert read(path) is not None
+    fails(path.with_name("other.duckdb"), run_id="")
+    assert read(path.with_name("other.duckdb")) is None
+
+
+@pytest.mark.parametrize(
+    ("failed", "succeeds", "stays"),
+    [
+        ("pull", "pull", False),
+        ("run", "pull", False),
+        ("reconcile", "pull", True),
+        ("pull", "run", False),
+        ("reconcile", "run", False),
+        ("reconcile", "reconcile", False),
+        ("pull", "reconcile", True),
+        ("run", "reconcile", True),
+    ],
+)
+def test_a_success_removes_the_note_that_it_makes_good(path: Path, failed: str, succeeds: str, stays: bool) -> None:
+    fails(path, failed)
+    forget(path, succeeds)
+    assert (read(path) is not None) is stays
+
+
+def test_a_note_that_was_cut_off_is_told_as_such(path: Path) -> None:
+    failure_file(path).write_text('{"exit_')
+    told = read(path)
+    assert told is not None
+    assert "cut off" in told["message"]
+    forget(path, "pull")
+    assert read(path) is None

@@ -1,0 +1,276 @@
+"""Records that the interface does not describe: types from the whole walk, names, child tables; both ways agree."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sources.contract import ORDER
+from sources.decode.rows import Decoded, Page
+from sources.decode.undocumented import Shape
+from sources.errors import ContractBroken
+
+
+def raw_page(*rows: str, number: int = 1) -> Page:
+    return Page(number, f"[{','.join(rows)}]".encode())
+
+
+def walk(pages: list[Page]) -> tuple[Shape, list[Decoded]]:
+    """Decodes pages one by one, then again under the final types, and checks that these were final."""
+    shape = Shape(ORDER)
+    for page in pages:
+        shape.decode([page])
+    version = shape.version
+    again = [shape.decode([page]) for page in pages]
+    assert shape.version == version, f"types that change once all pages were seen: {pages}"
+    for page, decoded in zip(pages, again, strict=True):
+        exact = shape._by_rows(page)
+        assert decoded.tables == exact.tables
+        assert decoded.quarantined == exact.quarantined
+    return shape, again
+
+
+def column(name: str, *rows: str, table: str = "orders") -> tuple[str, list[object]]:
+    """The type and values of a column over rows of one page each; checks all that `walk` does."""
+    pages = [raw_page(row, number=n) for n, row in enumerate(rows, 1)]
+    _, decoded = walk(pages)
+    whole = pa.concat_tables([part.tables[table] for part in decoded])
+    assert all(not part.quarantined for part in decoded)
+    return str(whole.schema.field(name).type), whole[name].to_pylist()
+
+
+def values(*written: str) -> tuple[str, list[object]]:
+    return column("x", *(f'{{"id":1,"x":{value}}}' for value in written))
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        pytest.param(["null"], ("string", [None]), id="always null"),
+        pytest.param(["true", "null"], ("bool", [True, None]), id="boolean"),
+        pytest.param(["1", "-9223372036854775808"], ("int64", [1, -(2**63)]), id="integers"),
+        pytest.param(["1.0", "2", "1e2"], ("int64", [1, 2, 100]), id="whole numbers however written"),
+        pytest.param(["1.0", "9007199254740993"], ("int64", [1, 2**53 + 1]), id="whole numbers, one beyond a double"),
+        pytest.param(["1", "1.50"], ("double", [1.0, 1.5]), id="numbers"),
+        pytest.param(["0.1", "1e300"], ("double", [0.1, 1e300]), id="large"),
+        pytest.param(["12.600000000000001"], ("double", [12.600000000000001]), id="a double's own digits"),
+        pytest.param(
+            ["9007199254740993", "1.50"], ("string", ["9007199254740993", "1.5"]), id="beyond a double, and a fraction"
+        ),
+        pytest.param(["0.12345678901234567"], ("string", ["0.12345678901234567"]), id="more digits than a double has"),
+        pytest.param(
+            ["0.5", "0.12345678901234567"], ("string", ["0.5", "0.12345678901234567"]), id="digits in a later page"
+        ),
+        pytest.param(["1", "9223372036854775808"], ("string", ["1", "9223372036854775808"]), id="beyond 64 bits"),
+        pytest.param(["0.5", "1e400"], ("string", ["0.5", "1" + "0" * 400]), id="too large for a double"),
+        pytest.param(["0.5", "1e-400"], ("string", ["0.5", "0." + "0" * 399 + "1"]), id="too small for a double"),
+        pytest.param(["1", '"a"', "true"], ("string", ["1", "a", "true"]), id="scalars of several types"),
+        pytest.param(['"007"', '"1e5"'], ("string", ["007", "1e5"]), id="texts like numbers"),
+        pytest.param(['"2024-05-06T07:08:09Z"'], ("string", ["2024-05-06T07:08:09Z"]), id="texts like dates"),
+        pytest.param(["[]", "null"], ("string", ["[]", None]), id="arrays always empty"),
+        pytest.param(["[]", '["a","é"]', '["\\""]'], ("string", ["[]", '["a","é"]', '["\\""]']), id="texts"),
+        pytest.param(["[1, 2]", "[]"], ("string", ["[1,2]", "[]"]), id="array of integers"),
+        pytest.param(
+            ["[-12.002, 1.50]", "[3, -0.0]", "[2.0]", "[]", "null"],
+            ("string", ["[-12.002,1.5]", "[3,0]", "[2]", "[]", None]),
+            id="array of numbers",
+        ),
+        pytest.param(
+            ["[0.5]", "[1e300]"], ("string", ["[0.5]", "[1" + "0" * 300 + "]"]), id="array with a large number"
+        ),
+        pytest.param(
+            ["[0.5]", "[9007199254740993]"], ("string", ["[0.5]", "[9007199254740993]"]), id="array beyond a double"
+        ),
+        pytest.param(
+            ["[0.5]", "[0.12345678901234567]"],
+            ("string", ["[0.5]", "[0.12345678901234567]"]),
+            id="array of many digits",
+        ),
+        pytest.param(["[0.5]", "[12345678.25]"], ("string", ["[0.5]", "[12345678.25]"]), id="array of larger numbers"),
+        pytest.param(["[1.50, null]"], ("string", ["[1.5,null]"]), id="array of numbers and null"),
+        pytest.param(['[1, {"a": 2}]'], ("string", ['[1,{"a":2}]']), id="array of several kinds"),
+        pytest.param(['[{"a":1}]', "[null]"], ("string", ['[{"a":1}]', "[null]"]), id="array of objects and null"),
+        pytest.param(["[[1],[2]]"], ("string", ["[[1],[2]]"]), id="array of arrays"),
+        pytest.param(["{}", "[1]"], ("string", ["{}", "[1]"]), id="empty object or array"),
+        pytest.param(['["a"]', '[{"a":null}]'], ("string", ['["a"]', '[{"a":null}]']), id="array of texts or objects"),
+        pytest.param(["{}", "null"], ("string", ["{}", None]), id="object always empty"),
+        pytest.param(
+            ['{"a": 1.50}', "2", '"b"', "null"], ("string", ['{"a":1.5}', "2", '"b"', None]), id="object or scalar"
+        ),
+        pytest.param(['{"a":1}', "[]"], ("string", ['{"a":1}', "[]"]), id="object or array"),
+    ],
+)
+def test_a_field_has_the_narrowest_type_that_holds_it_exactly(
+    written: list[str], kept: tuple[str, list[object]]
+) -> None:
+    for order in permutations(range(len(written))):
+        kind, found = values(*(written[n] for n in order))
+        assert (kind, found) == (kept[0], [kept[1][n] for n in order])
+
+
+def test_objects_are_flattened() -> None:
+    assert column("customer__home_address__city", '{"id":1,"customer":{"homeAddress":{"city":"A"}}}', '{"id":2}') == (
+        "string",
+        ["A", None],
+    )
+
+
+def test_arrays_of_objects_are_child_tables() -> None:
+    rows = (
+        '{"id":7,"lines":[{"sku":"A","taxes":[{"rate":1},{"rate":2.5}]},{"sku":"B","taxes":[]}],"ship":{"parts":[{}]}}',
+        '{"id":8,"lines":[]}',
+        '{"id":9,"lines":[{"sku":"C","taxes":[{"rate":3}]}],"ship":{"parts":[{"w":1}]}}',
+    )
+    shape, (decoded,) = walk([raw_page(*rows, number=4)])
+    assert list(shape.schema_of()) == ["orders", "orders__lines", "orders__lines__taxes", "orders__ship__parts"]
+    lines = decoded.tables["orders__lines"].drop_columns(["_extra"]).to_pylist()
+    assert lines[1] == {"order_id": "7", "position": 2, "sku": "B", "_page": 4, "_position": 1}
+    taxes = decoded.tables["orders__lines__taxes"]
+    assert taxes.drop_columns(["_extra", "_page"]).to_pylist() == [
+        {"order_id": "7", "lines_position": 1, "position": 1, "rate": 1.0, "_position": 1},
+        {"order_id": "7", "lines_position": 1, "position": 2, "rate": 2.5, "_position": 1},
+        {"order_id": "9", "lines_position": 1, "position": 1, "rate": 3.0, "_position": 3},
+    ]
+    assert decoded.tables["orders__ship__parts"]["order_id"].to_pylist() == ["7", "9"]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_names_that_meet_are_told_apart_whatever_comes_first(first: int) -> None:
+    pages = [raw_page('{"id":1,"firstName":"a"}'), raw_page('{"id":2,"first_name":"b","FirstName":"c"}', number=2)]
+    shape, _ = walk(pages if first == 0 else pages[::-1])
+    _, keys = shape._table.columns[0], {column.name: column.keys for column in shape._table.columns}
+    assert keys == {"id": ("id",), "first_name": ("first_name",), "first_name_2": ("FirstName",)} | {
+        "first_name_3": ("firstName",)
+    }
+
+
+def test_fields_do_not_take_the_names_of_our_own_columns() -> None:
+    row = '{"id":1,"Id":2,"_page":3,"lines":[{"position":4,"order_id":5,"orderId":6}],"":7}'
+    shape, (decoded,) = walk([raw_page(row)])
+    assert set(shape.schema_of()["orders"].names) == {
+        *("id", "id_2", "_page_2", "field", "_extra", "_page", "_position")
+    }
+    (line,) = decoded.tables["orders__lines"].to_pylist()
+    assert (line["position"], line["position_2"], line["order_id"]) == (1, 4, "1")
+    assert {line["order_id_2"], line["order_id_3"]} == {5, 6}
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        pytest.param(["1", "2"], ["1", "2"], id="integers"),
+        pytest.param(["1.0", "1e3"], ["1", "1000"], id="numbers"),
+        pytest.param(["1", '"A"', "1.5"], ["1", "A", "1.5"], id="numbers and texts"),
+        pytest.param(["12345678901234567890123"], ["12345678901234567890123"], id="large"),
+    ],
+)
+def test_the_key_is_canonical_text(written: list[str], kept: list[str]) -> None:
+    assert column("id", *(f'{{"id":{value}}}' for value in written)) == ("string", kept)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        pytest.param("{}", "id: expected an identifier, found nothing", id="no key"),
+        pytest.param('{"id":null}', "id: expected an identifier, found null", id="null key"),
+        pytest.param('{"id":""}', "id: expected an identifier, found empty string", id="empty key"),
+        pytest.param('{"id":[]}', "id: expected identifier, found array", id="array key"),
+        pytest.param('{"id":true}', "id: expected identifier, found boolean", id="boolean key"),
+        pytest.param("7", "row: expected object, found number", id="no object"),
+        pytest.param('{"id":1,"a":1,"a":1}', "row: a field comes twice in one object", id="field twice"),
+        pytest.param('{"id":1,"j":{"b":1,"b":1}}', "row: a field comes twice in one object", id="field twice in JSON"),
+        pytest.param('{"id":1,"a":NaN}', "row: NaN or Infinity, which JSON does not know", id="NaN"),
+        pytest.param('{"id":1,"c":{"d":["\\u0000"]}}', "c.d[]: a NUL character", id="NUL"),
+        pytest.param('{"id":1,"a":"\\udfff"}', "row: a lone surrogate", id="lone surrogate"),
+    ],
+)
+@pytest.mark.parametrize("others", ['{"id":"z","a":1.5}', '{"id":"z","j":1},{"id":"y","j":{"b":1}}'])
+def test_a_row_that_cannot_be_loaded_is_put_aside(row: str, told: str, others: str) -> None:
+    _, (decoded,) = walk([raw_page(others, row)])
+    assert [aside.reason for aside in decoded.quarantined] == [told]
+    assert decoded.tables["orders"]["id"].to_pylist()[0] == "z"
+
+
+def test_a_row_put_aside_leaves_no_trace_in_the_types() -> None:
+    shape, _ = walk([raw_page('{"id":1,"a":1}', '{"a":"x","b":2}')])
+    assert shape.schema_of()["orders"].field("a").type == pa.int64()
+    assert "b" not in shape.schema_of()["orders"].names
+
+
+def test_the_version_counts_what_changes_a_table() -> None:
+    shape = Shape(ORDER)
+    versions = []
+    for row in ('{"id":1,"a":1}', '{"id":"x","a":2}', '{"id":3,"a":null}', '{"id":4,"a":0.5}', '{"id":5,"b":1}'):
+        shape.decode([raw_page(row)])
+        versions.append(shape.version)
+    assert versions == [1, 1, 1, 2, 3]
+
+
+def test_a_clean_batch_is_read_at_once() -> None:
+    shape = Shape(ORDER)
+    pages = [raw_page(f'{{"id":{n},"t":"x","l":[{{"q":1}}],"tags":["a"]}}', number=n) for n in range(1, 4)]
+    shape.decode(pages)
+    assert shape._quick(pages) is not None
+
+
+@pytest.mark.parametrize("name", ['q"', "back\\slash", "new\nline", "", "日本", "select", "a b"])
+def test_any_name_is_a_column_beside_a_field_of_several_types(name: str) -> None:
+    rows = [{"id": 1, name: 2, "mixed": [1, {"a": 2}]}, {"id": 2, name: 3, "mixed": "x"}]
+    _, (part,) = walk([Page(1, json.dumps(rows).encode())])
+    table = part.tables["orders"]
+    assert not part.quarantined
+    (column,) = (c for c in table.schema.names if c not in ("id", "mixed", "_extra", "_page", "_position"))
+    assert table[column].to_pylist() == [2, 3]
+
+
+def test_no_rows_give_empty_tables() -> None:
+    shape = Shape(ORDER)
+    for pages in ([], [Page(1, b"[]")]):
+        assert shape.decode(pages).tables["orders"].schema.names == ["id", "_extra", "_page", "_position"]
+    assert shape.version == 0
+
+
+def test_a_page_that_is_no_array_breaks_the_contract() -> None:
+    with pytest.raises(ContractBroken):
+        Shape(ORDER).decode([Page(1, b'{"id":1}')])
+
+
+# --- laws ----------------------------------------------------------------------------------------------------------
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=3)
+SCALAR = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**65), 2**65)
+    | st.sampled_from([0, 1, 2**53, 2**53 + 1, -0.0, 1.0, 0.1, 1e22, 1e300, 12345678.123456789])
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT
+)
+NAMES = st.sampled_from(["a", "b", "aB", "a_b", "position", "_page", "é", 'q"', "A", ""])
+VALUE = st.recursive(
+    SCALAR, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=6
+)
+ROW = st.dictionaries(NAMES, VALUE, max_size=4).flatmap(
+    lambda row: st.sampled_from([1, 2**60, "x", 1.0, 1.5, None]).map(lambda key: {"id": key, **row})
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.lists(ROW, max_size=3), min_size=1, max_size=4), st.randoms())
+def test_types_and_values_do_not_hang_on_the_order_or_the_batches(rows: list[list[object]], random: object) -> None:
+    pages = [Page(n, json.dumps(part, ensure_ascii=False).encode()) for n, part in enumerate(rows, 1)]
+    shape, parts = walk(pages)
+    back = Shape(ORDER)
+    for page in reversed(pages):
+        back.decode([page])
+    assert back.schema_of() == shape.schema_of()
+    whole = back.decode(pages)
+    assert back.schema_of() == shape.schema_of()
+    for name, table in whole.tables.items():
+        assert table == pa.concat_tables([part.tables[name] for part in parts])
+    assert whole.tables["orders"].num_rows + len(whole.quarantined) == sum(map(len, rows))

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sources.contract import LISTS
+from sources.extract import page_files
+from sources.extract.page_files import PageFiles, batches
+from sources.extract.paginators import LegacyPages, Paginator, V1Cursor
+from sources.extract.spool import Spool
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each batch has two pages."""
+    monkeypatch.setattr(page_files, "BATCH_PAGES", 2)
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Spool]:
+    with closing(Spool(tmp_path / "spool")) as opened:
+        yield opened
+
+
+def filled(folder: Path, spool: Spool, resource: str, pages: list[list[dict[str, Any]]]) -> PageFiles:
+    """The files of a sweep that found these pages."""
+    record = LISTS[resource].records
+    assert record is not None
+    paginator: Paginator = LegacyPages(100) if resource == "customers" else V1Cursor(100)
+    files = PageFiles(record, folder / "files", Counter())
+    files.read_from(spool, paginator)
+    for number, rows in enumerate(pages, 1):
+        body = json.dumps({"data": rows, "hasMore": True}).encode()
+        offset = spool.offset
+        spool.write(f"page={number}", body)
+        files.add(number, paginator.parse(body), offset)
+    return files
+
+
+def customer(key: int, name: str = "Zoë", documents: int = 1) -> dict[str, Any]:
+    return {"id": key, "firstName": name, "documents": [{"number": f"{key}-{n}"} for n in range(documents)]}
+
+
+def rows(files: dict[str, tuple[Path, int]], table: str) -> list[dict[str, Any]]:
+    path, count = files[table]
+    found: list[dict[str, Any]] = pa.concat_tables(batches([files[table]])).to_pylist()
+    assert len(found) == count == pq.read_metadata(path).num_rows
+    return found
+
+
+def test_every_batch_is_a_row_group_of_one_file_per_table(tmp_path: Path, spool: Spool) -> None:
+    files = filled(
+        tmp_path, spool, "customers", [[customer(2 * n), customer(2 * n + 1, documents=0)] for n in range(7)]
+    )
+    assert files.finish().distinct == 14
+    distinct, written, _ = files.write(None)
+    assert distinct == 14
+    assert [row["id"] for row in rows(written, "customers")] == [str(key) for key in range(14)]
+    assert [row["customer_id"] for row in rows(written, "customers__documents")] == [
+        str(key) for key in range(0, 14, 2)
+    ]
+    assert [len(batch) for batch in batches([written["customers"]])] == [4, 4, 4, 2]
+    assert len(list((tmp_path / "files").iterdir())) == 2
+
+
+def test_a_row_that_came_twice_is_there_as_it_came_last(tmp_path: Path, spool: Spool) -> None:
+    pages = [[customer(1, "old"), customer(2)], [customer(3)], [customer(4)], [customer(1, "new", 2)], [customer(5)]]
+    files = filled(tmp_path, spool, "customers", pages)
+    assert files.finish().distinct == 5
+    written = files.write(None)[1]
+    assert [(row["id"], row["first_name"]) for row in rows(written, "customers")] == [
+        ("2", "Zoë"),
+        ("3", "Zoë"),
+        ("4", "Zoë"),
+        ("1", "new"),
+        ("5", "Zoë"),
+    ]
+    documents = [row["number"] for row in rows(written, "customers__documents")]
+    assert documents == ["2-0", "3-0", "4-0", "1-0", "1-1", "5-0"]
+
+
+def test_rows_that_a_later_sweep_has_are_left_to_it(tmp_path: Path, spool: Spool) -> None:
+    files = filled(tmp_path, spool, "customers", [[customer(key)] for key in range(6)])
+    files.finish()
+    distinct, written, seen = files.write(pa.array(["0", "1", "2", "9"]))
+    assert distinct == 3
+    assert [row["id"] for row in rows(written, "customers")] == ["3", "4", "5"]
+    assert sorted(seen.to_pylist()) == ["0", "1", "2", "3", "4", "5", "9"]
+    assert files.write(pa.array([str(key) for key in range(6)]))[:2] == (0, {})
+
+
+def test_a_type_that_widens_late_holds_for_the_rows_before(tmp_path: Path, spool: Spool) -> None:
+    totals: list[Any] = [1, 2, 3, 4, 1.5, 6, "about 7", 8]
+    files = filled(tmp_path, spool, "orders", [[{"id": f"o{n}", "total": total}] for n, total in enumerate(totals)])
+    files.finish()
+    written = files.write(None)[1]
+    assert [row["total"] for row in rows(written, "orders")] == ["1", "2", "3", "4", "1.5", "6", "about 7", "8"]
+
+
+def test_a_child_table_that_comes_late_is_there(tmp_path: Path, spool: Spool) -> None:
+    orders: list[dict[str, Any]] = [{"id": f"o{n}"} for n in range(5)]
+    files = filled(tmp_path, spool, "orders", [[order] for order in orders] + [[{"id": "o5", "lines": [{"sku": "a"}]}]])
+    files.finish()
+    written = files.write(None)[1]
+    assert [row["id"] for row in rows(written, "orders")] == [f"o{n}" for n in range(6)]
+    assert [(row["order_id"], row["sku"]) for row in rows(written, "orders__lines")] == [("o5", "a")]
+
+
+def test_an_empty_list_has_its_tables(tmp_path: Path, spool: Spool) -> None:
+    files = filled(tmp_path, spool, "customers", [])
+    assert files.finish().distinct == 0
+    distinct, written, _ = files.write(None)
+    assert distinct == 0
+    assert rows(written, "customers") == rows(written, "customers__documents") == []

@@ -1,0 +1,68 @@
+"""The spool gives back what it took, and nothing that is torn, old or another's."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sources.extract.spool import RESUME_WITHIN_S, SpoolFolder
+
+
+def test_round_trip_and_modes(tmp_path: Path) -> None:
+    folder = SpoolFolder(tmp_path / "s", {"list": "a"})
+    spool = folder.sweep(1)
+    places = []
+    for label, body in (("page=1", b"one"), ("page=2", b"\x00" * 5000)):
+        places.append(spool.offset)
+        spool.write(label, body)
+    assert [spool.at(place) for place in places] == [b"one", b"\x00" * 5000]
+    spool.close()
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "s").iterdir()} == {0o600}
+    assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700
+    with closing(SpoolFolder(tmp_path / "s", {"list": "a"}).sweep(1)) as again:
+        assert [again.replay(f"page={n}") for n in (1, 2, 3)] == [b"one", b"\x00" * 5000, None]
+
+
+@pytest.mark.parametrize("cut", [1, 10, 17, 22, 30])
+def test_a_torn_frame_ends_the_replay_and_is_cut_off(tmp_path: Path, cut: int) -> None:
+    spool = SpoolFolder(tmp_path / "s", {}).sweep(1)
+    spool.write("page=1", b"first body")
+    end = spool.offset
+    spool.write("page=2", b"second body")
+    spool.close()
+    path = tmp_path / "s" / "sweep-1.pages"
+    path.write_bytes(path.read_bytes()[:-cut] if cut < 30 else path.read_bytes()[:-4] + b"XXXX")
+    with closing(SpoolFolder(tmp_path / "s", {}).sweep(1)) as again:
+        assert again.replay("page=1") == b"first body"
+        assert again.replay("page=2") is None
+    assert path.stat().st_size == end
+
+
+def test_another_request_ends_the_replay(tmp_path: Path) -> None:
+    spool = SpoolFolder(tmp_path / "s", {}).sweep(1)
+    spool.write("page=1", b"x")
+    spool.close()
+    with closing(SpoolFolder(tmp_path / "s", {}).sweep(1)) as again:
+        assert again.replay("page=2") is None
+        assert again.replay("page=1") is None
+
+
+@pytest.mark.parametrize("change", ["identity", "age", "finished", "garbage"])
+def test_what_is_not_this_walk_is_forgotten(tmp_path: Path, change: str) -> None:
+    folder = SpoolFolder(tmp_path / "s", {"host": "a"})
+    with closing(folder.sweep(1)) as spool:
+        spool.write("page=1", b"x")
+    note = tmp_path / "s" / "walk.json"
+    if change == "age":
+        told = json.loads(note.read_text())
+        note.write_text(json.dumps({**told, "started_at": told["started_at"] - RESUME_WITHIN_S - 1}))
+    elif change == "finished":
+        folder.finish()
+    elif change == "garbage":
+        note.write_text("{")
+    again = SpoolFolder(tmp_path / "s", {"host": "b" if change == "identity" else "a"})
+    with closing(again.sweep(1)) as spool:
+        assert spool.replay("page=1") is None

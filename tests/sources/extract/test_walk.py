@@ -1,0 +1,217 @@
+"""Walks over a platform in memory: verdicts, guards, drift, resume."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from sources.errors import Refused, Stopped, Unreachable
+from sources.extract.spool import SpoolFolder
+from sources.extract.walk import Options, Walked, walk
+from tests.sources.platform import Platform
+
+
+def walked(platform: Any, folder: Path, resource: str = "customers", **options: Any) -> Walked:
+    spool = SpoolFolder(folder / "spool", {"list": resource})
+    return walk(resource, platform, folder / "files", spool, Options(**options))
+
+
+def ids(result: Walked, table: str = "customers", column: str = "id") -> list[str]:
+    return [key for path, _ in result.files[table] for key in pq.read_table(path)[column].to_pylist()]
+
+
+@pytest.mark.parametrize("ending", ["empty_page", "repeat_last"])
+@pytest.mark.parametrize("count", [1, 2, 3, 99, 100, 101, 650])
+def test_a_quiet_list_is_complete(tmp_path: Path, ending: str, count: int) -> None:
+    platform = Platform(list(range(1, count + 1)), ending=ending)
+    result = walked(platform, tmp_path)
+    assert result.verdict == "complete", result.evidence
+    assert sorted(ids(result), key=int) == [str(key) for key in platform.ids]
+    assert len(ids(result, "customers__documents", "customer_id")) == sum(key % 3 for key in platform.ids)
+    assert [sweep.distinct for sweep in result.sweeps] == [count, count]
+
+
+def test_the_second_sweep_asks_for_061_of_what_page_1_held(tmp_path: Path) -> None:
+    platform = Platform(list(range(650)), cap=50)
+    result = walked(platform, tmp_path, page_limit=100)
+    assert result.verdict == "complete"
+    assert [sweep.size for sweep in result.sweeps] == [50, 30]
+    assert {params["limit"] for params in platform.requests} == {100, 30}
+
+
+def test_a_short_page_is_not_the_end(tmp_path: Path) -> None:
+    platform = Platform(list(range(500)), cap=20)
+    assert walked(platform, tmp_path).distinct == 500
+
+
+@pytest.mark.parametrize("status", [400, 404])
+def test_a_refusal_past_a_short_page_is_an_end(tmp_path: Path, status: int) -> None:
+    result = walked(Platform(list(range(650)), ending=f"status_{status}"), tmp_path)
+    assert (result.verdict, result.distinct) == ("complete", 650)
+    assert f"ended by assumed: status {status}" in result.evidence[0]
+
+
+def test_a_refusal_past_a_full_page_proves_nothing(tmp_path: Path) -> None:
+    result = walked(Platform(list(range(600)), ending="status_404"), tmp_path)
+    assert (result.verdict, result.distinct) == ("unproven", 600)
+    assert "the end is assumed" in result.evidence[0]
+
+
+def test_a_refusal_past_a_full_page_proves_where_the_total_is_reached(tmp_path: Path) -> None:
+    class NoFlags(Platform):
+        def get(self, path: str, params: Any, *, check: Any) -> Any:
+            return super().get(path, params, check=lambda raw: check(raw.replace(b'"hasNextPage": false', b'"x": 0')))
+
+    result = walked(NoFlags(list(range(600)), ending="status_404", pagination=True), tmp_path)
+    assert (result.verdict, result.distinct) == ("complete", 600)
+
+
+def test_a_window_on_the_depth_of_pages_proves_nothing(tmp_path: Path) -> None:
+    class Window(Platform):
+        def get(self, path: str, params: Any, *, check: Any) -> Any:
+            if int(params["page"]) * int(params["limit"]) > 400:
+                raise Refused("deep", family="legacy", verb="GET", path=path, status=400)
+            return super().get(path, params, check=check)
+
+    assert walked(Window(list(range(650))), tmp_path).verdict == "unproven"
+
+
+@pytest.mark.parametrize("status", [400, 404])
+def test_a_refusal_of_the_first_page_is_an_error(tmp_path: Path, status: int) -> None:
+    class Gone(Platform):
+        def get(self, path: str, params: Any, *, check: Any) -> Any:
+            raise Refused("no", family="legacy", verb="GET", path=path, status=status)
+
+    result = walked(Gone([1]), tmp_path)
+    assert (result.verdict, result.files) == ("incomplete", {})
+    assert isinstance(result.error, Refused)
+
+
+def test_a_platform_that_ignores_limit_is_never_proven(tmp_path: Path) -> None:
+    result = walked(Platform(list(range(650)), fixed=20), tmp_path)
+    assert (result.verdict, result.distinct, len(result.sweeps)) == ("unproven", 650, 2)
+    assert "ignores `limit`" in " ".join(result.evidence)
+
+
+@pytest.mark.parametrize("count", [1, 20, 99, 100, 101, 150, 200, 650])
+@pytest.mark.parametrize("pagination", [False, True])
+@pytest.mark.parametrize("ending", ["empty_page", "status_404"])
+def test_pages_numbered_from_zero_lose_no_row(tmp_path: Path, count: int, pagination: bool, ending: str) -> None:
+    platform = Platform(list(range(count)), first_page=0, pagination=pagination, ending=ending)
+    result = walked(platform, tmp_path)
+    if ending == "status_404" and count <= 100:  # page 1 is not there: an error, and no empty list
+        assert result.verdict == "incomplete"
+        return
+    assert result.distinct == count
+    assert result.verdict == "complete" or ending == "status_404"
+
+
+def test_a_total_that_moves_is_never_proven(tmp_path: Path) -> None:
+    result = walked(Platform(list(range(250)), pagination=True, total_moves=True), tmp_path)
+    assert (result.verdict, result.distinct, len(result.sweeps)) == ("unproven", 250, 6)
+    assert "total moved" in " ".join(result.evidence)
+
+
+def test_one_sweep_proves_nothing(tmp_path: Path) -> None:
+    result = walked(Platform(list(range(250))), tmp_path, sweeps=1)
+    assert (result.verdict, result.distinct) == ("unproven", 250)
+
+
+def test_an_empty_list_is_complete_and_empty(tmp_path: Path) -> None:
+    result = walked(Platform([]), tmp_path)
+    assert (result.verdict, result.distinct) == ("complete", 0)
+    assert ids(result) == []
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_drift_never_makes_a_wrong_complete(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    platform = Platform(
+        list(range(random.randrange(1, 400))),
+        ending=random.choice(["empty_page", "repeat_last", "status_404"]),
+        pagination=random.random() < 0.5,
+        cap=random.choice([None, 7, 40]),
+        drift=random.choice([0.0, 0.02, 0.2, 0.5]),
+        random=random,
+    )
+    result = walked(platform, tmp_path, page_limit=random.choice([10, 25, 100]))
+    if result.error is not None:  # a page that drifted past the end can look like a refusal amid the list
+        assert result.verdict == "incomplete"
+        return
+    got = {int(key) for key in ids(result)}
+    assert len(ids(result)) == len(got) == result.distinct
+    assert got <= platform.ever
+    assert result.sum("rows") == result.distinct + result.duplicates + result.sum("quarantined")
+    if result.verdict == "complete":
+        assert got >= platform.always
+
+
+def test_a_stopped_walk_goes_on_where_it_was(tmp_path: Path) -> None:
+    calls = 0
+
+    def stop(_: Platform) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 6:
+            raise Stopped("stopped")
+
+    platform = Platform(list(range(1000)), before=stop)
+    with pytest.raises(Stopped):
+        walked(platform, tmp_path, window=1)
+    platform.before = None
+    platform.requests.clear()
+    result = walked(platform, tmp_path, window=1)
+    assert (result.verdict, result.distinct) == ("complete", 1000)
+    assert platform.requests[0]["page"] == 5  # page 1, the probe of page 0, pages 2 to 4 were there
+    assert result.sweeps[0].resumed_pages == 5
+
+
+def test_a_finished_walk_is_not_gone_on_with(tmp_path: Path) -> None:
+    platform = Platform(list(range(300)))
+    walked(platform, tmp_path)
+    platform.ids.append(9999)
+    assert "9999" in ids(walked(platform, tmp_path))
+
+
+def test_an_unreachable_platform_keeps_the_spool(tmp_path: Path) -> None:
+    def fail(platform: Platform) -> None:
+        if len(platform.requests) == 6:
+            raise Unreachable("away", family="legacy", verb="GET", path="/customers")
+
+    platform = Platform(list(range(1000)), before=fail)
+    assert walked(platform, tmp_path, window=1).verdict == "incomplete"
+    platform.requests.clear()
+    platform.before = None
+    assert walked(platform, tmp_path, window=1).sweeps[0].resumed_pages == 5
+
+
+def test_rows_that_are_refused_are_told_and_the_list_is_not_proven(tmp_path: Path) -> None:
+    class Drifting(Platform):
+        def row(self, key: int) -> dict[str, Any]:
+            return {**super().row(key), **({"birthdate": 7} if key == 13 else {})}
+
+    result = walked(Drifting(list(range(100))), tmp_path)
+    assert result.verdict == "unproven"
+    assert (len(result.refused), result.distinct, len(result.sweeps)) == (1, 99, 2)
+    assert "birthdate" in result.refused[0].reason
+    assert "Zoë" not in result.refused[0].reason
+
+
+def test_the_newest_row_of_a_key_wins(tmp_path: Path) -> None:
+    latest: dict[int, str] = {}
+
+    class Changing(Platform):
+        def row(self, key: int) -> dict[str, Any]:
+            latest[key] = str(len(self.requests))
+            return {**super().row(key), "phone": latest[key]}
+
+    result = walked(Changing(list(range(10)) * 2), tmp_path, page_limit=10, window=1)
+    assert result.verdict == "unproven"
+    assert (result.distinct, result.duplicates) == (10, 20 * len(result.sweeps) - 10)
+    rows = [row for path, _ in result.files["customers"] for row in pq.read_table(path).to_pylist()]
+    assert {int(row["id"]): row["phone"] for row in rows} == latest
+    assert len(rows) == 10

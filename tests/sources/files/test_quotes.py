@@ -1,0 +1,114 @@
+"""Quotes out of place are refused with their lines; cells of several lines are read."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from sources.files import Refused, Row, Table, Told, open_table
+from sources.files import encoding as encodings
+
+
+def table(folder: Path, text: str, told: Told | None = None) -> Table:
+    path = folder / "in.csv"
+    path.write_bytes(text.encode())
+    return open_table(path, told)
+
+
+def walked(opened: Table) -> tuple[list[int], list[tuple[int, int, str]]]:
+    """The lines of rows, and the refusals; the same row by row and in batches."""
+    refused: list[Refused] = []
+    lines = [line for part in opened.batches(7, refused.append) for line in part["_line"].to_pylist()]
+    rows = list(opened.rows())
+    assert [row.line for row in rows if isinstance(row, Row)] == lines
+    assert [row for row in rows if isinstance(row, Refused)] == refused
+    return lines, [(row.line, row.last_line, row.code) for row in refused]
+
+
+def customers(count: int, delimiter: str = ",", end: str = "\n", **changed: str) -> str:
+    """A table of customers, some of whose lines are changed: l21="…"."""
+    lines = ["email,firstName,lastName,password"]
+    lines += [f"u{n - 1}@b.c,Ana {n - 1},x,secret{n - 1}" for n in range(2, count + 2)]
+    for line, text in changed.items():
+        lines[int(line[1:]) - 1] = text
+    return "".join(line.replace(",", delimiter) + end for line in lines)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", [22, 23, 26])
+def test_lines_between_two_stray_quotes_are_refused(tmp_path: Path, delimiter: str, end: str, last: int) -> None:
+    stray = {"l21": 'u20@b.c,"unclosed,x,secret20', f"l{last}": f'u@b.c,b",x,secret{last - 1}'}
+    opened = table(tmp_path, customers(30, delimiter, end, **stray))
+    lines, refused = walked(opened)
+    assert refused == [(21, last, "quoting")]
+    assert lines == [*range(2, 21), *range(last + 1, 32)]
+    [row] = [row for row in opened.rows() if isinstance(row, Refused)]
+    assert not row.cells
+    assert "secret" not in row.reason
+
+
+@pytest.mark.parametrize("between", ["", "\n", "a,b\n", "u@b.c,b,c,d,e\n"])
+def test_lines_of_another_width_between_them_hide_nothing(tmp_path: Path, between: str) -> None:
+    text = customers(9) + 'u@b.c,"open,x,s\n' + between + 'u@b.c,Eva,x,s\nu@b.c,b",x,s\n' + customers(9)
+    assert walked(table(tmp_path, text))[1] == [(11, 13 + between.count("\n"), "quoting")]
+
+
+def test_a_delimiter_at_the_end_of_each_line_hides_nothing(tmp_path: Path) -> None:
+    text = customers(9, end=",\n", l4='u@b.c,"open,x,s', l6='u@b.c,b",x,s')
+    assert walked(table(tmp_path, text))[1] == [(4, 6, "quoting")]
+
+
+def test_quotes_beyond_the_sample_are_found_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = customers(20_000, l19000='u@b.c,"open,x,s', l19004='u@b.c,b",x,s')
+    monkeypatch.setattr(encodings, "CHUNK_BYTES", 1000)
+    lines, refused = walked(table(tmp_path, text))
+    assert (len(lines), refused) == (19_995, [(19_000, 19_004, "quoting")])
+
+
+@pytest.mark.parametrize(
+    ("header", "cell"),
+    [
+        ("code,name", "Red\nSoft, warm"),
+        ("code,name", "Two\nlines"),
+        ("name,code", "Red, soft\nwarm"),
+        ("code,address,city", "Calle Mayor, 5\n28013 Madrid, Spain"),
+        ("code,name,price,text", "Sizes:\nS,M,L,XL\nWash at 30"),
+        ("code,text,price,stock", "Colours: red, green, blue, black\n\nred, green\nred"),
+        ("a,b,c,d,e,f,g,text", "<p>a, b, c</p>\n<ul>\n<li>one,two</li>\n</ul>"),
+        ("a,b,c,text,e,f,g,h", "One, two, three, four, five, six, seven, eight\n" * 2),
+        ("text", "x\n\ny"),
+    ],
+)
+def test_a_cell_of_several_lines_is_read(tmp_path: Path, header: str, cell: str) -> None:
+    names = header.split(",")
+    row = tuple(cell if name in ("name", "text", "address") else "1" for name in names)
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([names, row, ["x"] * len(names), row])
+    assert [found.cells for found in table(tmp_path, out.getvalue()).rows() if isinstance(found, Row)][::2] == [row] * 2
+
+
+def test_a_told_quote_is_believed(tmp_path: Path) -> None:
+    text = customers(9, l4='u@b.c,"open,x,s', l6='u@b.c,b",x,s')
+    lines, refused = walked(table(tmp_path, text, Told(quote='"')))
+    assert (lines, refused) == ([2, 3, 4, 7, 8, 9, 10], [])
+
+
+def test_a_quote_that_nothing_closes_is_refused_where_none_is_meant(tmp_path: Path) -> None:
+    text = customers(9, l4='u@b.c,"unclosed,x,p')
+    opened = table(tmp_path, text)
+    assert opened.found.quote == ""
+    assert walked(opened) == ([2, 3, 5, 6, 7, 8, 9, 10], [(4, 4, "quoting")])
+    assert walked(table(tmp_path, text, Told(quote=""))) == (list(range(2, 11)), [])
+
+
+def test_inches_are_no_quotes(tmp_path: Path) -> None:
+    sizes = ['5"', '1/2" x 3/4"', '"a" b', 'x "y" z', '"', "'t Hoff", '4" tube']
+    text = "part,size,kind\n" + "".join(f"{n},{size},x\n" for n, size in enumerate(sizes))
+    opened = table(tmp_path, text + '7,"open,x\n')
+    assert opened.found.quote == ""
+    assert walked(opened) == (list(range(2, 9)), [(9, 9, "quoting")])
+    assert [row.cells[1] for row in opened.rows() if isinstance(row, Row)] == sizes

@@ -1,0 +1,322 @@
+"""Files of text: encodings, dialects, layouts, and what is refused. Each file is bytes in its test."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sources.errors import UsageError
+from sources.files import Refused, Row, Table, Told, open_table
+from sources.files import encoding as encodings
+
+BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n ;  x  ;3,10\r\n"
+CELLS = [("007", "Peña", "1,50"), ("1E5", "NULL", "2,75"), (" ", "  x  ", "3,10")]
+
+
+def table(tmp_path: Path, data: bytes | str, told: Told | None = None, name: str = "in.csv") -> Table:
+    path = tmp_path / name
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return open_table(path, told)
+
+
+def cells(opened: Table) -> list[tuple[str, ...]]:
+    rows = list(opened.rows())
+    assert all(isinstance(row, Row) for row in rows), rows
+    by_batch = [tuple(row.values()) for part in opened.batches(2) for row in part.drop_columns("_line").to_pylist()]
+    found = [row.cells for row in rows if isinstance(row, Row)]
+    assert by_batch == found
+    return found
+
+
+def refusals(opened: Table) -> list[tuple[int, int, str]]:
+    taken: list[Refused] = []
+    rows = [row for row in opened.rows() if isinstance(row, Row)]
+    lines = [line for part in opened.batches(3, taken.append) for line in part["_line"].to_pylist()]
+    refused = [row for row in opened.rows() if isinstance(row, Refused)]
+    assert taken == refused
+    assert lines == [row.line for row in rows]
+    return [(row.line, row.last_line, row.code) for row in refused]
+
+
+# --- encodings -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "found", "mark"),
+    [
+        ("utf-8", "utf-8", False),
+        ("utf-8-sig", "utf-8", True),
+        ("cp1252", "cp1252", False),
+        ("utf-16", "utf-16-le", True),
+        ("utf-16-le", "utf-16-le", False),
+        ("utf-16-be", "utf-16-be", False),
+        ("utf-32", "utf-32-le", True),
+    ],
+)
+def test_the_encoding_is_found(tmp_path: Path, written: str, found: str, mark: bool) -> None:
+    opened = table(tmp_path, BASIC.encode(written))
+    assert (opened.found.encoding, opened.found.has_bom) == (found, mark)
+    assert opened.columns == ("Código", "Nombre", "PVP")
+    assert cells(opened) == CELLS
+
+
+@pytest.mark.parametrize("told", ["utf-8", "UTF8", "utf-8-sig", "utf_16", "utf-16-le", "cp1252", "cp850"])
+def test_a_told_encoding_is_taken(tmp_path: Path, told: str) -> None:
+    assert cells(table(tmp_path, BASIC.encode(told), Told(encoding=told))) == CELLS
+
+
+def test_a_byte_that_cp1252_lacks_is_refused_with_its_offset(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"byte 6 of in\.csv is nothing in cp1252"):
+        table(tmp_path, b"a;b\n\xe9;\x81\n")
+
+
+def test_a_late_byte_makes_the_whole_file_cp1252(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encodings, "CHUNK_BYTES", 7)
+    opened = table(tmp_path, b"a;b\n" + b"1;2\n" * 50 + b"3;\xf1\n")
+    assert opened.found.encoding == "cp1252"
+    assert cells(opened)[-1] == ("3", "ñ")
+
+
+def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in range(1, 12):
+        monkeypatch.setattr(encodings, "CHUNK_BYTES", size)
+        opened = table(tmp_path, 'k;v\r\nñ;"a\r\nb"\r\n\r\n€;2\r3;4\n\x1a\0\0')
+        assert cells(opened) == [("ñ", "a\r\nb"), ("€", "2"), ("3", "4")]
+        assert opened.found.lines == 6
+        assert [row.line for row in opened.rows()] == [2, 5, 6]
+
+
+def test_a_byte_order_mark_within_the_file_stays_in_its_cell(tmp_path: Path) -> None:
+    assert cells(table(tmp_path, "\ufeffa;b\n\ufeff1;2\n3;4\n")) == [("\ufeff1", "2"), ("3", "4")]
+
+
+def test_an_unknown_encoding_is_a_usage_error(tmp_path: Path) -> None:
+    for told in ("klingon", "base64", "rot13"):
+        with pytest.raises(UsageError, match="no encoding of text"):
+            table(tmp_path, BASIC, Told(encoding=told))
+
+
+def test_ctrl_z_and_nuls_at_the_end_are_no_cells(tmp_path: Path) -> None:
+    assert cells(table(tmp_path, BASIC + "\x1a\0\0\0\r\n")) == CELLS
+
+
+def test_a_nul_in_a_cell_refuses_its_row(tmp_path: Path) -> None:
+    assert refusals(table(tmp_path, "a;b\nx;y\nx;y\0z\nx;y\n")) == [(3, 3, "nul")]
+
+
+# --- dialects --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_delimiter_and_quote_are_found(tmp_path: Path, delimiter: str, quote: str) -> None:
+    lines = [("code", "name", "price")] + [(f"{n:03}", f"{quote}A{delimiter}B{quote}", f"{n}.50") for n in range(5)]
+    opened = table(tmp_path, "\n".join(map(delimiter.join, lines)))
+    assert (opened.found.delimiter, opened.found.quote) == (delimiter, quote)
+    assert cells(opened) == [(f"{n:03}", f"A{delimiter}B", f"{n}.50") for n in range(5)]
+
+
+def test_decimal_commas_do_not_make_the_delimiter(tmp_path: Path) -> None:
+    opened = table(tmp_path, "base;peso\n" + "".join(f"{n},5;{n},25\n" for n in range(30)))
+    assert opened.found.delimiter == ";"
+
+
+def test_runs_of_spaces_delimit(tmp_path: Path) -> None:
+    opened = table(tmp_path, "code   full name    price\n001    Ana Gil       12.50\n002    Eva del Rio    3.10\n")
+    assert opened.columns == ("code", "full name", "price")
+    assert cells(opened) == [("001", "Ana Gil", "12.50"), ("002", "Eva del Rio", "3.10")]
+    single = table(tmp_path, "code name price\n1   Ana 12.50\n2 Eva   3.10\n")
+    assert cells(single) == [("1", "Ana", "12.50"), ("2", "Eva", "3.10")]
+
+
+def test_backslashes_before_quotes_are_found(tmp_path: Path) -> None:
+    opened = table(tmp_path, 'a,b\n"x \\"y\\", z",""\n"q",1\n')
+    assert opened.found.escape == "\\"
+    assert cells(opened) == [('x "y", z', ""), ("q", "1")]
+    plain = table(tmp_path, 'a,b\n"x ""y""",C:\\dir\n')
+    assert plain.found.escape == ""
+    assert cells(plain) == [('x "y"', "C:\\dir")]
+
+
+def test_inches_at_the_beginning_of_cells_mean_that_nothing_is_quoted(tmp_path: Path) -> None:
+    opened = table(tmp_path, 'part\tsize\n1\t"a" b\n2\t"c" d\n')
+    assert opened.found.quote == ""
+    assert cells(opened) == [("1", '"a" b'), ("2", '"c" d')]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends_are_found(tmp_path: Path, end: str) -> None:
+    opened = table(tmp_path, BASIC.replace("\r\n", end))
+    assert opened.found.line_ends == ({"\n": "LF", "\r\n": "CRLF", "\r": "CR"}[end],)
+    assert cells(opened) == CELLS
+
+
+def test_mixed_line_ends_and_signs_that_only_unicode_calls_line_ends(tmp_path: Path) -> None:
+    opened = table(tmp_path, "a;b\r\n1;x\x0by\n2;\x85\u2028\r3;z")
+    assert opened.found.line_ends == ("CRLF", "LF", "CR")
+    assert cells(opened) == [("1", "x\x0by"), ("2", "\x85\u2028"), ("3", "z")]
+
+
+def test_a_sep_line_names_the_delimiter(tmp_path: Path) -> None:
+    opened = table(tmp_path, "sep=^\r\na^b\r\n1;1^2\r\n")
+    assert (opened.found.delimiter, opened.found.preamble) == ("^", (1,))
+    assert cells(opened) == [("1;1", "2")]
+
+
+def test_what_is_told_is_not_looked_for(tmp_path: Path) -> None:
+    told = Told(delimiter=",", quote="", header_row=2)
+    opened = table(tmp_path, 'x\n"a;b",c\n1;2,3\n', told)
+    assert opened.columns == ('"a;b"', "c")
+    assert opened.found.preamble == (1,)
+    for wrong in (Told(delimiter=";;"), Told(quote="ab"), Told(escape="xx"), Told(quote=";", delimiter=";")):
+        with pytest.raises(UsageError):
+            table(tmp_path, BASIC, wrong)
+
+
+# --- layouts ---------------------------------------------------------------------------------------------------------
+
+
+def test_preamble_and_footnotes_are_told_and_left_out(tmp_path: Path) -> None:
+    opened = table(tmp_path, "Listado de precios\nFecha;2024-05-01\n\n" + BASIC + "\r\nTotal registros: 3\r\n")
+    assert opened.found.preamble == (1, 2)
+    assert opened.found.header_lines == (4,)
+    assert opened.found.footnotes == (9,)
+    assert cells(opened) == CELLS
+
+
+def test_a_padded_preamble_is_no_header(tmp_path: Path) -> None:
+    opened = table(tmp_path, "Listado;;\r\n;;\r\n" + BASIC)
+    assert (opened.found.preamble, opened.columns) == ((1,), ("Código", "Nombre", "PVP"))
+
+
+def test_a_row_cut_off_at_the_end_is_refused_and_no_footnote(tmp_path: Path) -> None:
+    assert refusals(table(tmp_path, BASIC + "008;Gil")) == [(5, 5, "too_short")]
+    assert refusals(table(tmp_path, BASIC + "008")) == [(5, 5, "too_short")]
+
+
+def test_lines_within_a_last_quoted_cell_are_no_footnotes(tmp_path: Path) -> None:
+    assert cells(table(tmp_path, 'a;b\n1;2\n3;"x\n\nTotal"\n'))[-1] == ("3", "x\n\nTotal")
+
+
+def test_a_header_over_two_rows_is_joined(tmp_path: Path) -> None:
+    data = "Artículo;;Precios;\nCódigo;Nombre;Compra;Venta\n" + "1;a;2;3\n" * 3
+    opened = table(tmp_path, data)
+    assert opened.columns == ("Artículo Código", "Artículo Nombre", "Precios Compra", "Precios Venta")
+    assert (opened.found.header_lines, len(cells(opened))) == ((1, 2), 3)
+    told = table(tmp_path, "co;na\nde;me\n1;2\n", Told(header_row=1, header_rows=2))
+    assert told.columns == ("co de", "na me")
+
+
+def test_a_first_row_of_data_is_never_joined_to_the_header(tmp_path: Path) -> None:
+    opened = table(tmp_path, "code;name;city\n;Ana;Roma\n2;Eva;Pisa\n3;Leo;Bari\n")
+    assert opened.columns == ("code", "name", "city")
+    assert cells(opened)[0] == ("", "Ana", "Roma")
+
+
+def test_empty_and_repeated_names_are_numbered(tmp_path: Path) -> None:
+    opened = table(tmp_path, "a;;a;a_2\n1;2;3;4\n")
+    assert opened.columns == ("a", "column_2", "a_3", "a_2")
+    assert opened.found.renamed == ("column_2", "a_3")
+
+
+def test_no_header_numbers_the_columns(tmp_path: Path) -> None:
+    opened = table(tmp_path, "1;x\n2;y\n", Told(header_row=0))
+    assert (opened.columns, cells(opened)) == (("column_1", "column_2"), [("1", "x"), ("2", "y")])
+
+
+def test_a_delimiter_at_the_end_of_each_line_is_no_column(tmp_path: Path) -> None:
+    for header in ("a;b;", "a;b"):
+        opened = table(tmp_path, f"{header}\n1;2;\n3;4;\n")
+        assert (opened.columns, cells(opened)) == (("a", "b"), [("1", "2"), ("3", "4")])
+
+
+def test_blank_lines_are_passed_over_and_lines_counted(tmp_path: Path) -> None:
+    opened = table(tmp_path, 'a;b\n\n1;2\n   \n"x\ny";4\n5;6\n')
+    assert [row.line for row in opened.rows()] == [3, 5, 7]
+    assert refusals(opened) == []
+
+
+def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
+    opened = table(tmp_path, "a;b;c\n1;2;3\n1;2;3;4\n1;2\n1;2;3;;\n1;2;3\n")
+    assert refusals(opened) == [(3, 3, "too_long"), (4, 4, "too_short")]
+    with pytest.raises(UsageError, match="line 3: 4 cells, and the header has 3"):
+        list(opened.batches())
+    filled = table(tmp_path, "a;b;c\n1;2;3\n1;2\n1;2;3\n", Told(short_rows="fill"))
+    assert cells(filled)[1] == ("1", "2", "")
+
+
+def test_a_header_wider_than_the_rows_is_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="line 1 looks like the header, but has 4 cells where the rows have 3"):
+        table(tmp_path, "code;name;city;note\n1;x;y\n2;x;y\n3;x;y\n")
+
+
+def test_a_header_alone_is_a_table_without_rows(tmp_path: Path) -> None:
+    opened = table(tmp_path, "a;b;c\r\n")
+    assert (opened.columns, cells(opened)) == (("a", "b", "c"), [])
+
+
+# --- what is broken or hostile ---------------------------------------------------------------------------------------
+
+
+def test_a_quote_out_of_place_refuses_its_record_and_the_rest_goes_on(tmp_path: Path) -> None:
+    data = 'a;b\n"1";2\n"x"y;3\n4;"5"\n6;"p\nq"r\n7;8\n'
+    assert refusals(table(tmp_path, data)) == [(3, 3, "quoting"), (5, 6, "quoting")]
+
+
+def test_a_quote_never_closed_is_an_error_with_its_line(tmp_path: Path) -> None:
+    opened = table(tmp_path, 'a;b\n"1";"2"\n"3;4\n' + "5;6\n" * 9, Told(quote='"', delimiter=";"))
+    for walk in (opened.rows, opened.batches):
+        with pytest.raises(UsageError, match="a quote opened on line 3 is never closed"):
+            list(walk())
+
+
+def test_a_line_or_a_cell_beyond_all_measure_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"line 2 of in\.csv is longer than 8 million"):
+        table(tmp_path, b"a;b\n" + b"x" * (9 << 20))
+    opened = table(tmp_path, b'a;b\n1;"2"\n3;"' + b"x\n" * (5 << 20), Told(quote='"', delimiter=";"))
+    with pytest.raises(UsageError, match="a quote opened on line 3 is not closed within 8 million"):
+        list(opened.rows())
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "is empty"),
+        (b"\0\0\x1a", "is empty"),
+        (b"\xef\xbb\xbf", "is empty"),
+        (b"\n\n  \n", "no table"),
+        (b"PK\x03\x04rest", "a zip archive"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "old Excel workbook"),
+        (b"%PDF-1.7", "a PDF"),
+        (b"\x1f\x8b\x08\0", "gzip"),
+        (b"  <html><table>", "HTML or XML"),
+        (bytes(range(256)) * 4, "a binary file"),
+    ],
+)
+def test_what_is_no_table_is_an_error(tmp_path: Path, data: bytes, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        table(tmp_path, data)
+
+
+def test_a_folder_and_a_missing_file_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a folder"):
+        open_table(tmp_path)
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        open_table(tmp_path / "none.csv")
+    locked = tmp_path / "locked.csv"
+    locked.write_bytes(b"a;b\n")
+    locked.chmod(0)
+    if not os.access(locked, os.R_OK):
+        with pytest.raises(UsageError, match="cannot be read: Permission denied"):
+            open_table(locked)
+
+
+def test_no_error_and_no_reason_holds_a_value(tmp_path: Path) -> None:
+    opened = table(
+        tmp_path, 'a;b\n1;2\nSECRET;x;SECRET\n"SECRET"SECRET;1\nSECRET\nSECRET;\0SECRET\n3;4\n', Told(quote='"')
+    )
+    told = [row for row in opened.rows() if isinstance(row, Refused)]
+    assert len(told) == 4
+    assert "SECRET" not in repr(told)

@@ -1,0 +1,193 @@
+"""Workbooks: cells as text, errors, sheets, layouts. Each workbook is the XML of its rows, zipped in its test."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from sources.errors import UsageError
+from sources.files import Refused, Row, Table, Told, open_table
+from sources.files import workbook as workbooks
+from transforms.numbers import POINT
+from transforms.upserts.cells import Kind, Reading
+
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+KINDS: tuple[Kind, ...] = ("text", "id", "number_id", "number", "integer")
+STYLES = "".join(f'<xf numFmtId="{number}"/>' for number in (0, 14, 22, 21, 46))
+
+
+def text(ref: str, words: str) -> str:
+    return f'<c r="{ref}" t="inlineStr"><is><t xml:space="preserve">{words}</t></is></c>'
+
+
+def sheet(*rows: tuple[int, str]) -> str:
+    return "".join(f'<row r="{number}">{cells}</row>' for number, cells in rows)
+
+
+def workbook(tmp_path: Path, *sheets: tuple[str, str], name: str = "in.xlsx", hidden: tuple[str, ...] = ()) -> Path:
+    path = tmp_path / name
+    numbers = range(1, len(sheets) + 1)
+    with zipfile.ZipFile(path, "w") as archive:
+        office = f'<Relationship Id="r1" Type="{OFFICE}/officeDocument" Target="xl/workbook.xml"/>'
+        archive.writestr("_rels/.rels", f'<Relationships xmlns="{PACKAGE}/relationships">{office}</Relationships>')
+        archive.writestr("[Content_Types].xml", f'<Types xmlns="{PACKAGE}/content-types"></Types>')
+        links = "".join(
+            f'<Relationship Id="r{n}" Type="{OFFICE}/worksheet" Target="worksheets/s{n}.xml"/>' for n in numbers
+        )
+        links += f'<Relationship Id="r99" Type="{OFFICE}/styles" Target="styles.xml"/>'
+        archive.writestr(
+            "xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{PACKAGE}/relationships">{links}</Relationships>'
+        )
+        tags = "".join(
+            f'<sheet name="{title}" sheetId="{n}" r:id="r{n}" state="{"hidden" if title in hidden else "visible"}"/>'
+            for n, (title, _) in zip(numbers, sheets, strict=True)
+        )
+        archive.writestr(
+            "xl/workbook.xml", f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{tags}</sheets></workbook>'
+        )
+        archive.writestr("xl/styles.xml", f'<styleSheet xmlns="{MAIN}"><cellXfs>{STYLES}</cellXfs></styleSheet>')
+        for n, (_, rows) in zip(numbers, sheets, strict=True):
+            archive.writestr(
+                f"xl/worksheets/s{n}.xml",
+                f'<worksheet xmlns="{MAIN}"><sheetData>{rows}</sheetData></worksheet>',
+            )
+    return path
+
+
+def cells(table: Table) -> list[tuple[str, ...]]:
+    return [row.cells for row in table.rows() if isinstance(row, Row)]
+
+
+HEADER = (1, text("A1", "code") + text("B1", "name") + text("C1", "value"))
+
+
+def test_cells_are_text_as_the_sheet_holds_them(tmp_path: Path) -> None:
+    values = {
+        "<v>7</v>": "7",
+        "<v>0.1</v>": "0.1",
+        "<v>-12.5</v>": "-12.5",
+        "<v>7501230000000</v>": "7501230000000",
+        "<v>0.00001</v>": "0.00001",
+        "<v>-0</v>": "0",
+        "<v>999999999999999</v>": "999999999999999",
+    }
+    rows = [(n, text(f"A{n}", "007") + text(f"B{n}", " NULL ") + f'<c r="C{n}">{xml}</c>')
+            for n, xml in enumerate(values, 2)]  # fmt: skip
+    table = open_table(workbook(tmp_path, ("Hoja1", sheet(HEADER, *rows))))
+    assert table.columns == ("code", "name", "value")
+    assert cells(table) == [("007", " NULL ", value) for value in values.values()]
+    assert [line for part in table.batches(2) for line in part["_line"].to_pylist()] == [2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(
+    "digits", ["7501234567890123", "1000000000000000", "1E+15", "12345678901234567", "123456789012345678901", "1E+300"]
+)
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_number_with_more_digits_than_a_spreadsheet_keeps_is_refused_as_a_code(
+    tmp_path: Path, digits: str, sign: str
+) -> None:
+    row = (2, text("A2", "1") + f'<c r="C2"><v>{sign}{digits}</v></c>')
+    [(_, _, found)] = cells(open_table(workbook(tmp_path, ("H", sheet(HEADER, row)))))
+    codes = {kind: Reading(kind, POINT).read(pa.array([found], pa.string()))[1].to_pylist() for kind in KINDS}
+    assert codes == {
+        "text": ["damaged_code"],
+        "id": ["damaged_code"],
+        "number_id": ["damaged_code"],
+        "number": ["not_a_number"],
+        "integer": ["not_a_number"],
+    }
+
+
+def test_two_numbers_that_no_spreadsheet_keeps_apart_are_not_one_key(tmp_path: Path) -> None:
+    rows = [(n, text(f"A{n}", "1") + f'<c r="C{n}"><v>750123456789012{n}</v></c>') for n in (2, 3)]
+    first, second = cells(open_table(workbook(tmp_path, ("H", sheet(HEADER, *rows)))))
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    ("held", "shown"),
+    [
+        ("19.990000000000002", "19.99"),
+        ("0.30000000000000004", "0.3"),
+        ("-1234567.8900000001", "-1234567.89"),
+        ("0.123456789012345", "0.123456789012345"),
+    ],
+)
+def test_a_computed_number_has_the_digits_that_the_sheet_shows(tmp_path: Path, held: str, shown: str) -> None:
+    row = (2, text("A2", "1") + f'<c r="C2"><v>{held}</v></c>')
+    assert cells(open_table(workbook(tmp_path, ("H", sheet(HEADER, row))))) == [("1", "", shown)]
+
+
+def test_dates_are_iso_and_truth_is_upper_case(tmp_path: Path) -> None:
+    row = '<c r="A2" s="1"><v>45000</v></c><c r="B2" s="2"><v>45000.5</v></c><c r="C2" t="b"><v>1</v></c>'
+    table = open_table(workbook(tmp_path, ("Hoja1", sheet(HEADER, (2, row)))))
+    assert cells(table) == [("2023-03-15", "2023-03-15T12:00:00", "TRUE")]
+
+
+def test_a_barcode_damaged_into_text_stays_as_it_is(tmp_path: Path) -> None:
+    row = text("A2", "7,50123E+12") + text("B2", "#N/A as text") + text("C2", "1E5")
+    assert cells(open_table(workbook(tmp_path, ("H", sheet(HEADER, (2, row)))))) == [
+        ("7,50123E+12", "#N/A as text", "1E5")
+    ]
+
+
+def test_a_cell_with_an_error_refuses_its_row(tmp_path: Path) -> None:
+    rows = [(2, text("A2", "1")), (3, text("A3", "2") + '<c r="C3" t="e"><v>#N/A</v></c>'), (4, text("A4", "3"))]
+    table = open_table(workbook(tmp_path, ("H", sheet(HEADER, *rows))))
+    refused = [row for row in table.rows() if isinstance(row, Refused)]
+    assert [(row.line, row.code, row.reason) for row in refused] == [
+        (3, "cell_error", "'value' holds an error of the sheet")
+    ]
+    assert cells(table) == [("1", "", ""), ("3", "", "")]
+
+
+def test_a_table_that_begins_inside_the_sheet_is_found(tmp_path: Path) -> None:
+    rows = sheet(
+        (2, text("B2", "Listado")),
+        (4, text("B4", "code") + text("C4", "name") + text("D4", "city")),
+        (6, text("B6", "1") + text("C6", "x") + text("D6", "y")),
+        (7, text("B7", "2") + '<c r="D7" t="e"><v>#REF!</v></c>'),
+        (9, text("B9", "Total 2")),
+    )
+    table = open_table(workbook(tmp_path, ("H", rows)))
+    assert table.columns == ("code", "name", "city")
+    assert (table.found.preamble, table.found.header_lines, table.found.footnotes) == ((2,), (4,), (9,))
+    assert [(row.line, type(row)) for row in table.rows()] == [(6, Row), (7, Refused)]
+    assert "'city'" in next(row.reason for row in table.rows() if isinstance(row, Refused))
+
+
+def test_the_first_visible_sheet_with_cells_is_taken_or_the_one_told(tmp_path: Path) -> None:
+    body = sheet(HEADER, (2, text("A2", "1")))
+    path = workbook(tmp_path, ("Old", body.replace("code", "old")), ("Empty", ""), ("A &amp; B", body), hidden=("Old",))
+    assert open_table(path).found.sheet == "A & B"
+    assert open_table(path).found.sheets == ("Old", "Empty", "A & B")
+    assert open_table(path, Told(sheet="Old")).columns[0] == "old"
+    assert open_table(path, Told(sheet="1")).columns[0] == "old"
+    with pytest.raises(UsageError, match="no such sheet"):
+        open_table(path, Told(sheet="Hoja9"))
+    with pytest.raises(UsageError, match="no table"):
+        open_table(path, Told(sheet="Empty"))
+
+
+def test_the_bytes_and_not_the_name_say_what_a_file_is(tmp_path: Path) -> None:
+    path = workbook(tmp_path, ("H", sheet(HEADER, (2, text("A2", "1")))), name="in.csv")
+    assert open_table(path).found.kind == "workbook"
+    (tmp_path / "real.xlsx").write_bytes(b"a;b\n1;2\n")
+    assert open_table(tmp_path / "real.xlsx").found.kind == "text"
+
+
+def test_a_broken_or_huge_workbook_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = workbook(tmp_path, ("H", sheet(HEADER, (2, text("A2", "1")))))
+    broken = tmp_path / "broken.xlsx"
+    with zipfile.ZipFile(broken, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook")
+    with pytest.raises(UsageError, match=r"broken\.xlsx is a broken workbook"):
+        open_table(broken)
+    monkeypatch.setattr(workbooks, "MAX_UNPACKED_BYTES", 100)
+    with pytest.raises(UsageError, match="unpacks to"):
+        open_table(path)

@@ -1,0 +1,532 @@
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import logging
+import pickle
+import socket
+import threading
+import time
+import traceback
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from sources.contract import Family
+from sources.errors import (
+    AccessError,
+    BridgeError,
+    ContractBroken,
+    HttpError,
+    Refused,
+    Stopped,
+    Unreachable,
+    UsageError,
+)
+from sources.http.client import BrokenBody, Caps, Client, RetryPolicy, Timeouts
+from sources.http.retries import without_backoff
+from tests.sources.rawserver import Script, drip, reset, serving
+
+KEY = "acme_test_PLANTED-0123456789"
+PASSWORD = "pl4nted-passw0rd"
+BODY = json.dumps({"password": PASSWORD}).encode()
+PAGE = b'{"data": [1, 2, 3]}'
+Handler = Callable[[httpx.Request], httpx.Response]
+OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 19\r\n\r\n" + PAGE
+
+
+@pytest.fixture(autouse=True)
+def _at_once() -> Iterator[None]:
+    with without_backoff():
+        yield
+
+
+def parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise BrokenBody(type(error).__name__) from None
+
+
+def client(handler: Handler, family: Family = "legacy", **more: Any) -> Client:
+    return Client(family, "https://shop.example", KEY, transport=httpx.MockTransport(handler), **more)
+
+
+def answers(
+    *given: httpx.Response | Exception,
+) -> tuple[list[httpx.Request], Callable[[httpx.Request], httpx.Response]]:
+    """A handler that gives these answers in turn, the last one for ever; and the requests it saw."""
+    seen: list[httpx.Request] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        answer = given[min(len(seen), len(given)) - 1]
+        if isinstance(answer, Exception):
+            raise answer
+        return httpx.Response(
+            answer.status_code,
+            headers=answer.headers,
+            stream=httpx.ByteStream(b"".join(answer.stream)),  # type: ignore[arg-type]
+        )
+
+    return seen, handler
+
+
+def with_headers(*headers: str, body: bytes = b"", status: str = "200 OK") -> bytes:
+    lines = [f"HTTP/1.1 {status}", "Connection: close", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+# --- requests ------------------------------------------------------------------------------------------------------
+
+
+def test_a_legacy_request() -> None:
+    seen, handler = answers(httpx.Response(200, content=PAGE))
+    with client(handler) as one:
+        opened, answer = one.get("/customers", {"page": 2, "term": "a b&c"}, check=parsed)
+    assert opened == {"data": [1, 2, 3]}
+    assert (answer.status, answer.body, answer.attempts, answer.throttled) == (200, PAGE, 1, False)
+    (request,) = seen
+    assert str(request.url) == "https://shop.example/customers?page=2&term=a%20b%26c"
+    assert request.headers["api-key"] == KEY
+    assert "authorization" not in request.headers
+    assert request.headers["accept-encoding"] == "gzip"
+
+
+def test_a_public_v1_request() -> None:
+    seen, handler = answers(httpx.Response(200, content=PAGE))
+    client(handler, "public_v1").get("/whoami", check=parsed)
+    assert str(seen[0].url) == "https://shop.example/public/v1/whoami"
+    assert seen[0].headers["authorization"] == f"Bearer {KEY}"
+    assert "api-key" not in seen[0].headers
+
+
+def test_cookies_are_not_kept() -> None:
+    seen, handler = answers(httpx.Response(200, content=PAGE, headers={"Set-Cookie": "a=b"}))
+    one = client(handler)
+    for _ in range(2):
+        one.get("/customers", check=parsed)
+    assert "cookie" not in seen[1].headers
+
+
+@pytest.mark.parametrize("path", ["", "customers", "/a?b=c", "/a#b", "/a/../b", "/a//b", "/a b", "/./a"])
+def test_paths_that_lead_elsewhere_are_refused(path: str) -> None:
+    with pytest.raises(ValueError, match="a path has"):
+        client(answers(httpx.Response(200))[1]).get(path, check=len)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://shop.example",
+        "ftp://shop.example",
+        "shop.example",
+        "https://u:p@shop.example",
+        "https://a?x=1",
+        "https://[",
+    ],
+)
+def test_addresses_that_are_refused_untold(url: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Client("legacy", url, KEY)
+    assert url not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1", "http://localhost", "http://[::1]:8", "https://shop.example/base/"]
+)
+def test_addresses_that_are_taken(url: str) -> None:
+    Client("legacy", url, KEY).close()
+
+
+@pytest.mark.parametrize("key", ["", "a b", "a\r\nb", "ключ"])
+def test_keys_that_no_header_carries(key: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Client("legacy", "https://shop.example", key)
+    assert not key or key not in str(caught.value)
+
+
+# --- retries -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "first",
+    [pytest.param(httpx.Response(status), id=str(status)) for status in (408, 429, 500, 502, 503, 504, 599)]
+    + [
+        pytest.param(httpx.ConnectError("x"), id="connect"),
+        pytest.param(httpx.ReadTimeout("x"), id="timeout"),
+        pytest.param(httpx.RemoteProtocolError("x"), id="protocol"),
+        pytest.param(httpx.Response(200, content=b'{"data": ['), id="cut JSON"),
+        pytest.param(httpx.Response(200, content=b"<html>maintenance</html>"), id="HTML"),
+        pytest.param(httpx.Response(200, content=b""), id="empty"),
+    ],
+)
+def test_reads_are_tried_again(first: httpx.Response | Exception) -> None:
+    seen, handler = answers(first, httpx.Response(200, content=PAGE))
+    opened, answer = client(handler).get("/customers", check=parsed)
+    assert opened["data"] == [1, 2, 3]
+    assert (answer.attempts, len(seen)) == (2, 2)
+    assert answer.throttled is (isinstance(first, httpx.Response) and first.status_code == 429)
+
+
+def test_reads_are_given_up_after_eight() -> None:
+    seen, handler = answers(httpx.Response(503))
+    with pytest.raises(Unreachable, match="after 8 attempts") as caught:
+        client(handler).get("/customers", check=parsed)
+    assert (len(seen), caught.value.status, caught.value.exit_code) == (8, 503, 4)
+
+
+def test_a_body_broken_for_ever() -> None:
+    with pytest.raises(Unreachable, match="JSONDecodeError"):
+        client(answers(httpx.Response(200, content=b"<html>"))[1]).get("/customers", check=parsed)
+
+
+def test_a_long_retry_after_gives_up_and_says_when() -> None:
+    seen, handler = answers(httpx.Response(429, headers={"Retry-After": "3600"}))
+    with pytest.raises(Unreachable, match="3600 s"):
+        client(handler).get("/customers", check=parsed)
+    assert len(seen) == 1
+
+
+def test_what_check_raises_passes_through() -> None:
+    def check(body: bytes) -> None:
+        raise ContractBroken("`data` is absent")
+
+    seen, handler = answers(httpx.Response(200, content=PAGE))
+    with pytest.raises(ContractBroken, match="absent"):
+        client(handler).get("/customers", check=check)
+    assert len(seen) == 1
+
+
+def v1_error(status: int, code: object, request_id: object = "req-1") -> httpx.Response:
+    return httpx.Response(status, json={"error": {"code": code, "message": PASSWORD, "requestId": request_id}})
+
+
+def legacy_error(status: int, code: object) -> httpx.Response:
+    return httpx.Response(status, json={"errors": [{"message": PASSWORD, "code": code}]})
+
+
+def refused(answer: httpx.Response, family: Family = "legacy") -> HttpError:
+    seen, handler = answers(answer)
+    with pytest.raises(HttpError) as caught:
+        client(handler, family).get("/orders", {"startingAfter": "b2Zmc2V0"}, check=parsed)
+    assert len(seen) == 1
+    assert "b2Zmc2V0" not in str(caught.value)
+    assert PASSWORD not in str(caught.value)
+    return caught.value
+
+
+def test_401_has_a_hint_for_each_code() -> None:
+    hints = set()
+    for code in ("UNAUTHENTICATED", "INVALID_API_KEY", "KEY_EXPIRED", "OTHER"):
+        error = refused(v1_error(401, code), "public_v1")
+        assert isinstance(error, AccessError)
+        assert (error.code, error.request_id, error.status, error.exit_code) == (code, "req-1", 401, 3)
+        hints.add(error.hint)
+    hints.add(refused(httpx.Response(401)).hint)
+    assert len(hints) == 5
+
+
+def test_403_is_about_access() -> None:
+    assert isinstance(refused(httpx.Response(403, content=b"forbidden")), AccessError)
+    assert isinstance(refused(v1_error(403, "X"), "public_v1"), AccessError)
+
+
+@pytest.mark.parametrize(
+    ("answer", "family", "code"),
+    [
+        pytest.param(v1_error(400, "BAD_CURSOR"), "public_v1", "BAD_CURSOR", id="v1"),
+        pytest.param(legacy_error(400, 1042), "legacy", "1042", id="legacy integer"),
+        pytest.param(legacy_error(422, "TAKEN"), "legacy", "TAKEN", id="legacy text"),
+        pytest.param(legacy_error(422, True), "legacy", "", id="boolean"),
+        pytest.param(legacy_error(422, "two words"), "legacy", "", id="words"),
+        pytest.param(legacy_error(422, "x" * 65), "legacy", "", id="long"),
+        pytest.param(legacy_error(422, f"key:{KEY.upper()}"), "legacy", "", id="the key"),
+        pytest.param(httpx.Response(404, content=b"<html>"), "legacy", "", id="HTML"),
+        pytest.param(httpx.Response(404, content=b"[" * 100_000), "legacy", "", id="deep"),
+        pytest.param(httpx.Response(404, json={"errors": []}), "legacy", "", id="no errors"),
+        pytest.param(httpx.Response(404, json={"errors": {"code": 1}}), "legacy", "", id="another form"),
+        pytest.param(legacy_error(404, 7), "public_v1", "", id="the other family's form"),
+        pytest.param(v1_error(404, "A", "\x1b[31m"), "public_v1", "A", id="odd requestId"),
+    ],
+)
+def test_codes_of_refusals(answer: httpx.Response, family: Family, code: str) -> None:
+    error = refused(answer, family)
+    assert isinstance(error, Refused)
+    assert (error.code, error.path, error.verb, error.family) == (code, "/orders", "GET", family)
+    assert "\x1b" not in str(error)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_refused_and_nothing_reaches_the_other_host(status: int) -> None:
+    with serving(OK) as other:
+        target = f"Location: {other.url}/x?api-key={KEY}"
+        with (
+            serving(with_headers(target, status=f"{status} Moved")) as server,
+            Client("legacy", server.url, KEY) as one,
+        ):
+            with pytest.raises(Refused, match=r"redirected to 127\.0\.0\.1 ") as caught:
+                one.get("/customers", check=parsed)
+            outcome = one.send("POST", "/customers", BODY)
+        assert KEY not in str(caught.value)
+        assert "/x" not in str(caught.value)
+        assert (outcome.state, outcome.status) == ("in_doubt", status)
+        assert other.seen == []
+
+
+# --- the wire ------------------------------------------------------------------------------------------------------
+
+CUT_BODY = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + PAGE
+CUT_CHUNK = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n13\r\n" + PAGE + b"\r\n"
+
+
+def gzipped(body: bytes, encoding: str = "gzip") -> bytes:
+    return with_headers(f"Content-Encoding: {encoding}", body=body)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(reset, id="reset before an answer"),
+        pytest.param(b"", id="closed before an answer"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Le", id="closed in the headers"),
+        pytest.param(CUT_BODY, id="shorter than said"),
+        pytest.param(CUT_CHUNK, id="no last chunk"),
+        pytest.param(b"what is this\r\n\r\n", id="no HTTP"),
+        pytest.param(gzipped(gzip.compress(PAGE)[:-8]), id="gzip without its end"),
+        pytest.param(gzipped(gzip.compress(PAGE)[:12]), id="gzip cut"),
+        pytest.param(gzipped(gzip.compress(PAGE)[:-8] + b"\0" * 8), id="gzip with a wrong sum"),
+        pytest.param(gzipped(gzip.compress(PAGE) + b"junk"), id="gzip and more"),
+        pytest.param(gzipped(PAGE), id="no gzip at all"),
+        pytest.param(drip(b"HTTP/1.1 200 OK\r\nX: ", b"x"), id="headers drip"),
+        pytest.param(drip(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b" "), id="body drips"),
+        pytest.param(drip(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), id="interim answers drip"),
+    ],
+)
+def test_broken_answers_are_asked_for_again(first: Script) -> None:
+    with serving(first, OK) as server, Client("legacy", server.url, KEY, timeouts=Timeouts(1, 1, 0.3)) as one:
+        began = time.monotonic()
+        opened, answer = one.get("/customers", check=parsed)
+        assert opened["data"] == [1, 2, 3]
+        assert answer.attempts == 2
+        assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        pytest.param(gzipped(gzip.compress(PAGE)), id="gzip"),
+        pytest.param(gzipped(gzip.compress(PAGE[:5]) + gzip.compress(PAGE[5:])), id="gzip in two members"),
+        pytest.param(gzipped(zlib.compress(PAGE), "deflate"), id="deflate"),
+        pytest.param(gzipped(zlib.compress(PAGE, wbits=-15), "Deflate"), id="raw deflate"),
+        pytest.param(gzipped(PAGE, "identity"), id="identity"),
+        pytest.param(CUT_CHUNK + b"0\r\n\r\n", id="chunks"),
+    ],
+)
+def test_encodings_that_are_read(whole: bytes) -> None:
+    with serving(whole) as server, Client("legacy", server.url, KEY) as one:
+        assert one.get("/customers", check=parsed)[1].body == PAGE
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        pytest.param(gzipped(gzip.compress(b"0" * 3_000_000)), "decoded", id="bomb"),
+        pytest.param(gzipped(gzip.compress(gzip.compress(PAGE)), "gzip, gzip"), "more than once", id="stacked"),
+        pytest.param(gzipped(gzip.compress(b"") * 200), "too many parts", id="members"),
+        pytest.param(gzipped(PAGE, "br"), "not asked for", id="unknown"),
+        pytest.param(with_headers(body=b" " * 30_000), "larger than 20000", id="large"),
+    ],
+)
+def test_bodies_that_no_retry_mends(answer: bytes, words: str) -> None:
+    with (
+        serving(answer) as server,
+        Client("legacy", server.url, KEY, caps=Caps(20_000, 1_000_000)) as one,
+    ):
+        with pytest.raises(ContractBroken, match=words):
+            one.get("/customers", check=parsed)
+        assert len(server.seen) == 1
+
+
+def test_a_drip_is_given_up_within_the_budget() -> None:
+    script = drip(b"HTTP/1.1 200 OK\r\nX: ", b"x")
+    policy = RetryPolicy(attempts=3, budget_s=0.5)
+    with (
+        serving(script) as server,
+        Client("legacy", server.url, KEY, timeouts=Timeouts(1, 1, 0.2), retry=policy) as one,
+    ):
+        began = time.monotonic()
+        with pytest.raises(Unreachable, match="no whole answer"):
+            one.get("/customers", check=parsed)
+        assert time.monotonic() - began < 1.5
+
+
+def test_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(OK) as proxy, serving(OK) as server:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("no_proxy", "")
+        with Client("legacy", server.url, KEY) as one:
+            one.get("/customers", check=parsed)
+        assert (len(proxy.seen), len(server.seen)) == (0, 1)
+        with Client("legacy", server.url, KEY, trust_env=True) as one:
+            one.get("/customers", check=parsed)
+        assert (len(proxy.seen), len(server.seen)) == (1, 1)
+
+
+# --- stopping ------------------------------------------------------------------------------------------------------
+
+
+def test_a_wait_ends_when_told_to_stop() -> None:
+    stop = threading.Event()
+    one = client(answers(httpx.Response(503, headers={"Retry-After": "200"}))[1], stop=stop)
+    threading.Timer(0.1, stop.set).start()
+    with pytest.raises(Stopped):
+        one._sleep(100)
+    with pytest.raises(Stopped):
+        one.get("/customers", check=parsed)
+    with pytest.raises(Stopped):
+        one.send("POST", "/customers", BODY)
+
+
+def test_closing_wakes_a_read_under_way() -> None:
+    quiet = threading.Event()
+
+    def script(connection: socket.socket) -> None:
+        quiet.wait(10)
+
+    with serving(script) as server, ThreadPoolExecutor(1) as pool:
+        one = Client("legacy", server.url, KEY)
+        future = pool.submit(one.get, "/customers", check=parsed)
+        while not server.seen:
+            time.sleep(0.01)
+        began = time.monotonic()
+        one.close()
+        with pytest.raises(Stopped):
+            future.result(5)
+        assert time.monotonic() - began < 2
+        quiet.set()
+
+
+def test_a_client_serves_several_threads() -> None:
+    seen, handler = answers(httpx.Response(200, content=PAGE))
+    with client(handler) as one, ThreadPoolExecutor(8) as pool:
+        assert all(answer.attempts == 1 for _, answer in pool.map(lambda _: one.get("/a", check=parsed), range(200)))
+    assert len(seen) == 200
+
+
+# --- writes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "code"),
+    [
+        pytest.param(httpx.Response(201, content=b'{"id": 7}'), "answered", None, id="created"),
+        pytest.param(httpx.Response(204), "answered", None, id="no content"),
+        pytest.param(legacy_error(400, 12), "answered", "12", id="400"),
+        pytest.param(legacy_error(409, "TAKEN"), "answered", "TAKEN", id="409"),
+        pytest.param(legacy_error(409, PASSWORD), "answered", "", id="an echoed password"),
+        pytest.param(httpx.Response(401), "answered", "", id="401"),
+        pytest.param(httpx.Response(403, content=b"no"), "answered", "", id="403"),
+        pytest.param(httpx.Response(429, headers={"Retry-After": "9"}), "answered", "", id="429"),
+        pytest.param(httpx.Response(404, content=b"<html>"), "in_doubt", "", id="a stranger's 404"),
+        pytest.param(legacy_error(408, 1), "in_doubt", "1", id="408"),
+        pytest.param(legacy_error(500, 1), "in_doubt", "1", id="500"),
+        pytest.param(httpx.Response(302), "in_doubt", "", id="302"),
+        pytest.param(httpx.ReadTimeout("x"), "in_doubt", "", id="timeout"),
+        pytest.param(httpx.RemoteProtocolError("x"), "in_doubt", "", id="protocol"),
+        pytest.param(httpx.ConnectError("x"), "not_sent", "", id="connect"),
+        pytest.param(httpx.ConnectTimeout("x"), "not_sent", "", id="connect timeout"),
+    ],
+)
+def test_outcomes_of_writes(answer: httpx.Response | Exception, state: str, code: str | None) -> None:
+    seen, handler = answers(answer)
+    outcome = client(handler).send("POST", "/customers", BODY)
+    assert len(seen) == 1
+    assert seen[0].content == BODY
+    assert seen[0].headers["content-type"] == "application/json"
+    assert outcome.state == state
+    assert (outcome.error.code if outcome.error else None) == code
+    assert PASSWORD not in repr(outcome) + str(outcome.error)
+    if isinstance(answer, httpx.Response):
+        assert outcome.status == answer.status_code
+        assert outcome.retry_after_s == (9.0 if answer.status_code == 429 else None)
+
+
+def test_a_write_to_a_closed_port_was_not_sent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with Client("legacy", url, KEY) as one:
+        assert one.send("POST", "/customers", BODY).state == "not_sent"
+
+
+def test_a_write_out_of_time_before_its_first_byte_was_not_sent() -> None:
+    with serving(OK) as server, Client("legacy", server.url, KEY, timeouts=Timeouts(1, 1, 0.0)) as one:
+        assert one.send("POST", "/customers", BODY).state == "not_sent"
+        assert server.seen == []
+
+
+@pytest.mark.parametrize("script", [reset, b"", b"HTTP/1.1 201 Cre"], ids=["reset", "closed", "half a line"])
+def test_a_write_whose_answer_was_lost_is_in_doubt(script: Script) -> None:
+    with serving(script) as server, Client("legacy", server.url, KEY) as one:
+        outcome = one.send("POST", "/customers", BODY)
+        assert (outcome.state, outcome.status) == ("in_doubt", None)
+        assert len(server.seen) == 1
+
+
+def test_a_status_stands_though_the_body_is_cut_off() -> None:
+    cut = b"HTTP/1.1 201 Created\r\nContent-Length: 99\r\n\r\n{"
+    with serving(cut) as server, Client("legacy", server.url, KEY) as one:
+        outcome = one.send("POST", "/customers", BODY)
+        assert (outcome.state, outcome.status, outcome.body) == ("answered", 201, b"")
+
+
+# --- secrets -------------------------------------------------------------------------------------------------------
+
+ECHO = json.dumps({"errors": [{"message": f"{KEY} {PASSWORD}", "code": KEY}]}).encode()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(with_headers(body=ECHO, status="401 No"), id="401"),
+        pytest.param(with_headers(body=ECHO, status=f"400 {KEY}"), id="400"),
+        pytest.param(with_headers(body=ECHO, status="503 No"), id="503"),
+        pytest.param(with_headers(body=KEY.encode()), id="broken body"),
+        pytest.param(with_headers(f"Location: https://{KEY}.example/{KEY}", status="302 No"), id="redirect"),
+        pytest.param(with_headers(f"Location: //[{KEY}", f"Set-Cookie: {KEY}", status="302 No"), id="bad redirect"),
+        pytest.param(with_headers(f"Content-Encoding: {KEY}", body=PAGE), id="encoding"),
+        pytest.param(f"HTTP/1.1 200 OK\r\n{KEY}\r\n\r\n".encode(), id="bad header"),
+        pytest.param(f"{KEY}\r\n\r\n".encode(), id="bad status line"),
+        pytest.param(reset, id="reset"),
+    ],
+)
+def test_no_secret_leaves(script: Script, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    told = []
+    with serving(script) as server, Client("legacy", server.url, KEY, retry=RetryPolicy(attempts=2)) as one:
+        with pytest.raises(BridgeError) as caught:
+            one.get("/customers", {"term": PASSWORD}, check=parsed)
+        error = caught.value
+        assert error.__cause__ is None
+        assert error.__context__ is None
+        told += [str(error), repr(error), repr(vars(error)), "".join(traceback.format_exception(error))]
+        outcome = one.send("POST", "/customers", BODY)
+        told += [repr(outcome), str(outcome.error), repr(vars(outcome.error)) if outcome.error else ""]
+        told += [repr(one), str(one), repr(vars(one))]
+    assert len(told) == 10
+    assert any("attempt 1: " in record.message for record in caplog.records)
+    for text in (*told, caplog.text):
+        assert KEY.casefold() not in text.casefold()
+        assert PASSWORD not in text
+
+
+def test_a_client_is_neither_pickled_nor_copied() -> None:
+    with client(answers(httpx.Response(200))[1]) as one:
+        for take in (pickle.dumps, copy.deepcopy):
+            with pytest.raises(TypeError):
+                take(one)

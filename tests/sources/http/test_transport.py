@@ -1,0 +1,341 @@
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from sources.errors import Stopped, Unreachable, UsageError
+from sources.http import transport
+from sources.http.client import BrokenBody, Client, RetryPolicy, Timeouts
+from sources.http.retries import without_backoff
+from tests.sources.rawserver import RawServer, asked, serving
+
+CERTIFICATE = Path(__file__).with_name("localhost.pem")
+PAGE = b'{"data": [1, 2, 3]}'
+KEPT = b"HTTP/1.1 200 OK\r\nContent-Length: 19\r\n\r\n" + PAGE
+BODY = b'{"firstName": "Zo\xc3\xab"}'
+
+
+@pytest.fixture(autouse=True)
+def _at_once() -> Iterator[None]:
+    with without_backoff():
+        yield
+
+
+@pytest.fixture
+def tls() -> ssl.SSLContext:
+    """A server's side, with a certificate for localhost that it signed itself."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    return context
+
+
+@pytest.fixture
+def _trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment trusts that certificate; without proxies, unless a test sets one."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def legacy(server: RawServer, **more: Any) -> Client:
+    return Client("legacy", server.url, "a-planted-key", **more)
+
+
+def body(client: Client) -> bytes:
+    return client.get("/customers", check=bytes)[0]
+
+
+def keeping(*answers: bytes) -> Callable[[socket.socket], None]:
+    """One connection that gives these answers, a request each, and then listens on without a word."""
+
+    def script(connection: socket.socket) -> None:
+        for answer in answers:
+            connection.sendall(answer)
+            if not asked(connection):
+                return
+        connection.recv(1)
+
+    return script
+
+
+def in_pieces(*pieces: bytes) -> Callable[[socket.socket], None]:
+    def script(connection: socket.socket) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in pieces:
+            connection.sendall(piece)
+            time.sleep(0.002)
+
+    return script
+
+
+# --- connections ---------------------------------------------------------------------------------------------------
+
+
+def test_a_connection_serves_one_request_after_the_other() -> None:
+    with serving(keeping(*[KEPT] * 20)) as server, legacy(server) as one:
+        assert [body(one) for _ in range(20)] == [PAGE] * 20
+        assert len(server.seen) == 1
+
+
+def test_a_connection_that_rested_too_long_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "KEEPALIVE_S", 0.0)
+    with serving(keeping(KEPT, KEPT)) as server, legacy(server) as one:
+        assert body(one) == body(one)
+        assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize("after", [b"", b"HTTP/1.1 408 Request Timeout\r\n\r\n"], ids=["closed", "closed with words"])
+def test_a_write_never_goes_over_a_connection_that_ended(after: bytes) -> None:
+    ended = threading.Event()
+
+    def script(connection: socket.socket) -> None:
+        connection.sendall(KEPT)
+        time.sleep(0.05)  # beyond the answer, so that nothing of this was read with it
+        connection.sendall(after)
+        connection.shutdown(socket.SHUT_WR)
+        ended.set()
+        connection.recv(1)
+
+    with serving(script, KEPT) as server, legacy(server) as one:
+        body(one)
+        assert ended.wait(5)
+        assert one.send("POST", "/customers", BODY).state == "answered"
+        assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(KEPT + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", id="an answer that nobody asked for"),
+        pytest.param(KEPT + b"junk", id="junk"),
+        pytest.param(KEPT.replace(b"\r\n", b"\r\nConnection: close\r\n", 1), id="it says that it closes"),
+        pytest.param(KEPT.replace(b"1.1", b"1.0"), id="HTTP/1.0"),
+    ],
+)
+def test_a_connection_is_left_after(answer: bytes) -> None:
+    with serving(keeping(answer, KEPT)) as server, legacy(server) as one:
+        assert body(one) == body(one) == PAGE
+        assert len(server.seen) == 2
+
+
+def test_a_body_not_read_to_its_end_ends_the_connection() -> None:
+    with serving(keeping(KEPT[:-5])) as server:
+        one = transport.Transport(server.url, Timeouts())
+        request = httpx.Request("GET", server.url, extensions={"deadline": time.monotonic() + 5})
+        one.handle_request(request).close()
+        one.handle_request(request).close()
+        assert len(server.seen) == 2
+        one.close()
+
+
+# --- answers -------------------------------------------------------------------------------------------------------
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param(
+            [CHUNKED, b"5;ext=1\r\n", PAGE[:5], b"\r\ne\r\n" + PAGE[5:], b"\r\n0\r\nX: y\r\n\r\n"], id="chunks"
+        ),
+        pytest.param([bytes([byte]) for byte in CHUNKED + b"13\r\n" + PAGE + b"\r\n0\r\n\r\n"], id="byte by byte"),
+        pytest.param(
+            [CHUNKED + b"13\r\n" + PAGE + b"\r\n0\r\nContent-Encoding: br\r\n\r\n"], id="a trailer that is no header"
+        ),
+        pytest.param([b"HTTP/1.1 200 OK\r\n\r\n", PAGE[:7], PAGE[7:]], id="up to the end of the connection"),
+        pytest.param([b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n", KEPT], id="interim"),
+    ],
+)
+def test_answers_that_are_read(pieces: list[bytes]) -> None:
+    with serving(in_pieces(*pieces)) as server, legacy(server, retry=RetryPolicy(attempts=1)) as one:
+        assert body(one) == PAGE
+
+
+def flood(head: bytes, piece: bytes) -> Callable[[socket.socket], None]:
+    def script(connection: socket.socket) -> None:
+        connection.sendall(head)
+        while True:
+            connection.sendall(piece * 1000)
+
+    return script
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(flood(b"HTTP/1.1 200 OK\r\n", b"X-Many: of them\r\n"), id="headers without end"),
+        pytest.param(flood(b"HTTP/1.1 200 OK\r\nX: ", b"xxxxxxxx"), id="a header without end"),
+        pytest.param(flood(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), id="interim answers without end"),
+        pytest.param(flood(CHUNKED + b"1\r\n[\r\n0\r\n", b"X-Many: of them\r\n"), id="trailers without end"),
+        pytest.param(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: a\r\nConnection: upgrade\r\n\r\n", id="another protocol"
+        ),
+        pytest.param(KEPT.replace(b"\r\n", b"\r\nTransfer-Encoding: chunked\r\n", 1), id="two lengths"),
+        pytest.param(KEPT.replace(b"19", b"-1"), id="a negative length"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: br\r\n\r\n" + PAGE, id="an unknown transfer encoding"),
+    ],
+)
+def test_answers_that_are_no_answers(script: Any) -> None:
+    with serving(script) as server, legacy(server, retry=RetryPolicy(attempts=1), timeouts=Timeouts(2, 2, 5)) as one:
+        began = time.monotonic()
+        with pytest.raises(Unreachable, match="the connection broke off"):
+            body(one)
+        assert time.monotonic() - began < 2
+
+
+def test_the_deadline_of_a_request_ends_a_wait_that_may_last_longer() -> None:
+    with serving(keeping()) as server, legacy(server, timeouts=Timeouts(5, 5, 0.2)) as one:
+        outcome = one.send("POST", "/customers", BODY)
+        assert outcome.state == "in_doubt"
+        assert outcome.elapsed_s < 2
+
+
+def test_no_header_holds_a_line_of_its_own() -> None:
+    with serving(KEPT) as server:
+        one = transport.Transport(server.url, Timeouts())
+        request = httpx.Request(
+            "GET", server.url, headers={"X": "a\r\nY: b"}, extensions={"deadline": time.monotonic() + 5}
+        )
+        with pytest.raises(httpx.LocalProtocolError):
+            one.handle_request(request)
+        assert server.seen == []
+        one.close()
+
+
+# --- TLS and proxies -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("_trusted")
+def test_a_trusted_certificate(tls: ssl.SSLContext) -> None:
+    with serving(keeping(KEPT, KEPT), tls=tls) as server, legacy(server, trust_env=True) as one:
+        assert body(one) == PAGE
+        outcome = one.send("POST", "/customers", BODY)
+        assert (outcome.state, outcome.status) == ("answered", 200)
+        assert len(server.seen) == 1
+
+
+@pytest.mark.usefixtures("_trusted")
+def test_a_certificate_that_does_not_verify_is_told_and_nothing_is_sent(tls: ssl.SSLContext) -> None:
+    with serving(KEPT, tls=tls) as server, legacy(server) as one:
+        with pytest.raises(Unreachable, match="certificate of the host does not verify"):
+            body(one)
+        assert one.send("POST", "/customers", BODY).state == "not_sent"
+        assert server.seen == []
+
+
+@pytest.mark.usefixtures("_trusted")
+def test_a_certificate_of_another_host_does_not_verify(tls: ssl.SSLContext) -> None:
+    with serving(KEPT, tls=tls) as server:
+        url = server.url.replace("localhost", "127.0.0.1")
+        with (
+            Client("legacy", url, "key", trust_env=True) as one,
+            pytest.raises(Unreachable, match="certificate of the host does not verify"),
+        ):
+            body(one)
+        assert server.seen == []
+
+
+def test_a_host_that_never_greets_is_left_within_the_time_to_connect() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        with Client("legacy", url, "key", timeouts=Timeouts(0.2, 5, 5)) as one:
+            outcome = one.send("POST", "/customers", BODY)
+            assert outcome.state == "not_sent"
+            assert outcome.elapsed_s < 2
+
+
+def test_closing_ends_a_greeting_under_way() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+        one = Client("legacy", f"https://127.0.0.1:{listener.getsockname()[1]}", "key")
+        future = pool.submit(body, one)
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(1)
+            began = time.monotonic()
+            one.close()
+            with pytest.raises(Stopped):
+                future.result(5)
+            assert time.monotonic() - began < 2
+
+
+def tunnel(to: str, seen: list[bytes], status: bytes = b"200 Go on") -> Callable[[socket.socket], None]:
+    """A proxy's answer to CONNECT, and then what goes to and fro."""
+    port = int(to.rsplit(":", 1)[1])
+
+    def pump(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while part := source.recv(65536):
+                seen.append(part)
+                sink.sendall(part)
+            sink.shutdown(socket.SHUT_WR)
+
+    def script(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 " + status + b"\r\n\r\n")
+        if not status.startswith(b"200"):
+            return
+        with socket.create_connection(("127.0.0.1", port)) as beyond:
+            back = threading.Thread(target=pump, args=(beyond, connection))
+            back.start()
+            pump(connection, beyond)
+            back.join(5)
+
+    return script
+
+
+@pytest.mark.usefixtures("_trusted")
+def test_a_proxy_of_the_environment_sees_neither_key_nor_body(
+    tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bytes] = []
+    with serving(keeping(KEPT, KEPT), tls=tls) as server, serving(tunnel(server.url, seen)) as proxy:
+        monkeypatch.setenv("https_proxy", proxy.url.replace("://", "://us%40er:pass@"))
+        with legacy(server, trust_env=True) as one:
+            assert body(one) == body(one) == PAGE
+        (asked_for,) = proxy.seen
+        target = server.url.removeprefix("https://").encode()
+        assert asked_for.startswith(b"CONNECT " + target + b" HTTP/1.1\r\n")
+        assert b"Proxy-Authorization: Basic dXNAZXI6cGFzcw==\r\n" in asked_for
+        assert b"a-planted-key" not in asked_for + b"".join(seen)
+        assert b"a-planted-key" in server.seen[0]
+        assert b"Proxy-Authorization" not in server.seen[0]
+
+
+@pytest.mark.usefixtures("_trusted")
+def test_a_write_that_the_proxy_refuses_was_not_sent(tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(KEPT, tls=tls) as server, serving(tunnel(server.url, [], b"407 Who are you")) as proxy:
+        monkeypatch.setenv("https_proxy", proxy.url)
+        with legacy(server, trust_env=True) as one:
+            assert one.send("POST", "/customers", BODY).state == "not_sent"
+        assert server.seen == []
+
+
+@pytest.mark.usefixtures("_trusted")
+@pytest.mark.parametrize("address", ["socks5://127.0.0.1:1", "https://127.0.0.1:1", "http://", "http://a:pass@b:x"])
+def test_a_proxy_of_another_kind_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", address)
+    with pytest.raises(UsageError, match="a proxy for https that cannot be used"):
+        Client("legacy", "https://shop.example", "key", trust_env=True)
+
+
+def test_what_check_refuses_leaves_the_connection_in_use() -> None:
+    def check(given: bytes) -> bytes:
+        if len(given) < len(PAGE):
+            raise BrokenBody("short")
+        return given
+
+    short = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    with serving(keeping(short, KEPT)) as server, legacy(server) as one:
+        assert one.get("/customers", check=check)[1].attempts == 2
+        assert len(server.seen) == 1

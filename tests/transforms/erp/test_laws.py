@@ -1,0 +1,205 @@
+"""What holds of every match: nothing is lost, nothing fans out, and it is what a slow and plain reading makes of it."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any
+
+import datacompy
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+from tests.transforms.erp.test_match import GONE, customers, documents, erp, matched, told
+from transforms.erp.buckets import bucket, split
+from transforms.erp.match import CUSTOMERS, FIELDS, KEYS, Matched, match
+
+CODES = st.sampled_from(["A", "B", "C", "a", "01", "1", "", None])
+LINE = st.fixed_dictionaries(dict.fromkeys(KEYS, CODES), optional={"first_name": CODES, "phone": CODES})
+CUSTOMER = st.fixed_dictionaries(
+    dict.fromkeys(("erp_code", "login_code", "email", "first_name", "phone"), CODES),
+    optional={"_missing_since": st.just(GONE)},
+)
+DOCUMENT = st.fixed_dictionaries(
+    {"customer_id": st.sampled_from("12345678"), "number": CODES, "is_default": st.booleans()}
+)
+SIDES = st.tuples(st.lists(LINE, max_size=8), st.lists(CUSTOMER, max_size=8), st.lists(DOCUMENT, max_size=8))
+Row = dict[str, Any]
+Sides = tuple[list[Row], list[Row], list[Row]]
+
+
+def made(sides: Sides, **more: Any) -> Matched:
+    lines, known, papers = sides
+    return matched(erp(*lines), customers(*known), documents(*papers), **more)
+
+
+def plain(lines: list[Row], known: list[Row], papers: list[Row]) -> tuple[set[tuple[Any, ...]], int]:
+    """The match by the words of its description, over Python's own sets; and how many lines are repeated."""
+    seen: set[tuple[Any, ...]] = set()
+    of_lines: dict[int, Row] = {}
+    for number, line in enumerate(lines, 2):
+        values = tuple((line.get(name) or "").strip() for name in FIELDS)
+        if values not in seen:
+            seen.add(values)
+            of_lines[number] = line
+    of_customers = {str(n): row for n, row in enumerate(known, 1) if row.get("_missing_since") is None}
+
+    def key_of(name: str, text: str | None) -> str | None:
+        return None if not text else text.casefold() if name in ("email", "document_number") else text
+
+    rows: set[tuple[Any, ...]] = set()
+    for name in KEYS:
+        left: dict[str, set[int]] = defaultdict(set)
+        right: dict[str, set[str]] = defaultdict(set)
+        for number, line in of_lines.items():
+            if key := key_of(name, line.get(name)):
+                left[key].add(number)
+        for customer, row in of_customers.items():
+            held = [p["number"] for p in papers if p["customer_id"] == customer]
+            for text in held if name == "document_number" else [row.get(name)]:
+                if key := key_of(name, text):
+                    right[key].add(customer)
+        fits = {(number, customer) for key in left for number in left[key] for customer in right[key]}
+        by_line, by_customer = Counter(a for a, _ in fits), Counter(b for _, b in fits)
+        for number, customer in fits:
+            if by_line[number] == by_customer[customer] == 1:
+                rows.add((number, customer, "matched", name))
+        contradicting = {n for key in left if len(left[key]) > 1 for n in left[key]} if name == "erp_code" else set()
+        for number in {a for a, _ in fits} | contradicting:
+            if (number, *[c for n, c in fits if n == number], "matched", name) not in rows:
+                rows.add((number, None, "ambiguous", name))
+            del of_lines[number]
+        for customer in {b for _, b in fits}:
+            if not any(row[1] == customer for row in rows):
+                rows.add((None, customer, "ambiguous", name))
+            del of_customers[customer]
+    rows |= {(number, None, "only_in_erp", None) for number in of_lines}
+    rows |= {(None, customer, "only_in_platform", None) for customer in of_customers}
+    return rows, len(lines) - len(seen)
+
+
+@settings(max_examples=120, deadline=None)
+@given(SIDES)
+def test_it_is_what_a_plain_reading_makes_of_it_and_no_row_is_lost_or_twice_there(sides: Sides) -> None:
+    found = made(sides)
+    rows, repeated = plain(*sides)
+    assert sorted(map(str, told(found, "line", "customer_id", "status", "matched_by"))) == sorted(map(str, rows))
+    lines = [line for (line,) in told(found, "line") if line is not None]
+    assert len(lines) == len(set(lines)) == len(sides[0]) - found.repeated
+    assert found.repeated == repeated
+    ids = sorted(customer for (customer,) in told(found, "customer_id") if customer is not None)
+    assert ids == sorted(str(n) for n, row in enumerate(sides[1], 1) if row.get("_missing_since") is None)
+    counts = Counter(found.differences["platform_id"])
+    for customer, status, count in told(found, "customer_id", "status", "difference_count"):
+        assert (count is None) == (status != "matched")
+        assert (count or 0) == counts.get(customer, 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(SIDES, st.randoms(use_true_random=False), st.sampled_from([1, 2, 7]))
+def test_the_order_of_rows_and_columns_and_the_buckets_change_nothing(
+    sides: Sides, chance: random.Random, buckets: int
+) -> None:
+    frames = [erp(*sides[0]), customers(*sides[1]), documents(*sides[2])]
+    first = matched(*frames)
+
+    def shuffled(table: pd.DataFrame) -> pd.DataFrame:
+        rows, names = list(range(len(table))), list(table)
+        chance.shuffle(rows)
+        chance.shuffle(names)
+        return table.iloc[rows][names]
+
+    again = matched(*map(shuffled, frames), buckets=buckets)
+    for name in ("customers", "differences", "findings"):
+        assert_frame_equal(getattr(first, name), getattr(again, name))
+        assert serialized(getattr(first, name)) == serialized(getattr(again, name))
+    assert first.repeated == again.repeated
+
+
+def serialized(table: pd.DataFrame) -> bytes:
+    sink = pa.BufferOutputStream()
+    arrow = pa.Table.from_pandas(table, preserve_index=False).combine_chunks()
+    with pa.ipc.new_stream(sink, arrow.schema) as stream:
+        stream.write_table(arrow)
+    whole: bytes = sink.getvalue().to_pybytes()
+    return whole
+
+
+def test_buckets_can_be_mapped_by_other_processes() -> None:
+    lines = [{"erp_code": str(n % 90), "email": f"{n}@x"} for n in range(100)]
+    known = [{"erp_code": str(n), "email": f"{n}@x"} for n in range(120)]
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        there = matched(erp(*lines), customers(*known), buckets=4, over=pool.map)
+    here = matched(erp(*lines), customers(*known))
+    assert_frame_equal(there.customers, here.customers)
+
+
+def test_a_key_has_the_same_bucket_everywhere() -> None:
+    # Known values: another hash would part the sides of a join that two versions or machines work on.
+    assert bucket(pa.array(["", "007", "ALFKI", "ñandú", "x" * 300]), 1000).tolist() == [774, 434, 304, 141, 28]
+    keys = pa.array([str(n) for n in range(20_000)])
+    parts = split(keys, 16)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(20_000))
+    assert max(map(len, parts)) < 1.2 * min(map(len, parts))
+    for number, rows in enumerate(parts):
+        assert set(bucket(keys.take(pa.array(rows)), 16).tolist()) == {number}
+
+
+def test_an_independent_comparer_agrees() -> None:
+    """100,000 seeded customers; of the ERP's, some are gone, some new, some changed, and many written otherwise."""
+    chance = np.random.default_rng(20)
+    count = 100_000
+    known = pd.DataFrame(
+        {
+            "erp_code": [f"{n:07d}" for n in range(count)],
+            "email": [f"user.{n}@example.com" for n in range(count)],
+            "last_name": [f"Núñez {n % 977}" for n in range(count)],
+            "phone": [f"0051{n:09d}" for n in range(count)],
+        },
+        dtype="string[pyarrow]",
+    )
+    lines = known[chance.random(count) > 0.03].copy()
+    fresh = lines.sample(2_500, random_state=1).assign(
+        erp_code=lambda rows: "N" + rows["erp_code"], email=lambda rows: "new." + rows["email"]
+    )
+    for name, share in (("email", 0.02), ("last_name", 0.05), ("phone", 0.01)):
+        where = chance.random(len(lines)) < share
+        lines.loc[where, name] = lines.loc[where, name] + "7"
+    emptied = chance.random(len(lines)) < 0.01
+    lines.loc[emptied, "last_name"] = ""
+    lines = pd.concat([lines, fresh]).sample(frac=1, random_state=2, ignore_index=True)
+
+    asked = datacompy.PandasCompare(
+        lines.assign(last_name=lines["last_name"].where(lines["last_name"] != "")), known, join_columns="erp_code"
+    )
+    silent = int((lines["last_name"] == "").sum())
+    written = lines.assign(_line=range(2, len(lines) + 2))
+    loud, padded = written.index % 3 == 0, written.index % 5 == 0
+    written.loc[loud, "email"] = written.loc[loud, "email"].str.upper()
+    written.loc[padded, "erp_code"] = " " + written.loc[padded, "erp_code"] + " "
+    written["phone"] = "+" + written["phone"].str.slice(2)
+    ids = known.assign(customer_id=known["erp_code"]).reindex(columns=list(CUSTOMERS))
+    ids["_missing_since"] = None
+    found = match(written, ids, documents())
+
+    status = found.customers["status"].value_counts()
+    assert status["matched"] == len(asked.intersect_rows) > 90_000
+    assert status["only_in_erp"] == len(asked.df1_unq_rows) == 2_500
+    assert status["only_in_platform"] == len(asked.df2_unq_rows) > 2_500
+    assert set(status.index) == {"matched", "only_in_erp", "only_in_platform"}
+    fields = found.differences["field"].value_counts()
+    theirs = {stat["column"]: stat["unequal_cnt"] for stat in asked.column_stats}
+    # datacompy counts the emptied names, of which ours says that the ERP is silent
+    assert dict(fields) == {name: theirs[name] - (silent if name == "last_name" else 0) for name in fields.index}
+    assert set(fields.index) == {"email", "last_name", "phone"}
+    differing = (~asked.intersect_rows[[f"{name}_match" for name in ("email", "last_name", "phone")]].all(axis=1)).sum()
+    counts = found.customers["difference_count"]
+    is_silent = asked.intersect_rows["last_name_df1"].isna()
+    others = asked.intersect_rows["email_match"] & asked.intersect_rows["phone_match"]
+    assert (counts > 0).sum() == differing - (is_silent & others).sum()

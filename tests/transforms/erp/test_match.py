@@ -1,0 +1,275 @@
+"""The ERP's customers are matched one to one, compared by meaning, and none of either side is lost."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from transforms.erp.match import CUSTOMERS, DOCUMENTS, ERP_CUSTOMERS, ERP_DIFFERENCES, FIELDS, Matched, match
+from transforms.frames import BIGINT, TEXT, frame
+
+GONE = datetime(2026, 2, 1, tzinfo=UTC)
+
+
+def erp(*rows: dict[str, Any], without: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Lines from 2 on, as below a header."""
+    schema = {"_line": BIGINT, **{name: TEXT for name in FIELDS if name not in without}}
+    return frame(schema, [{"_line": line, **row} for line, row in enumerate(rows, 2)])
+
+
+def customers(*rows: dict[str, Any]) -> pd.DataFrame:
+    return frame(CUSTOMERS, [{"customer_id": str(n), **row} for n, row in enumerate(rows, 1)])
+
+
+def documents(*rows: dict[str, Any]) -> pd.DataFrame:
+    return frame(DOCUMENTS, [{"position": n, "is_default": False, **row} for n, row in enumerate(rows)])
+
+
+def matched(lines: pd.DataFrame, known: pd.DataFrame, papers: pd.DataFrame | None = None, **more: Any) -> Matched:
+    return match(lines, known, documents() if papers is None else papers, **more)
+
+
+def told(made: Matched, *names: str) -> list[tuple[Any, ...]]:
+    """Those columns of the rows, nulls as None."""
+    rows = made.customers[list(names)].itertuples(index=False)
+    return [tuple(None if pd.isna(value) else value for value in row) for row in rows]
+
+
+def differing(made: Matched) -> list[tuple[Any, ...]]:
+    rows = made.differences[["platform_id", "field", "erp_value", "platform_value"]].itertuples(index=False)
+    return [tuple(None if pd.isna(value) else value for value in row) for row in rows]
+
+
+def rules(made: Matched) -> list[tuple[str, str, str]]:
+    return list(made.findings[["entity", "rule", "entity_id"]].itertuples(index=False, name=None))
+
+
+def test_the_tables_have_the_declared_columns() -> None:
+    made = matched(erp({"erp_code": "A"}), customers({"erp_code": "A"}))
+    for frame_, schema in ((made.customers, ERP_CUSTOMERS), (made.differences, ERP_DIFFERENCES)):
+        assert dict(zip(frame_, (kind.pyarrow_dtype for kind in frame_.dtypes), strict=True)) == schema
+
+
+def test_keys_are_tried_in_their_order() -> None:
+    lines = erp(
+        {"erp_code": " A1 ", "email": "b@x"},
+        {"erp_code": "zz", "login_code": "L2"},
+        {"email": "C@X "},
+        {"document_number": "12.345-k"},
+        {"erp_code": "nobody"},
+    )
+    known = customers(
+        {"erp_code": "A1"},
+        {"login_code": " L2", "erp_code": "B2"},
+        {"email": " c@x"},
+        {"erp_code": "D4"},
+        {"email": "b@x"},
+    )
+    made = matched(
+        lines, known, documents({"customer_id": "4", "number": "1"}, {"customer_id": "4", "number": "12345K"})
+    )
+    assert told(made, "line", "erp_code", "customer_id", "status", "matched_by") == [
+        (2, " A1 ", "1", "matched", "erp_code"),
+        (3, "zz", "2", "matched", "login_code"),
+        (4, None, "3", "matched", "email"),
+        (5, None, "4", "matched", "document_number"),
+        (6, "nobody", None, "only_in_erp", None),
+        (None, None, "5", "only_in_platform", None),
+    ]
+    assert ("erp_customers", "erp_code_contradicts", "3") in rules(made)
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [("007", "7"), ("a1", "A1")], ids=["zeros", "case"])
+def test_codes_that_are_nearly_the_same_do_not_match_and_are_told(mine: str, theirs: str) -> None:
+    made = matched(erp({"erp_code": mine}), customers({"erp_code": theirs}))
+    assert told(made, "status") == [("only_in_erp",), ("only_in_platform",)]
+    assert ("erp_customers", "erp_code_nearly", "2") in rules(made)
+
+
+def test_a_number_written_with_a_fraction_of_zero_is_the_same_code() -> None:
+    assert told(matched(erp({"erp_code": "70.0"}), customers({"erp_code": "70"})), "status") == [("matched",)]
+
+
+def test_blank_keys_match_nobody() -> None:
+    lines = erp({"erp_code": "", "email": " ", "document_number": "--"})
+    made = matched(lines, customers({"erp_code": "", "email": ""}), documents({"customer_id": "1", "number": "."}))
+    assert told(made, "status") == [("only_in_erp",), ("only_in_platform",)]
+    assert ("erp_customers", "key_missing", "2") in rules(made)
+
+
+def test_an_address_of_several_customers_makes_all_of_them_ambiguous() -> None:
+    made = matched(erp({"email": "a@x"}), customers({"email": "a@x"}, {"email": "A@X"}, {"email": "c@x"}))
+    assert told(made, "line", "customer_id", "status", "matched_by", "members", "member_lines") == [
+        (2, None, "ambiguous", "email", "1, 2", None),
+        (None, "1", "ambiguous", "email", None, "2"),
+        (None, "2", "ambiguous", "email", None, "2"),
+        (None, "3", "only_in_platform", None, None, None),
+    ]
+    assert ("erp_customers", "match_ambiguous", "2") in rules(made)
+    assert ("customers", "erp_ambiguous", "1") in rules(made)
+
+
+def test_lines_that_mean_one_customer_are_ambiguous_and_later_keys_do_not_mend_it() -> None:
+    lines = erp({"login_code": "L", "email": "a@x"}, {"login_code": "L", "email": "b@x"})
+    made = matched(lines, customers({"login_code": "L", "email": "a@x"}, {"email": "b@x"}))
+    assert told(made, "line", "customer_id", "status", "members", "member_lines") == [
+        (2, None, "ambiguous", "1", None),
+        (3, None, "ambiguous", "1", None),
+        (None, "1", "ambiguous", None, "2, 3"),
+        (None, "2", "only_in_platform", None, None),
+    ]
+
+
+def test_two_documents_that_two_lines_name_make_their_customer_ambiguous() -> None:
+    papers = documents(*({"customer_id": "1", "number": number} for number in ("D1", "D2", "D1")))
+    lines = erp({"document_number": "D2"}, {"document_number": "d-1"})
+    assert told(matched(lines, customers({}), papers), "line", "status", "members", "member_lines") == [
+        (2, "ambiguous", "1", None),
+        (3, "ambiguous", "1", None),
+        (None, "ambiguous", None, "2, 3"),
+    ]
+    one = matched(erp({"document_number": "D1"}), customers({}), papers)
+    assert told(one, "status", "difference_count") == [("matched", 0)]
+
+
+def test_equal_lines_count_once_and_different_ones_with_a_code_are_ambiguous() -> None:
+    lines = erp(
+        {"erp_code": "A", "phone": "1"},
+        {"erp_code": "A ", "phone": "1"},
+        {"erp_code": "B", "phone": "1"},
+        {"erp_code": "B", "phone": "2"},
+        {"erp_code": "C", "phone": "1"},
+        {"erp_code": "C", "phone": "2"},
+    )
+    made = matched(lines, customers({"erp_code": "A", "phone": "1"}, {"erp_code": "B"}))
+    assert made.repeated == 1
+    assert told(made, "line", "customer_id", "status", "members", "member_lines") == [
+        (2, "1", "matched", None, None),
+        (4, None, "ambiguous", "2", None),
+        (5, None, "ambiguous", "2", None),
+        (6, None, "ambiguous", None, None),
+        (7, None, "ambiguous", None, None),
+        (None, "2", "ambiguous", None, "4, 5"),
+    ]
+    assert ("erp_customers", "line_repeated", "3") in rules(made)
+    assert [found for found in rules(made) if found[1] == "erp_code_duplicate"] == [
+        ("erp_customers", "erp_code_duplicate", line) for line in "4567"
+    ]
+
+
+def test_customers_that_went_missing_take_no_part() -> None:
+    known = customers({"erp_code": "A", "_missing_since": GONE}, {"erp_code": "B"})
+    made = matched(erp({"erp_code": "A"}), known)
+    assert told(made, "line", "customer_id", "status") == [(2, None, "only_in_erp"), (None, "2", "only_in_platform")]
+    assert ("erp_customers", "customer_missing", "2") in rules(made)
+
+
+def test_many_members_are_counted_after_the_first() -> None:
+    made = matched(erp({"email": "a@x"}), customers(*({"email": "a@x"} for _ in range(23))))
+    (members,) = told(made, "members")[0]
+    assert members.startswith("1, 10, 11, ")
+    assert members.endswith(", 3 more")
+    assert len(members.split(", ")) == 21
+
+
+def test_differences_are_of_meaning_and_told_as_they_came() -> None:
+    lines = erp(
+        {
+            "erp_code": "A",
+            "email": "ANA@x.com",
+            "first_name": "Ana  María ",
+            "last_name": "Ñandu\u0301",
+            "phone": "+51 (9) 11",
+            "price_list_id": "2.0",
+            "document_number": "20-1",
+            "fiscal_name": "Uno S.A.C.",
+            "document_email": "B@x",
+        }
+    )
+    known = customers(
+        {
+            "erp_code": "A",
+            "email": "ana@X.com",
+            "first_name": "Ana María",
+            "last_name": "Ñandú",
+            "phone": "0051911",
+            "price_list_id": "2",
+        }
+    )
+    papers = documents(
+        {"customer_id": "1", "number": "10", "fiscal_name": "Otra", "is_default": True},
+        {"customer_id": "1", "number": "201", "fiscal_name": "Uno S.A.", "email": "b@x"},
+    )
+    assert differing(matched(lines, known, papers)) == [("1", "fiscal_name", "Uno S.A.C.", "Uno S.A.")]
+
+
+@pytest.mark.parametrize(
+    ("field", "said", "known", "is_different"),
+    [
+        ("phone", "France", "france ", False),
+        ("phone", "France", "Spain", True),
+        ("phone", "11", None, True),
+        ("phone", " ", "11", False),
+        ("first_name", "ANA", "Ana", True),
+        ("first_name", None, "Ana", False),
+        ("last_name", "Ruiz", " ", True),
+        ("last_name", "a\u00a0b", "a b", False),
+        ("price_list_id", "02", "2", True),
+    ],
+)
+def test_what_differs(field: str, said: str | None, known: str | None, is_different: bool) -> None:
+    made = matched(erp({"erp_code": "A", field: said}), customers({"erp_code": "A", field: known}))
+    assert differing(made) == ([("1", field, said, known)] if is_different else [])
+    assert told(made, "difference_count") == [(int(is_different),)]
+
+
+def test_without_the_number_the_default_document_is_compared() -> None:
+    papers = documents(
+        {"customer_id": "1", "number": "1", "fiscal_name": "Uno"},
+        {"customer_id": "1", "number": "2", "fiscal_name": "Dos", "is_default": True},
+    )
+    lines = erp({"erp_code": "A", "document_number": "3", "fiscal_name": "Uno"})
+    assert differing(matched(lines, customers({"erp_code": "A"}), papers)) == [
+        ("1", "document_number", "3", "2"),
+        ("1", "fiscal_name", "Uno", "Dos"),
+    ]
+    bare = erp({"erp_code": "A", "fiscal_name": "Uno"}, without=("document_number",))
+    assert differing(matched(bare, customers({"erp_code": "A"}), papers)) == [("1", "fiscal_name", "Uno", "Dos")]
+    assert differing(matched(bare, customers({"erp_code": "A"}))) == [("1", "fiscal_name", "Uno", None)]
+
+
+def test_only_the_columns_of_the_file_are_compared_and_matched_by() -> None:
+    lines = frame({"_line": BIGINT, "email": TEXT}, [{"_line": 2, "email": "a@x"}])
+    made = matched(lines, customers({"email": "a@x", "erp_code": "A", "phone": "1"}))
+    assert told(made, "erp_code", "customer_id", "status", "difference_count") == [(None, "1", "matched", 0)]
+    nothing = frame({"_line": BIGINT}, [{"_line": 2}, {"_line": 3}])
+    assert told(matched(nothing, customers({})), "line", "status") == [
+        (2, "only_in_erp"),
+        (3, "only_in_erp"),
+        (None, "only_in_platform"),
+    ]
+
+
+def test_nothing_on_either_side() -> None:
+    assert told(matched(erp(), customers({})), "status") == [("only_in_platform",)]
+    assert told(matched(erp({"erp_code": "A"}), customers()), "status") == [("only_in_erp",)]
+    assert len(matched(erp(), customers()).customers) == 0
+
+
+def test_findings_hold_no_code_address_or_name() -> None:
+    lines = erp({"erp_code": "SECRETO", "email": "una@persona"}, {"erp_code": "SECRETO", "first_name": "Núñez"})
+    made = matched(lines, customers({"erp_code": "SECRETO", "email": "una@persona"}, {"email": "una@persona"}))
+    text = made.findings.to_json(force_ascii=False)
+    assert len(made.findings)
+    assert not any(word in text for word in ("SECRETO", "persona", "Núñez"))
+
+
+def test_the_frames_that_come_are_left_as_they_are() -> None:
+    lines, known = erp({"erp_code": " A "}), customers({"erp_code": "A"})
+    before = [pa.Table.from_pandas(frame_) for frame_ in (lines, known)]
+    matched(lines, known)
+    assert [pa.Table.from_pandas(frame_) for frame_ in (lines, known)] == before

@@ -1,0 +1,1 @@
+"""The ERP's customers and variants beside the platform's: match, differences, findings."""

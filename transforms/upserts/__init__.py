@@ -1,0 +1,1 @@
+"""Cells of a file to values, values to bodies, bodies to decisions."""
