@@ -21,7 +21,7 @@ from sandbox.config import SandboxConfig
 from sandbox.faults import NOTHING, Draw, FaultPlan, Target
 from sandbox.legacy import Legacy
 from sandbox.public_v1 import PublicV1, expired_key, invalid_cursor
-from sandbox.replies import Answer, Headers, family_error
+from sandbox.replies import Headers, SandboxResponse, family_error
 from sandbox.state import Logged, State
 from sandbox.wire import Exchange, gzip_bomb, gzip_cut
 from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Operation
@@ -97,7 +97,7 @@ class Platform:
         log(0 if name in ("lost_answer", "reset_amid") else answer.status)
         await self._send(exchange, answer, name)
 
-    def _answer(self, call: Call, drawn: Draw) -> Answer:
+    def _answer(self, call: Call, drawn: Draw) -> SandboxResponse:
         """The operation's own answer, its page altered as drawn."""
         family = self._legacy if call.operation.family == "legacy" else self._public_v1
         refusal = family.refusal(call)
@@ -111,7 +111,7 @@ class Platform:
                     call.operation, call.path, call.query_text, call.headers, call.parts, call.body, halved=True
                 )
         result = family.answer(call)
-        if isinstance(result, Answer):
+        if isinstance(result, SandboxResponse):
             return result
         if drawn.alterations:
             alter(result, drawn.alterations, self.plan.random)
@@ -119,7 +119,7 @@ class Platform:
             break_cursor(result, drawn.disruption)
         return result.answer()
 
-    def _instead(self, name: str, call: Call) -> Answer | None:
+    def _instead(self, name: str, call: Call) -> SandboxResponse | None:
         """The answer given in place of the operation's, which does not happen; None where it happens."""
         error = partial(family_error, call.operation.family, code=call.operation.error_code)
         if name in _ERRORS:
@@ -136,9 +136,9 @@ class Platform:
                 return error(self.plan.choice(400, 500), "internal", words)
             case "redirect":
                 location = f"http://localhost:1/login?api_key={PLANTED_KEY}".encode()
-                return Answer(302, b"", ((b"location", location),))
+                return SandboxResponse(302, b"", ((b"location", location),))
             case "html_200":
-                return Answer(200, HTML, ((b"content-type", b"text/html; charset=utf-8"),))
+                return SandboxResponse(200, HTML, ((b"content-type", b"text/html; charset=utf-8"),))
             case "expired_key":
                 return expired_key()
             case "expired_cursor":
@@ -146,7 +146,7 @@ class Platform:
             case _:
                 return None
 
-    def _spoiled(self, name: str, call: Call, answer: Answer) -> Answer:
+    def _spoiled(self, name: str, call: Call, answer: SandboxResponse) -> SandboxResponse:
         """The operation's answer as it leaves: what happened has happened."""
         if name == "applied_5xx":
             error = partial(family_error, call.operation.family, code=call.operation.error_code)
@@ -155,7 +155,7 @@ class Platform:
             return answer
         match name:
             case "truncated_json":
-                return Answer(
+                return SandboxResponse(
                     answer.status, answer.body[: self.plan.random.randrange(1, len(answer.body))], answer.headers
                 )
             case "gzip_truncated":
@@ -165,7 +165,7 @@ class Platform:
             case _:
                 return answer
 
-    async def _send(self, exchange: Exchange, answer: Answer, name: str) -> None:
+    async def _send(self, exchange: Exchange, answer: SandboxResponse, name: str) -> None:
         match name:
             case "lost_answer":
                 await exchange.reset()
@@ -178,7 +178,7 @@ class Platform:
             case _:
                 await exchange.answer(answer)
 
-    def _over_the_limit(self, call: Call) -> Answer | None:
+    def _over_the_limit(self, call: Call) -> SandboxResponse | None:
         """The 429 of a family that had its requests for this second (reading `rate_limit=per_second`)."""
         if not self._limited:
             return None
@@ -220,9 +220,9 @@ def _path(operation: Operation) -> str:
     return (PUBLIC_V1_PREFIX if operation.family == "public_v1" else "") + operation.path
 
 
-def _later(answer: Answer, seconds: int) -> Answer:
+def _later(answer: SandboxResponse, seconds: int) -> SandboxResponse:
     headers: Headers = (*answer.headers, (b"retry-after", b"%d" % seconds))
-    return Answer(answer.status, answer.body, headers)
+    return SandboxResponse(answer.status, answer.body, headers)
 
 
 def _target(call: Call) -> Target:

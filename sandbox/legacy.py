@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sandbox.call import Call
 from sandbox.config import LEGACY_KEY, SandboxConfig
-from sandbox.replies import Answer, Page, encoded, joined, legacy_errors
+from sandbox.replies import Page, SandboxResponse, encoded, joined, legacy_errors
 from sandbox.state import Json, State
 from sandbox.validation import Problem, problems
 from sources.contract import LIST_PROMOTIONS, Operation
@@ -31,7 +31,7 @@ class Legacy:
         self.state = state
         self._readings = {name: config.reading(name) for name in _READINGS}
 
-    def refusal(self, call: Call) -> Answer | None:
+    def refusal(self, call: Call) -> SandboxResponse | None:
         """The answer to a call whose key is absent or unknown; None where it is known."""
         if compare_digest(call.headers.get(b"api-key", b""), LEGACY_KEY.encode()):
             return None
@@ -41,9 +41,9 @@ class Legacy:
             found = [Problem("unauthorized", "the api-key is absent or unknown")]
             return legacy_errors(status, found, call.operation.error_code)
         text = b"Forbidden" if reading.endswith("_text") else b""
-        return Answer(status, text, ((b"content-type", b"text/plain; charset=utf-8"),) if text else ())
+        return SandboxResponse(status, text, ((b"content-type", b"text/plain; charset=utf-8"),) if text else ())
 
-    def answer(self, call: Call) -> Answer | Page:
+    def answer(self, call: Call) -> SandboxResponse | Page:
         """Answers a call whose key is known."""
         operation = call.operation
         if operation.verb == "GET":
@@ -61,10 +61,10 @@ class Legacy:
         plain = _plain(body)
         return self._write(operation, call, plain if isinstance(plain, dict) else {})
 
-    def _write(self, operation: Operation, call: Call, body: Json) -> Answer:
+    def _write(self, operation: Operation, call: Call, body: Json) -> SandboxResponse:
         if operation.name == "update_variant":
             self.state.update_variant(int(call.parts["productId"]), int(call.parts["variantId"]), body)
-            return Answer(int(self._readings["no_content_status"]), b"", ())
+            return SandboxResponse(int(self._readings["no_content_status"]), b"", ())
         if operation.name == "create_customer":
             record = self.state.create_customer(body)
         elif operation.name == "create_subcategory":
@@ -75,7 +75,7 @@ class Legacy:
         status = 201 if operation.name == "create_warehouse" else int(self._readings["created_status"])
         bodies = {"record": record, "id_only": {"id": record["id"]}, "wrapped": {"data": record}}
         kept = bodies.get(self._readings["created_body"])
-        return Answer(status, b"", ()) if kept is None else Answer(status, encoded(kept))
+        return SandboxResponse(status, b"", ()) if kept is None else SandboxResponse(status, encoded(kept))
 
     def _required(self, operation: Operation) -> frozenset[str]:
         if operation.name == "create_customer":
@@ -84,7 +84,7 @@ class Legacy:
             return frozenset({"name"})
         return frozenset()
 
-    def _refuse(self, operation: Operation, found: list[Problem]) -> Answer:
+    def _refuse(self, operation: Operation, found: list[Problem]) -> SandboxResponse:
         return legacy_errors(int(self._readings["legacy_error_status"]), found, operation.error_code)
 
     def _path_parts(self, call: Call) -> dict[str, int | None]:
@@ -92,7 +92,7 @@ class Legacy:
         names = [name for name in call.parts if name in ("productId", "variantId")]
         return {name: int(call.parts[name]) if _whole(call.parts[name]) else None for name in names}
 
-    def _list(self, call: Call) -> Answer | Page:
+    def _list(self, call: Call) -> SandboxResponse | Page:
         query = call.query
         promotions = call.operation is LIST_PROMOTIONS
         resource = "promotions" if promotions else "customers"

@@ -16,7 +16,7 @@ from typing import Final
 
 from sandbox.call import Call
 from sandbox.config import V1_EXPIRED_KEY, V1_KEY, V1_LIVE_KEY, V1_NO_SCOPE_KEY, SandboxConfig
-from sandbox.replies import Answer, Page, encoded, joined, v1_error
+from sandbox.replies import Page, SandboxResponse, encoded, joined, v1_error
 from sandbox.state import State
 from sources.contract import (
     LIST_ORDERS,
@@ -56,7 +56,7 @@ class PublicV1:
         self._missing_scope = config.reading("missing_scope")
         self._whoami_names = config.reading("whoami_names")
 
-    def refusal(self, call: Call) -> Answer | None:
+    def refusal(self, call: Call) -> SandboxResponse | None:
         """The answer to a call whose key is absent, unknown, expired or short of a scope; None where it may call."""
         given = call.headers.get(b"authorization")
         if given is None:
@@ -69,12 +69,12 @@ class PublicV1:
             return expired_key()
         if call.operation.scope and call.operation.scope not in key.scopes:
             if self._missing_scope == "403_empty":
-                return Answer(403, b"", ())
+                return SandboxResponse(403, b"", ())
             status = 401 if self._missing_scope == "401_error" else 403
             return v1_error(status, "MISSING_SCOPE", f"the key lacks the scope {call.operation.scope}")
         return None
 
-    def answer(self, call: Call) -> Answer | Page:
+    def answer(self, call: Call) -> SandboxResponse | Page:
         """Answers a call whose key may call."""
         if call.operation is LIST_ORDERS:
             return self._orders(call)
@@ -83,7 +83,7 @@ class PublicV1:
         with self.state.lock:
             return Page(list(self.state.lists["price_lists"].rows), {}, partial(joined, "priceLists"))
 
-    def _whoami(self, call: Call) -> Answer:
+    def _whoami(self, call: Call) -> SandboxResponse:
         presented = call.headers[b"authorization"].decode("latin-1").partition(" ")[2].strip()
         key = KEYS[presented]
         organization = {"id": "org_4f7a", "name": "Distribuidora Peña S.A.C."}
@@ -95,9 +95,9 @@ class PublicV1:
             },
             "terse": {"org": organization["name"], "env": key.environment.lower(), "scope": " ".join(key.scopes)},
         }
-        return Answer(200, encoded(bodies[self._whoami_names]))
+        return SandboxResponse(200, encoded(bodies[self._whoami_names]))
 
-    def _orders(self, call: Call) -> Answer | Page:
+    def _orders(self, call: Call) -> SandboxResponse | Page:
         query = call.query
         limit_text = query.pop("limit", str(PUBLIC_V1_LIMIT_DEFAULT))
         cursor = query.pop("startingAfter", None)
@@ -143,11 +143,11 @@ class PublicV1:
         return hmac.digest(self._secret, held, "sha256")[:_SIGNATURE_BYTES]
 
 
-def expired_key() -> Answer:
+def expired_key() -> SandboxResponse:
     """The 401 of an expired key."""
     return v1_error(401, "KEY_EXPIRED", "the key has expired")
 
 
-def invalid_cursor() -> Answer:
+def invalid_cursor() -> SandboxResponse:
     """The 400 of a cursor that is none."""
     return v1_error(400, "INVALID_CURSOR", "the cursor is invalid for this query")

@@ -26,7 +26,7 @@ _requests: Final = count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SandboxResponse:
     """A whole answer."""
 
     status: int
@@ -53,9 +53,9 @@ class Page:
     given_cursor: str = ""
     status: int = field(default=200)
 
-    def answer(self) -> Answer:
+    def answer(self) -> SandboxResponse:
         """The page as an answer."""
-        return Answer(self.status, self.write(self.rows, self.envelope))
+        return SandboxResponse(self.status, self.write(self.rows, self.envelope))
 
 
 def encoded(value: object) -> bytes:
@@ -70,22 +70,22 @@ def joined(member: str, rows: list[bytes], envelope: dict[str, Any]) -> bytes:
     return b'{"%s":[%s]%s' % (member.encode(), b",".join(rows), rest)
 
 
-def legacy_errors(status: int, found: list[Problem], code: str) -> Answer:
+def legacy_errors(status: int, found: list[Problem], code: str) -> SandboxResponse:
     """Family A's `errors` array; `code` is the JSON type of its codes, a text where the interface shows none."""
     errors = [
         {"message": problem.words, "code": CODES[problem.kind] if code == "integer" else problem.kind.upper()}
         for problem in found
     ]
-    return Answer(status, encoded({"errors": errors}))
+    return SandboxResponse(status, encoded({"errors": errors}))
 
 
-def v1_error(status: int, code: str, message: str) -> Answer:
+def v1_error(status: int, code: str, message: str) -> SandboxResponse:
     """Family B's `error` object, with a request id of its own."""
     error = {"code": code, "message": message, "requestId": f"req_{next(_requests):012x}"}
-    return Answer(status, encoded({"error": error}))
+    return SandboxResponse(status, encoded({"error": error}))
 
 
-def family_error(family: str, status: int, kind: str, words: str, code: str) -> Answer:
+def family_error(family: str, status: int, kind: str, words: str, code: str) -> SandboxResponse:
     """An error in the family's shape."""
     if family == "public_v1":
         return v1_error(status, kind.upper(), words)

@@ -18,7 +18,7 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
-from sandbox.replies import Answer
+from sandbox.replies import SandboxResponse
 
 EXTENSION: Final = "sandbox.transport"
 _LINGER_NONE: Final = struct.pack("ii", 1, 0)
@@ -43,7 +43,7 @@ class Exchange:
             if not message.get("more_body"):
                 return b"".join(parts)
 
-    async def answer(self, answer: Answer) -> None:
+    async def answer(self, answer: SandboxResponse) -> None:
         """Answers as a server should."""
         length = () if answer.status == HTTPStatus.NO_CONTENT else ((b"content-length", b"%d" % len(answer.body)),)
         await self._send(
@@ -61,7 +61,7 @@ class Exchange:
         self._transport.abort()
         await self.client_gone(None)
 
-    async def reset_after(self, answer: Answer, share: float) -> None:
+    async def reset_after(self, answer: SandboxResponse, share: float) -> None:
         """Sends that share of the body under its whole length, then resets."""
         head = _head(answer, b"keep-alive")
         self._transport.write(head + answer.body[: int(len(answer.body) * share)])
@@ -71,7 +71,7 @@ class Exchange:
         await asyncio.sleep(_SETTLE_S)
         await self.reset()
 
-    async def drip(self, answer: Answer, pause_s: float, headers_too: bool) -> None:
+    async def drip(self, answer: SandboxResponse, pause_s: float, headers_too: bool) -> None:
         """Sends one byte at a time, until the client leaves."""
         head = _head(answer, b"close")
         if not headers_too:
@@ -95,16 +95,16 @@ class Exchange:
         return True
 
 
-def gzip_cut(answer: Answer) -> Answer:
+def gzip_cut(answer: SandboxResponse) -> SandboxResponse:
     """The answer in gzip, without its last third."""
     packed = gzip.compress(answer.body)
     kept = packed[: max(12, len(packed) * 2 // 3)]
-    return Answer(answer.status, kept, (*answer.headers, (b"content-encoding", b"gzip")))
+    return SandboxResponse(answer.status, kept, (*answer.headers, (b"content-encoding", b"gzip")))
 
 
-def gzip_bomb(answer: Answer) -> Answer:
+def gzip_bomb(answer: SandboxResponse) -> SandboxResponse:
     """A body of some hundred bytes that unpacks, twice, into 256 MiB of JSON."""
-    return Answer(answer.status, _bomb(), (*answer.headers, (b"content-encoding", b"gzip, gzip")))
+    return SandboxResponse(answer.status, _bomb(), (*answer.headers, (b"content-encoding", b"gzip, gzip")))
 
 
 @lru_cache(maxsize=1)
@@ -118,7 +118,7 @@ def _bomb() -> bytes:
     return b"".join(packed)
 
 
-def _head(answer: Answer, connection: bytes) -> bytes:
+def _head(answer: SandboxResponse, connection: bytes) -> bytes:
     lines = [b"HTTP/1.1 %d %s" % (answer.status, HTTPStatus(answer.status).phrase.encode())]
     lines += [b"%s: %s" % pair for pair in answer.headers]
     if answer.status != HTTPStatus.NO_CONTENT:

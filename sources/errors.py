@@ -87,7 +87,7 @@ class Unreachable(PlatformError):
     """No usable answer after every retry."""
 
 
-class Refused(PlatformError):
+class HttpRejected(PlatformError):
     """An answer outside 2xx that no retry mends."""
 
 

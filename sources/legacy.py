@@ -14,7 +14,7 @@ import dlt
 from dlt.extract import DltResource
 
 from sources.contract import LIST_CUSTOMERS, LIST_PROMOTIONS
-from sources.extract.walk import SWEEPS_MAX, Options
+from sources.extract.walk import SWEEPS_MAX, WalkOptions
 from sources.http.client import Client
 from sources.resources import Walks, of_walks
 
@@ -39,6 +39,6 @@ def legacy(
     Raises:
         BridgeError: when rows are asked for: settings, access, an unreachable platform, a broken contract.
     """
-    walks = Walks(lambda: Client("legacy", base_url, api_key), Options(page_limit, sweeps))
+    walks = Walks(lambda: Client("legacy", base_url, api_key), WalkOptions(page_limit, sweeps))
     for operation in (LIST_CUSTOMERS, LIST_PROMOTIONS):
         yield from of_walks(operation, walks)

@@ -14,7 +14,7 @@ import dlt
 from dlt.extract import DltResource
 
 from sources.contract import LIST_ORDERS, LIST_PRICE_LISTS, PUBLIC_V1_LIMIT_MAX
-from sources.extract.walk import Options
+from sources.extract.walk import WalkOptions
 from sources.http.client import Client
 from sources.resources import Walks, of_walks
 
@@ -37,6 +37,6 @@ def public_v1(
     Raises:
         BridgeError: when rows are asked for: settings, access, an unreachable platform, a broken contract.
     """
-    walks = Walks(lambda: Client("public_v1", base_url, api_key), Options(page_limit))
+    walks = Walks(lambda: Client("public_v1", base_url, api_key), WalkOptions(page_limit))
     for operation in (LIST_PRICE_LISTS, LIST_ORDERS):
         yield from of_walks(operation, walks)

@@ -25,7 +25,7 @@ from sources.contract import LISTS, Operation
 from sources.decode.documented import schema_of
 from sources.extract.page_files import batches
 from sources.extract.spool import SpoolFolder
-from sources.extract.walk import Options, Walked, walk
+from sources.extract.walk import ListResult, WalkOptions, walk
 from sources.http.client import Client
 
 FROZEN: Final[TSchemaContract] = {"tables": "evolve", "columns": "evolve", "data_type": "freeze"}
@@ -39,15 +39,15 @@ class Walks:
         options: how the lists are walked.
     """
 
-    def __init__(self, client: Callable[[], Client], options: Options) -> None:
+    def __init__(self, client: Callable[[], Client], options: WalkOptions) -> None:
         self._client, self._options = client, options
         self._lock = threading.Lock()
-        self._walked: dict[str, Walked] = {}
+        self._walked: dict[str, ListResult] = {}
         self._folder = Path(tempfile.mkdtemp(prefix="orderbridge-"))
         # dlt takes the files when it likes: they go with the source, or with the process.
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
 
-    def __call__(self, resource: str) -> Walked:
+    def __call__(self, resource: str) -> ListResult:
         """The list, walked. Raises the walk's error where it failed: a part of a list is never loaded."""
         with self._lock:
             if resource not in self._walked:
@@ -61,7 +61,7 @@ class Walks:
         return walked
 
 
-def of_walks(operation: Operation, walks: Callable[[str], Walked]) -> Iterator[DltResource]:
+def of_walks(operation: Operation, walks: Callable[[str], ListResult]) -> Iterator[DltResource]:
     """The resources of one list: its table, its child tables, and nothing that is not asked for is walked."""
     if operation.records is None:
         raise TypeError(f"{operation.name} lists nothing")
@@ -91,7 +91,7 @@ def table_resource(table: str, files: Callable[[], list[tuple[Path, int]]], *, k
     return resource
 
 
-def walked_resources(walked: Walked) -> Iterator[DltResource]:
+def walked_resources(walked: ListResult) -> Iterator[DltResource]:
     """The resources of a list that was walked: every table of it is known."""
     for table, files in walked.files.items():
         yield table_resource(table, lambda files=files: files, key=LISTS[walked.resource].records.key)  # type: ignore[misc, union-attr]
@@ -103,7 +103,7 @@ def _imports(files: Callable[[], list[tuple[Path, int]]]) -> Iterator[Any]:
         yield dlt.mark.with_file_import(str(path), "parquet", rows, hints=hints)
 
 
-def _with_children(walks: Callable[[str], Walked], name: str) -> Iterator[Any]:
+def _with_children(walks: Callable[[str], ListResult], name: str) -> Iterator[Any]:
     """A list whose child tables are known once it is walked: they go as Arrow tables, the list itself as files."""
     for table, files in walks(name).files.items():
         if table == name:

@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from pipelines.pull.pull import Pulled
-from pipelines.reconcile.erp_customers import Matched
-from pipelines.reconcile.erp_variants import Compared
-from pipelines.reconcile.reconcile import Reconciled
-from sources.extract.walk import Walked
+from pipelines.pull.pull import PullResult
+from pipelines.reconcile.erp_customers import MatchSummary
+from pipelines.reconcile.erp_variants import VariantSummary
+from pipelines.reconcile.reconcile import ReconcileResult
+from sources.extract.walk import ListResult
 
 LINE_EVERY_S: Final = 10.0
 LINES_MAX: Final = 20
@@ -98,7 +98,7 @@ class Reporter:
         else:
             self.err.print(words, markup=False, soft_wrap=True)
 
-    def pulled(self, pulled: Pulled) -> None:
+    def pulled(self, pulled: PullResult) -> None:
         """What a pull did, on stdout."""
         if self.style == "json":
             lists = [_facts(pulled, walked) for walked in pulled.walked]
@@ -125,7 +125,7 @@ class Reporter:
         if pulled.published:
             out.print(f"published {pulled.path} (run {pulled.run_id})", markup=False, soft_wrap=True)
 
-    def reconciled(self, made: Reconciled) -> None:
+    def reconciled(self, made: ReconcileResult) -> None:
         """What reconciling made, on stdout."""
         if self.style == "json":
             findings = [dict(zip(("entity", "rule", "severity", "count"), row, strict=True)) for row in made.findings]
@@ -161,7 +161,7 @@ class Reporter:
             )
 
 
-def match_lines(match: Matched) -> list[str]:
+def match_lines(match: MatchSummary) -> list[str]:
     """The funnel of a match with the ERP, in words."""
     counts: dict[str, int] = {}
     for status, _, rows in match.statuses:
@@ -181,7 +181,7 @@ def match_lines(match: Matched) -> list[str]:
     return lines + _refused(match.refused)
 
 
-def variant_lines(compared: Compared) -> list[str]:
+def variant_lines(compared: VariantSummary) -> list[str]:
     """The comparison of the ERP's variants with the ledger, in words."""
     counts = dict(compared.statuses)
     said = ", ".join(f"{counts.get(status, 0)} {words}" for status, words in _VARIANTS.items())
@@ -193,7 +193,7 @@ def _refused(lines: list[int]) -> list[str]:
     return [f"left out, since they do not fit the file, {len(lines)} of its lines: {told}"] if lines else []
 
 
-def _facts(pulled: Pulled, walked: Walked) -> dict[str, object]:
+def _facts(pulled: PullResult, walked: ListResult) -> dict[str, object]:
     change = pulled.changes.get(walked.resource)
     return {
         "resource": walked.resource,
@@ -209,7 +209,7 @@ def _facts(pulled: Pulled, walked: Walked) -> dict[str, object]:
     }
 
 
-def table_of(pulled: Pulled) -> Table:
+def table_of(pulled: PullResult) -> Table:
     """The lists of a pull as a table: rows, verdict, what changed."""
     table = Table(box=None, pad_edge=False)
     table.add_column("list")

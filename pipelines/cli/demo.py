@@ -22,7 +22,7 @@ import click
 
 from pipelines.cli.console import Reporter, Style
 from pipelines.cli.demo_files import CUSTOMERS, VARIANTS, write_files
-from pipelines.pull.pull import Wanted, pull
+from pipelines.pull.pull import PullOptions, pull
 from pipelines.reconcile.reconcile import Reconciling
 from sources.errors import BridgeError, UsageError
 
@@ -101,7 +101,7 @@ def _step(words: str) -> None:
 
 def _pull(style: Style, stop: threading.Event, reconciling: Reconciling | None = None) -> None:
     with Reporter(style) as reporter:
-        pulled = pull(Wanted(command="demo"), reporter.progress, stop, reconciling)
+        pulled = pull(PullOptions(command="demo"), reporter.progress, stop, reconciling)
     reporter.pulled(pulled)
     if reconciling is not None and reconciling.made is not None:
         reporter.reconciled(reconciling.made)
@@ -112,11 +112,10 @@ def _pull(style: Style, stop: threading.Event, reconciling: Reconciling | None =
 def _plan(kind: KindName, folder: Path, file: str, style: Style) -> Path:
     """Plans a file of the demo; that rows were rejected, exit 5, is what it is there for."""
     from pipelines.cli.plan import plan
-    from pipelines.plan.make import EXIT_REJECTED
-    from pipelines.plan.make import Wanted as Wish
+    from pipelines.plan.make import EXIT_REJECTED, PlanOptions
 
     target = folder / f"plan-{kind}"
-    code = plan(Wish(kind, folder / file, (folder / file).with_suffix(".toml"), target), Reporter(style))
+    code = plan(PlanOptions(kind, folder / file, (folder / file).with_suffix(".toml"), target), Reporter(style))
     _expect(code, EXIT_REJECTED)
     return target
 
@@ -141,11 +140,11 @@ def _killed(plan: Path, state: State, created: int) -> None:
 def _push(plan: Path, style: Style, stop: threading.Event) -> None:
     """Pushes, or goes on with a push. This platform answers in milliseconds: what is in doubt settles in seconds."""
     from pipelines.cli.push import Watching, tell
-    from pipelines.push.model import EXIT_REJECTED, MEANS, Asked
+    from pipelines.push.model import EXIT_REJECTED, MEANS, PushOptions
     from pipelines.push.run import push
 
     with Watching(Reporter(style)) as watching:
-        asked = Asked(agreed=True, settle_s=2.0, wait=True)
+        asked = PushOptions(agreed=True, settle_s=2.0, wait=True)
         pushed = push(plan, asked, stop, watching.sent, watching.page, means=replace(MEANS, deadline_s=1.0))
     tell(pushed, style)
     if pushed.error is not None:

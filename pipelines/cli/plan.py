@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from pipelines.cli.console import Reporter
-from pipelines.plan.make import Made, Wanted, make
+from pipelines.plan.make import PlanOptions, PlanResult, make
 from pipelines.plan.summary import number, summary
 
 
-def plan(wanted: Wanted, reporter: Reporter) -> int:
+def plan(wanted: PlanOptions, reporter: Reporter) -> int:
     """Makes a plan and tells what is in it. Returns 5 where rows were rejected, else 0. Raises what `make` raises."""
 
     def proposed(lines: list[str]) -> None:
@@ -42,7 +42,7 @@ def plan(wanted: Wanted, reporter: Reporter) -> int:
     return made.exit_code
 
 
-def _facts(made: Made) -> dict[str, Any]:
+def _facts(made: PlanResult) -> dict[str, Any]:
     manifest: dict[str, Any] = msgspec.to_builtins(made.manifest)
     names = ("plan_id", "kind", "host", "environment", "lines", "outcomes", "operations", "messages", "read")
     return {

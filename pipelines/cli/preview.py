@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from sources.errors import UsageError
-from sources.files import Found, Refused, Row, Table, Told, open_table
+from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, open_table
 from sources.files.dialect import NAMES
 
 EXIT_REFUSED: Final = 5
@@ -43,9 +43,9 @@ def told(
     header_rows: int | None,
     fill_short: bool,
     sheet: str | None,
-) -> Told:
+) -> ReadOptions:
     """What was said on the command line: characters, or words for those that a shell makes hard to type."""
-    return Told(
+    return ReadOptions(
         encoding,
         _DELIMITERS.get(delimiter, delimiter) if delimiter is not None else None,
         _QUOTES.get(quote, quote) if quote is not None else None,
@@ -57,7 +57,7 @@ def told(
     )
 
 
-def preview(path: Path, said: Told, rows: int, target: Path | None, as_json: bool) -> int:
+def preview(path: Path, said: ReadOptions, rows: int, target: Path | None, as_json: bool) -> int:
     """Prints what was found and the first rows; writes the whole where a target is named.
 
     Without one, the other rows are read and counted all the same, so that a refused one at the end is told.
@@ -77,11 +77,11 @@ def preview(path: Path, said: Told, rows: int, target: Path | None, as_json: boo
     """
     table = open_table(path, said)
     first: list[Row] = []
-    refused: list[Refused] = []
+    refused: list[RejectedRow] = []
     good = bad = 0
     with _written(target, path, table) as write:
         for row in table.rows():
-            if isinstance(row, Refused):
+            if isinstance(row, RejectedRow):
                 bad += 1
                 if len(refused) < MAX_TOLD:
                     refused.append(row)
@@ -102,7 +102,7 @@ def preview(path: Path, said: Told, rows: int, target: Path | None, as_json: boo
     return EXIT_REFUSED if bad else 0
 
 
-def _facts(found: Found, first: list[Row], refused: list[Refused], good: int, bad: int) -> dict[str, Any]:
+def _facts(found: DetectedFormat, first: list[Row], refused: list[RejectedRow], good: int, bad: int) -> dict[str, Any]:
     return {
         "found": asdict(found),
         "rows": good,
@@ -114,7 +114,7 @@ def _facts(found: Found, first: list[Row], refused: list[Refused], good: int, ba
     }
 
 
-def _show(found: Found, first: list[Row], good: int, bad: int) -> None:
+def _show(found: DetectedFormat, first: list[Row], good: int, bad: int) -> None:
     out = Console(highlight=False)
     for name, words in _words(found):
         printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in words)
@@ -140,7 +140,7 @@ def _plain(cell: str) -> str:
     return shown.replace("[", "\\[")
 
 
-def _words(found: Found) -> Iterator[tuple[str, str]]:
+def _words(found: DetectedFormat) -> Iterator[tuple[str, str]]:
     if found.kind == "workbook":
         yield "sheet", f"{found.sheet} (of {', '.join(found.sheets)})"
     else:
@@ -169,7 +169,7 @@ def _lines(lines: tuple[int, ...]) -> str:
 
 
 @contextmanager
-def _written(target: Path | None, source: Path, table: Table) -> Iterator[Any]:
+def _written(target: Path | None, source: Path, table: SourceTable) -> Iterator[Any]:
     """A writer of CSV into a file that takes the target's place when all went well."""
     if target is None:
         yield None

@@ -27,10 +27,10 @@ from pipelines.cli.console import LINE_EVERY_S, Reporter
 from pipelines.plan.model import RESULTS
 from pipelines.plan.summary import number
 from pipelines.push.eligibility import GIVEN_UP, at_words
-from pipelines.push.model import EXIT_IN_DOUBT, Pushed
+from pipelines.push.model import EXIT_IN_DOUBT, PushResult
 from pipelines.push.passwords import FILE as PASSWORDS
 from pipelines.push.results import FILES
-from pipelines.push.verify import Verified
+from pipelines.push.verify import VerifyResult
 
 _SAID: Final = {
     "confirmed": "confirmed",
@@ -99,7 +99,7 @@ class Watching:
         self._reporter.event("progress", f"{what}: {done}{of}, {rate}".rstrip(", "), done=done, total=total)
 
 
-def tell(pushed: Pushed, style: str) -> None:
+def tell(pushed: PushResult, style: str) -> None:
     """What a push did, on stdout."""
     told = pushed.plan.manifest
     if style == "json":
@@ -111,7 +111,7 @@ def tell(pushed: Pushed, style: str) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in _lines(pushed)))
 
 
-def _lines(pushed: Pushed) -> list[str]:
+def _lines(pushed: PushResult) -> list[str]:
     told, folder = pushed.plan.manifest, pushed.plan.folder
     said = [f"{number(told.lines, 'line')} of {told.kind}, for {told.host} ({told.environment}):"]
     for file in FILES:
@@ -138,7 +138,7 @@ def _lines(pushed: Pushed) -> list[str]:
     return said
 
 
-def tell_verified(made: Verified, style: str) -> None:
+def tell_verified(made: VerifyResult, style: str) -> None:
     """What a verification found, on stdout."""
     if style == "json":
         facts = {"kind": made.kind, "verdict": made.verdict, "outcomes": made.outcomes, "fields": made.fields}

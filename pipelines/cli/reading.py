@@ -116,16 +116,16 @@ def _pull(
     files: ErpFiles | None = None,
 ) -> None:
     with started(style) as reporter:
-        from pipelines.pull.pull import Wanted
+        from pipelines.pull.pull import PullOptions
         from pipelines.pull.pull import pull as pull_lists
         from pipelines.reconcile.reconcile import Reconciling
-        from pipelines.warehouse.failure import noted
+        from pipelines.warehouse.failure import record_failure
         from sources.settings import warehouse_path
 
-        wanted = Wanted(tuple(dict.fromkeys(resource)), sweeps, require_complete, accept_shrink, command)
+        wanted = PullOptions(tuple(dict.fromkeys(resource)), sweeps, require_complete, accept_shrink, command)
         reconciling = None
         if command == "run":
-            with noted(warehouse_path(), command, datetime.now(UTC)):
+            with record_failure(warehouse_path(), command, datetime.now(UTC)):
                 reconciling = Reconciling(files)
         pulled = pull_lists(wanted, reporter.progress, STOP.event, reconciling)
     reporter.pulled(pulled)

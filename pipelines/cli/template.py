@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pipelines.mapping import Column, Mapping, propose, to_toml
+from pipelines.mapping import MappedColumn, Mapping, propose, to_toml
 from pipelines.mapping.places import examples
 from sources.contract import Field
 from sources.errors import UsageError
@@ -94,7 +94,7 @@ def csv_of(kind: str) -> str:
 
 def mapping_of(kind: str) -> str:
     """A mapping of that CSV, with what is known of each field."""
-    proposed = Mapping(kind, {path: Column(path, path) for path in examples(kind)})
+    proposed = Mapping(kind, {path: MappedColumn(path, path) for path in examples(kind)})
     limits = dict(zip(examples(kind), paths(kind).items(), strict=True))
     lines = to_toml(proposed).splitlines()
     begin = lines.index("[columns]") + 1

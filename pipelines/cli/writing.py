@@ -82,9 +82,9 @@ def plan(style: str, **wanted: Any) -> None:  # noqa: ANN401 # click checked the
     """
     with started(style) as reporter:
         from pipelines.cli.plan import plan as make
-        from pipelines.plan.make import Wanted
+        from pipelines.plan.make import PlanOptions
 
-        code = make(Wanted(**wanted), reporter)
+        code = make(PlanOptions(**wanted), reporter)
     end(code)
 
 
@@ -128,10 +128,10 @@ def push(
     reporter = started(style)
     from pipelines.cli.push import Watching, tell
     from pipelines.ledger.push_log import publish
-    from pipelines.push.model import Asked
+    from pipelines.push.model import PushOptions
     from pipelines.push.run import push as send
 
-    asked = Asked(
+    asked = PushOptions(
         confirm=confirm,
         agreed=yes or (confirm is None and _agreed(plan)),
         settle_s=settle * 60,

@@ -7,8 +7,8 @@ walk. No body holds a password, and no reason holds what a cell says.
 from __future__ import annotations
 
 from pipelines.imports.columns import Clean
-from pipelines.imports.model import Problem, Ready, Rejected, Skipped
+from pipelines.imports.model import Problem, ReadyInput, RejectedInput, SkippedLine
 from pipelines.imports.opening import open_inputs
 from pipelines.imports.walk import Inputs
 
-__all__ = ["Clean", "Inputs", "Problem", "Ready", "Rejected", "Skipped", "open_inputs"]
+__all__ = ["Clean", "Inputs", "Problem", "ReadyInput", "RejectedInput", "SkippedLine", "open_inputs"]

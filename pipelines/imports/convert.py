@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pipelines.imports.fields import MAPPED, Source, shape
 from pipelines.imports.lookups import LookupTable
-from pipelines.imports.model import Item, Problem, Ready, Rejected, Skipped
+from pipelines.imports.model import Item, Problem, ReadyInput, RejectedInput, SkippedLine
 from pipelines.mapping import Mapping
 from sources.contract import Field
 from sources.files.model import LINE_COLUMN
@@ -86,15 +86,15 @@ class Converter:
             passwords = batch.password_lines(self._password)
         self._judge(batch, made)
         if not batch.problems and all(made):
-            yield from map(Ready, batch.numbers, paths, made, passwords)
+            yield from map(ReadyInput, batch.numbers, paths, made, passwords)
             return
         for row, body in enumerate(made):
             if problems := batch.problems.get(row):
-                yield Rejected(batch.numbers[row], tuple(problems))
+                yield RejectedInput(batch.numbers[row], tuple(problems))
             elif not body:
-                yield Skipped(batch.numbers[row], NOTHING)
+                yield SkippedLine(batch.numbers[row], NOTHING)
             else:
-                yield Ready(batch.numbers[row], paths[row], body, passwords[row])
+                yield ReadyInput(batch.numbers[row], paths[row], body, passwords[row])
 
     def _paths(self, batch: _Batch) -> list[dict[str, str]]:
         columns: list[Sequence[str | None]] = []

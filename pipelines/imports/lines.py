@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from pipelines.mapping import Mapping
-from sources.files import Refused, Table
+from sources.files import RejectedRow, SourceTable
 from sources.files.model import LINE_COLUMN
 from transforms.upserts.lines import blank_lines, filled_down
 
@@ -23,7 +23,7 @@ class Prepared(NamedTuple):
 
     table: pa.Table
     skipped: list[int]
-    refused: list[Refused]
+    refused: list[RejectedRow]
 
 
 class Lines:
@@ -35,14 +35,14 @@ class Lines:
         columns: that are needed.
     """
 
-    def __init__(self, table: Table, mapping: Mapping, columns: Sequence[str]) -> None:
+    def __init__(self, table: SourceTable, mapping: Mapping, columns: Sequence[str]) -> None:
         self._table, self._mapping = table, mapping
         self._columns = [*columns, LINE_COLUMN]
 
     def __iter__(self) -> Iterator[Prepared]:
         mapping = self._mapping
         empty = mapping.formats.empty or ()
-        refused: list[Refused] = []
+        refused: list[RejectedRow] = []
         above: pa.Table | None = None
         for batch in self._table.batches(WALK_ROWS, refused.append):
             table = batch.select(self._columns)

@@ -29,7 +29,7 @@ class Problem(msgspec.Struct, frozen=True):
     line: int = 0
 
 
-class Ready(msgspec.Struct, frozen=True):
+class ReadyInput(msgspec.Struct, frozen=True):
     """An input that holds to the interface.
 
     Attributes:
@@ -45,21 +45,21 @@ class Ready(msgspec.Struct, frozen=True):
     password_line: int | None = None
 
 
-class Rejected(msgspec.Struct, frozen=True):
+class RejectedInput(msgspec.Struct, frozen=True):
     """An input that does not hold to it, and all that is wrong with it."""
 
     lines: tuple[int, ...]
     problems: tuple[Problem, ...]
 
 
-class Skipped(msgspec.Struct, frozen=True):
+class SkippedLine(msgspec.Struct, frozen=True):
     """Lines that are no input, and need not be."""
 
     lines: tuple[int, ...]
     why: str
 
 
-Item = Ready | Rejected | Skipped
+Item = ReadyInput | RejectedInput | SkippedLine
 
 
 def named(names: Sequence[str], told: Callable[[str], str] = str) -> str:

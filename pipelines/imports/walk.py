@@ -19,10 +19,10 @@ from pipelines.imports.convert import Bounds, Converter
 from pipelines.imports.fields import MAPPED, Source
 from pipelines.imports.lines import WALK_ROWS, Lines
 from pipelines.imports.lookups import LookupTable
-from pipelines.imports.model import Item, Problem, Ready, Rejected, Skipped
+from pipelines.imports.model import Item, Problem, ReadyInput, RejectedInput, SkippedLine
 from pipelines.imports.survey import group_keys, survey
 from pipelines.mapping import Mapping
-from sources.files import Refused, Table
+from sources.files import RejectedRow, SourceTable
 from sources.files.model import LINE_COLUMN
 from sources.inputs import LoginMode
 from transforms.numbers import DOT
@@ -50,7 +50,7 @@ class Inputs:
     def __init__(
         self,
         file: Path,
-        table: Table,
+        table: SourceTable,
         mapping: Mapping,
         sources: Sequence[Source],
         lookups: Sequence[LookupTable],
@@ -78,7 +78,7 @@ class Inputs:
         self._converter = Converter(mapping, found.sources, lookups, login_mode)
         self._columnar = columnar(mapping, found.sources, lookups, login_mode)
 
-    def __iter__(self) -> Iterator[Ready | Rejected | Skipped]:
+    def __iter__(self) -> Iterator[ReadyInput | RejectedInput | SkippedLine]:
         """Each input where its first line stands.
 
         Raises:
@@ -98,7 +98,7 @@ class Inputs:
             torn = [line for line in torn if line > _last_line(whole_groups)]
         yield from self._merged(waiting, held, _NO_BATCH, torn)
 
-    def in_columns(self) -> Iterator[Clean | Ready | Rejected | Skipped]:
+    def in_columns(self) -> Iterator[Clean | ReadyInput | RejectedInput | SkippedLine]:
         """The same inputs; those that can be are handed on as columns, and of a batch before all others.
 
         Raises:
@@ -126,9 +126,9 @@ class Inputs:
             found |= {line: secret for line, secret in pairs if secret.strip()}
         return found
 
-    def _skipped(self, lines: Sequence[int]) -> list[Skipped]:
+    def _skipped(self, lines: Sequence[int]) -> list[SkippedLine]:
         why = f"{', '.join(self.mapping.skip_blank)}: empty, so that it is no input"
-        return [Skipped((line,), why) for line in lines]
+        return [SkippedLine((line,), why) for line in lines]
 
     def _split(self, table: pa.Table, waiting: pa.Table | None) -> tuple[pa.Table, pa.Table | None]:
         """The lines that can be converted, and those of the last group, which may go on in the next batch."""
@@ -174,8 +174,8 @@ class Inputs:
             if why is None:
                 made.append(item)
                 continue
-            before = item.problems if isinstance(item, Rejected) else ()
-            made.append(Rejected(item.lines, (*before, Problem(", ".join(self.mapping.group), "", *why))))
+            before = item.problems if isinstance(item, RejectedInput) else ()
+            made.append(RejectedInput(item.lines, (*before, Problem(", ".join(self.mapping.group), "", *why))))
         return made
 
 
@@ -189,8 +189,8 @@ def _signs(sources: Sequence[Source]) -> dict[str, str]:
     return signs
 
 
-def _as_rejected(row: Refused) -> Rejected:
-    return Rejected((row.line,), (Problem("", "", row.code, row.reason, row.line),))
+def _as_rejected(row: RejectedRow) -> RejectedInput:
+    return RejectedInput((row.line,), (Problem("", "", row.code, row.reason, row.line),))
 
 
 def _first_line(table: pa.Table) -> int:

@@ -5,9 +5,9 @@ In: a mapping file, or the names of columns. Out: a `Mapping`, and its TOML.
 
 from __future__ import annotations
 
-from pipelines.mapping.model import Blank, Column, Formats, Lookup, Make, Mapping, Scalar
+from pipelines.mapping.model import Blank, Formats, Lookup, Make, MappedColumn, Mapping, Scalar
 from pipelines.mapping.propose import propose
 from pipelines.mapping.read import load
 from pipelines.mapping.write import to_toml
 
-__all__ = ["Blank", "Column", "Formats", "Lookup", "Make", "Mapping", "Scalar", "load", "propose", "to_toml"]
+__all__ = ["Blank", "Formats", "Lookup", "Make", "MappedColumn", "Mapping", "Scalar", "load", "propose", "to_toml"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from pipelines.mapping.model import Column, Formats, Mapping
+from pipelines.mapping.model import Formats, MappedColumn, Mapping
 from pipelines.mapping.places import Place, place
 from sources.contract import GAPS
 from sources.inputs import OPERATIONS, PASSWORD
@@ -62,7 +62,7 @@ def _columns(mapping: Mapping) -> Iterator[Mistake]:
     for name, column in mapping.columns.items():
         key = ("columns", name)
         if column.field is None:
-            if column != Column(name, None):
+            if column != MappedColumn(name, None):
                 yield key, f"{name!r} is ignored, so that nothing else need be said of it"
             continue
         for path in (column.field, *column.also):
@@ -80,7 +80,7 @@ def _columns(mapping: Mapping) -> Iterator[Mistake]:
         yield ("passwords", "make"), f"{mapping.kind} have no passwords"
 
 
-def _column(column: Column, found: Place) -> Iterator[str]:
+def _column(column: MappedColumn, found: Place) -> Iterator[str]:
     kind = found.field.type
     if found.path == PASSWORD and (column.also or column.field != PASSWORD):
         yield "a column of passwords is nothing else"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from sources.files import Told
+from sources.files import ReadOptions
 
 Scalar = str | int | float | bool
 Blank = Literal["omit", "clear", "reject"]
@@ -51,7 +51,7 @@ class Formats:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class MappedColumn:
     """A column of the file.
 
     Attributes:
@@ -112,8 +112,8 @@ class Mapping:
     """
 
     kind: str
-    columns: dict[str, Column]
-    told: Told = field(default_factory=Told)
+    columns: dict[str, MappedColumn]
+    told: ReadOptions = field(default_factory=ReadOptions)
     formats: Formats = field(default_factory=Formats)
     constants: dict[str, Scalar] = field(default_factory=dict)
     make: Make | None = None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final, Literal
 
-from pipelines.mapping.model import Column, Mapping
+from pipelines.mapping.model import MappedColumn, Mapping
 from pipelines.mapping.places import place
 from sources.errors import UsageError
 from sources.inputs import pairs, paths
@@ -105,7 +105,7 @@ def propose(columns: Sequence[str], kind: str, *, doubtful: Literal["refuse", "l
     Raises:
         UsageError: two columns would be the same field.
     """
-    made: dict[str, Column] = {}
+    made: dict[str, MappedColumn] = {}
     unknown: list[str] = []
     taken: dict[str, list[str]] = {}
     for name in columns:
@@ -113,7 +113,7 @@ def propose(columns: Sequence[str], kind: str, *, doubtful: Literal["refuse", "l
         if path is None:
             unknown.append(name)
             continue
-        made[name] = Column(name, path)
+        made[name] = MappedColumn(name, path)
         taken.setdefault(path, []).append(name)
     if doubtful == "leave":
         left = {name for names in taken.values() if names[1:] for name in names}

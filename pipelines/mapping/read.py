@@ -22,10 +22,10 @@ from pydantic import (
 from pydantic import Field as Limits
 
 from pipelines.mapping.check import Mistake, mistakes
-from pipelines.mapping.model import Column, Formats, Lookup, Mapping
+from pipelines.mapping.model import Formats, Lookup, MappedColumn, Mapping
 from pipelines.mapping.places import nearest
 from sources.errors import UsageError
-from sources.files import Told
+from sources.files import ReadOptions
 from sources.inputs import OPERATIONS
 
 GUIDE: Final = "docs/mapping.md explains every key."
@@ -239,9 +239,9 @@ def _made(told: _Mapping, path: Path) -> Mapping:
         kind=told.kind,
         columns={
             **{name: _column(name, said) for name, said in told.columns.items()},
-            **{name: Column(name, None) for name in told.ignore},
+            **{name: MappedColumn(name, None) for name in told.ignore},
         },
-        told=Told(**{one.name: getattr(told.file, one.name) for one in fields(Told)}),
+        told=ReadOptions(**{one.name: getattr(told.file, one.name) for one in fields(ReadOptions)}),
         formats=Formats(
             told.numbers.decimal,
             told.numbers.thousands,
@@ -266,6 +266,6 @@ def _lookups(told: _Mapping, path: Path) -> Iterator[Lookup]:
         yield Lookup(one.file, path.absolute().parent / one.file, dict(one.match), dict(one.give))
 
 
-def _column(name: str, said: _Column) -> Column:
+def _column(name: str, said: _Column) -> MappedColumn:
     formats = Formats(said.decimal, said.thousands, said.date, said.yes, said.no, said.empty)
-    return Column(name, said.field, said.also, formats, said.blank, said.default, said.change, said.trim)
+    return MappedColumn(name, said.field, said.also, formats, said.blank, said.default, said.change, said.trim)

@@ -8,9 +8,9 @@ from collections.abc import Mapping as Pairs
 from dataclasses import fields
 from typing import Any, Final
 
-from pipelines.mapping.model import Column, Formats, Mapping
+from pipelines.mapping.model import Formats, MappedColumn, Mapping
 from pipelines.mapping.places import examples, nearest
-from sources.files import Told
+from sources.files import ReadOptions
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -20,7 +20,7 @@ def to_toml(mapping: Mapping) -> str:
     parts = [f"kind = {value(mapping.kind)}\n"]
     ignored = [name for name, column in mapping.columns.items() if column.field is None]
     parts += _lines({"ignore": ignored} if ignored else {})
-    parts += _section("file", _told(mapping.told, Told()))
+    parts += _section("file", _told(mapping.told, ReadOptions()))
     formats = mapping.formats
     parts += _section("numbers", _given(decimal=formats.decimal, thousands=formats.thousands))
     parts += _section("dates", _given(format=formats.date))
@@ -62,9 +62,9 @@ def value(said: object) -> str:
     return repr(said)
 
 
-def _column(column: Column) -> object:
+def _column(column: MappedColumn) -> object:
     more = _given(also=column.also or None) | _told(column.formats, Formats())
-    plain = Column(column.name, column.field)
+    plain = MappedColumn(column.name, column.field)
     more |= {
         name: getattr(column, name)
         for name in ("blank", "default", "change", "trim")

@@ -16,13 +16,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports import Clean, Inputs, Problem, Ready, Rejected
+from pipelines.imports import Clean, Inputs, Problem, ReadyInput, RejectedInput
 from pipelines.plan.decide import Decider
 from pipelines.plan.folder import create
 from pipelines.plan.model import OPERATIONS
 from pipelines.plan.outcomes import CONFLICT, Outcomes, first_of, joined
-from pipelines.plan.requests import Wishes, requests
-from pipelines.plan.spool import Spool, key_columns
+from pipelines.plan.requests import RequestOptions, requests
+from pipelines.plan.spool import InputSpool, key_columns
 from sources.errors import BridgeError
 from transforms.frames import TEXT, from_arrow
 from transforms.upserts.decisions import duplicates, sharing
@@ -48,8 +48,8 @@ class Sorted:
     messages: int = 0
 
 
-def sort_out(
-    inputs: Inputs, spool: Spool, outcomes: Outcomes, decider: Decider, wishes: Wishes, folder: Path
+def partition(
+    inputs: Inputs, spool: InputSpool, outcomes: Outcomes, decider: Decider, wishes: RequestOptions, folder: Path
 ) -> Sorted:
     """Walks the file, decides, and writes the operations.
 
@@ -94,16 +94,16 @@ def sort_out(
     return made
 
 
-def _walk(inputs: Inputs, spool: Spool, outcomes: Outcomes) -> int:
+def _walk(inputs: Inputs, spool: InputSpool, outcomes: Outcomes) -> int:
     """Spools what can go; tells what cannot. Returns how many lines hold a row."""
     lines = 0
     for item in inputs.in_columns():
         lines += len(item.lines)
         if isinstance(item, Clean):
             spool.add_columns(item.lines, item.columns)
-        elif isinstance(item, Ready):
+        elif isinstance(item, ReadyInput):
             spool.add(item)
-        elif isinstance(item, Rejected):
+        elif isinstance(item, RejectedInput):
             told = [(problem.field, problem.code, _about(problem)) for problem in item.problems]
             field, code, words = (joined(parts) for parts in zip(*told, strict=True))
             outcomes.add(item.lines, "rejected", field=field, code=code, words=words)
@@ -127,7 +127,7 @@ class _Among:
         line: the first line of each input.
     """
 
-    def __init__(self, inputs: Inputs, spool: Spool) -> None:
+    def __init__(self, inputs: Inputs, spool: InputSpool) -> None:
         keys: dict[str, list[pa.Array]] = {}
         lines = [np.empty(0, np.int64)]
         for table in spool.batches():
@@ -172,7 +172,7 @@ class _Among:
         outcomes.add_table(lines.take(pa.array(where)).combine_chunks(), {"outcome": names, "same_as": same_as})
 
 
-def _said(inputs: Inputs, spool: Spool, rows: Ints) -> list[str]:
+def _said(inputs: Inputs, spool: InputSpool, rows: Ints) -> list[str]:
     """A digest of what these inputs say, passwords too; it is kept in memory only."""
     digests: list[str] = []
     at = 0

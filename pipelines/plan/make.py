@@ -19,7 +19,7 @@ from pipelines.imports import Inputs, open_inputs
 from pipelines.mapping import Mapping, load, to_toml
 from pipelines.plan import current_state
 from pipelines.plan.decide import ByHash, ByLedger, ByWarehouse, Decider
-from pipelines.plan.dedupe import sort_out
+from pipelines.plan.dedupe import partition
 from pipelines.plan.folder import create, hidden_folder, publish, told_of_the_disk
 from pipelines.plan.model import (
     LINES,
@@ -29,15 +29,15 @@ from pipelines.plan.model import (
     SUMMARY,
     FileOfPlan,
     KindName,
+    LineOutcome,
     Manifest,
-    Outcome,
     file_sha256,
     sent_as,
 )
 from pipelines.plan.outcomes import Outcomes, counted, firsts, reasons, skipped, write
 from pipelines.plan.rejects import write_rejects
-from pipelines.plan.requests import MAY_ADD, Passwords, Wishes
-from pipelines.plan.spool import Spool
+from pipelines.plan.requests import MAY_ADD, Passwords, RequestOptions
+from pipelines.plan.spool import InputSpool
 from pipelines.plan.summary import Facts, summary
 from sources import __version__
 from sources.errors import UsageError
@@ -50,7 +50,7 @@ _SPOOL: Final = ".spool"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PlanOptions:
     """What a plan is asked for.
 
     Attributes:
@@ -73,7 +73,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class PlanResult:
     """A plan that was made.
 
     Attributes:
@@ -93,7 +93,7 @@ class Made:
         return EXIT_REJECTED if self.facts.reasons else 0
 
 
-def make(wanted: Wanted, proposed: Callable[[list[str]], object] = list) -> Made:
+def make(wanted: PlanOptions, proposed: Callable[[list[str]], object] = list) -> PlanResult:
     """Makes a plan (design §5, `orderbridge plan`).
 
     Args:
@@ -117,7 +117,7 @@ def make(wanted: Wanted, proposed: Callable[[list[str]], object] = list) -> Made
     if wanted.mapping is None:
         proposed(inputs.mapping.explain())
     passwords = _passwords(wanted, inputs) if wanted.kind == "customers" else None
-    wishes = Wishes(wanted.batch_size, _once(settings), passwords, wanted.notify)
+    wishes = RequestOptions(wanted.batch_size, _once(settings), passwords, wanted.notify)
     parent = (wanted.out or Path("plan")).absolute().parent
     with hidden_folder(parent) as folder:
         manifest, facts = _written(folder, wanted, settings, inputs, wishes)
@@ -126,11 +126,11 @@ def make(wanted: Wanted, proposed: Callable[[list[str]], object] = list) -> Made
     since = (
         current_state.created_since(ledger_path(), settings.base_url, manifest.read) if manifest.read is not None else 0
     )
-    return Made(target, manifest, facts, is_new, since)
+    return PlanResult(target, manifest, facts, is_new, since)
 
 
 def _written(
-    folder: Path, wanted: Wanted, settings: LegacySettings, inputs: Inputs, wishes: Wishes
+    folder: Path, wanted: PlanOptions, settings: LegacySettings, inputs: Inputs, wishes: RequestOptions
 ) -> tuple[Manifest, Facts]:
     """All files of the plan, in a folder of its own."""
     host = settings.base_url
@@ -138,8 +138,8 @@ def _written(
     people = current_state.customers(warehouse_path(), host) if wanted.kind == "customers" else None
     decider = _decider(wanted, settings, people)
     outcomes = Outcomes()
-    with Spool(folder / _SPOOL, wanted.kind) as spool:
-        made = sort_out(inputs, spool, outcomes, decider, wishes, folder)
+    with InputSpool(folder / _SPOOL, wanted.kind) as spool:
+        made = partition(inputs, spool, outcomes, decider, wishes, folder)
     in_full = to_toml(_in_full(inputs))
     with create(folder / MAPPING) as out:
         out.write(in_full.encode())
@@ -176,7 +176,7 @@ def _written(
         told=in_full,
         read=people.read if people is not None else None,
         lines=made.lines,
-        outcomes={sent_as(wanted.kind): made.sent, **{name: counts.get(name, 0) for name in get_args(Outcome)}},
+        outcomes={sent_as(wanted.kind): made.sent, **{name: counts.get(name, 0) for name in get_args(LineOutcome)}},
         operations=made.operations,
         operations_sha256=file_sha256(folder / OPERATIONS),
         lines_sha256=file_sha256(folder / LINES),
@@ -193,7 +193,7 @@ def _written(
     return manifest, facts
 
 
-def _opened(wanted: Wanted, settings: LegacySettings) -> Inputs:
+def _opened(wanted: PlanOptions, settings: LegacySettings) -> Inputs:
     mapping = load(wanted.mapping, wanted.kind) if wanted.mapping is not None else None
     if mapping is not None and wanted.passwords is not None:
         mapping = mapping.with_passwords(wanted.passwords)
@@ -221,7 +221,7 @@ def _save(mapping: Mapping, path: Path) -> None:
             out.write(to_toml(mapping).encode())
 
 
-def _decider(wanted: Wanted, settings: LegacySettings, people: current_state.Customers | None) -> Decider:
+def _decider(wanted: PlanOptions, settings: LegacySettings, people: current_state.Customers | None) -> Decider:
     if people is not None:
         return ByWarehouse(people)
     if wanted.kind == "variants":
@@ -240,7 +240,7 @@ def _once(settings: LegacySettings) -> tuple[str, ...]:
     return tuple(name for name in MAY_ADD if means.get(name) != "set")
 
 
-def _passwords(wanted: Wanted, inputs: Inputs) -> Passwords:
+def _passwords(wanted: PlanOptions, inputs: Inputs) -> Passwords:
     """Where the push gets the passwords of new customers. Raises UsageError where nobody says."""
     if inputs.password_column is not None:
         if wanted.passwords is not None:

@@ -30,11 +30,11 @@ SUMMARY: Final = "summary.md"
 MAPPING: Final = "mapping.toml"
 RESULTS: Final = "results"
 
-Outcome = Literal["merged", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped"]
+LineOutcome = Literal["merged", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped"]
 """What the plan makes of a line that no operation sends."""
 
 
-class LineOutcome(NamedTuple):
+class LineResult(NamedTuple):
     """A line of the input that no operation sends, as `lines.csv` has it.
 
     Attributes:
@@ -46,14 +46,14 @@ class LineOutcome(NamedTuple):
     """
 
     line: int
-    outcome: Outcome
+    outcome: LineOutcome
     same_as: int | None
     field: str
     code: str
     words: str
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedOperation(msgspec.Struct, frozen=True, kw_only=True):
     """One request of a plan.
 
     Attributes:
@@ -185,22 +185,22 @@ class Plan:
             if planned != file_sha256(folder / name):
                 raise _changed(folder, name)
 
-    def operations(self) -> Iterator[Operation]:
+    def operations(self) -> Iterator[PlannedOperation]:
         """Each operation, in the file's order."""
         with (self.folder / OPERATIONS).open("rb") as lines:
             for line in lines:
                 yield _OPERATION.decode(line)
 
-    def unsent_lines(self) -> Iterator[LineOutcome]:
+    def unsent_lines(self) -> Iterator[LineResult]:
         """Each line of the input that is in no operation, in the input's order."""
         with (self.folder / LINES).open(encoding="utf-8", newline="") as file:
             rows = csv.reader(file)
             next(rows, None)
             for line, outcome, same_as, field, code, words in rows:
-                yield LineOutcome(int(line), outcome, int(same_as) if same_as else None, field, code, words)  # type: ignore[arg-type] # written by us
+                yield LineResult(int(line), outcome, int(same_as) if same_as else None, field, code, words)  # type: ignore[arg-type] # written by us
 
 
-_OPERATION: Final = msgspec.json.Decoder(Operation)
+_OPERATION: Final = msgspec.json.Decoder(PlannedOperation)
 
 
 def _changed(folder: Path, name: str) -> UsageError:

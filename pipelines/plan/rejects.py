@@ -26,7 +26,7 @@ from pipelines.mapping import Mapping as Mapped
 from pipelines.plan.folder import create
 from pipelines.plan.model import REJECTS
 from sources.errors import UsageError
-from sources.files import Found, Refused, Row, Table, Told, open_table
+from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, open_table
 from sources.files.dialect import SPACE_RUNS
 from sources.files.model import LINE_COLUMN
 
@@ -36,8 +36,8 @@ _LINE_ENDS: Final = {"CRLF": "\r\n", "LF": "\n", "CR": "\r"}
 
 def write_rejects(
     folder: Path,
-    table: Table,
-    told: Told,
+    table: SourceTable,
+    told: ReadOptions,
     problems: Mapping[int, tuple[str, str, str]],
     password_column: str | None,
     mapping: Mapped | None = None,
@@ -62,9 +62,9 @@ def write_rejects(
 
 def _write(
     path: Path,
-    table: Table,
+    table: SourceTable,
     columns: tuple[str, ...],
-    told: Told,
+    told: ReadOptions,
     problems: Mapping[int, tuple[str, str, str]],
     password_column: str | None,
     *,
@@ -102,33 +102,33 @@ def _write(
             write.writerow([*cells, *(_sayable(text, encoding, delimiter, quote or "") for text in ours)])
 
 
-def _rejected(table: Table, lines: pa.Array) -> Iterator[Row | Refused]:
+def _rejected(table: SourceTable, lines: pa.Array) -> Iterator[Row | RejectedRow]:
     """The rows of these lines, in the file's order."""
-    refused: list[Refused] = []
+    refused: list[RejectedRow] = []
     for batch in table.batches(refuse=refused.append):
         part = batch.filter(pc.is_in(batch[LINE_COLUMN], value_set=lines))
         cells = zip(*(part[name].to_pylist() for name in table.columns), strict=True)
-        rows: list[Row | Refused] = list(map(Row, part[LINE_COLUMN].to_pylist(), cells))
+        rows: list[Row | RejectedRow] = list(map(Row, part[LINE_COLUMN].to_pylist(), cells))
         yield from sorted([*rows, *refused], key=lambda row: row.line)
         refused.clear()
     yield from refused
 
 
-def _columns(found: Found, mapping: Mapped | None) -> tuple[str, ...]:
+def _columns(found: DetectedFormat, mapping: Mapped | None) -> tuple[str, ...]:
     """The file's own: where it is a reject file itself, without the four, which are told anew."""
     return found.columns[: len(found.columns) - reject_columns(found.columns, mapping)]
 
 
-def _delimiter(found: Found) -> str:
+def _delimiter(found: DetectedFormat) -> str:
     """The file's own. Runs of spaces cannot hold an empty cell, so that tabs take their place."""
     if found.delimiter is None:
         return ","
     return "\t" if found.delimiter in SPACE_RUNS else found.delimiter
 
 
-def _kept(row: Row | Refused, width: int, secret: int | None, words: str) -> tuple[list[str], str]:
+def _kept(row: Row | RejectedRow, width: int, secret: int | None, words: str) -> tuple[list[str], str]:
     """The cells to write, without a password, and the words, which say so."""
-    if isinstance(row, Refused) and (secret is not None or not row.cells):
+    if isinstance(row, RejectedRow) and (secret is not None or not row.cells):
         # its cells may stand in columns that are not theirs, and one of them be a password; or they are unknown
         return [""] * width, f"{words}; its cells are not repeated: see line {row.line} of the file"
     cells = list(row.cells[:width]) if isinstance(row, Row) else list(row.cells)
@@ -155,7 +155,9 @@ def _sayable(text: str, encoding: str, delimiter: str, quote: str) -> str:
     return text.encode(encoding, "replace").decode(encoding)
 
 
-def _reads_back(path: Path, found: Found, columns: tuple[str, ...], told: Told, mapping: Mapped | None) -> bool:
+def _reads_back(
+    path: Path, found: DetectedFormat, columns: tuple[str, ...], told: ReadOptions, mapping: Mapped | None
+) -> bool:
     """Whether the intake finds in the written file what is in it."""
     try:
         again = open_table(path, told)

@@ -28,7 +28,7 @@ CREDENTIALS: Final = '{"send":true,"withCredentials":true}'
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class RequestOptions:
     """How operations are made.
 
     Attributes:
@@ -54,7 +54,7 @@ class Requests:
     messages: int = 0
 
 
-def requests(table: pa.Table, kind: KindName, before: int, wishes: Wishes) -> Requests:
+def requests(table: pa.Table, kind: KindName, before: int, wishes: RequestOptions) -> Requests:
     """The operations of a table of inputs, in its order.
 
     Args:
@@ -97,7 +97,7 @@ def _lines(
     ids: npt.NDArray[np.int64],
     fields: Mapping[str, pa.Array],
     is_repeatable: bool,
-    wishes: Wishes,
+    wishes: RequestOptions,
 ) -> pa.Array:
     """A line each, null where there is no body."""
     path = table["path"].combine_chunks()
@@ -134,7 +134,7 @@ def _lines(
     )
 
 
-def _notification(told: pa.Array, wishes: Wishes) -> pa.Array:
+def _notification(told: pa.Array, wishes: RequestOptions) -> pa.Array:
     """Off unless asked for; a password that is mailed needs the mail."""
     if wishes.passwords == "mail":
         return pa.array([CREDENTIALS] * len(told), pa.string())

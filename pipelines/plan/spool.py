@@ -1,7 +1,7 @@
 """Inputs on disk between the walk over the file and the decisions: Arrow tables, a column of JSON text per field.
 
-In: `Ready` inputs, as they come. Out: the same in tables, walked any number of times; what they are found by stays in
-memory, the rest does not. A field's JSON text is written once, here, and goes into the plan as it stands.
+In: `ReadyInput` inputs, as they come. Out: the same in tables, walked any number of times; what they are found by
+stays in memory, the rest does not. A field's JSON text is written once, here, and goes into the plan as it stands.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports import Ready
+from pipelines.imports import ReadyInput
 from pipelines.plan.folder import create
 from pipelines.plan.model import KindName
 from sources.inputs import OPERATIONS, record
@@ -30,7 +30,7 @@ SPOOL_ROWS: Final = 131_072
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 
 
-class Spool:
+class InputSpool:
     """Inputs of one kind, written and then read. A context manager.
 
     Attributes:
@@ -61,7 +61,7 @@ class Spool:
             self._out.close()
         self._file.unlink(missing_ok=True)
 
-    def add(self, ready: Ready) -> None:
+    def add(self, ready: ReadyInput) -> None:
         """Takes an input."""
         self._lines.append(ready.lines)
         for name, values in self._parameters.items():

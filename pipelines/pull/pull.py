@@ -1,6 +1,6 @@
 """Pull: walk the lists and load them through dlt, merge them into the raw tables, publish the file as a whole.
 
-In: settings and the names of lists. Out: a published warehouse and a `Pulled`, or an error and the old file as it
+In: settings and the names of lists. Out: a published warehouse and a `PullResult`, or an error and the old file as it
 was. A list whose walk fails keeps its old table, and the run says so by its exit code; where every list failed, nothing
 is published.
 """
@@ -26,13 +26,13 @@ from pipelines.ledger import push_log
 from pipelines.warehouse import merge, ops
 from pipelines.warehouse.build import Build, disk_errors, exclusive
 from pipelines.warehouse.destination import check_destination, mirror
-from pipelines.warehouse.failure import forget, noted
+from pipelines.warehouse.failure import clear_failure, record_failure
 from pipelines.warehouse.load import BOUNDS, load, warm
 from sources import __version__
 from sources.contract import LISTS, Family
 from sources.errors import CoverageError, Unreachable, UsageError
 from sources.extract.spool import SpoolFolder
-from sources.extract.walk import SWEEPS_MAX, Options, Progress, Walked, nothing, walk
+from sources.extract.walk import SWEEPS_MAX, ListResult, Progress, WalkOptions, nothing, walk
 from sources.http.client import Client
 from sources.settings import (
     LegacySettings,
@@ -44,7 +44,7 @@ from sources.settings import (
 )
 
 log = logging.getLogger("orderbridge.pull")
-Load = tuple[Path, list[Walked]]
+Load = tuple[Path, list[ListResult]]
 """A file that dlt filled, and the lists in it."""
 EARLY_ROWS: Final = 10_000
 """From so many rows on, loading beside the walks saves more than a load of its own costs."""
@@ -53,7 +53,7 @@ EXIT_COVERAGE: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PullOptions:
     """What a pull is asked for. `resources` empty: every list whose family has settings."""
 
     resources: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class Pulled:
+class PullResult:
     """What a pull did: the walks, the changes to each raw table, and the exit code that sums them up.
 
     Attributes:
@@ -73,8 +73,8 @@ class Pulled:
 
     run_id: str
     path: Path
-    walked: list[Walked]
-    changes: dict[str, merge.Change] = field(default_factory=dict)
+    walked: list[ListResult]
+    changes: dict[str, merge.MergeCounts] = field(default_factory=dict)
     held_back: dict[str, str] = field(default_factory=dict)
     published: bool = False
     after_code: int = 0
@@ -143,11 +143,11 @@ def new_run_id(at: datetime) -> str:
 
 
 def pull(
-    wanted: Wanted,
+    wanted: PullOptions,
     progress: Progress = nothing,
     stop: threading.Event | None = None,
     after: After | None = None,
-) -> Pulled:
+) -> PullResult:
     """Pulls lists into the warehouse (design §5, `orderbridge pull`).
 
     Args:
@@ -165,7 +165,7 @@ def pull(
     settings = warehouse_settings()
     stop = stop or threading.Event()
     started_at = datetime.now(UTC)
-    with noted(settings.path, wanted.command, started_at):
+    with record_failure(settings.path, wanted.command, started_at):
         found = targets(names)
         check_destination(settings.destination)
     run_id = new_run_id(started_at)
@@ -174,11 +174,11 @@ def pull(
         build.look()
         build.path.parent.mkdir(parents=True, exist_ok=True)
     with exclusive(build, wanted.command):
-        with noted(build.path, wanted.command, started_at, run_id):
+        with record_failure(build.path, wanted.command, started_at, run_id):
             pulled = _pulled(names, found, build, wanted, progress, stop, run_id, started_at, after)
-        with noted(build.path, wanted.command, started_at, run_id, published=True):
+        with record_failure(build.path, wanted.command, started_at, run_id, published=True):
             mirror(build.path, settings.destination)
-        forget(build.path, wanted.command)
+        clear_failure(build.path, wanted.command)
     return pulled
 
 
@@ -186,19 +186,19 @@ def _pulled(
     names: Sequence[str],
     found: Targets,
     build: Build,
-    wanted: Wanted,
+    wanted: PullOptions,
     progress: Progress,
     stop: threading.Event,
     run_id: str,
     started_at: datetime,
     after: After | None,
-) -> Pulled:
+) -> PullResult:
     """Walks and publishes; whatever happens, nothing is left of the build but what a later run goes on with."""
     build.start()
     resumable = set(names)
     try:
         walked, loads = _walk_all(names, found, build, wanted, progress, stop)
-        pulled = Pulled(run_id, build.path, walked)
+        pulled = PullResult(run_id, build.path, walked)
         resumable = {w.resource for w in walked if isinstance(w.error, Unreachable)}
         _gate(pulled, wanted)
         with disk_errors(build.path.parent):
@@ -212,15 +212,15 @@ def _pulled(
 
 
 def _walk_all(
-    names: Sequence[str], found: Targets, build: Build, wanted: Wanted, progress: Progress, stop: threading.Event
-) -> tuple[list[Walked], list[Load]]:
+    names: Sequence[str], found: Targets, build: Build, wanted: PullOptions, progress: Progress, stop: threading.Event
+) -> tuple[list[ListResult], list[Load]]:
     """Walks the lists at once, a thread each, and loads them. A list that fails does not end the others.
 
     A long list is loaded beside the walks that go on; short ones together at the end, since every load has its price.
     """
     clients = {family: found.client(family, stop) for family in dict.fromkeys(LISTS[name].family for name in names)}
 
-    def one(name: str) -> Walked:
+    def one(name: str) -> ListResult:
         family = LISTS[name].family
         limit = found.page_limit(family)
         identity: dict[str, str | int] = {
@@ -231,10 +231,10 @@ def _walk_all(
         }
         with disk_errors(build.path.parent):
             spool = SpoolFolder(build.spools / name, identity)
-            options = Options(limit, wanted.sweeps)
+            options = WalkOptions(limit, wanted.sweeps)
             return walk(name, clients[family], build.run / "files" / name, spool, options, progress)
 
-    def loaded(lists: list[Walked]) -> Load:
+    def loaded(lists: list[ListResult]) -> Load:
         with disk_errors(build.path.parent):
             return load(lists, build.run / f"load-{len(loads)}"), lists
 
@@ -244,7 +244,7 @@ def _walk_all(
         futures = [pool.submit(one, name) for name in names]
         pending: set[Future[Any]] = set(futures)
         loads: list[Load] = []
-        ready: list[Walked] = []
+        ready: list[ListResult] = []
         loading: Future[Load] | None = None  # never two: dlt's settings are the process's
         while pending:  # a bounded wait lets a signal through
             done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -252,7 +252,7 @@ def _walk_all(
                 if future.exception() is not None:
                     stop.set()
                 result = future.result()
-                if not isinstance(result, Walked):
+                if not isinstance(result, ListResult):
                     loads.append(result)
                     loading = None
                 elif result.error is None:
@@ -272,7 +272,7 @@ def _walk_all(
             client.close()
 
 
-def _gate(pulled: Pulled, wanted: Wanted) -> None:
+def _gate(pulled: PullResult, wanted: PullOptions) -> None:
     """Ends the run where nothing is worth publishing, or where less than was required came."""
     errors = [walked.error for walked in pulled.walked if walked.error is not None]
     if len(errors) == len(pulled.walked):
@@ -288,9 +288,9 @@ def _gate(pulled: Pulled, wanted: Wanted) -> None:
 
 
 def _publish(
-    pulled: Pulled,
+    pulled: PullResult,
     loads: Sequence[Load],
-    wanted: Wanted,
+    wanted: PullOptions,
     build: Build,
     found: Targets,
     started_at: datetime,
@@ -339,7 +339,7 @@ _SHRINK_HINT: Final = (
 )
 
 
-def _hold_back(pulled: Pulled, walked: Walked, reason: str) -> None:
+def _hold_back(pulled: PullResult, walked: ListResult, reason: str) -> None:
     """A list that shrank beyond belief keeps its old table: another organization's key looks the same."""
     pulled.held_back[walked.resource] = f"{walked.resource}: {reason}"
     walked.verdict = "unproven"
@@ -347,7 +347,7 @@ def _hold_back(pulled: Pulled, walked: Walked, reason: str) -> None:
 
 
 def _record_run(
-    connection: duckdb.DuckDBPyConnection, pulled: Pulled, wanted: Wanted, found: Targets, started_at: datetime
+    connection: duckdb.DuckDBPyConnection, pulled: PullResult, wanted: PullOptions, found: Targets, started_at: datetime
 ) -> None:
     environment = (found.legacy or found.public_v1).environment if found.legacy or found.public_v1 else ""  # type: ignore[union-attr]
     ops.record_run(
@@ -366,7 +366,7 @@ def _record_run(
     )
 
 
-def _record_walks(connection: duckdb.DuckDBPyConnection, pulled: Pulled, at: datetime) -> None:
+def _record_walks(connection: duckdb.DuckDBPyConnection, pulled: PullResult, at: datetime) -> None:
     """How far each list was read: what goes into the build after the raw tables must know what they prove."""
     kinds = connection.execute("SELECT DISTINCT adjustment_type FROM raw.price_lists").fetchall()
     ops.record_observations(connection, pulled.run_id, at, [("adjustment_types", str(kind)) for (kind,) in kinds])
@@ -391,7 +391,7 @@ def quarantine_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.quarantine.jsonl")
 
 
-def _write_quarantine(pulled: Pulled) -> None:
+def _write_quarantine(pulled: PullResult) -> None:
     """The refused rows themselves, for the owner alone; the warehouse has their reasons and hashes only."""
     file = quarantine_file(pulled.path)
     rows = [(walked.resource, row) for walked in pulled.walked for row in walked.refused]

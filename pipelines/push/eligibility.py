@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from pipelines.ledger.store import variant_of
-from pipelines.plan.model import Operation, Plan
+from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.listing import Key, Listing, differing, keys_of
-from pipelines.push.plan_ledger import Book, Change, Row, Unquiet
+from pipelines.push.plan_ledger import LedgerRow, PlanLedger, StateChange, UnsettledUpdate
 from sources.errors import CoverageError, UsageError
 
 HeldAs = Literal["blocked", "exists_now", "in_doubt"]
@@ -44,7 +44,7 @@ class Rules:
     added: frozenset[str] = frozenset(ADDING)
     changes: frozenset[str] = frozenset()
 
-    def repeatable(self, operation: Operation) -> bool:
+    def repeatable(self, operation: PlannedOperation) -> bool:
         """Whether sending it twice does what sending it once does."""
         return operation.repeatable and operation.method == "PATCH" and not self.added & set(operation.body)
 
@@ -64,7 +64,7 @@ class Standing:
     unproven: CoverageError | None = None
 
 
-def stand(plan: Plan, book: Book, rules: Rules, look: Look, clock: Callable[[], float]) -> Standing:
+def stand(plan: Plan, book: PlanLedger, rules: Rules, look: Look, clock: Callable[[], float]) -> Standing:
     """Settles what can be settled, and says what may be sent.
 
     Args:
@@ -97,7 +97,7 @@ def stand(plan: Plan, book: Book, rules: Rules, look: Look, clock: Callable[[], 
     return standing
 
 
-def _overtaken(book: Book) -> dict[int, tuple[HeldAs, str]]:
+def _overtaken(book: PlanLedger) -> dict[int, tuple[HeldAs, str]]:
     """Updates that would put back what a later plan has changed."""
     others = book.overtaken()
     held: dict[int, tuple[HeldAs, str]] = {}
@@ -115,11 +115,11 @@ _PERSON: Final = "look on the platform, then say --landed, --not-landed or --aba
 
 def _customers(
     plan: Plan,
-    book: Book,
+    book: PlanLedger,
     rules: Rules,
     look: Look,
     clock: Callable[[], float],
-    doubtful: Mapping[int, Row],
+    doubtful: Mapping[int, LedgerRow],
     standing: Standing,
 ) -> None:
     """Creates: what is in doubt is looked for, and nothing is created that is there by now."""
@@ -172,7 +172,9 @@ def _unproven(listing: Listing) -> tuple[str, str]:
     return " and ".join(why), " ".join(hints)
 
 
-def _looked_up(operation: Operation, row: Row, listing: Listing, rules: Rules, standing: Standing) -> Change | None:
+def _looked_up(
+    operation: PlannedOperation, row: LedgerRow, listing: Listing, rules: Rules, standing: Standing
+) -> StateChange | None:
     """What the list says of a create in doubt that has settled."""
     found = listing.by(operation.keys)
     if any(key in listing.refused for key in keys_of(operation.keys)):
@@ -181,14 +183,14 @@ def _looked_up(operation: Operation, row: Row, listing: Listing, rules: Rules, s
         return None
     if len(found) > 1:
         words = f"the platform has {len(found)} customers with its erpCode, email or loginCode"
-        return Change(operation.id, "conflict", row.status, row.code, row.request_id, words)
+        return StateChange(operation.id, "conflict", row.status, row.code, row.request_id, words)
     if found and (fields := differing(operation.body, found[0])):
         words = f"the platform has a customer with its key whose {', '.join(fields)} differ"
-        return Change(
+        return StateChange(
             operation.id, "conflict", row.status, row.code, row.request_id, words, remote_id=str(found[0]["id"])
         )
     if found:
-        return Change(
+        return StateChange(
             operation.id, "confirmed", row.status, words="found on the platform", remote_id=str(found[0]["id"])
         )
     if not keys_of(operation.keys):
@@ -205,7 +207,7 @@ def _looked_up(operation: Operation, row: Row, listing: Listing, rules: Rules, s
     return None
 
 
-def to_do(operation: Operation, row: Row, rules: Rules) -> str:
+def to_do(operation: PlannedOperation, row: LedgerRow, rules: Rules) -> str:
     """What settles an operation in doubt: a look-up, a repeat, or a person."""
     if row.state == "conflict":
         return _PERSON
@@ -214,7 +216,7 @@ def to_do(operation: Operation, row: Row, rules: Rules) -> str:
     return "push again: it is sent again" if rules.repeatable(operation) else _PERSON
 
 
-def in_the_way(operation: Operation, plan_id: str, unquiet: Mapping[str, list[Unquiet]]) -> str | None:
+def in_the_way(operation: PlannedOperation, plan_id: str, unquiet: Mapping[str, list[UnsettledUpdate]]) -> str | None:
     """Why a variant update must wait: another one may still land on the same fields, and would undo it.
 
     Args:
@@ -229,14 +231,14 @@ def in_the_way(operation: Operation, plan_id: str, unquiet: Mapping[str, list[Un
     return None
 
 
-def told_changes(
-    book: Book,
+def manual_resolutions(
+    book: PlanLedger,
     rules: Rules,
     now: float,
     landed: Set[int],
     not_landed: Set[int],
     abandon: Set[int],
-) -> list[Change]:
+) -> list[StateChange]:
     """What a person says of operations in doubt.
 
     Raises:
@@ -258,13 +260,13 @@ def told_changes(
                 f"operation {number} may still land", f"Look again from {at_words(settles_at)} on, then say so."
             )
     return [
-        *(Change(number, "confirmed", words="a person said that it landed") for number in sorted(landed)),
+        *(StateChange(number, "confirmed", words="a person said that it landed") for number in sorted(landed)),
         *(
-            Change(number, "planned", words="a person said that it did not land", clear=True)
+            StateChange(number, "planned", words="a person said that it did not land", clear=True)
             for number in sorted(not_landed)
         ),
         *(
-            Change(number, "abandoned", words=GIVEN_UP if number in rows else "given up before it was sent")
+            StateChange(number, "abandoned", words=GIVEN_UP if number in rows else "given up before it was sent")
             for number in sorted(abandon)
         ),
     ]

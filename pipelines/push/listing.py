@@ -25,7 +25,7 @@ from sources.decode.rows import Number, RowRefused, canonical, parse
 from sources.decode.table_schema import snake
 from sources.extract.page_files import batches
 from sources.extract.spool import SpoolFolder
-from sources.extract.walk import Options, Progress, Walked, nothing, walk
+from sources.extract.walk import ListResult, Progress, WalkOptions, nothing, walk
 from sources.http.client import Client
 
 KEYS: Final = ("erpCode", "email", "loginCode")
@@ -93,7 +93,7 @@ def read(
     folder.mkdir(mode=0o700, parents=True)
     try:
         spool = SpoolFolder(folder / "spool", {"list": CUSTOMER.name, "version": __version__})
-        walked = walk(CUSTOMER.name, client, folder / "files", spool, Options(page_limit), progress)
+        walked = walk(CUSTOMER.name, client, folder / "files", spool, WalkOptions(page_limit), progress)
         if observed is not None:
             observed.update(walked.observed)
         if walked.error is not None:
@@ -113,7 +113,7 @@ def read(
     return Listing(_is_whole(walked), walked.verdict, found, told & keys, untold)
 
 
-def _is_whole(walked: Walked) -> bool:
+def _is_whole(walked: ListResult) -> bool:
     """Whether two sweeps found the same, refused rows too, without a doubt: then only those keep it from `complete`."""
     return len(walked.sweeps) > 1 and len(walked.used) == 1 and all(sweep.clean for sweep in walked.sweeps[-2:])
 

@@ -26,7 +26,7 @@ GRACE_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PushOptions:
     """What a push is asked for; see `orderbridge push --help`."""
 
     confirm: int | None = None
@@ -43,7 +43,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class PushDependencies:
     """What a push works with; tests put their own in place."""
 
     client: Callable[[LegacySettings, threading.Event], Client]
@@ -59,14 +59,14 @@ def _client(settings: LegacySettings, stop: threading.Event) -> Client:
     return Client("legacy", settings.base_url, settings.api_key.reveal(), stop=stop)
 
 
-MEANS: Final = Means(_client)
+MEANS: Final = PushDependencies(_client)
 Gently = Callable[[], AbstractContextManager[None]]
 Watch = Callable[[int, int], None]
 """Called with how many operations ended in this push, and how many were to be sent."""
 
 
 @dataclass(slots=True)
-class Pushed:
+class PushResult:
     """How a push went.
 
     Attributes:

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
-from pipelines.plan.model import Operation
-from pipelines.push.plan_ledger import Change
+from pipelines.plan.model import PlannedOperation
+from pipelines.push.plan_ledger import StateChange
 from sources.contract import GAPS
 from sources.http.error_responses import read_error
-from sources.http.responses import Outcome
+from sources.http.responses import WriteOutcome
 
 _GAPS: Final = {gap.name: gap.readings for gap in GAPS}
 CONFIRMING: Final = {
@@ -26,7 +26,7 @@ CONFIRMING: Final = {
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def judged(operation: Operation, outcome: Outcome | None, doubted: bool, now: float) -> Change:
+def classify(operation: PlannedOperation, outcome: WriteOutcome | None, doubted: bool, now: float) -> StateChange:
     """The change that an attempt makes.
 
     Args:
@@ -47,24 +47,24 @@ def judged(operation: Operation, outcome: Outcome | None, doubted: bool, now: fl
     if outcome.state == "not_sent" or outcome.status in (401, 403, 429):
         return _unhappened(operation.id, doubted, now, facts)
     if outcome.state == "in_doubt":
-        return Change(operation.id, "in_doubt", doubt_at=now, **facts)
+        return StateChange(operation.id, "in_doubt", doubt_at=now, **facts)
     if told is not None:
         if doubted:
             facts["words"] += "; an earlier attempt may have landed"
-            return Change(operation.id, "in_doubt", **facts)
-        return Change(operation.id, "rejected", **facts)
+            return StateChange(operation.id, "in_doubt", **facts)
+        return StateChange(operation.id, "rejected", **facts)
     if outcome.status not in CONFIRMING[operation.method]:
         facts["words"] = f"answered with {outcome.status}, which says neither yes nor no"
-        return Change(operation.id, "in_doubt", doubt_at=now, **facts)
+        return StateChange(operation.id, "in_doubt", doubt_at=now, **facts)
     if not believable(outcome.body):
         facts["words"] = f"answered with {outcome.status}, but not by the platform: the body is not its own"
-        return Change(operation.id, "in_doubt", doubt_at=now, **facts)
-    return Change(operation.id, "confirmed", remote_id=remote_id(outcome.body), **facts)
+        return StateChange(operation.id, "in_doubt", doubt_at=now, **facts)
+    return StateChange(operation.id, "confirmed", remote_id=remote_id(outcome.body), **facts)
 
 
-def _unhappened(operation: int, doubted: bool, now: float, facts: Mapping[str, Any] | None) -> Change:
+def _unhappened(operation: int, doubted: bool, now: float, facts: Mapping[str, Any] | None) -> StateChange:
     """This attempt surely did not happen; with an earlier one in doubt, that one's doubt stays as it was."""
-    return Change(operation, "in_doubt" if doubted else "planned", **(facts or {}))
+    return StateChange(operation, "in_doubt" if doubted else "planned", **(facts or {}))
 
 
 def believable(body: bytes) -> bool:

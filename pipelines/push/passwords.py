@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from pipelines.plan.model import Operation, Plan, file_sha256
+from pipelines.plan.model import Plan, PlannedOperation, file_sha256
 from sources.errors import UsageError
 
 FILE: Final = "passwords.csv"
@@ -45,7 +45,7 @@ class Passwords:
     def __reduce__(self) -> NoReturn:
         raise TypeError("passwords are not pickled")
 
-    def body(self, operation: Operation) -> bytes:
+    def body(self, operation: PlannedOperation) -> bytes:
         """The bytes to send: the plan's body with the password that belongs to it."""
         if operation.password is None:
             return msgspec.json.encode(operation.body)
@@ -71,8 +71,8 @@ def opened(plan: Plan, wanted: Set[int], reader: Reader) -> Passwords:
     Raises:
         UsageError: a line has no password any more; `passwords.csv` is no file of ours, or cannot be written.
     """
-    from_file: dict[int, Operation] = {}
-    to_keep: dict[int, Operation] = {}
+    from_file: dict[int, PlannedOperation] = {}
+    to_keep: dict[int, PlannedOperation] = {}
     for operation in plan.operations() if plan.manifest.kind == "customers" and wanted else ():
         if operation.id in wanted and operation.password == "file":  # noqa: S105 # the way it comes, not a password
             from_file[operation.id] = operation
@@ -82,7 +82,7 @@ def opened(plan: Plan, wanted: Set[int], reader: Reader) -> Passwords:
     return Passwords(known | (_kept(plan.folder / FILE, to_keep) if to_keep else {}))
 
 
-def _read(plan: Plan, operations: Mapping[int, Operation], reader: Reader) -> dict[int, str]:
+def _read(plan: Plan, operations: Mapping[int, PlannedOperation], reader: Reader) -> dict[int, str]:
     """From the input, by line."""
     on_lines = reader(plan, {line for operation in operations.values() for line in operation.lines})
     known = {}
@@ -97,7 +97,7 @@ def _read(plan: Plan, operations: Mapping[int, Operation], reader: Reader) -> di
     return known
 
 
-def _kept(path: Path, operations: Mapping[int, Operation]) -> dict[int, str]:
+def _kept(path: Path, operations: Mapping[int, PlannedOperation]) -> dict[int, str]:
     """Made once for each, and on disk before this returns. What the file has already stays as it is."""
     rows = _rows(path)
     known = {int(row[0]): row[-1] for row in rows}

@@ -36,7 +36,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StateChange:
     """A new state of an operation.
 
     Attributes:
@@ -64,7 +64,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LedgerRow:
     """What the ledger knows of an operation. Times are epoch seconds."""
 
     id: int
@@ -84,7 +84,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Unquiet:
+class UnsettledUpdate:
     """An operation of which an attempt may still land: it is in doubt (`open`), or once was."""
 
     plan_id: str
@@ -112,7 +112,7 @@ _UNQUIET: Final = """
     WHERE p.host = ? AND o.fields <> '' AND (o.state IN ('in_flight', 'in_doubt') OR o.doubt_at > ?)"""
 
 
-class Book:
+class PlanLedger:
     """One plan's part of the ledger.
 
     Args:
@@ -166,7 +166,7 @@ class Book:
                 connection.execute("UPDATE plans SET folder = ? WHERE plan_id = ?", [str(plan.folder), told.plan_id])
         return cls(ledger, told.plan_id)
 
-    def rows(self, *states: State) -> Iterator[Row]:
+    def rows(self, *states: State) -> Iterator[LedgerRow]:
         """The operations in these states, or all of them, in the plan's order."""
         where = f" AND state IN ({', '.join('?' * len(states))})" if states else ""
         cursor = self.ledger.connection.execute(
@@ -176,7 +176,7 @@ class Book:
         )
         for row in cursor:
             number, method, path, fields, *rest = row
-            yield Row(number, method, path, _names(fields), *rest)
+            yield LedgerRow(number, method, path, _names(fields), *rest)
 
     def counts(self) -> dict[State, int]:
         """How many operations are in each state."""
@@ -206,11 +206,11 @@ class Book:
         )
         return {(product, variant, name): plan_id for product, variant, name, plan_id in rows}
 
-    def unquiet(self, since: float) -> list[Unquiet]:
+    def unquiet(self, since: float) -> list[UnsettledUpdate]:
         """Variant updates of this host, of any plan, that may still land: in doubt, or so after `since`."""
         rows = self.ledger.connection.execute(_UNQUIET, [self.host, since])
         return [
-            Unquiet(plan_id, number, path, frozenset(_names(fields)), bool(is_open), at)
+            UnsettledUpdate(plan_id, number, path, frozenset(_names(fields)), bool(is_open), at)
             for plan_id, number, path, fields, is_open, at in rows
         ]
 
@@ -222,7 +222,7 @@ class Book:
             now: the process that sent is gone, so nothing of it leaves after this.
         """
         left = [
-            Change(
+            StateChange(
                 row.id, "in_doubt", words="the push was cut off", doubt_at=min((row.sent_at or now) + deadline_s, now)
             )
             for row in self.rows("in_flight")
@@ -230,7 +230,7 @@ class Book:
         self.commit(left, now)
         return len(left)
 
-    def commit(self, changes: Sequence[Change], at: float) -> None:
+    def commit(self, changes: Sequence[StateChange], at: float) -> None:
         """Commits changes of state, all or none.
 
         Args:
@@ -246,7 +246,7 @@ class Book:
             for to, group in groupby(changes, key=attrgetter("to")):
                 self._move(connection, to, list(group), at)
 
-    def _move(self, connection: sqlite3.Connection, to: State, changes: list[Change], at: float) -> None:
+    def _move(self, connection: sqlite3.Connection, to: State, changes: list[StateChange], at: float) -> None:
         """Changes to one state."""
         allowed = ", ".join(f"'{state}'" for state in COMES_FROM[to])
         where = f"WHERE plan = {self._plan} AND id = ? AND state IN ({allowed})"
@@ -274,7 +274,7 @@ class Book:
         elif to == "in_doubt":
             self._unsettle(connection, changes)
 
-    def _keep(self, connection: sqlite3.Connection, changes: list[Change], at: float) -> None:
+    def _keep(self, connection: sqlite3.Connection, changes: list[StateChange], at: float) -> None:
         """What stands now on the platform, as far as anybody knows."""
         known: list[tuple[object, ...]] = []
         unknown: list[tuple[str, ...]] = []
@@ -289,7 +289,7 @@ class Book:
         connection.executemany("INSERT OR REPLACE INTO confirmed VALUES (?, ?, ?, ?, ?, ?, ?)", known)
         _forget(connection, unknown)
 
-    def _unsettle(self, connection: sqlite3.Connection, changes: list[Change]) -> None:
+    def _unsettle(self, connection: sqlite3.Connection, changes: list[StateChange]) -> None:
         for change in changes:
             variant, fields = self._variant(connection, change.id)
             if variant is not None:

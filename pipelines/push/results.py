@@ -17,9 +17,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
-from pipelines.plan.model import RESULTS, LineOutcome, Operation, Plan
+from pipelines.plan.model import RESULTS, LineResult, Plan, PlannedOperation
 from pipelines.push.eligibility import HeldAs, Rules, to_do
-from pipelines.push.plan_ledger import Book, Row
+from pipelines.push.plan_ledger import LedgerRow, PlanLedger
 from sources.errors import BridgeError, UsageError
 
 COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")
@@ -72,7 +72,7 @@ def prepare(folder: Path) -> None:
         ) from None
 
 
-def check_ledger(plan: Plan, book: Book) -> None:
+def check_ledger(plan: Plan, book: PlanLedger) -> None:
     """Looks whether the ledger is older than the results: what stands in them as sent is untried in it.
 
     Raises:
@@ -95,7 +95,7 @@ def check_ledger(plan: Plan, book: Book) -> None:
             )
 
 
-def write(plan: Plan, book: Book, held: Held, rules: Rules) -> Counter[tuple[str, str]]:
+def write(plan: Plan, book: PlanLedger, held: Held, rules: Rules) -> Counter[tuple[str, str]]:
     """Writes the four files.
 
     Args:
@@ -119,7 +119,7 @@ def write(plan: Plan, book: Book, held: Held, rules: Rules) -> Counter[tuple[str
         ) from None
 
 
-def _write(plan: Plan, book: Book, held: Held, rules: Rules) -> Counter[tuple[str, str]]:
+def _write(plan: Plan, book: PlanLedger, held: Held, rules: Rules) -> Counter[tuple[str, str]]:
     new = _fresh(plan.folder)
     counts: Counter[tuple[str, str]] = Counter()
     seen = bytearray()
@@ -151,7 +151,7 @@ def _write(plan: Plan, book: Book, held: Held, rules: Rules) -> Counter[tuple[st
     return counts
 
 
-def _fates(plan: Plan, book: Book, held: Held, rules: Rules) -> Iterator[tuple[int, _Fate]]:
+def _fates(plan: Plan, book: PlanLedger, held: Held, rules: Rules) -> Iterator[tuple[int, _Fate]]:
     """Each line and its fate; a merged one has that of the line which says the same."""
     followed = {line.same_as for line in plan.unsent_lines() if line.outcome == "merged"}
     of_followed: dict[int, _Fate] = {}
@@ -191,7 +191,7 @@ def _fates(plan: Plan, book: Book, held: Held, rules: Rules) -> Iterator[tuple[i
             yield line.line, fate if fate.outcome == "abandoned" else fate._replace(outcome="merged")
 
 
-def _of_operation(operation: Operation, row: Row, held: Held, rules: Rules) -> _Fate:
+def _of_operation(operation: PlannedOperation, row: LedgerRow, held: Held, rules: Rules) -> _Fate:
     outcome: str = {"planned": "not_sent", "in_flight": "in_doubt"}.get(row.state, row.state)
     is_open = row.state in ("in_flight", "in_doubt", "conflict")
     told = held.get(row.id) if row.state in ("planned", "in_doubt") else None
@@ -212,7 +212,7 @@ def _of_operation(operation: Operation, row: Row, held: Held, rules: Rules) -> _
     )
 
 
-def _of_line(line: LineOutcome) -> _Fate:
+def _of_line(line: LineResult) -> _Fate:
     told = not line.field or line.words.startswith(f"{line.field}: ")  # a column may have the field's name
     words = line.words if told or not line.words else f"{line.field}: {line.words}"
     return _Fate(_FILE_OF_LINE[line.outcome], line.outcome, code=line.code, words=words)

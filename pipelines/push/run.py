@@ -1,7 +1,7 @@
 """Push: a plan's operations, each sent as often as it should be; run again, it goes on where it was (design §8).
 
-In: a plan's folder and what was asked. Out: the ledger, the results, and a `Pushed`. Every way out writes the results:
-they say what is confirmed, refused, in doubt and not sent at that moment.
+In: a plan's folder and what was asked. Out: the ledger, the results, and a `PushResult`. Every way out writes the
+results: they say what is confirmed, refused, in doubt and not sent at that moment.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Final
 import msgspec
 
 from pipelines.ledger.store import Ledger, body_hash, hashed
-from pipelines.plan.model import RESULTS, Operation, Plan
+from pipelines.plan.model import RESULTS, Plan, PlannedOperation
 from pipelines.push import checks, passwords, results
-from pipelines.push.eligibility import Rules, Standing, in_the_way, stand, told_changes
+from pipelines.push.eligibility import Rules, Standing, in_the_way, manual_resolutions, stand
 from pipelines.push.listing import Key, Listing, keys_of, read
-from pipelines.push.model import MEANS, SETTLE_S, Asked, Gently, Means, Pushed, Watch
+from pipelines.push.model import MEANS, SETTLE_S, Gently, PushDependencies, PushOptions, PushResult, Watch
 from pipelines.push.pace import Pace
-from pipelines.push.plan_ledger import Book, Recorded, Unquiet
+from pipelines.push.plan_ledger import PlanLedger, Recorded, UnsettledUpdate
 from pipelines.push.send import Sender, SendLoop, Sent, Work
 from pipelines.warehouse.lock import locked
 from sources.errors import AccessError, PlatformError, Stopped, UsageError
@@ -39,13 +39,13 @@ CONCURRENCY: Final = {"POST": 1, "PATCH": 4}
 
 def push(
     folder: Path,
-    asked: Asked,
+    asked: PushOptions,
     stop: threading.Event | None = None,
     watch: Watch = lambda done, total: None,
     progress: Progress = nothing,
     gently: Gently = nullcontext,
-    means: Means = MEANS,
-) -> Pushed:
+    means: PushDependencies = MEANS,
+) -> PushResult:
     """Sends what a plan says (design §5, `orderbridge push`).
 
     Args:
@@ -75,7 +75,7 @@ def push(
                 "Name its ledger in LEDGER__PATH, or put back a copy: without it, all would be sent again.",
             )
         results.prepare(plan.folder)
-        book = Book.recorded(ledger, plan, recorded(plan), means.clock())
+        book = PlanLedger.recorded(ledger, plan, recorded(plan), means.clock())
         results.check_ledger(plan, book)
         with means.client(legacy, stop) as client:
             pushed = _Push(plan, book, asked, legacy, client, path, stop, watch, progress, gently, means).run()
@@ -120,8 +120,8 @@ class _Push:
     def __init__(
         self,
         plan: Plan,
-        book: Book,
-        asked: Asked,
+        book: PlanLedger,
+        asked: PushOptions,
         legacy: LegacySettings,
         client: Client,
         ledger: Path,
@@ -129,7 +129,7 @@ class _Push:
         watch: Watch,
         progress: Progress,
         gently: Gently,
-        means: Means,
+        means: PushDependencies,
     ) -> None:
         self.plan, self.book, self.asked, self.legacy = plan, book, asked, legacy
         self.client, self.stop, self.watch, self.progress, self.means = client, stop, watch, progress, means
@@ -138,14 +138,14 @@ class _Push:
         added, self.changes = checks.adding(legacy)
         sandbox = legacy.environment == "sandbox"
         self.rules = Rules(asked.settle_s, asked.resend or sandbox, asked.accept_unproven, added, self.changes)
-        self.unquiet: dict[str, list[Unquiet]] = defaultdict(list)
-        self.pushed = Pushed(plan)
+        self.unquiet: dict[str, list[UnsettledUpdate]] = defaultdict(list)
+        self.pushed = PushResult(plan)
         self.standing = Standing()
         self.stood_at = means.clock()
         self.ended = 0
         self.observed: set[tuple[str, str]] = set()
 
-    def run(self) -> Pushed:
+    def run(self) -> PushResult:
         """Rounds of settling and sending, then the results."""
         pushed, clock = self.pushed, self.means.clock
         self.book.recover(self.means.deadline_s, clock())
@@ -159,7 +159,7 @@ class _Push:
         with self.gently():
             return self._concluded()
 
-    def _concluded(self) -> Pushed:
+    def _concluded(self) -> PushResult:
         """The results: whatever ended the rounds."""
         pushed = self.pushed
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -216,13 +216,15 @@ class _Push:
     def _take_told(self) -> None:
         """What a person says of operations in doubt. One that landed leaves its values as if the platform said so."""
         asked = self.asked
-        changes = told_changes(self.book, self.rules, self.means.clock(), asked.landed, asked.not_landed, asked.abandon)
+        changes = manual_resolutions(
+            self.book, self.rules, self.means.clock(), asked.landed, asked.not_landed, asked.abandon
+        )
         if asked.landed and self.plan.manifest.kind == "variants":
             values = {op.id: self._values(op) for op in self.plan.operations() if op.id in asked.landed}
             changes = [replace(c, values=values[c.id]) if c.to == "confirmed" else c for c in changes]
         self.book.commit(changes, self.means.clock())
 
-    def _values(self, operation: Operation) -> dict[str, str | None]:
+    def _values(self, operation: PlannedOperation) -> dict[str, str | None]:
         """What stands on the platform after a variant update; of a field whose values are changes, nobody knows."""
         if operation.method != "PATCH":
             return {}
@@ -279,11 +281,11 @@ class _Push:
             progress=ended,
         ).run(works)
 
-    def _doubted(self, operation: Operation) -> None:
+    def _doubted(self, operation: PlannedOperation) -> None:
         """From now on it stands in the way of others on the same fields."""
         if operation.method == "PATCH":
             told = self.plan.manifest
-            other = Unquiet(
+            other = UnsettledUpdate(
                 told.plan_id, operation.id, operation.path, frozenset(operation.body), True, self.means.clock()
             )
             self.unquiet[operation.path].append(other)

@@ -15,12 +15,12 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Final, Literal, NamedTuple, Protocol
 
-from pipelines.plan.model import Operation
-from pipelines.push.outcome import judged
+from pipelines.plan.model import PlannedOperation
+from pipelines.push.outcome import classify
 from pipelines.push.pace import Pace
-from pipelines.push.plan_ledger import Book, Change
+from pipelines.push.plan_ledger import PlanLedger, StateChange
 from sources.errors import BridgeError, Stopped, Unreachable
-from sources.http.responses import Outcome
+from sources.http.responses import WriteOutcome
 
 DOUBTS_MAX: Final = 5
 """Outcomes in doubt, one after the other, after which nothing more is sent: something is wrong beyond one request."""
@@ -34,7 +34,7 @@ POLL_S: Final = 0.1
 class Sender(Protocol):
     """What sends: the client of the legacy family."""
 
-    def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> Outcome:
+    def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> WriteOutcome:
         """See `sources.http.client.Client.send`."""
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ class Work:
         clear: it was in doubt, and surely did not happen.
     """
 
-    operation: Operation
+    operation: PlannedOperation
     repeatable: bool
     doubted: bool = False
     clear: bool = False
@@ -80,7 +80,7 @@ class Sent:
 
 class _Done(NamedTuple):
     work: Work
-    outcome: Outcome | None
+    outcome: WriteOutcome | None
     goes_on: bool
     failed: BaseException | None
 
@@ -104,14 +104,14 @@ class SendLoop:
 
     def __init__(
         self,
-        book: Book,
+        book: PlanLedger,
         client: Sender,
         pace: Pace,
         *,
-        body: Callable[[Operation], bytes],
-        values: Callable[[Operation], dict[str, str | None]],
-        in_the_way: Callable[[Operation], str | None],
-        doubted: Callable[[Operation], None],
+        body: Callable[[PlannedOperation], bytes],
+        values: Callable[[PlannedOperation], dict[str, str | None]],
+        in_the_way: Callable[[PlannedOperation], str | None],
+        doubted: Callable[[PlannedOperation], None],
         concurrency: int,
         grace_s: float,
         stop: threading.Event,
@@ -157,12 +157,12 @@ class SendLoop:
         return self._sent
 
     def _loop(self, works: Iterator[Work]) -> None:
-        changes: list[Change] = []
+        changes: list[StateChange] = []
         while True:
             intents = self._intents(works)
             now = self._clock()
             self._book.commit(
-                [*changes, *(Change(work.operation.id, "in_flight", clear=work.clear) for work in intents)], now
+                [*changes, *(StateChange(work.operation.id, "in_flight", clear=work.clear) for work in intents)], now
             )
             for work in intents:
                 self._todo.put(work)
@@ -214,12 +214,12 @@ class SendLoop:
             except Empty:
                 return came
 
-    def _settled(self, done: _Done) -> Change:
+    def _settled(self, done: _Done) -> StateChange:
         """The change that an outcome makes, and what it means for those that follow."""
         if done.failed is not None:
             raise done.failed
         work, outcome, operation = done.work, done.outcome, done.work.operation
-        change = judged(operation, outcome, work.doubted, self._clock())
+        change = classify(operation, outcome, work.doubted, self._clock())
         del self._flying[operation.id]
         self._targets.discard(operation.target)
         if operation.target in self._waiting:
@@ -228,7 +228,7 @@ class SendLoop:
             return change  # it goes again
         if change.to == "confirmed":
             self._sent.confirmed += 1
-            change = Change(
+            change = StateChange(
                 operation.id,
                 "confirmed",
                 change.status,
@@ -244,7 +244,7 @@ class SendLoop:
             self._progress(1)
         return change
 
-    def _react(self, done: _Done, outcome: Outcome, change: Change) -> bool:
+    def _react(self, done: _Done, outcome: WriteOutcome, change: StateChange) -> bool:
         """Ends the loop, slows it down or lets it go on. Whether the operation is sent again, in this loop."""
         work = done.work
         if outcome.status == 429:
@@ -283,7 +283,7 @@ class SendLoop:
                 failed = error
             self._done.put(_Done(work, outcome, goes_on, failed))
 
-    def _goes_on(self, outcome: Outcome, passed_at: float) -> bool:
+    def _goes_on(self, outcome: WriteOutcome, passed_at: float) -> bool:
         """Holds up or halts all workers at once where the answer is about more than its operation."""
         if outcome.status in (401, 403):
             goes_on = False
@@ -296,6 +296,6 @@ class SendLoop:
         return goes_on
 
 
-def _is_setback(outcome: Outcome) -> bool:
+def _is_setback(outcome: WriteOutcome) -> bool:
     """Busy, or no connection: it surely did not happen, and goes again."""
     return outcome.state == "not_sent" or outcome.status == 429

@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 import duckdb
 
 from pipelines.ledger.store import Ledger, identity
-from pipelines.plan.model import Operation, Plan
+from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.listing import KEYS, differing
 from pipelines.push.passwords import write_private
-from pipelines.push.plan_ledger import Book
+from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import TAKEN
 from sources.contract import CUSTOMER
@@ -40,7 +40,7 @@ _READ: Final = f"""
 
 
 @dataclass(slots=True)
-class Verified:
+class VerifyResult:
     """What was found.
 
     Attributes:
@@ -67,20 +67,20 @@ class Verified:
         return 0
 
 
-def verify(folder: Path) -> Verified:
+def verify(folder: Path) -> VerifyResult:
     """Compares what was sent with what was pulled since (design §5, `orderbridge verify`).
 
     Raises:
         UsageError: the plan was changed or never pushed; or its customers were not pulled since.
     """
     plan = Plan(folder)
-    made = Verified(plan.manifest.kind)
+    made = VerifyResult(plan.manifest.kind)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         if not any(
             True for _ in ledger.connection.execute("SELECT 1 FROM plans WHERE plan_id = ?", [plan.manifest.plan_id])
         ):
             raise UsageError("this plan was never pushed", f"Push it: orderbridge push {folder}")
-        rows = {row.id: row for row in Book(ledger, plan.manifest.plan_id).rows()}
+        rows = {row.id: row for row in PlanLedger(ledger, plan.manifest.plan_id).rows()}
     confirmed = {number for number, row in rows.items() if row.state == "confirmed"}
     made.outcomes["unsettled"] = len(rows) - len(confirmed)
     if plan.manifest.kind != "customers":
@@ -119,7 +119,7 @@ def _read_since(connection: duckdb.DuckDBPyConnection, plan: Plan, sent_at: floa
 Index = Mapping[tuple[str, str], list[dict[str, Any]]]
 
 
-def _customers(connection: duckdb.DuckDBPyConnection, run_id: str, operations: Sequence[Operation]) -> Index:
+def _customers(connection: duckdb.DuckDBPyConnection, run_id: str, operations: Sequence[PlannedOperation]) -> Index:
     """The customers of a walk that have a key of these operations, by id and key, with the interface's own names."""
     keys = {(name, identity(name, value)) for operation in operations for name, value in operation.keys.items()}
     scalars = {f.name: snake(f.name) for f in CUSTOMER.fields if f.type != "array"}
@@ -148,7 +148,11 @@ def _customers(connection: duckdb.DuckDBPyConnection, run_id: str, operations: S
 
 
 def _compare(
-    operation: Operation, remote_id: str | None, index: Index, made: Verified, findings: list[Sequence[object]]
+    operation: PlannedOperation,
+    remote_id: str | None,
+    index: Index,
+    made: VerifyResult,
+    findings: list[Sequence[object]],
 ) -> None:
     found = {
         record["id"]: record

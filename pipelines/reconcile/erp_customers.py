@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from sources.files import Refused
+    from sources.files import RejectedRow
 
 CUSTOMER_FIELDS: Final = {
     "erpCode": "erp_code",
@@ -63,13 +63,13 @@ class ErpCustomers:
     """
 
     rows: pd.DataFrame
-    refused: list[Refused]
+    refused: list[RejectedRow]
     columns: dict[str, str]
     unread: tuple[str, ...]
 
 
 @dataclass(slots=True)
-class Matched:
+class MatchSummary:
     """What the match with the ERP came to.
 
     Attributes:
@@ -127,7 +127,7 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
             f"{files.customers.name}: no column is a code, login code, e-mail or document number",
             f"Its columns: {', '.join(table.columns)}. Say which is which in a mapping file: --erp-mapping FILE.",
         )
-    refused: list[Refused] = []
+    refused: list[RejectedRow] = []
     schema = pa.schema([*((name, pa.string()) for name in read), ("_line", pa.int64())])
     parts = [schema.empty_table()]
     for batch in table.batches(refuse=refused.append):
@@ -158,7 +158,7 @@ def match_into(
     customers: pd.DataFrame,
     documents: pd.DataFrame,
     doubt: str = "",
-) -> tuple[Matched | None, pd.DataFrame]:
+) -> tuple[MatchSummary | None, pd.DataFrame]:
     """Makes the tables of the match in a build that has the reconciled customers.
 
     Args:
@@ -189,7 +189,7 @@ def match_into(
     replace(build, "erp_customers", found.customers)
     replace(build, "erp_differences", found.differences)
     refused = [line.line for line in erp.refused]
-    made = Matched(repeated=found.repeated, refused=refused, columns=dict(erp.columns), unread=erp.unread)
+    made = MatchSummary(repeated=found.repeated, refused=refused, columns=dict(erp.columns), unread=erp.unread)
     made.statuses = build.execute(_STATUSES).fetchall()
     made.differences = build.execute(_DIFFERENCES).fetchall()
     totals = _balanced(build, len(erp.rows), found.repeated)

@@ -41,7 +41,7 @@ class ErpVariants:
 
 
 @dataclass(slots=True)
-class Compared:
+class VariantSummary:
     """What the comparison came to: rows by status, and the lines that were refused."""
 
     statuses: list[tuple[str, int]] = field(default_factory=list)
@@ -60,7 +60,7 @@ def read_variants(file: Path | None, mapping: Path | None) -> ErpVariants | None
         return None
     import pyarrow as pa
 
-    from pipelines.imports import Ready, Rejected, open_inputs
+    from pipelines.imports import ReadyInput, RejectedInput, open_inputs
     from pipelines.ledger.store import Ledger
     from pipelines.mapping import load
     from transforms.erp.variants import CONFIRMED, LINES
@@ -74,9 +74,9 @@ def read_variants(file: Path | None, mapping: Path | None) -> ErpVariants | None
     rows: list[dict[str, object]] = []
     refused: list[int] = []
     for one in open_inputs("variants", file, told, semantics=semantics):
-        if isinstance(one, Rejected):
+        if isinstance(one, RejectedInput):
             refused.append(one.lines[0])
-        elif isinstance(one, Ready):
+        elif isinstance(one, ReadyInput):
             fields = {name: json_text(value) for name, value in one.body.items() if name not in added}
             ids = {"product_id": one.path["productId"], "variant_id": one.path["variantId"]}
             rows.append({"_line": one.lines[0], **ids, **fields})
@@ -89,7 +89,7 @@ def read_variants(file: Path | None, mapping: Path | None) -> ErpVariants | None
     return ErpVariants(frame(LINES | dict.fromkeys(names, TEXT), rows), confirmed, refused)
 
 
-def compare_into(build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpVariants | None) -> Compared | None:
+def compare_into(build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpVariants | None) -> VariantSummary | None:
     """Makes the table in a build. Returns what it came to; None without a file.
 
     Raises:
@@ -105,7 +105,7 @@ def compare_into(build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpVariants
     if len(made) != len(erp.rows):
         raise BridgeError(f"erp_variants: {len(erp.rows)} lines read, {len(made)} rows: the totals do not balance")
     replace(build, "erp_variants", made)
-    compared = Compared(build.execute(_STATUSES).fetchall(), erp.refused)
+    compared = VariantSummary(build.execute(_STATUSES).fetchall(), erp.refused)
     totals = {"erp_read": len(erp.rows), **dict(compared.statuses), "refused": len(erp.refused)}
     ops.record_totals(build, run_id, "reconciled.erp_variants", totals)
     return compared

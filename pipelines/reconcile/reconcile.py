@@ -17,12 +17,12 @@ import duckdb
 
 from pipelines.pull.pull import EXIT_REJECTED, new_run_id
 from pipelines.reconcile import history
-from pipelines.reconcile.erp_customers import ErpCustomers, ErpFiles, Matched, match_into, read_customers
-from pipelines.reconcile.erp_variants import Compared, ErpVariants, compare_into, read_variants
+from pipelines.reconcile.erp_customers import ErpCustomers, ErpFiles, MatchSummary, match_into, read_customers
+from pipelines.reconcile.erp_variants import ErpVariants, VariantSummary, compare_into, read_variants
 from pipelines.warehouse import coverage, merge, ops
 from pipelines.warehouse.build import Build, disk_errors, exclusive
 from pipelines.warehouse.destination import check_destination, mirror
-from pipelines.warehouse.failure import forget, noted
+from pipelines.warehouse.failure import clear_failure, record_failure
 from pipelines.warehouse.tables import replace
 from sources import __version__
 from sources.errors import BridgeError, UsageError
@@ -38,7 +38,7 @@ FIELDS: Final = ("customer_id", "ordered_at", "total")
 
 
 @dataclass(slots=True)
-class Reconciled:
+class ReconcileResult:
     """What reconciling made.
 
     Attributes:
@@ -56,8 +56,8 @@ class Reconciled:
     findings: list[tuple[str, str, str, int]] = field(default_factory=list)
     order_fields: dict[str, str | None] = field(default_factory=dict)
     proposed: dict[str, str] = field(default_factory=dict)
-    match: Matched | None = None
-    variants: Compared | None = None
+    match: MatchSummary | None = None
+    variants: VariantSummary | None = None
 
     @property
     def exit_code(self) -> int:
@@ -66,19 +66,19 @@ class Reconciled:
 
 
 @dataclass(frozen=True, slots=True)
-class Erp:
+class ErpInputs:
     """What the ERP's files hold, read before anything else is done; None for a file that is not told."""
 
     customers: ErpCustomers | None = None
     variants: ErpVariants | None = None
 
     @classmethod
-    def read(cls, files: ErpFiles) -> Erp:
+    def read(cls, files: ErpFiles) -> ErpInputs:
         """Reads them. Raises UsageError."""
         return cls(read_customers(files), read_variants(files.variants, files.variants_mapping))
 
 
-def reconcile(files: ErpFiles | None = None) -> Reconciled:
+def reconcile(files: ErpFiles | None = None) -> ReconcileResult:
     """Builds the reconciled tables from the published raw ones, and publishes (design §5, `orderbridge reconcile`).
 
     Args:
@@ -93,24 +93,26 @@ def reconcile(files: ErpFiles | None = None) -> Reconciled:
     started_at = datetime.now(UTC)
     run_id = new_run_id(started_at)
     build = Build(settings.path)
-    with noted(settings.path, "reconcile", started_at):
+    with record_failure(settings.path, "reconcile", started_at):
         told = reconcile_settings()
         if not settings.path.exists():
             raise UsageError(f"there is no warehouse at {settings.path}", "Run `orderbridge pull` first.")
         check_destination(settings.destination)
         build.look()
-        erp = Erp.read(files or ErpFiles())
-    made = Reconciled(run_id, build.path)
+        erp = ErpInputs.read(files or ErpFiles())
+    made = ReconcileResult(run_id, build.path)
     with exclusive(build, "reconcile"):
-        with noted(build.path, "reconcile", started_at, run_id):
+        with record_failure(build.path, "reconcile", started_at, run_id):
             _publish(build, made, told, started_at, erp)
-        with noted(build.path, "reconcile", started_at, run_id, published=True):
+        with record_failure(build.path, "reconcile", started_at, run_id, published=True):
             mirror(build.path, settings.destination)
-        forget(build.path, "reconcile")
+        clear_failure(build.path, "reconcile")
     return made
 
 
-def _publish(build: Build, made: Reconciled, told: ReconcileSettings, started_at: datetime, erp: Erp) -> None:
+def _publish(
+    build: Build, made: ReconcileResult, told: ReconcileSettings, started_at: datetime, erp: ErpInputs
+) -> None:
     try:
         build.start()
         with disk_errors(build.path.parent), build.open() as connection:
@@ -139,22 +141,22 @@ class Reconciling:
 
     def __init__(self, files: ErpFiles | None = None) -> None:
         self._settings = reconcile_settings()
-        self._erp = Erp.read(files or ErpFiles())
-        self.made: Reconciled | None = None
+        self._erp = ErpInputs.read(files or ErpFiles())
+        self.made: ReconcileResult | None = None
 
     def __call__(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> int:
         """See `pipelines.pull.pull.After`."""
-        self.made = Reconciled(run_id, warehouse_path())
+        self.made = ReconcileResult(run_id, warehouse_path())
         into(build, self.made, self._settings, at, self._erp)
         return self.made.exit_code
 
 
 def into(
     build: duckdb.DuckDBPyConnection,
-    made: Reconciled,
+    made: ReconcileResult,
     settings: ReconcileSettings,
     as_of: datetime,
-    erp: Erp,
+    erp: ErpInputs,
 ) -> None:
     """Makes the reconciled tables of a build anew, and fills in `made`.
 
@@ -189,13 +191,13 @@ def into(
         came["price_lists"],
         as_of,
         settings.date_order,
-        coverage.doubt(build, "price_lists", "customers"),
+        coverage.coverage_gap(build, "price_lists", "customers"),
     )
     frames["promotions"], found["promotions"], dates["promotions"] = promotions(
         came["promotions"], as_of, settings.date_order
     )
     frames["price_lists"], found["price_lists"] = price_lists(
-        came["price_lists"], frames["customers"], coverage.doubt(build, "price_lists")
+        came["price_lists"], frames["customers"], coverage.coverage_gap(build, "price_lists")
     )
     told = {name: getattr(settings.orders, name) for name in FIELDS}
     for name, column in told.items():
@@ -214,7 +216,7 @@ def into(
         OrderFields(**made.order_fields),
         as_of,
         settings.date_order,
-        coverage.doubt(build, "customers", "orders"),
+        coverage.coverage_gap(build, "customers", "orders"),
     )
 
     for entity in ENTITIES:
@@ -237,7 +239,7 @@ def into(
         erp.customers,
         frames["customers"],
         came["customers__documents"],
-        coverage.doubt(build, "customers"),
+        coverage.coverage_gap(build, "customers"),
     )
     made.variants = compare_into(build, made.run_id, erp.variants)
     import pandas as pd

@@ -23,7 +23,7 @@ _REFUSED: Final = "SELECT count(DISTINCT row_hash) FROM ops.quarantine WHERE res
 """A row that several sweeps refused counts once."""
 
 
-def doubt(build: duckdb.DuckDBPyConnection, of: str, named_by: str | None = None) -> str:
+def coverage_gap(build: duckdb.DuckDBPyConnection, of: str, named_by: str | None = None) -> str:
     """Why a list may hold records that its raw table lacks; empty where that is proven not to be.
 
     Args:
@@ -53,7 +53,7 @@ def unproven(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame
         return []
     sql = f"SELECT count(*) FROM raw.{entity} WHERE _missing_since IS NULL AND _run_id <> $run"
     ((older,),) = build.execute(sql, {"run": walk[0]}).fetchall()
-    return [raised_once(entity, "unproven", f"{doubt(build, entity)}; rows of earlier walks: {older}")]
+    return [raised_once(entity, "unproven", f"{coverage_gap(build, entity)}; rows of earlier walks: {older}")]
 
 
 def _walk(build: duckdb.DuckDBPyConnection, resource: str) -> tuple[str, str, datetime] | None:

@@ -27,7 +27,7 @@ def failure_file(path: Path) -> Path:
 
 
 @contextmanager
-def noted(
+def record_failure(
     path: Path, command: str, started_at: datetime, run_id: str = "", *, published: bool = False
 ) -> Iterator[None]:
     """Leaves the note where the block raises; before a run has begun only beside a warehouse that is there.
@@ -73,7 +73,7 @@ def _write(note: Path, told: dict[str, Any]) -> None:
         log.debug("no note of the failure could be written")  # the disk is the failure; the exit code says it
 
 
-def forget(path: Path, command: str) -> None:
+def clear_failure(path: Path, command: str) -> None:
     """Removes the note after a success that makes it good."""
     if (read(path) or {}).get("command") not in _STAYS.get(command, ()):
         failure_file(path).unlink(missing_ok=True)

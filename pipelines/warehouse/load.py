@@ -17,7 +17,7 @@ import duckdb
 
 from pipelines.warehouse.build import told_of_a_full_disk
 from sources.errors import BridgeError
-from sources.extract.walk import Walked
+from sources.extract.walk import ListResult
 
 DATASET: Final = "loaded"
 BOUNDS: Final = {"memory_limit": "384MB", "threads": 4}
@@ -32,7 +32,7 @@ _SETTINGS: Final = {
 }
 
 
-def load(walked: Sequence[Walked], folder: Path) -> Path:
+def load(walked: Sequence[ListResult], folder: Path) -> Path:
     """Loads the walks' rows. Returns the file that dlt filled, in a folder that is made for it.
 
     Raises:
@@ -110,7 +110,7 @@ def _settings(values: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _check(connection: duckdb.DuckDBPyConnection, walked: Sequence[Walked]) -> None:
+def _check(connection: duckdb.DuckDBPyConnection, walked: Sequence[ListResult]) -> None:
     """The totals balance, or the run fails (promise 2)."""
     for walk in walked:
         for table, files in walk.files.items():

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sources.contract import LISTS, Record
 from sources.decode.documented import schema_of
-from sources.extract.walk import Walked
+from sources.extract.walk import ListResult
 
 BOOKKEEPING: Final = {
     "_run_id": "VARCHAR",
@@ -31,7 +31,7 @@ _EXACT_DOUBLE: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MergeCounts:
     """What a run did to one raw table: rows new, changed, again there, newly missing; rows in it now."""
 
     new: int
@@ -78,7 +78,7 @@ def newly_missing(build: duckdb.DuckDBPyConnection, resource: str) -> tuple[int,
     return int(missing), int(present)
 
 
-def shrinks(walked: Walked, missing: int, present: int) -> str:
+def shrinks(walked: ListResult, missing: int, present: int) -> str:
     """Why a list is too much smaller than it was to be believed; empty where it is not."""
     if not present:
         return ""
@@ -96,7 +96,7 @@ def shrinks(walked: Walked, missing: int, present: int) -> str:
     return ""
 
 
-def merge(build: duckdb.DuckDBPyConnection, walked: Walked, run_id: str, at: datetime) -> Change:
+def merge(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str, at: datetime) -> MergeCounts:
     """Replaces a list's raw tables by this run's rows, and the rows of before that did not come.
 
     A child's row was first and last seen, and is missing, as the record is that it belongs to: the list's own table is
@@ -145,7 +145,7 @@ def columns_of(build: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
     return {name: kind for name, kind, *_ in build.execute(f"DESCRIBE {table}").fetchall()}
 
 
-def _change(build: duckdb.DuckDBPyConnection, resource: str, complete: bool) -> Change:
+def _change(build: duckdb.DuckDBPyConnection, resource: str, complete: bool) -> MergeCounts:
     old, new = columns_of(build, f'raw."{resource}"'), columns_of(build, f'{LOADED}."{resource}"')
     shared = [name for name in new if name in old and name != "id"]
     added = [name for name in new if name not in old]
@@ -158,7 +158,7 @@ def _change(build: duckdb.DuckDBPyConnection, resource: str, complete: bool) -> 
         FROM {LOADED}."{resource}" l LEFT JOIN raw."{resource}" o USING (id)"""
     new_rows, changed, returned, came = build.execute(sql).fetchone() or (0, 0, 0, 0)
     missing, _ = newly_missing(build, resource)
-    return Change(new_rows, changed, returned, missing if complete else 0, came + (0 if complete else missing))
+    return MergeCounts(new_rows, changed, returned, missing if complete else 0, came + (0 if complete else missing))
 
 
 def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str) -> None:

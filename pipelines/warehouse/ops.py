@@ -11,7 +11,7 @@ from typing import Final
 
 import duckdb
 
-from sources.extract.walk import Walked
+from sources.extract.walk import ListResult
 
 TABLES: Final = {
     "runs": """
@@ -48,7 +48,7 @@ def record_run(build: duckdb.DuckDBPyConnection, run: Mapping[str, object]) -> N
     build.execute(f"INSERT INTO ops.runs ({', '.join(run)}) VALUES ({', '.join('?' * len(run))})", list(run.values()))
 
 
-def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: Walked) -> None:
+def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListResult) -> None:
     """One row in `ops.coverage`, and one in `ops.quarantine` for each row that was refused."""
     last = walked.sweeps[-1] if walked.sweeps else None
     failed = walked.error is not None

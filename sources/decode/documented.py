@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sources.contract import Field, Record
-from sources.decode.extra_fields import Beside, read_beside
-from sources.decode.ndjson import Refused, Text, parse
+from sources.decode.extra_fields import ExtraFields, read_beside
+from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, parse
 from sources.decode.row_by_row import by_rows
-from sources.decode.rows import Decoded, Page, Quarantined
-from sources.decode.table_schema import ABSENT, DECIMAL, UNKNOWN, Child, Plan, plan_of, schema_of
+from sources.decode.rows import Decoded, Page, QuarantinedRow
+from sources.decode.table_schema import ABSENT, DECIMAL, UNKNOWN, Child, TableSchema, schema_of, table_schema
 
-__all__ = ["Decoded", "Page", "Quarantined", "decode", "schema_of"]
+__all__ = ["Decoded", "Page", "QuarantinedRow", "decode", "schema_of"]
 
 _RAW_ROWS: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
 _PLAIN_DECIMAL: Final = r"^-?[0-9]{1,29}(\.[0-9]{1,9})?$"
@@ -39,7 +39,7 @@ def decode(record: Record, pages: Sequence[Page]) -> Decoded:
     Raises:
         ContractBroken: a page is no JSON array.
     """
-    plan = plan_of(record)
+    plan = table_schema(record)
     done = columnar(plan, pages)
     parts = [done] if done else [columnar(plan, [page]) or by_rows(plan, page) for page in pages]
     observed: Counter[tuple[str, str]] = Counter()
@@ -52,17 +52,17 @@ def decode(record: Record, pages: Sequence[Page]) -> Decoded:
     return Decoded(tables, [row for part in parts for row in part.quarantined], observed)
 
 
-def columnar(plan: Plan, pages: Sequence[Page]) -> Decoded | None:
+def columnar(plan: TableSchema, pages: Sequence[Page]) -> Decoded | None:
     """The quick way, for clean pages; None where a check refuses them."""
-    if not pages or not (text := Text(pages)).is_clean():
+    if not pages or not (text := NdjsonBatch(pages)).is_clean():
         return None
     try:
         return _columnar(plan, text)
-    except (Refused, msgspec.MsgspecError, RecursionError, pa.ArrowInvalid):
+    except (ColumnarFallback, msgspec.MsgspecError, RecursionError, pa.ArrowInvalid):
         return None
 
 
-def _columnar(plan: Plan, text: Text) -> Decoded:
+def _columnar(plan: TableSchema, text: NdjsonBatch) -> Decoded:
     """As `columnar`. Raises Refused, or Arrow's or msgspec's own error, where a check fails."""
     pages = text.pages
     first = _RAW_ROWS.decode(pages[0].rows)
@@ -76,7 +76,7 @@ def _columnar(plan: Plan, text: Text) -> Decoded:
         except pa.ArrowInvalid as error:
             if "unexpected field" not in str(error):
                 raise
-    beside: Beside | None = None
+    beside: ExtraFields | None = None
     if parsed is None:
         # msgspec first: it bounds the nesting, which the inferring parser does not. That one is what finds a name
         # that comes twice, and every name, which this one does not.
@@ -92,7 +92,7 @@ def _columnar(plan: Plan, text: Text) -> Decoded:
     for f in plan.scalars:
         column = _column(f, lines.field(_index(lines, f.name)))
         if f.name == plan.record.key and (column.null_count or pc.any(pc.equal(column, "")).as_py()):
-            raise Refused
+            raise ColumnarFallback
         if f.required and column.null_count:
             observed[f"{name}.{f.name}: {ABSENT}", ""] = column.null_count
         columns.append(column)
@@ -103,7 +103,7 @@ def _columnar(plan: Plan, text: Text) -> Decoded:
     return Decoded(tables, [], observed)
 
 
-def _declared(plan: Plan, first: RawRows) -> pa.StructType:
+def _declared(plan: TableSchema, first: RawRows) -> pa.StructType:
     """The types to parse with: identifiers as the first page has them, numbers or texts; dates and decimals as text."""
     return pa.struct(
         [(f.name, _parse_type(f, first)) for f in plan.scalars]
@@ -139,11 +139,11 @@ def _column(field: Field, parsed: pa.Array) -> pa.Array:
         return pc.cast(parsed, pa.string())
     if field.type == "date":
         if pc.any(pc.starts_with(parsed, "0000")).as_py():
-            raise Refused
+            raise ColumnarFallback
         return pc.cast(parsed, pa.date32())
     if field.type == "decimal_text":
         if pc.any(pc.invert(pc.match_substring_regex(parsed, _PLAIN_DECIMAL))).as_py():
-            raise Refused
+            raise ColumnarFallback
         return pc.cast(parsed, DECIMAL)
     return parsed
 
@@ -152,7 +152,7 @@ def _table(
     schema: pa.Schema,
     name: str,
     columns: list[pa.Array],
-    beside: Beside | None,
+    beside: ExtraFields | None,
     place: list[pa.Array],
     observed: Counter[tuple[str, str]],
 ) -> pa.Table:
@@ -162,7 +162,7 @@ def _table(
         extra = beside.texts
         observed.update({(f"{name}: {UNKNOWN}", field): n for field, n in beside.counts.items()})
     if len(extra) != length:
-        raise Refused
+        raise ColumnarFallback
     return pa.Table.from_arrays([*columns, extra, *place], schema=schema)
 
 
@@ -178,7 +178,7 @@ def _child(
     lists = lines.field(_index(lines, child.field.name))
     items = lists.flatten()
     if items.null_count:
-        raise Refused
+        raise ColumnarFallback
     parents = pc.list_parent_indices(lists)
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     starts = np.cumsum(lengths) - lengths

@@ -21,21 +21,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET, Raw, UnsetType
 
-from sources.decode.ndjson import Refused
+from sources.decode.ndjson import ColumnarFallback
 from sources.decode.rows import Page
 
 _LINES: Final = msgspec.json.Encoder()
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ExtraFields:
     """`_extra` of each object, null where it has nothing; and how many objects give each name."""
 
     texts: pa.Array
     counts: Counter[str]
 
 
-def read_beside(pages: Sequence[Page], names: frozenset[str], array: str | None = None) -> Beside:
+def read_beside(pages: Sequence[Page], names: frozenset[str], array: str | None = None) -> ExtraFields:
     """The texts of the fields of these names.
 
     Args:
@@ -63,9 +63,9 @@ def read_beside(pages: Sequence[Page], names: frozenset[str], array: str | None 
         data = _LINES.encode_lines(items)
         ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
         if len(ends) != len(items) or len(data) >= 2**31:
-            raise Refused
+            raise ColumnarFallback
         texts = _lines(data, ends)
-    return Beside(pc.if_else(pc.equal(texts, "{}"), pa.scalar(None, pa.string()), texts), +counts)
+    return ExtraFields(pc.if_else(pc.equal(texts, "{}"), pa.scalar(None, pa.string()), texts), +counts)
 
 
 def _lines(data: bytes, ends: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
@@ -81,7 +81,7 @@ def _decoder(names: tuple[str, ...], array: str | None) -> msgspec.json.Decoder[
     try:
         item = msgspec.defstruct("Item", members, rename={f"f{n}": name for n, name in enumerate(names)}, gc=False)
     except ValueError:  # a quote or a control character in a name
-        raise Refused from None
+        raise ColumnarFallback from None
     if array is not None:
         rows = list[item] | None  # type: ignore[valid-type]
         item = msgspec.defstruct("Row", [("items", rows, None)], rename={"items": array})

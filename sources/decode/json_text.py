@@ -17,9 +17,18 @@ import pyarrow.compute as pc
 from msgspec import UNSET, Raw, UnsetType
 
 from sources.decode import rows
-from sources.decode.ndjson import Refused, Text
+from sources.decode.ndjson import ColumnarFallback, NdjsonBatch
 from sources.decode.rows import Number, Page, RowRefused
-from sources.decode.schema_inference import ARROW, WHOLE, Column, Kind, Node, Seen, Table, survives
+from sources.decode.schema_inference import (
+    ARROW,
+    WHOLE,
+    ColumnKind,
+    InferredColumn,
+    InferredNode,
+    InferredTable,
+    Seen,
+    survives,
+)
 
 # Numbers of more than 15 digits with a point, or with an exponent, may not survive as doubles. The first pattern is
 # quick and finds too many; pages in which it finds any are gone over with the second.
@@ -41,7 +50,7 @@ class Declared:
     has_raw: bool
 
 
-def parse_type(node: Node, key: str) -> Declared:
+def parse_type(node: InferredNode, key: str) -> Declared:
     """The type to parse rows with."""
     types = {name: _type(inner, name == key) for name, inner in node.fields.items()}
     flat = list(_flat(types))
@@ -53,7 +62,7 @@ _Tree = Any
 """A pa.DataType, None for a field that is left out, a dict for an object, a list of one dict for an array of them."""
 
 
-def _type(node: Node, is_key: bool = False) -> _Tree:
+def _type(node: InferredNode, is_key: bool = False) -> _Tree:
     seen, kind = node.seen, node.kind
     if is_key:
         return pa.string() if seen == Seen.TEXT else pa.int64() if seen and not seen & ~WHOLE else None
@@ -98,7 +107,7 @@ def _arrow(tree: _Tree) -> pa.DataType:
     return pa.list_(_struct_type(tree[0])) if isinstance(tree, list) else tree
 
 
-def number_texts_survive(text: Text) -> bool:
+def number_texts_survive(text: NdjsonBatch) -> bool:
     """Whether doubles give back all numbers that are written with a point or an exponent."""
     if not _is_doubtful(text.as_value(pa.large_binary())):
         return True
@@ -114,7 +123,7 @@ def _is_doubtful(text: pa.Array) -> bool:
     return bool(pc.any(pc.match_substring_regex(text, _DOUBTFUL)).as_py())
 
 
-def held(kind: Kind, value: object) -> object:
+def coerce(kind: ColumnKind, value: object) -> object:
     """A parsed value as its column holds it.
 
     Raises:
@@ -165,23 +174,23 @@ _NAMEABLE: Final = re.compile(r'[^"\\\x00-\x1f]*')
 class Reader:
     """Reads whole rows with every field named, values left as bytes."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: InferredNode) -> None:
         self._attributes: dict[str, str] = {}
         self._decoder = msgspec.json.Decoder(list[self._struct(node)])  # type: ignore[misc]
-        self._texts: dict[tuple[Kind, bytes], object] = {}
+        self._texts: dict[tuple[ColumnKind, bytes], object] = {}
 
-    def _struct(self, node: Node) -> type[msgspec.Struct]:
+    def _struct(self, node: InferredNode) -> type[msgspec.Struct]:
         members: list[tuple[str, Any, Any]] = []
         renamed = {}
         for name, inner in node.fields.items():
             if not _NAMEABLE.fullmatch(name):
-                raise Refused
+                raise ColumnarFallback
             attribute = self._attributes.setdefault(name, f"f{len(self._attributes)}")
             renamed[attribute] = name
             members.append((attribute, self._member(inner), UNSET))
         return msgspec.defstruct("Item", members, rename=renamed, forbid_unknown_fields=True)
 
-    def _member(self, node: Node) -> Any:  # noqa: ANN401 — a type expression
+    def _member(self, node: InferredNode) -> Any:  # noqa: ANN401 — a type expression
         if node.kind == "object" or (node.seen == Seen.OBJECT and not node.fields):
             return self._struct(node) | None | UnsetType  # an object that was always empty is to stay so
         if node.kind == "table" and node.items is not None:
@@ -201,15 +210,15 @@ class Reader:
             read: list[msgspec.Struct] = self._decoder.decode(page.rows)
             compact = msgspec.json.format(page.rows, indent=-1)
             if len(msgspec.json.format(msgspec.json.encode(read), indent=-1)) != len(compact):
-                raise Refused
+                raise ColumnarFallback
             items += read
         return items
 
-    def inner(self, table: Table, items: Sequence[msgspec.Struct]) -> list[msgspec.Struct]:
+    def inner(self, table: InferredTable, items: Sequence[msgspec.Struct]) -> list[msgspec.Struct]:
         """The objects of an array, over all items."""
         return [below for item in items for below in self._at(item, table.keys) or ()]
 
-    def column(self, column: Column, items: Sequence[msgspec.Struct]) -> pa.Array:
+    def column(self, column: InferredColumn, items: Sequence[msgspec.Struct]) -> pa.Array:
         """A column of values left as bytes. Raises Misfit, or Refused for what the row path has to look at."""
         raw = [self._at(item, column.keys) for item in items]
         return pa.array(
@@ -224,7 +233,7 @@ class Reader:
                 return None
         return value
 
-    def _held(self, kind: Kind, data: bytes) -> object:
+    def _held(self, kind: ColumnKind, data: bytes) -> object:
         known = (kind, data)
         if known not in self._texts:
             if len(self._texts) > _CACHE_MAX:
@@ -233,8 +242,8 @@ class Reader:
                 # The row reader takes objects; a value is one as the only field of one.
                 value = rows.parse(b'{"":' + data + b"}")[""]
             except RowRefused:
-                raise Refused from None
+                raise ColumnarFallback from None
             if kind == "key" and (isinstance(value, bool) or (isinstance(value, Number) and not rows.canonical(value))):
-                raise Refused
-            self._texts[known] = held(kind, value)
+                raise ColumnarFallback
+            self._texts[known] = coerce(kind, value)
         return self._texts[known]

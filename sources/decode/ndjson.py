@@ -19,7 +19,7 @@ from sources.decode.rows import Page
 _BLOCK_MIN: Final = 1 << 20
 
 
-class Refused(Exception):
+class ColumnarFallback(Exception):
     """A columnar check failed; the rows have to be looked at."""
 
 
@@ -31,7 +31,7 @@ class Parsed:
     place: list[pa.Array]
 
 
-class Text:
+class NdjsonBatch:
     """Pages as one text, a line each, in memory once for all that reads it whole."""
 
     def __init__(self, pages: Sequence[Page]) -> None:
@@ -57,7 +57,7 @@ class Text:
         return True
 
 
-def parse(text: Text, row: pa.StructType, unexpected: Literal["error", "ignore", "infer"]) -> Parsed:
+def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "ignore", "infer"]) -> Parsed:
     """Parses pages at once.
 
     Raises:
@@ -77,14 +77,14 @@ def parse(text: Text, row: pa.StructType, unexpected: Literal["error", "ignore",
         ),
     )
     if table.num_columns != 1 or table.num_rows != len(pages):
-        raise Refused
+        raise ColumnarFallback
     table.validate()
     lists = table.column(0).combine_chunks()
     if isinstance(lists, pa.ChunkedArray):
         lists = pa.concat_arrays(lists.chunks)
     parsed = lists.flatten()
     if lists.null_count or parsed.null_count:
-        raise Refused
+        raise ColumnarFallback
     lengths = np.diff(lists.offsets.to_numpy())
     starts = np.cumsum(lengths) - lengths
     position = np.arange(1, len(parsed) + 1) - np.repeat(starts, lengths)

@@ -16,17 +16,17 @@ import pyarrow as pa
 
 from sources.contract import Field, Record
 from sources.decode import rows
-from sources.decode.rows import Decoded, Number, Page, Quarantined, RowRefused
-from sources.decode.table_schema import ABSENT, DECIMAL, UNKNOWN, Plan, schema_of
+from sources.decode.rows import Decoded, Number, Page, QuarantinedRow, RowRefused
+from sources.decode.table_schema import ABSENT, DECIMAL, UNKNOWN, TableSchema, schema_of
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,29}(\.[0-9]+)?")
 
 
-def by_rows(plan: Plan, page: Page) -> Decoded:
+def by_rows(plan: TableSchema, page: Page) -> Decoded:
     """The exact way, for any page."""
     observed: Counter[tuple[str, str]] = Counter()
-    quarantined: list[Quarantined] = []
+    quarantined: list[QuarantinedRow] = []
     columns: dict[str, list[list[object]]] = {plan.record.name: []}
     columns.update({child.table: [] for child in plan.children})
     for position, data in enumerate(rows.split(page), 1):
@@ -56,7 +56,9 @@ def _readable_key(record: Record, row: dict[str, object]) -> str | None:
     return rows.canonical(value) if isinstance(value, Number) else value if isinstance(value, str) else None
 
 
-def _row(plan: Plan, row: dict[str, object], data: bytes, place: tuple[int, int]) -> dict[str, list[list[object]]]:
+def _row(
+    plan: TableSchema, row: dict[str, object], data: bytes, place: tuple[int, int]
+) -> dict[str, list[list[object]]]:
     """One row's line, and its children's, by table."""
     key = row.get(plan.record.key)
     if key is None or key == "":
@@ -84,7 +86,7 @@ def _row(plan: Plan, row: dict[str, object], data: bytes, place: tuple[int, int]
     return lines
 
 
-def _observe(plan: Plan, row: dict[str, object]) -> Counter[tuple[str, str]]:
+def _observe(plan: TableSchema, row: dict[str, object]) -> Counter[tuple[str, str]]:
     name = plan.record.name
     observed = Counter(
         {(f"{name}.{f.name}: {ABSENT}", ""): 1 for f in plan.scalars if f.required and not_given(f, row)}

@@ -40,7 +40,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Quarantined:
+class QuarantinedRow:
     """A row that is not loaded.
 
     Attributes:
@@ -70,7 +70,7 @@ class Decoded:
     """
 
     tables: dict[str, pa.Table]
-    quarantined: list[Quarantined]
+    quarantined: list[QuarantinedRow]
     observations: Counter[tuple[str, str]]
 
 
@@ -248,6 +248,6 @@ def integer(number: Number) -> int | None:
     return whole if INT64_MIN <= whole <= INT64_MAX else None
 
 
-def quarantine(page: int, position: int, row: bytes, reason: str, key: str | None) -> Quarantined:
+def quarantine(page: int, position: int, row: bytes, reason: str, key: str | None) -> QuarantinedRow:
     """A row, put aside."""
-    return Quarantined(page, position, reason, sha256(row).hexdigest(), row, key)
+    return QuarantinedRow(page, position, reason, sha256(row).hexdigest(), row, key)

@@ -47,7 +47,7 @@ WHOLE: Final = Seen.INTEGER | Seen.WIDE
 NUMBER: Final = WHOLE | Seen.POINT | Seen.FRACTION | Seen.HUGE
 SCALAR: Final = NUMBER | Seen.BOOLEAN | Seen.TEXT
 
-Kind = Literal["key", "text", "bigint", "double", "boolean", "json", "object", "table"]
+ColumnKind = Literal["key", "text", "bigint", "double", "boolean", "json", "object", "table"]
 ARROW: Final = {
     "key": pa.string(),
     "text": pa.string(),
@@ -59,12 +59,12 @@ ARROW: Final = {
 
 
 @dataclass(slots=True)
-class Node:
+class InferredNode:
     """A place in the record: what it held, its fields where that was an object, its items where an array."""
 
     seen: Seen = Seen.NOTHING
-    fields: dict[str, Node] = field(default_factory=dict)
-    items: Node | None = None
+    fields: dict[str, InferredNode] = field(default_factory=dict)
+    items: InferredNode | None = None
 
     def widen(self, value: object) -> None:
         """Takes a parsed value into account."""
@@ -73,16 +73,16 @@ class Node:
         self.seen |= seen_in(value)
         if isinstance(value, dict):
             for name, inner in value.items():
-                self.fields.setdefault(name, Node()).widen(inner)
+                self.fields.setdefault(name, InferredNode()).widen(inner)
         elif isinstance(value, list):
-            self.items = self.items or Node()
+            self.items = self.items or InferredNode()
             for item in value:
                 if item is None:
                     self.items.seen |= Seen.NULL_ITEM
                 self.items.widen(item)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ColumnKind:
         """How the values are held. An object that was always empty and an array of no objects are JSON text."""
         seen = self.seen
         if seen == Seen.OBJECT and self.fields:
@@ -122,7 +122,7 @@ def survives(number: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class InferredColumn:
     """A column, the names that lead to its value inside the row or item, and how it is held.
 
     `is_wide` says that integers beyond 53 bits have been seen; the column is the same without.
@@ -130,12 +130,12 @@ class Column:
 
     name: str
     keys: tuple[str, ...]
-    kind: Kind
+    kind: ColumnKind
     is_wide: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class InferredTable:
     """A table: of the rows themselves, or of the objects in an array.
 
     Attributes:
@@ -146,8 +146,8 @@ class Table:
     name: str
     keys: tuple[str, ...]
     places: tuple[str, ...]
-    columns: tuple[Column, ...]
-    children: tuple[Table, ...]
+    columns: tuple[InferredColumn, ...]
+    children: tuple[InferredTable, ...]
 
     @property
     def schema(self) -> pa.Schema:
@@ -156,48 +156,48 @@ class Table:
         own = [(column.name, ARROW[column.kind]) for column in self.columns]
         return pa.schema([*places, *own, ("_extra", pa.string()), *PLACE])
 
-    def all(self) -> Iterator[Table]:
+    def all(self) -> Iterator[InferredTable]:
         """This table and all below it."""
         yield self
         for child in self.children:
             yield from child.all()
 
 
-def tables_of(record: Record, node: Node) -> Table:
+def tables_of(record: Record, node: InferredNode) -> InferredTable:
     """The tables that hold everything seen."""
     return _table(record, node, (), "", (), {record.name})
 
 
 def _table(
-    record: Record, node: Node, keys: tuple[str, ...], path: str, above: tuple[str, ...], names: set[str]
-) -> Table:
+    record: Record, node: InferredNode, keys: tuple[str, ...], path: str, above: tuple[str, ...], names: set[str]
+) -> InferredTable:
     table = free(f"{record.name}__{path}", names) if path else record.name
     places: tuple[str, ...] = ()
     taken = set(RESERVED)
-    columns: list[Column] = []
+    columns: list[InferredColumn] = []
     if path:
         key = f"{record.name.removesuffix('s')}_{snake(record.key)}"
         places = (key, *(f"{name}_position" for name in above), "position")
         taken |= set(places)
     else:
-        columns.append(Column(snake(record.key), (record.key,), "key"))
+        columns.append(InferredColumn(snake(record.key), (record.key,), "key"))
         taken.add(snake(record.key))
     found = [(at, inner) for at, inner in _places(node, ()) if path or at != (record.key,)]
     # A name that is a column's already keeps it, so that a clash renames as little as possible.
     found.sort(key=lambda place: (_joined(place[0]) != "__".join(place[0]), place[0]))
     plain = [(free(_joined(at), taken), at, inner) for at, inner in found if inner.kind != "table"]
     for name, at, inner in sorted(plain, key=lambda column: column[1]):
-        columns.append(Column(name, at, inner.kind, Seen.WIDE in inner.seen))
+        columns.append(InferredColumn(name, at, inner.kind, Seen.WIDE in inner.seen))
     children = []
     for at, inner in found:
         if inner.kind == "table" and inner.items is not None:
             here = _joined(at)
             holders = (*above, path) if path else ()
             children.append(_table(record, inner.items, at, f"{path}__{here}" if path else here, holders, names))
-    return Table(table, keys, places, tuple(columns), tuple(children))
+    return InferredTable(table, keys, places, tuple(columns), tuple(children))
 
 
-def _places(node: Node, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node]]:
+def _places(node: InferredNode, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], InferredNode]]:
     """The places of an object that become columns or tables, objects in it opened."""
     for name, inner in node.fields.items():
         if inner.kind == "object":

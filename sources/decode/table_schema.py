@@ -41,7 +41,7 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TableSchema:
     """A record as tables, worked out once."""
 
     record: Record
@@ -52,7 +52,7 @@ class Plan:
 
 
 @lru_cache(maxsize=64)
-def plan_of(record: Record) -> Plan:
+def table_schema(record: Record) -> TableSchema:
     """The tables of a record.
 
     Raises:
@@ -69,7 +69,7 @@ def plan_of(record: Record) -> Plan:
         table = f"{record.name}__{snake(f.name)}"
         children.append(Child(f, table, parent_key, frozenset(c.name for c in f.fields), schema))
     schema = pa.schema([*_columns(scalars), ("_extra", pa.string()), *PLACE])
-    return Plan(record, scalars, tuple(children), frozenset(f.name for f in record.fields), schema)
+    return TableSchema(record, scalars, tuple(children), frozenset(f.name for f in record.fields), schema)
 
 
 def _columns(fields: Sequence[Field]) -> list[tuple[str, pa.DataType]]:
@@ -81,7 +81,7 @@ def _columns(fields: Sequence[Field]) -> list[tuple[str, pa.DataType]]:
 
 def schema_of(record: Record) -> dict[str, pa.Schema]:
     """The tables of a record and their columns, all of them there even where no row has a value."""
-    plan = plan_of(record)
+    plan = table_schema(record)
     return {record.name: plan.schema, **{child.table: child.schema for child in plan.children}}
 
 

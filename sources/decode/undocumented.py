@@ -25,12 +25,12 @@ import pyarrow.compute as pc
 
 from sources.contract import Record
 from sources.decode import rows
-from sources.decode.json_text import Misfit, Reader, held, number_texts_survive, parse_type
-from sources.decode.ndjson import Refused, Text, parse
-from sources.decode.rows import Decoded, Number, Page, Quarantined, RowRefused
-from sources.decode.schema_inference import ARROW, DOUBLE_EXACT, Column, Node, Table, tables_of
+from sources.decode.json_text import Misfit, Reader, coerce, number_texts_survive, parse_type
+from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, parse
+from sources.decode.rows import Decoded, Number, Page, QuarantinedRow, RowRefused
+from sources.decode.schema_inference import ARROW, DOUBLE_EXACT, InferredColumn, InferredNode, InferredTable, tables_of
 
-__all__ = ["Shape"]
+__all__ = ["InferredSchema"]
 
 FOUND: Final = "field found, not shown by the interface"
 _PLAIN_TEXT: Final = r'[\x00-\x1f"\\]'
@@ -38,7 +38,7 @@ _NOT_PLAIN: Final = "[en]|^-0$"
 """A double that Arrow writes in another form than the row reader: 1e+15, inf, -0."""
 
 
-class Shape:
+class InferredSchema:
     """The types of an undocumented record, and how its pages are decoded with them.
 
     Args:
@@ -48,7 +48,7 @@ class Shape:
     def __init__(self, record: Record) -> None:
         self.record = record
         self.version = 0
-        self._node = Node()
+        self._node = InferredNode()
         self._table = tables_of(record, self._node)
         self._found: set[str] = set()
 
@@ -119,7 +119,7 @@ class Shape:
 
     def _by_rows(self, page: Page) -> Decoded:
         """The exact way, for a page that the types hold already."""
-        quarantined: list[Quarantined] = []
+        quarantined: list[QuarantinedRow] = []
         lines: dict[str, list[list[object]]] = {table.name: [] for table in self._table.all()}
         for position, data in enumerate(rows.split(page), 1):
             try:
@@ -147,29 +147,36 @@ class Shape:
 
     def _quick(self, pages: Sequence[Page]) -> Decoded | None:
         """The quick way, for pages that fit the types; None where a check refuses them."""
-        if not pages or not self._node.fields or not (text := Text(pages)).is_clean():
+        if not pages or not self._node.fields or not (text := NdjsonBatch(pages)).is_clean():
             return None
         try:
             return Decoded(self._columnar(text), [], Counter())
-        except (Refused, Misfit, msgspec.MsgspecError, RecursionError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        except (
+            ColumnarFallback,
+            Misfit,
+            msgspec.MsgspecError,
+            RecursionError,
+            pa.ArrowInvalid,
+            pa.ArrowNotImplementedError,
+        ):
             return None
 
-    def _columnar(self, text: Text) -> dict[str, pa.Table]:
+    def _columnar(self, text: NdjsonBatch) -> dict[str, pa.Table]:
         declared = parse_type(self._node, self.record.key)
         if declared.has_double and not number_texts_survive(text):
-            raise Refused
+            raise ColumnarFallback
         reader = Reader(self._node) if declared.has_raw else None
         items = reader.read(text.pages) if reader is not None else None
         parsed = parse(text, declared.type, "error" if reader is None else "ignore")
         if items is not None and len(items) != len(parsed.rows):
-            raise Refused
+            raise ColumnarFallback
         tables: dict[str, pa.Table] = {}
         self._fill(self._table, parsed.rows, [], parsed.place, reader, items, tables)
         return tables
 
     def _fill(
         self,
-        table: Table,
+        table: InferredTable,
         values: pa.StructArray,
         places: list[pa.Array],
         place: list[pa.Array],
@@ -189,18 +196,18 @@ class Shape:
             elif reader is not None and items is not None:
                 columns.append(reader.column(column, items))
             else:
-                raise Refused
+                raise ColumnarFallback
         if not places:
             key = columns[0]
             if key.null_count or pc.any(pc.equal(key, "")).as_py():
-                raise Refused
+                raise ColumnarFallback
         extra = pa.nulls(len(values), pa.string())
         tables[table.name] = pa.Table.from_arrays([*places, *columns, extra, *place], schema=table.schema)
         for child in table.children:
             lists = pc.struct_field(values, list(child.keys))
             inner = lists.flatten()
             if inner.null_count:
-                raise Refused
+                raise ColumnarFallback
             parents = pc.list_parent_indices(lists)
             lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
             starts = np.cumsum(lengths) - lengths
@@ -221,7 +228,7 @@ def _has(struct: pa.StructType, keys: tuple[str, ...]) -> bool:
     return True
 
 
-def _column(column: Column, parsed: pa.Array) -> pa.Array:
+def _column(column: InferredColumn, parsed: pa.Array) -> pa.Array:
     """A parsed column as its table holds it. Raises Refused or ArrowInvalid where a value is of another kind."""
     if column.kind == "json":
         return _json(parsed)
@@ -231,9 +238,9 @@ def _column(column: Column, parsed: pa.Array) -> pa.Array:
         bounds = pc.min_max(parsed)
         low, high = bounds["min"].as_py(), bounds["max"].as_py()
         if low is not None and not (low >= -DOUBLE_EXACT and high <= DOUBLE_EXACT):
-            raise Refused
+            raise ColumnarFallback
         if pa.types.is_floating(parsed.type) and pc.any(pc.is_nan(parsed)).as_py():
-            raise Refused
+            raise ColumnarFallback
     return pc.cast(parsed, ARROW[column.kind])
 
 
@@ -243,28 +250,28 @@ def _json(parsed: pa.Array) -> pa.Array:
         return pc.if_else(pc.is_valid(parsed), "{}", pa.scalar(None, pa.string()))
     items = parsed.flatten()
     if items.null_count or (pa.types.is_null(items.type) and len(items)):
-        raise Refused
+        raise ColumnarFallback
     if pa.types.is_null(items.type):
         return pc.if_else(pc.is_valid(parsed), "[]", pa.scalar(None, pa.string()))
     quote = '"' if pa.types.is_string(items.type) else ""
     if quote and pc.any(pc.match_substring_regex(items, _PLAIN_TEXT)).as_py():
-        raise Refused
+        raise ColumnarFallback
     texts = parsed if quote else pc.cast(parsed, pa.list_(pa.string()))
     if pa.types.is_floating(items.type) and pc.any(pc.match_substring_regex(texts.flatten(), _NOT_PLAIN)).as_py():
-        raise Refused
+        raise ColumnarFallback
     joined = pc.binary_join_element_wise(f"[{quote}", pc.binary_join(texts, f"{quote},{quote}"), f"{quote}]", "")
     return pc.if_else(pc.equal(pc.list_value_length(parsed), 0), "[]", joined)
 
 
 def _lines(
-    table: Table,
+    table: InferredTable,
     item: dict[str, object],
     places: list[object],
     place: list[object],
     lines: dict[str, list[list[object]]],
 ) -> None:
     """A parsed object's line in its table, and those of the objects in it."""
-    own = [held(column.kind, _at(item, column.keys)) for column in table.columns]
+    own = [coerce(column.kind, _at(item, column.keys)) for column in table.columns]
     lines[table.name].append([*(places if table.keys else ()), *own, None, *place])
     for child in table.children:
         inner = _at(item, child.keys)

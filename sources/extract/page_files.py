@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sources.contract import Record
-from sources.decode.documented import Decoded, Page, Quarantined, decode
-from sources.decode.undocumented import Shape
+from sources.decode.documented import Decoded, Page, QuarantinedRow, decode
+from sources.decode.undocumented import InferredSchema
 from sources.extract.paginators import Body, Paginator
 from sources.extract.spool import Spool
 
@@ -51,7 +51,7 @@ class _Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SweepCounts:
     """Rows of a sweep: distinct keys, and rows refused."""
 
     distinct: int
@@ -115,9 +115,9 @@ class PageFiles:
 
     def __init__(self, record: Record, folder: Path, observed: Counter[tuple[str, str]]) -> None:
         self.record, self.folder = record, folder
-        self.refused: list[Quarantined] = []
+        self.refused: list[QuarantinedRow] = []
         self._observed = observed
-        self._shape = None if record.fields else Shape(record)
+        self._shape = None if record.fields else InferredSchema(record)
         self._batches: list[_Batch] = []
         self._filling = _Batch()
         self._pending: list[Future[None]] = []
@@ -172,7 +172,7 @@ class PageFiles:
         bare[self.record.name] = main.cast(main.schema.set(key, main.schema.field(key).with_nullable(False)))
         return bare
 
-    def finish(self) -> Found:
+    def finish(self) -> SweepCounts:
         """Waits for the decoder and says what came. Raises what the decoder raised."""
         if self._filling.pages or not self._batches:
             self._submit()
@@ -181,7 +181,7 @@ class PageFiles:
         self._pool.shutdown()
         self._written = self._files.close()
         self._keys = self._all_keys()
-        return Found(self._keys.num_rows, len(self.refused))
+        return SweepCounts(self._keys.num_rows, len(self.refused))
 
     def abandon(self) -> None:
         """Stops decoding; the files are left to whoever owns the folder."""

@@ -13,7 +13,7 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
-from sources.errors import ContractBroken, Refused
+from sources.errors import ContractBroken, HttpRejected
 from sources.http.retries import BrokenBody
 
 Params = Mapping[str, str | int]
@@ -71,7 +71,7 @@ class Paginator(Protocol):
     def take(self, request: Request, body: Body) -> bool:
         """Takes a page, in order of asking; True where its rows belong to the list. Raises ContractBroken."""
 
-    def refused(self, request: Request, error: Refused) -> None:
+    def refused(self, request: Request, error: HttpRejected) -> None:
         """Takes a refusal for an end where it can be one; raises it where it cannot."""
 
     def doubts(self) -> list[str]:
@@ -235,7 +235,7 @@ class LegacyPages:
         self.rows += body.count
         return True
 
-    def refused(self, request: Request, error: Refused) -> None:
+    def refused(self, request: Request, error: HttpRejected) -> None:
         """See Paginator."""
         if request.probe:
             self._probe = "done"
@@ -339,7 +339,7 @@ class V1Cursor:
         self._cursor = body.cursor
         return True
 
-    def refused(self, request: Request, error: Refused) -> None:
+    def refused(self, request: Request, error: HttpRejected) -> None:
         """A 400 on a cursor means that it is no longer valid: the walk begins again."""
         if error.status == 400 and "startingAfter" in request.params:
             raise CursorExpired from None
@@ -383,7 +383,7 @@ class OnePage:
         self.ended_by = "one answer"
         return True
 
-    def refused(self, request: Request, error: Refused) -> None:
+    def refused(self, request: Request, error: HttpRejected) -> None:
         """See Paginator."""
         raise error
 

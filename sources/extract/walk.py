@@ -1,6 +1,6 @@
 """A list walked to its end: requests, spool, columns, sweeps, verdict.
 
-In: a client, a list of the contract, a folder to work in. Out: a `Walked`: Parquet files of distinct rows, the rows
+In: a client, a list of the contract, a folder to work in. Out: a `ListResult`: Parquet files of distinct rows, the rows
 that were refused and why, and the verdict with its evidence. Fetching runs in this thread and a few workers,
 decoding in another, files are written as batches of pages fill: memory does not grow with the list.
 """
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from sources.contract import LISTS, Operation
-from sources.decode.documented import Quarantined
-from sources.errors import AccessError, BridgeError, ContractBroken, Refused, Stopped
+from sources.decode.documented import QuarantinedRow
+from sources.errors import AccessError, BridgeError, ContractBroken, HttpRejected, Stopped
 from sources.extract.page_files import PageFiles
 from sources.extract.paginators import Body, CursorExpired, LegacyPages, OnePage, Paginator, Request, V1Cursor
 from sources.extract.spool import Spool, SpoolFolder
@@ -39,7 +39,7 @@ log = logging.getLogger("orderbridge.walk")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class WalkOptions:
     """How a list is walked. `sweeps`: at most so many; one alone proves nothing of a list paged by numbers."""
 
     page_limit: int = 100
@@ -71,7 +71,7 @@ class Sweep:
 
 
 @dataclass(slots=True)
-class Walked:
+class ListResult:
     """A list as it was walked.
 
     Attributes:
@@ -90,7 +90,7 @@ class Walked:
     sweeps: list[Sweep] = field(default_factory=list)
     used: list[int] = field(default_factory=list)
     files: dict[str, list[tuple[Path, int]]] = field(default_factory=dict)
-    refused: list[Quarantined] = field(default_factory=list)
+    refused: list[QuarantinedRow] = field(default_factory=list)
     observed: Counter[tuple[str, str]] = field(default_factory=Counter)
     evidence: list[str] = field(default_factory=list)
     distinct: int = 0
@@ -117,7 +117,7 @@ class _Walk:
         client: Client,
         folder: Path,
         spool: SpoolFolder,
-        options: Options,
+        options: WalkOptions,
         progress: Progress,
     ) -> None:
         if operation.records is None:
@@ -125,11 +125,11 @@ class _Walk:
         self.operation, self.client, self.options, self.progress = operation, client, options, progress
         self.record = operation.records
         self.folder, self.spools = folder, spool
-        self.walked = Walked(self.record.name)
+        self.walked = ListResult(self.record.name)
         self.throttled = False
         self.open = ExitStack()
 
-    def run(self) -> Walked:
+    def run(self) -> ListResult:
         walked = self.walked
         try:
             for attempt in range(RESTARTS_MAX + 1):
@@ -156,7 +156,7 @@ class _Walk:
                 walked.observed[gap, f"status {error.status}, code {error.code or 'none'}"] += 1
             walked.verdict, walked.error, walked.used, walked.files = "incomplete", error, [], {}
             walked.evidence.append(str(error).splitlines()[0])
-            if isinstance(error, (ContractBroken, Refused)):
+            if isinstance(error, (ContractBroken, HttpRejected)):
                 self.spools.clear()  # going on from a broken list would break again
         walked.ended_at = datetime.now(UTC)
         return walked
@@ -272,7 +272,7 @@ class _Walk:
                 request, fetched = pending.popleft()
                 try:
                     body, raw = fetched.result()
-                except Refused as error:
+                except HttpRejected as error:
                     paginator.refused(request, error)
                     fill()
                     continue
@@ -352,9 +352,9 @@ def walk(
     client: Client,
     folder: Path,
     spool: SpoolFolder,
-    options: Options | None = None,
+    options: WalkOptions | None = None,
     progress: Progress = nothing,
-) -> Walked:
+) -> ListResult:
     """Walks a list to its end.
 
     Args:
@@ -372,4 +372,4 @@ def walk(
         Stopped: the client was told to stop; the spool keeps what came.
         OSError: the disk is full or cannot be written.
     """
-    return _Walk(LISTS[resource], client, folder, spool, options or Options(), progress).run()
+    return _Walk(LISTS[resource], client, folder, spool, options or WalkOptions(), progress).run()

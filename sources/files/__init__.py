@@ -1,22 +1,22 @@
 """The intake: files as an ERP writes them, to rows of text cells.
 
-In: a path, and what a person tells about it. Out: a `Table`, which says how it reads the file (`found`) and streams
-its rows: each cell is text as it stands in the file, nothing is typed. A row that does not fit is handed on as refused,
-with its line and the reason; a file that cannot be read for certain is an error.
+In: a path, and what a person tells about it. Out: a `SourceTable`, which says how it reads the file (`found`) and
+streams its rows: each cell is text as it stands in the file, nothing is typed. A row that does not fit is handed on as
+refused, with its line and the reason; a file that cannot be read for certain is an error.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from sources.files.model import Found, Refused, Row, Table, Told
+from sources.files.model import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
 from sources.files.reader import open_text
 from sources.files.workbook import is_workbook, open_workbook
 
-__all__ = ["Found", "Refused", "Row", "Table", "Told", "open_table"]
+__all__ = ["DetectedFormat", "ReadOptions", "RejectedRow", "Row", "SourceTable", "open_table"]
 
 
-def open_table(path: Path, told: Told | None = None) -> Table:
+def open_table(path: Path, told: ReadOptions | None = None) -> SourceTable:
     """Opens a file of text or a workbook; what it is, its bytes say and not its name.
 
     Args:
@@ -26,5 +26,5 @@ def open_table(path: Path, told: Told | None = None) -> Table:
     Raises:
         UsageError: it cannot be read.
     """
-    told = told or Told()
+    told = told or ReadOptions()
     return open_workbook(path, told) if is_workbook(path) else open_text(path, told)

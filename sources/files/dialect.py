@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from sources.errors import UsageError
 from sources.files.encoding import MAX_LINE
-from sources.files.model import MAX_COLUMNS, Told
+from sources.files.model import MAX_COLUMNS, ReadOptions
 
 DELIMITERS: Final = (";", ",", "\t", "|")
 SPACE_RUNS: Final = ("  ", " ")
@@ -134,7 +134,7 @@ def looks_like_names(cells: list[str]) -> bool:
     return all(cells) and len(set(cells)) == len(cells) and not any(map(_DIGIT.search, cells))
 
 
-def find_dialect(sample: str, told: Told, *, cut_off: bool) -> tuple[Dialect, int]:
+def find_dialect(sample: str, told: ReadOptions, *, cut_off: bool) -> tuple[Dialect, int]:
     """The dialect of a sample, and how many lines at its head are a `sep=` line (0 or 1).
 
     Raises:
@@ -154,7 +154,7 @@ def find_dialect(sample: str, told: Told, *, cut_off: bool) -> tuple[Dialect, in
     return best, int(hint is not None)
 
 
-def _check(told: Told) -> None:
+def _check(told: ReadOptions) -> None:
     if told.delimiter is not None and (
         (len(told.delimiter) != 1 and told.delimiter != "  ") or told.delimiter in "\r\n\0"
     ):
@@ -165,7 +165,7 @@ def _check(told: Told) -> None:
         raise UsageError("the escape is one character, and neither delimiter nor quote", "Example: --escape backslash.")
 
 
-def _best(text: str, delimiters: tuple[str, ...], told: Told, *, cut_off: bool) -> tuple[Dialect, float]:
+def _best(text: str, delimiters: tuple[str, ...], told: ReadOptions, *, cut_off: bool) -> tuple[Dialect, float]:
     best = Dialect(delimiters[0], told.quote if told.quote is not None else '"', told.escape or "")
     top = -1.0
     for delimiter in delimiters:
@@ -176,7 +176,7 @@ def _best(text: str, delimiters: tuple[str, ...], told: Told, *, cut_off: bool) 
     return best, top
 
 
-def _dialects(text: str, delimiter: str, told: Told) -> Iterator[Dialect]:
+def _dialects(text: str, delimiter: str, told: ReadOptions) -> Iterator[Dialect]:
     if delimiter == "  ":
         yield Dialect(delimiter, "", "")
         return

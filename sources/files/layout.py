@@ -14,7 +14,7 @@ from typing import Final
 
 from sources.errors import UsageError
 from sources.files.dialect import Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
-from sources.files.model import MAX_COLUMNS, Told
+from sources.files.model import MAX_COLUMNS, ReadOptions
 
 MAX_FOOTNOTES: Final = 20
 _DIGIT: Final = re.compile(r"\d")
@@ -36,7 +36,7 @@ class Layout:
     dropped: int
 
 
-def find_layout(records: list[Record], told: Told, *, skipped: tuple[int, ...] = ()) -> Layout:
+def find_layout(records: list[Record], told: ReadOptions, *, skipped: tuple[int, ...] = ()) -> Layout:
     """The layout of a table from the records at its head.
 
     Args:

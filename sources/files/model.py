@@ -18,7 +18,7 @@ MAX_COLUMNS: Final = 16_384
 
 
 @dataclass(frozen=True)
-class Told:
+class ReadOptions:
     """What a person says instead of leaving it to be found; None is "find it".
 
     Attributes:
@@ -43,8 +43,8 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Found:
-    """How the file is read. The same file and the same `Told` give the same `Found`; lines are 1-based.
+class DetectedFormat:
+    """How the file is read. The same file and the same `ReadOptions` give the same `DetectedFormat`; lines are 1-based.
 
     Attributes:
         kind: text or workbook; what belongs to the other kind is None or empty.
@@ -85,7 +85,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Refused:
+class RejectedRow:
     """A row that does not fit. `reason` names lines and columns, never what a cell holds."""
 
     line: int
@@ -95,10 +95,10 @@ class Refused:
     cells: tuple[str, ...] = field(default=(), repr=False)
 
 
-class Table(ABC):
+class SourceTable(ABC):
     """A file as rows of text cells. It may be walked any number of times."""
 
-    found: Found
+    found: DetectedFormat
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -106,14 +106,16 @@ class Table(ABC):
         return self.found.columns
 
     @abstractmethod
-    def rows(self) -> Iterator[Row | Refused]:
+    def rows(self) -> Iterator[Row | RejectedRow]:
         """Each row in the file's order, or why it was refused; blank lines are passed over.
 
         Raises:
             UsageError: the file cannot be read any further, e.g. a quote is never closed.
         """
 
-    def batches(self, size: int = BATCH_ROWS, refuse: Callable[[Refused], object] | None = None) -> Iterator[pa.Table]:
+    def batches(
+        self, size: int = BATCH_ROWS, refuse: Callable[[RejectedRow], object] | None = None
+    ) -> Iterator[pa.Table]:
         """The rows as Arrow tables of text columns, and `_line` (int64); none is longer than `size`.
 
         Args:
@@ -126,7 +128,7 @@ class Table(ABC):
         self.refuse_line_column()
         rows: list[Row] = []
         for row in self.rows():
-            if isinstance(row, Refused):
+            if isinstance(row, RejectedRow):
                 take(row, refuse)
                 continue
             rows.append(row)
@@ -136,7 +138,7 @@ class Table(ABC):
         if rows:
             yield to_arrow(rows, self.columns)
 
-    def with_decimals(self, signs: Mapping[str, str]) -> Table:
+    def with_decimals(self, signs: Mapping[str, str]) -> SourceTable:
         """The same table; in these columns, cells that are numbers and not texts have this decimal sign.
 
         A file of text has no such cells.
@@ -149,7 +151,7 @@ class Table(ABC):
             raise UsageError(f"a column is named {LINE_COLUMN}, which is taken", "Give it another name in the file.")
 
 
-def take(refused: Refused, refuse: Callable[[Refused], object] | None) -> None:
+def take(refused: RejectedRow, refuse: Callable[[RejectedRow], object] | None) -> None:
     """Hands a refused row on; where nobody takes it, it is an error."""
     if refuse is None:
         raise UsageError(f"line {refused.line}: {refused.reason}", "Mend the line, or leave it out.")
@@ -170,7 +172,7 @@ class Shape(NamedTuple):
     columns: tuple[str, ...]
     fill: bool
 
-    def fit(self, line: int, last: int, cells: list[str], *, nul: bool) -> Row | Refused:
+    def fit(self, line: int, last: int, cells: list[str], *, nul: bool) -> Row | RejectedRow:
         """The record as a row, or why it is none.
 
         A longer record whose surplus cells are all empty loses nothing when it is cut, so it is. A shorter one may lack
@@ -181,17 +183,17 @@ class Shape(NamedTuple):
         if count > width:
             if any(cells[width:]):
                 words = f"{count} cells, and the header has {width}"
-                return Refused(line, last, "too_long", words, tuple(cells))
+                return RejectedRow(line, last, "too_long", words, tuple(cells))
             del cells[width:]
         elif count < width:
             if not self.fill:
                 words = (
                     f"{count} cells, and the header has {width}: {self.columns[count]!r} and what follows is missing"
                 )
-                return Refused(line, last, "too_short", words, tuple(cells))
+                return RejectedRow(line, last, "too_short", words, tuple(cells))
             cells += [""] * (width - count)
         if nul:
             for name, cell in zip(self.columns, cells, strict=True):
                 if "\0" in cell:
-                    return Refused(line, last, "nul", f"a NUL character in {name!r}", tuple(cells))
+                    return RejectedRow(line, last, "nul", f"a NUL character in {name!r}", tuple(cells))
         return Row(line, tuple(cells))

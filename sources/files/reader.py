@@ -26,12 +26,12 @@ from sources.files.layout import find_footnotes, find_layout
 from sources.files.model import (
     BATCH_ROWS,
     LINE_COLUMN,
-    Found,
-    Refused,
+    DetectedFormat,
+    ReadOptions,
+    RejectedRow,
     Row,
     Shape,
-    Table,
-    Told,
+    SourceTable,
     take,
     to_arrow,
 )
@@ -45,7 +45,7 @@ _SWALLOWS: Final = (
 _UNCLOSED: Final = "a cell begins with a quote that is not closed: mend it; if it belongs to the cell, tell quote none"
 
 
-def open_text(path: Path, told: Told) -> TextTable:
+def open_text(path: Path, told: ReadOptions) -> TextTable:
     """Opens a file of text.
 
     Raises:
@@ -60,7 +60,7 @@ def open_text(path: Path, told: Told) -> TextTable:
     cut, from_end = find_footnotes(text.tail, dialect, raw)
     if text.lines - max(from_end, default=0) + 1 < layout.data_line:
         cut, from_end = 0, []
-    found = Found(
+    found = DetectedFormat(
         kind="text",
         columns=layout.columns,
         header_lines=layout.header_lines,
@@ -98,11 +98,11 @@ def _sample(text: Text) -> tuple[str, bool]:
     return sample, len(sample) < text.chars
 
 
-class TextTable(Table):
+class TextTable(SourceTable):
     """A table in a file of text."""
 
     def __init__(
-        self, text: Text, dialect: Dialect, shape: Shape, found: Found, data_line: int, told_quote: bool
+        self, text: Text, dialect: Dialect, shape: Shape, found: DetectedFormat, data_line: int, told_quote: bool
     ) -> None:
         self.found = found
         self._text, self._dialect, self._shape, self._data_line = text, dialect, shape, data_line
@@ -110,12 +110,14 @@ class TextTable(Table):
         self._quoted = None if dialect.quote or told_quote else cells_with_quotes(dialect.delimiter)
         self._widths = () if told_quote else (len(found.columns), len(found.columns) + found.dropped_columns)
 
-    def rows(self) -> Iterator[Row | Refused]:
-        """See `Table`."""
+    def rows(self) -> Iterator[Row | RejectedRow]:
+        """See `SourceTable`."""
         return self._read(chain.from_iterable(map(lines_of, self._blocks())), self._data_line - 1)
 
-    def batches(self, size: int = BATCH_ROWS, refuse: Callable[[Refused], object] | None = None) -> Iterator[pa.Table]:
-        """See `Table`."""
+    def batches(
+        self, size: int = BATCH_ROWS, refuse: Callable[[RejectedRow], object] | None = None
+    ) -> Iterator[pa.Table]:
+        """See `SourceTable`."""
         self.refuse_line_column()
         held: list[pa.Table] = []
         count = 0
@@ -144,7 +146,7 @@ class TextTable(Table):
             if rest := lines.read():
                 yield rest
 
-    def _parts(self, refuse: Callable[[Refused], object] | None) -> Iterator[pa.Table]:
+    def _parts(self, refuse: Callable[[RejectedRow], object] | None) -> Iterator[pa.Table]:
         """Arrow tables of about a block each."""
         blocks = self._blocks()
         line = self._data_line
@@ -199,7 +201,7 @@ class TextTable(Table):
         numbers = pa.array(range(line, line + count), pa.int64())
         return table.select(list(self.columns)).append_column(LINE_COLUMN, numbers)
 
-    def _read(self, lines: Iterable[str], before: int, feed: _Feed | None = None) -> Iterator[Row | Refused]:
+    def _read(self, lines: Iterable[str], before: int, feed: _Feed | None = None) -> Iterator[Row | RejectedRow]:
         """Rows from lines; `before` is how many lines come before them. With a feed, to the end of its block."""
         records = reader(lines, self._dialect)
         width = len(self.columns)
@@ -211,9 +213,9 @@ class TextTable(Table):
                 for cells in records:
                     last = before + records.line_num
                     if last > line and self._widths and swallows(cells, self._widths, self._dialect.delimiter):
-                        yield Refused(line, last, "quoting", _SWALLOWS.format(last))
+                        yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last))
                     elif self._quoted and any(map(is_unclosed, cells)):
-                        yield Refused(line, last, "quoting", _UNCLOSED, tuple(cells))
+                        yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells))
                     elif len(cells) == width and not nul and (width > 1 or cells):
                         yield Row(line, tuple(cells))
                     elif not is_blank(cells, width):
@@ -229,7 +231,7 @@ class TextTable(Table):
                 continue
             return
 
-    def _broken(self, line: int, last: int, error: csv.Error) -> Refused:
+    def _broken(self, line: int, last: int, error: csv.Error) -> RejectedRow:
         """What csv's few words mean for the record that begins on a line; some leave nothing to go on with."""
         words = str(error)
         if "end of data" in words:
@@ -244,7 +246,7 @@ class TextTable(Table):
                 "Mend that line; or say how the file quotes: --quote none, --escape backslash.",
             ) from None
         until = f"; it ends on line {last}, and what lies between is refused with it" if last > line else ""
-        return Refused(line, last, "quoting", f"something follows a closing quote{until}")
+        return RejectedRow(line, last, "quoting", f"something follows a closing quote{until}")
 
 
 class _Feed:

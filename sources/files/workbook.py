@@ -24,7 +24,7 @@ from python_calamine import SheetVisibleEnum as Visible
 from sources.errors import UsageError
 from sources.files.dialect import Record
 from sources.files.layout import MAX_FOOTNOTES, find_layout, is_footnote
-from sources.files.model import Found, Refused, Row, Shape, Table, Told
+from sources.files.model import DetectedFormat, ReadOptions, RejectedRow, Row, Shape, SourceTable
 
 MAX_UNPACKED_BYTES: Final = 1 << 30
 HEAD_ROWS: Final = 2_000
@@ -47,7 +47,7 @@ def is_workbook(path: Path) -> bool:
         return False
 
 
-def open_workbook(path: Path, told: Told) -> SheetTable:
+def open_workbook(path: Path, told: ReadOptions) -> SheetTable:
     """Opens a sheet: the one told, else the first visible one that holds something.
 
     Raises:
@@ -173,7 +173,7 @@ def _number(cell: float) -> str:
     return format(Decimal(short), "f") if "e" in short and abs(cell) > 1e-7 else short
 
 
-def _table(sheet: CalamineSheet, sheets: tuple[str, ...], errors: dict[int, set[int]], told: Told) -> SheetTable:
+def _table(sheet: CalamineSheet, sheets: tuple[str, ...], errors: dict[int, set[int]], told: ReadOptions) -> SheetTable:
     head: list[Record] = []
     tail: list[tuple[int, list[str]]] = []
     lines = 0
@@ -187,7 +187,7 @@ def _table(sheet: CalamineSheet, sheets: tuple[str, ...], errors: dict[int, set[
     layout = find_layout(head, told)
     width = len(layout.columns)
     notes = _footnotes([(line, cells) for line, cells in tail if line >= layout.data_line], width, errors)
-    found = Found(
+    found = DetectedFormat(
         kind="workbook",
         columns=layout.columns,
         header_lines=layout.header_lines,
@@ -217,24 +217,24 @@ def _footnotes(tail: list[tuple[int, list[str]]], width: int, errors: dict[int, 
     return tuple(reversed(notes))
 
 
-class SheetTable(Table):
+class SheetTable(SourceTable):
     """A table in a sheet. A blank row is passed over; an empty cell is empty text."""
 
     def __init__(
-        self, sheet: CalamineSheet, shape: Shape, found: Found, data_line: int, errors: dict[int, set[int]]
+        self, sheet: CalamineSheet, shape: Shape, found: DetectedFormat, data_line: int, errors: dict[int, set[int]]
     ) -> None:
         self.found = found
         self._sheet, self._shape, self._data_line, self._errors = sheet, shape, data_line, errors
         self._signs: dict[int, str] = {}
 
     def with_decimals(self, signs: Mapping[str, str]) -> SheetTable:
-        """See `Table`."""
+        """See `SourceTable`."""
         table = copy(self)
         table._signs = {self.columns.index(name): sign for name, sign in signs.items()}
         return table
 
-    def rows(self) -> Iterator[Row | Refused]:
-        """See `Table`."""
+    def rows(self) -> Iterator[Row | RejectedRow]:
+        """See `SourceTable`."""
         left = self._sheet.start[1] if self._sheet.start else 0
         end = self.found.footnotes[0] if self.found.footnotes else self.found.lines + 1
         for line, cells in _Cells(self._sheet, self._signs):
@@ -244,6 +244,6 @@ class SheetTable(Table):
             if wrong:
                 at = wrong[0]
                 name = repr(self.columns[at]) if 0 <= at < len(self.columns) else "a cell beside the table"
-                yield Refused(line, line, "cell_error", f"{name} holds an error of the sheet", tuple(cells))
+                yield RejectedRow(line, line, "cell_error", f"{name} holds an error of the sheet", tuple(cells))
             elif any(cells):
                 yield self._shape.fit(line, line, cells, nul=False)

@@ -24,12 +24,12 @@ from sources.contract import PUBLIC_V1_PREFIX, Family, Verb
 from sources.errors import HttpError, Stopped
 from sources.http.body import BodyRefused, Caps, Timeouts, decode, read_wire, unverified
 from sources.http.error_responses import FamilyError, error_of, read_error, refusal
-from sources.http.responses import Answer, Outcome, Reply
+from sources.http.responses import RawResponse, ReadResponse, WriteOutcome
 from sources.http.retries import BrokenBody, Failure, Kind, RetryPolicy, retry_after_s, retrying
 from sources.http.transport import Transport
 from sources.urls import address, checked_base, checked_key
 
-__all__ = ["Answer", "BrokenBody", "Caps", "Client", "Outcome", "RetryPolicy", "Timeouts"]
+__all__ = ["BrokenBody", "Caps", "Client", "ReadResponse", "RetryPolicy", "Timeouts", "WriteOutcome"]
 
 T = TypeVar("T")
 log = logging.getLogger("orderbridge.client")
@@ -129,7 +129,7 @@ class Client:
 
     def get(
         self, path: str, params: Mapping[str, str | int] | None = None, *, check: Callable[[bytes], T]
-    ) -> tuple[T, Answer]:
+    ) -> tuple[T, ReadResponse]:
         """Reads; again where that may help (design §7).
 
         Args:
@@ -148,13 +148,13 @@ class Client:
         """
         url = address(self._base, path, params)
         call = _Call(url, check, monotonic() + self._retry.budget_s)
-        result: tuple[T, Answer] | Failure = self._retrying(self._attempt, call, path)
+        result: tuple[T, ReadResponse] | Failure = self._retrying(self._attempt, call, path)
         if isinstance(result, Failure):
             self._check_stop()
             raise self._error("GET", path, result, call.attempts)
         return result
 
-    def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> Outcome:
+    def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> WriteOutcome:
         """Writes, with one attempt: whether another may follow is the ledger's to know. See Outcome.
 
         Raises:
@@ -167,16 +167,16 @@ class Client:
         elapsed_s = monotonic() - began
         if isinstance(reply, Failure):
             error = self._error(verb, path, reply)
-            return Outcome(
+            return WriteOutcome(
                 "not_sent" if reply.what in ("connect", "certificate") else "in_doubt", error=error, elapsed_s=elapsed_s
             )
         if reply.fine:
-            return Outcome("answered", reply.status, reply.body, elapsed_s=elapsed_s)
+            return WriteOutcome("answered", reply.status, reply.body, elapsed_s=elapsed_s)
         told, failure = self._refusal(reply, json_body)
         settled = reply.status in (401, 403, 429) or (
             400 <= reply.status <= 499 and reply.status != 408 and told.shaped
         )
-        return Outcome(
+        return WriteOutcome(
             "answered" if settled else "in_doubt",
             reply.status,
             error=self._error(verb, path, failure),
@@ -184,7 +184,7 @@ class Client:
             elapsed_s=elapsed_s,
         )
 
-    def _attempt(self, call: _Call[T], path: str) -> tuple[T, Answer] | Failure:
+    def _attempt(self, call: _Call[T], path: str) -> tuple[T, ReadResponse] | Failure:
         """One request of a read. Failures are values: an exception would carry the request along, key and all."""
         self._check_stop()
         call.attempts += 1
@@ -204,16 +204,16 @@ class Client:
             except BrokenBody as error:
                 failure = Failure("broken_body", f"the body is broken: {error}", status=reply.status)
             else:
-                return opened, Answer(reply.status, reply.body, call.elapsed_s, call.attempts, call.throttled)
+                return opened, ReadResponse(reply.status, reply.body, call.elapsed_s, call.attempts, call.throttled)
         log.info("%s GET %s, attempt %d: %s", self.family, path, call.attempts, failure.words)
         return failure
 
-    def _refusal(self, reply: Reply, sent: bytes = b"") -> tuple[FamilyError, Failure]:
+    def _refusal(self, reply: RawResponse, sent: bytes = b"") -> tuple[FamilyError, Failure]:
         told = read_error(self.family, reply.body, self._auth.secrets, sent)
         wait = retry_after_s(reply.retry_after, datetime.now(UTC))
         return told, refusal(self.family, reply.status, told, reply.location, self._auth.secrets, wait)
 
-    def _exchange(self, verb: Verb, url: str, body: bytes, seconds: float) -> Reply | Failure:
+    def _exchange(self, verb: Verb, url: str, body: bytes, seconds: float) -> RawResponse | Failure:
         """One request and its answer, read to the end, within `seconds`."""
         try:
             return self._request(verb, url, body, monotonic() + seconds)
@@ -226,7 +226,7 @@ class Client:
             failure = Failure("protocol", "the client was closed")
         return failure
 
-    def _request(self, verb: Verb, url: str, body: bytes, deadline: float) -> Reply | Failure:
+    def _request(self, verb: Verb, url: str, body: bytes, deadline: float) -> RawResponse | Failure:
         extensions = {"deadline": deadline}
         request = httpx.Request(verb, url, headers=self._headers, extensions=extensions, content=body or None)
         if body:
@@ -234,7 +234,7 @@ class Client:
         response = self._transport.handle_request(next(self._auth.sync_auth_flow(request)))
         try:
             headers = dict(response.headers.items())  # httpx walks through all of them at each look-up
-            reply = Reply(response.status_code, b"", headers.get("location", ""), headers.get("retry-after"))
+            reply = RawResponse(response.status_code, b"", headers.get("location", ""), headers.get("retry-after"))
             try:
                 wire = read_wire(response.stream, self._caps.wire_bytes)  # type: ignore[arg-type] # sync, as we are
                 reply.body = decode(wire, headers.get("content-encoding"), self._caps.plain_bytes)

@@ -1,7 +1,7 @@
 """Answers outside 2xx: three shapes of error body, one error.
 
-In: status and body of an answer. Out: an `AccessError` or `Refused` that carries family, verb, path, status, code and
-requestId, with a hint. The body's message is never carried: it may echo a key, a password or a customer's data.
+In: status and body of an answer. Out: an `AccessError` or `HttpRejected` that carries family, verb, path, status, code
+and requestId, with a hint. The body's message is never carried: it may echo a key, a password or a customer's data.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from sources.contract import PUBLIC_V1_AUTH_CODES, Family, Verb
-from sources.errors import AccessError, ContractBroken, HttpError, Refused, Unreachable
+from sources.errors import AccessError, ContractBroken, HttpError, HttpRejected, Unreachable
 from sources.http.retries import Failure, should_retry
 
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
@@ -121,7 +121,7 @@ def error_of(
     elif failure.what in (401, 403):
         kind = AccessError
     elif isinstance(failure.what, int) and not should_retry("GET", failure.what):
-        kind = Refused
+        kind = HttpRejected
     elif verb == "GET" and (failure.retry_after_s or 0.0) > wait_max_s:
         hint = f"The platform asks to try again in {failure.retry_after_s:.0f} s: do so then."
     if attempts > 1:

@@ -10,7 +10,7 @@ from sources.http.retries import Failure
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReadResponse:
     """What came back of a read, 2xx. `body` is decoded and whole; `elapsed_s` is that of the last request alone."""
 
     status: int
@@ -21,7 +21,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class WriteOutcome:
     """What became of a write (design §8, Ledger).
 
     Attributes:
@@ -43,7 +43,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Reply:
+class RawResponse:
     """Any answer as it came: `body` is what came whole, and `broken` says what was wrong with it otherwise."""
 
     status: int

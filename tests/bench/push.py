@@ -25,7 +25,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from pipelines.plan.model import OPERATIONS, Operation
+from pipelines.plan.model import OPERATIONS, PlannedOperation
 from sandbox import SandboxConfig, serve
 from tests.bench.measure import Cost, Failed, environment, run
 from tests.pipelines.push.plans import patch, write_plan
@@ -45,11 +45,11 @@ def serve_and_count() -> None:
 
 def bare(url: str, key: str, operations: Path) -> None:
     """The loop that has nothing to lose."""
-    decoder = msgspec.json.Decoder(Operation)
+    decoder = msgspec.json.Decoder(PlannedOperation)
     made = [decoder.decode(line) for line in operations.read_bytes().splitlines()]
     failed: list[int] = []
 
-    def work(mine: list[Operation]) -> None:
+    def work(mine: list[PlannedOperation]) -> None:
         headers = {"api-key": key, "Content-Type": "application/json"}
         with httpx.Client(base_url=url, headers=headers) as client:
             for operation in mine:

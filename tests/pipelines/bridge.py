@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 
 from pipelines.cli.environment import prepare
-from pipelines.pull.pull import Pulled, Wanted, pull
+from pipelines.pull.pull import PullOptions, PullResult, pull
 from pipelines.warehouse.build import connect
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.errors import BridgeError
@@ -49,9 +49,9 @@ class Bridge:
     def folder(self) -> Path:
         return self.path.parent
 
-    def pull(self, *resources: str, **wanted: Any) -> Pulled:
+    def pull(self, *resources: str, **wanted: Any) -> PullResult:
         """A pull in this process; raises what it raises."""
-        return pull(Wanted(tuple(resources), **wanted))
+        return pull(PullOptions(tuple(resources), **wanted))
 
     def code(self, *resources: str, **wanted: Any) -> int:
         """The exit code of a pull."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, TypeVar
 
-from sources.errors import Refused
-from sources.http.client import Answer
+from sources.errors import HttpRejected
+from sources.http.client import ReadResponse
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class Platform:
             self.ever.add(self._next)
             self._next += 1
 
-    def get(self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]) -> tuple[T, Answer]:
+    def get(self, path: str, params: Mapping[str, Any], *, check: Callable[[bytes], T]) -> tuple[T, ReadResponse]:
         self.requests.append(dict(params))
         if self.before is not None:
             self.before(self)
@@ -61,7 +61,7 @@ class Platform:
             page = min(page, pages - 1)
         elif self.ending.startswith("status") and (page >= pages or page < 0):
             status = int(self.ending.removeprefix("status_"))
-            raise Refused("refused", family="legacy", verb="GET", path=path, status=status)
+            raise HttpRejected("refused", family="legacy", verb="GET", path=path, status=status)
         chosen = self.ids[page * size : (page + 1) * size] if page >= 0 else []
         body: dict[str, Any] = {"data": [self.row(key) for key in chosen]}
         if self.pagination:
@@ -73,4 +73,4 @@ class Platform:
                 "hasNextPage": page + 1 < pages,
             }
         raw = json.dumps(body).encode()
-        return check(raw), Answer(200, raw, 0.0, 1, False)
+        return check(raw), ReadResponse(200, raw, 0.0, 1, False)

@@ -91,7 +91,7 @@ _NONE: Final = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class MatchResult:
     """What a match comes to.
 
     Attributes:
@@ -110,7 +110,7 @@ class Matched:
 
 def match(
     erp: pd.DataFrame, customers: pd.DataFrame, documents: pd.DataFrame, buckets: int = 1, over: Mapper = map
-) -> Matched:
+) -> MatchResult:
     """Matches the ERP's customers with the platform's, one to one, and compares those that match.
 
     Args:
@@ -142,7 +142,7 @@ def match(
         *about_several(lines, known, by_key),
         *about_codes(lines, keys.get("erp_code"), known, gone, pairs, by_key),
     ]
-    return Matched(
+    return MatchResult(
         from_arrow(_rows(lines, known, by_key, pairs, counts)),
         from_arrow(pa.table({name: told[name].cast(kind) for name, kind in ERP_DIFFERENCES.items()})),
         gathered(findings),

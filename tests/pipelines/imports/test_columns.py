@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.imports import Clean, Inputs, Ready, open_inputs
+from pipelines.imports import Clean, Inputs, ReadyInput, open_inputs
 from pipelines.mapping import load
 from transforms.upserts.json_columns import json_text
 
@@ -116,7 +116,7 @@ def as_texts(inputs: Inputs, *, in_columns: bool) -> tuple[dict[int, dict[str, s
             names = list(item.columns)
             for line, *texts in zip(item.lines.to_pylist(), *(item.columns[n].to_pylist() for n in names), strict=True):
                 ready[line] = {name: text for name, text in zip(names, texts, strict=True) if text is not None}
-        elif isinstance(item, Ready):
+        elif isinstance(item, ReadyInput):
             ready[item.lines[0]] = {**{name: json_text(value) for name, value in item.body.items()}, **item.path}
         else:
             others[item.lines[0]] = item
@@ -141,7 +141,7 @@ def test_clean_lines_go_as_columns_and_no_other_does(tmp_path: Path) -> None:
     assert isinstance(items[0], Clean)
     assert len(items[0].lines) == 47
     assert [item.lines for item in items[1:]] == [(22,), (32,), (42,)]
-    assert not any(isinstance(item, Ready) for item in items)
+    assert not any(isinstance(item, ReadyInput) for item in items)
 
 
 @pytest.mark.parametrize("kind", MAPPINGS)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.imports import Inputs, Ready, Rejected, Skipped, open_inputs
+from pipelines.imports import Inputs, ReadyInput, RejectedInput, SkippedLine, open_inputs
 from pipelines.imports import lines as walking
 from pipelines.mapping import load
 from pipelines.mapping.places import examples
@@ -51,12 +51,14 @@ def read(*args: Any, **kwargs: Any) -> list[Any]:
 
 def bodies(*args: Any, **kwargs: Any) -> list[dict[str, Any]]:
     items = read(*args, **kwargs)
-    assert all(isinstance(item, Ready) for item in items), items
+    assert all(isinstance(item, ReadyInput) for item in items), items
     return [item.body for item in items]
 
 
 def problems(items: Sequence[Any]) -> list[tuple[int, str, str, str]]:
-    return [(p.line, p.column, p.field, p.code) for item in items if isinstance(item, Rejected) for p in item.problems]
+    return [
+        (p.line, p.column, p.field, p.code) for item in items if isinstance(item, RejectedInput) for p in item.problems
+    ]
 
 
 def refused(*args: Any, **kwargs: Any) -> str:
@@ -75,7 +77,7 @@ def test_a_spanish_erps_articles_arrive_exactly(tmp_path: Path) -> None:
         "01;1002;00039;18,00;1.200;S;1;2\r\n"
     )
     items = read(tmp_path, text.encode("cp1252"))
-    assert items[0] == Ready(
+    assert items[0] == ReadyInput(
         (2,),
         {"productId": "1", "variantId": "1001"},
         {
@@ -119,8 +121,8 @@ def test_an_empty_cell_leaves_the_field_out(tmp_path: Path) -> None:
 
 def test_a_line_that_gives_nothing_is_skipped(tmp_path: Path) -> None:
     assert read(tmp_path, f"{VARIANT}sku\n1,1,\n1,2,a\n") == [
-        Skipped((2,), "no field is given"),
-        Ready((3,), {"productId": "1", "variantId": "2"}, {"sku": "a"}),
+        SkippedLine((2,), "no field is given"),
+        ReadyInput((3,), {"productId": "1", "variantId": "2"}, {"sku": "a"}),
     ]
 
 
@@ -169,7 +171,7 @@ def test_a_number_that_may_be_two_is_refused_until_the_column_proves_it(tmp_path
         (2, "price", "price", "ambiguous_number")
     ]
     proven = opened(tmp_path, "productId;variantId;price\n1;1;1.234\n1;2;12,5\n")
-    assert [item.body["price"] for item in proven if isinstance(item, Ready)] == [Decimal(1234), Decimal("12.5")]
+    assert [item.body["price"] for item in proven if isinstance(item, ReadyInput)] == [Decimal(1234), Decimal("12.5")]
     assert proven.notes == ["price: a comma is the decimal mark, as its numbers prove"]
 
 
@@ -192,7 +194,7 @@ def test_a_cell_that_is_refused_proves_no_notation(tmp_path: Path) -> None:
 def test_a_column_in_two_notations_is_refused_where_it_matters(tmp_path: Path) -> None:
     items = read(tmp_path, "productId;variantId;price\n1;1;1.5\n1;2;1,5\n1;3;12\n")
     assert problems(items) == [(2, "price", "price", "mixed_numbers"), (3, "price", "price", "mixed_numbers")]
-    assert isinstance(items[2], Ready)
+    assert isinstance(items[2], ReadyInput)
 
 
 def test_a_told_notation_needs_no_proof(tmp_path: Path) -> None:
@@ -286,7 +288,7 @@ def test_a_cell_that_the_contract_refuses_is_told_with_line_column_and_reason(
 ) -> None:
     row = whole_row(kind)
     items = read(tmp_path, as_csv([row, {**row, path: cell}, row]), mapped(kind), kind, login_mode="code")
-    assert [type(item) for item in items] == [Ready, Rejected, Ready]
+    assert [type(item) for item in items] == [ReadyInput, RejectedInput, ReadyInput]
     assert problems(items) == [(3, path, path, code)]
     assert cell not in items[1].problems[0].words.split() or len(cell) < 2
 
@@ -298,7 +300,7 @@ def test_every_field_that_is_required_is_missed_by_its_column(tmp_path: Path, ki
         needed += ["email"]
     row = whole_row(kind)
     items = read(tmp_path, as_csv([row, {**row, **dict.fromkeys(needed, "")}]), mapped(kind), kind, login_mode="email")
-    assert isinstance(items[0], Ready)
+    assert isinstance(items[0], ReadyInput)
     assert sorted(problems(items)) == sorted((3, path, path, "required") for path in needed)
 
 
@@ -321,13 +323,13 @@ def test_all_problems_of_a_line_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", OPERATIONS)
 def test_a_line_that_the_columns_pass_is_one_that_the_model_passes(tmp_path: Path, kind: str) -> None:
     (item,) = read(tmp_path, as_csv([whole_row(kind)]), mapped(kind), kind, login_mode="code")
-    assert isinstance(item, Ready)
+    assert isinstance(item, ReadyInput)
     assert list(item.body) == [field.name for field in record(kind).fields if field.name != "password"]
 
 
 def test_a_line_that_does_not_fit_its_file_is_rejected_in_its_place(tmp_path: Path) -> None:
     items = read(tmp_path, f"{VARIANT}sku\n1,1,a\n1,2\n1,3,c\n")
-    assert [type(item) for item in items] == [Ready, Rejected, Ready]
+    assert [type(item) for item in items] == [ReadyInput, RejectedInput, ReadyInput]
     assert problems(items) == [(3, "", "", "too_short")]
 
 
@@ -372,10 +374,10 @@ def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(walking, "WALK_ROWS", size)
     text = "code,name,nif\nA,Ana,1\nA,,2\nB,Bo,3\nA2,Al,\nC,,4\nC,Cy,\n"
     assert read(tmp_path, text, GROUPED, "customers") == [
-        Ready((2, 3), {}, {"erpCode": "A", "firstName": "Ana", "documents": [{"number": "1"}, {"number": "2"}]}),
-        Ready((4,), {}, {"erpCode": "B", "firstName": "Bo", "documents": [{"number": "3"}]}),
-        Ready((5,), {}, {"erpCode": "A2", "firstName": "Al"}),
-        Ready((6, 7), {}, {"erpCode": "C", "firstName": "Cy", "documents": [{"number": "4"}]}),
+        ReadyInput((2, 3), {}, {"erpCode": "A", "firstName": "Ana", "documents": [{"number": "1"}, {"number": "2"}]}),
+        ReadyInput((4,), {}, {"erpCode": "B", "firstName": "Bo", "documents": [{"number": "3"}]}),
+        ReadyInput((5,), {}, {"erpCode": "A2", "firstName": "Al"}),
+        ReadyInput((6, 7), {}, {"erpCode": "C", "firstName": "Cy", "documents": [{"number": "4"}]}),
     ]
 
 
@@ -396,7 +398,7 @@ def test_a_group_that_is_not_whole_is_rejected_as_a_whole(
 ) -> None:
     monkeypatch.setattr(walking, "WALK_ROWS", size)
     items = read(tmp_path, f"code,name,nif\n{text}", GROUPED, "customers")
-    assert [(item.lines, item.problems[-1].code) for item in items if isinstance(item, Rejected)] == told
+    assert [(item.lines, item.problems[-1].code) for item in items if isinstance(item, RejectedInput)] == told
     assert sorted(line for item in items for line in item.lines) == list(range(2, 2 + text.count("\n")))
 
 
@@ -451,10 +453,10 @@ def test_a_shops_export_becomes_variants(tmp_path: Path, monkeypatch: pytest.Mon
     items = read(tmp_path, text, SHOP)
     gold, silver = ([{"name": "Color", "value": color}] for color in ("Gold", "Silver"))
     assert items[:4] == [
-        Ready((2,), {"productId": "7", "variantId": "71"}, {"price": Decimal("69.99"), "attributes": gold}),
-        Ready((3,), {"productId": "7", "variantId": "72"}, {"price": Decimal(55), "attributes": silver}),
-        Skipped((4,), "Price: empty, so that it is no input"),
-        Ready((5,), {"productId": "8", "variantId": "81"}, {"price": Decimal("9.5")}),
+        ReadyInput((2,), {"productId": "7", "variantId": "71"}, {"price": Decimal("69.99"), "attributes": gold}),
+        ReadyInput((3,), {"productId": "7", "variantId": "72"}, {"price": Decimal(55), "attributes": silver}),
+        SkippedLine((4,), "Price: empty, so that it is no input"),
+        ReadyInput((5,), {"productId": "8", "variantId": "81"}, {"price": Decimal("9.5")}),
     ]
     assert problems(items)[0] == (6, "Handle, Option1 Value", "productId", "lookup_not_found")
     assert (7, "Handle, Option1 Value", "productId", "lookup_ambiguous") in problems(items)
@@ -498,7 +500,7 @@ def test_customers_need_what_they_log_in_by(tmp_path: Path, mode: Any, field: st
 
 def test_a_login_code_that_the_platform_ignores_is_left_out_and_said(tmp_path: Path) -> None:
     inputs = opened(tmp_path, "email,loginCode\na@b,7\n", kind="customers", login_mode="email")
-    assert [item.body for item in inputs if isinstance(item, Ready)] == [{"email": "a@b"}]
+    assert [item.body for item in inputs if isinstance(item, ReadyInput)] == [{"email": "a@b"}]
     assert "loginCode is left out" in inputs.notes[0]
 
 
@@ -546,7 +548,7 @@ def test_an_ignored_column_need_not_be_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("header", ["line,field,code,words", "line,field,code_2,words"])
 def test_the_columns_of_a_reject_file_are_passed_over(tmp_path: Path, header: str) -> None:
     inputs = opened(tmp_path, f"{VARIANT}sku,{header}\n1,1,a,7,price,x,y\n")
-    assert [item.body for item in inputs if isinstance(item, Ready)] == [{"sku": "a"}]
+    assert [item.body for item in inputs if isinstance(item, ReadyInput)] == [{"sku": "a"}]
     assert "reject file" in inputs.notes[0]
 
 
@@ -560,7 +562,7 @@ def test_a_warehouses_own_code_is_no_column_of_a_reject_file(tmp_path: Path) -> 
 def test_a_constant_gives_what_the_file_lacks_and_holds_its_limits(tmp_path: Path) -> None:
     columns = '[columns]\nvariantId = "variantId"\nsku = "sku"\n[constants]\nproductId = 17\njumpFactor = {}\n'
     items = read(tmp_path, "variantId,sku\n1,a\n", columns.replace("{}", "2"))
-    assert items == [Ready((2,), {"productId": "17", "variantId": "1"}, {"sku": "a", "jumpFactor": 2})]
+    assert items == [ReadyInput((2,), {"productId": "17", "variantId": "1"}, {"sku": "a", "jumpFactor": 2})]
     assert "the constant jumpFactor is less than 1" in refused(
         tmp_path, "variantId,sku\n1,a\n", columns.replace("{}", "0")
     )
@@ -609,4 +611,4 @@ def test_rows_to_csv_to_inputs_are_the_same(
         if row:
             assert (item.path, item.body) == (path, row)
         else:
-            assert isinstance(item, Skipped)
+            assert isinstance(item, SkippedLine)

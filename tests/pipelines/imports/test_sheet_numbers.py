@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.imports import Inputs, Ready, Rejected, open_inputs
+from pipelines.imports import Inputs, ReadyInput, RejectedInput, open_inputs
 from pipelines.mapping import load
 from tests.sources.files.test_workbook import sheet, text, workbook
 
@@ -34,9 +34,9 @@ def cell(ref: str, value: str | float) -> str:
 def found(inputs: Inputs, field: str) -> list[Any]:
     """The field of each input, or the codes in a list."""
     return [
-        item.body[field] if isinstance(item, Ready) else [p.code for p in item.problems]
+        item.body[field] if isinstance(item, ReadyInput) else [p.code for p in item.problems]
         for item in inputs
-        if isinstance(item, Ready | Rejected)
+        if isinstance(item, ReadyInput | RejectedInput)
     ]
 
 

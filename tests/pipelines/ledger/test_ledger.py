@@ -11,8 +11,8 @@ from typing import get_args
 import pytest
 
 from pipelines.ledger.store import COMES_FROM, Ledger, LedgerError, State, body_hash, hashed
-from pipelines.plan.model import Operation, Plan
-from pipelines.push.plan_ledger import Book, Change
+from pipelines.plan.model import Plan, PlannedOperation
+from pipelines.push.plan_ledger import PlanLedger, StateChange
 from pipelines.push.run import recorded
 from sources.errors import UsageError
 from tests.pipelines.push.plans import customer, patch, subcategory, warehouse, write_plan
@@ -44,17 +44,17 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def book_of(
-    ledger: Ledger, folder: Path, operations: list[Operation], kind: str = "customers", at: float = 1.0
-) -> Book:
+    ledger: Ledger, folder: Path, operations: list[PlannedOperation], kind: str = "customers", at: float = 1.0
+) -> PlanLedger:
     plan = Plan(write_plan(folder, HOST, operations, kind))  # type: ignore[arg-type]
-    return Book.recorded(ledger, plan, recorded(plan), at)
+    return PlanLedger.recorded(ledger, plan, recorded(plan), at)
 
 
-def lead(book: Book, number: int, *states: State, at: float = 2.0, **last: object) -> None:
+def lead(book: PlanLedger, number: int, *states: State, at: float = 2.0, **last: object) -> None:
     for state in states:
         more = last if state == states[-1] else {}
         doubt = {"doubt_at": at} if state == "in_doubt" else {}
-        book.commit([Change(number, state, **doubt, **more)], at)  # type: ignore[arg-type]
+        book.commit([StateChange(number, state, **doubt, **more)], at)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(STATES, STATES)))
@@ -74,15 +74,15 @@ def test_only_the_changes_of_the_table_are_made(ledger: Ledger, tmp_path: Path, 
 def test_of_a_batch_with_one_change_that_must_not_be_nothing_is_kept(ledger: Ledger, tmp_path: Path) -> None:
     book = book_of(ledger, tmp_path / "plan", [customer(1), customer(2)])
     with pytest.raises(LedgerError):
-        book.commit([Change(1, "in_flight"), Change(2, "in_flight"), Change(2, "conflict")], 2.0)
+        book.commit([StateChange(1, "in_flight"), StateChange(2, "in_flight"), StateChange(2, "conflict")], 2.0)
     assert book.counts() == {"planned": 2}
 
 
 def test_operations_are_recorded_once(ledger: Ledger, tmp_path: Path) -> None:
     plan = Plan(write_plan(tmp_path / "plan", HOST, [customer(1)]))
-    lead(Book.recorded(ledger, plan, recorded(plan), 1.0), 1, "in_flight", "confirmed")
-    assert Book.recorded(ledger, plan, recorded(plan), 5.0).counts() == {"confirmed": 1}
-    assert [row.attempts for row in Book(ledger, plan.manifest.plan_id).rows()] == [1]
+    lead(PlanLedger.recorded(ledger, plan, recorded(plan), 1.0), 1, "in_flight", "confirmed")
+    assert PlanLedger.recorded(ledger, plan, recorded(plan), 5.0).counts() == {"confirmed": 1}
+    assert [row.attempts for row in PlanLedger(ledger, plan.manifest.plan_id).rows()] == [1]
 
 
 def test_a_killed_push_leaves_doubts_no_older_than_what_it_can_have_sent(ledger: Ledger, tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.mapping import Column, Formats, Lookup, Make, Mapping, load, propose, to_toml
+from pipelines.mapping import Formats, Lookup, Make, MappedColumn, Mapping, load, propose, to_toml
 from pipelines.mapping.places import Place, examples, place
 from sources.errors import UsageError
-from sources.files import Told
+from sources.files import ReadOptions
 from sources.inputs import OPERATIONS
 
 GUIDES = [Path(__file__).parents[3] / "docs" / name for name in ("mapping.md", "push.md")]
@@ -74,16 +74,16 @@ give = { variantId = "id" }
     assert load(written(tmp_path, text)) == Mapping(
         kind="variants",
         columns={
-            "Producto": Column("Producto", "productId"),
-            "PVP": Column("PVP", "price", (), Formats(decimal="."), "reject", None, change=True),
-            "Color": Column("Color", "attributes.Color"),
-            "Foto": Column("Foto", "images[+].url"),
-            "Código": Column("Código", "erpCode", ("sku",), Formats(empty=("-",)), "omit", "x", trim=False),
-            "Exento": Column("Exento", "priceIsTaxExempt", (), Formats(yes=("X",), no=("-",))),
-            "Zona": Column("Zona", None),
-            "Notas": Column("Notas", None),
+            "Producto": MappedColumn("Producto", "productId"),
+            "PVP": MappedColumn("PVP", "price", (), Formats(decimal="."), "reject", None, change=True),
+            "Color": MappedColumn("Color", "attributes.Color"),
+            "Foto": MappedColumn("Foto", "images[+].url"),
+            "Código": MappedColumn("Código", "erpCode", ("sku",), Formats(empty=("-",)), "omit", "x", trim=False),
+            "Exento": MappedColumn("Exento", "priceIsTaxExempt", (), Formats(yes=("X",), no=("-",))),
+            "Zona": MappedColumn("Zona", None),
+            "Notas": MappedColumn("Notas", None),
         },
-        told=Told("cp1252", ";", header_row=3, short_rows="fill"),
+        told=ReadOptions("cp1252", ";", header_row=3, short_rows="fill"),
         formats=Formats(",", ".", "DD/MM/YYYY", ("S",), ("N",), ("NULL",)),
         constants={"jumpFactor": 2},
         group=("Producto",),
@@ -208,13 +208,13 @@ def test_what_is_written_reads_back_as_the_same(
     name: str,
 ) -> None:
     folder = tmp_path_factory.mktemp("mapping")
-    columns = {name: Column(name, "erpCode", ("loginCode",), Formats(empty=("-",)), "omit", "0", trim=False)}
-    columns |= {other: Column(other, None) for other in ignored if other != name}
+    columns = {name: MappedColumn(name, "erpCode", ("loginCode",), Formats(empty=("-",)), "omit", "0", trim=False)}
+    columns |= {other: MappedColumn(other, None) for other in ignored if other != name}
     path = folder / "mapping.toml"
     mapping = Mapping(
         "customers",
         columns,
-        Told(header_row=0, quote=""),
+        ReadOptions(header_row=0, quote=""),
         formats,
         dict(constants),
         make,

@@ -16,9 +16,9 @@ from pipelines.cli.console import Reporter
 from pipelines.cli.environment import prepare
 from pipelines.cli.plan import plan
 from pipelines.ledger.store import Ledger, body_hash
-from pipelines.plan.dedupe import sort_out
-from pipelines.plan.make import Made, Wanted, make
-from pipelines.plan.model import Operation, Plan
+from pipelines.plan.dedupe import partition
+from pipelines.plan.make import PlanOptions, PlanResult, make
+from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.plan.summary import summary
 from sources.errors import UsageError
 from tests.pipelines.bridge import Bridge, bridge, command
@@ -65,22 +65,22 @@ def work(tmp_path: Path) -> Path:
 
 
 def written(folder: Path, rows: str, mapping: str = VARIANTS, encoding: str = "cp1252") -> tuple[Path, Path]:
-    """A file and its mapping, as `Wanted` takes them."""
+    """A file and its mapping, as `PlanOptions` takes them."""
     (folder / "in.csv").write_bytes(rows.replace("\n", "\r\n").encode(encoding))
     (folder / "mapping.toml").write_text(mapping, "utf-8")
     return folder / "in.csv", folder / "mapping.toml"
 
 
-def variants(folder: Path, rows: str, mapping: str = VARIANTS, **more: Any) -> Made:
+def variants(folder: Path, rows: str, mapping: str = VARIANTS, **more: Any) -> PlanResult:
     files = written(folder, "Producto;Variante;Código;PVP;Existencias\n" + rows, mapping)
-    return make(Wanted("variants", *files, **more))
+    return make(PlanOptions("variants", *files, **more))
 
 
-def operations(made: Made) -> list[Operation]:
+def operations(made: PlanResult) -> list[PlannedOperation]:
     return list(Plan(made.folder).operations())
 
 
-def fates(made: Made) -> dict[int, tuple[str, str]]:
+def fates(made: PlanResult) -> dict[int, tuple[str, str]]:
     """Outcome and code of each line that is not sent."""
     return {line.line: (line.outcome, line.code) for line in Plan(made.folder).unsent_lines()}
 
@@ -89,7 +89,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
 
 
-def adds_up(made: Made) -> None:
+def adds_up(made: PlanResult) -> None:
     """Each line of the input is in an operation or in `lines.csv`, once."""
     plan = Plan(made.folder)
     sent = {line for operation in plan.operations() for line in operation.lines}
@@ -210,7 +210,7 @@ def test_a_line_like_one_that_is_unchanged_is_unchanged_too(work: Path) -> None:
 def test_problems_of_columns_named_with_the_sign_between_problems_are_told_apart(work: Path) -> None:
     mapping = VARIANTS.replace('"PVP" = "price"', '"PVP | IVA" = "price"\n"Color | Talla" = "attributes.Color | Talla"')
     rows = "Producto;Variante;Código;PVP | IVA;Existencias;Color | Talla\n17;3;A;x;y;#N/A\n17;4;B;1;2;R\n"
-    made = make(Wanted("variants", *written(work, rows, mapping)))
+    made = make(PlanOptions("variants", *written(work, rows, mapping)))
     assert sorted((reason.field, reason.code, reason.first) for reason in made.facts.reasons) == [
         ("attributes.Color / Talla", "cell_error", [2]),
         ("price", "not_a_number", [2]),
@@ -225,7 +225,7 @@ def test_the_reject_file_corrected_goes_through_as_it_is(work: Path) -> None:
     assert rejects.startswith("Producto;Variante;Código;PVP;Existencias;line;field;code;words\r\n1;1001;Ñ1;gratis;7;2;")
     assert made.exit_code == 5
     (work / "again.csv").write_bytes(rejects.replace("gratis", "1,5").replace(";x;", ";2;").encode("cp1252"))
-    again = make(Wanted("variants", work / "again.csv", work / "mapping.toml"))
+    again = make(PlanOptions("variants", work / "again.csv", work / "mapping.toml"))
     assert again.exit_code == 0
     assert [one.body for one in operations(again)] == [
         {"sku": "Ñ1"},
@@ -241,7 +241,7 @@ def test_rejects_are_read_as_the_whole_file_was(work: Path) -> None:
     assert fates(made) == {3: ("rejected", "not_a_number")}
     mended = (made.folder / "rejects.csv").read_text("cp1252").replace(";x;", ";2;")
     (work / "mended.csv").write_text(mended, "cp1252")
-    again = make(Wanted("variants", work / "mended.csv", made.folder / "mapping.toml"))
+    again = make(PlanOptions("variants", work / "mended.csv", made.folder / "mapping.toml"))
     assert [one.body for one in operations(again)] == [{"sku": "b"}, {"price": 1234, "stock": 2}]
     assert f"plan variants {made.folder}/rejects.csv --mapping {made.folder}/mapping.toml" in summary(
         made.manifest, made.facts, str(made.folder)
@@ -260,7 +260,7 @@ def test_a_workbook_is_planned_as_a_file_of_text_is(work: Path) -> None:
         .replace('thousands = "."', 'thousands = ""')
     )
     (work / "m.toml").write_text(mapping, "utf-8")
-    made = make(Wanted("variants", book, work / "m.toml"))
+    made = make(PlanOptions("variants", book, work / "m.toml"))
     assert [one.body for one in operations(made)] == [{"sku": "00038"}, {"price": 19367.25}]
     assert fates(made) == {3: ("rejected", "not_a_number")}
     assert (made.folder / "rejects.csv").read_text("utf-8-sig").splitlines()[1].startswith("1,1002,Ñ,no,3,price,")
@@ -269,7 +269,7 @@ def test_a_workbook_is_planned_as_a_file_of_text_is(work: Path) -> None:
 
 def test_a_skipped_line_is_told_with_what_it_lacks(work: Path) -> None:
     (work / "in.csv").write_text("productId,variantId,sku\n1,1,A\n1,2,\n1,3,\n", "utf-8")
-    made = make(Wanted("variants", work / "in.csv"))
+    made = make(PlanOptions("variants", work / "in.csv"))
     assert fates(made) == {3: ("skipped", ""), 4: ("skipped", "")}
     assert "\n- 2 lines skipped: no field is given (lines 3, 4)\n" in (made.folder / "summary.md").read_text("utf-8")
     mapping = VARIANTS + '[rows]\nskip_blank = ["PVP"]\n'
@@ -369,7 +369,7 @@ def test_the_manifest_says_what_the_plan_rests_on(work: Path) -> None:
 def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def changed(*arguments: Any) -> Any:
         (work / "in.csv").write_bytes(b"Producto;Variante\n")
-        return sort_out(*arguments)
+        return partition(*arguments)
 
     monkeypatch.setattr("pipelines.plan.make.sort_out", changed)
     with pytest.raises(UsageError, match="changed while it was planned"):
@@ -392,7 +392,7 @@ def test_a_full_disk_leaves_nothing(work: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
         with pytest.raises(UsageError, match="no plan can be written"):
-            make(Wanted("variants", *files))
+            make(PlanOptions("variants", *files))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert sorted(path.name for path in work.iterdir()) == ["in.csv", "mapping.toml"]
@@ -404,7 +404,7 @@ def test_a_full_disk_leaves_nothing(work: Path) -> None:
 def test_a_subcategory_that_was_created_before_is_not_sent_again(work: Path) -> None:
     mapping = 'kind = "subcategories"\n[columns]\n"Categoría" = "categoryId"\nNombre = "name"\n'
     files = written(work, "Categoría;Nombre\n7;Té\n7;Café\n8;Té\n7;Té\n", mapping)
-    made = make(Wanted("subcategories", *files, out=work / "first"))
+    made = make(PlanOptions("subcategories", *files, out=work / "first"))
     assert [(one.path, one.body, one.repeatable) for one in operations(made)] == [
         ("/categories/7/subcategories", {"name": "Té"}, False),
         ("/categories/7/subcategories", {"name": "Café"}, False),
@@ -414,7 +414,7 @@ def test_a_subcategory_that_was_created_before_is_not_sent_again(work: Path) -> 
     monkey = {body_hash("/categories/7/subcategories", {"name": "Café"})}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "created", lambda *_: monkey)
-        again = make(Wanted("subcategories", *files, out=work / "second"))
+        again = make(PlanOptions("subcategories", *files, out=work / "second"))
     assert fates(again) == {3: ("unchanged", ""), 5: ("merged", "")}
 
 
@@ -432,10 +432,10 @@ def platform(tmp_path: Path) -> Iterator[Bridge]:
         yield made
 
 
-def customers(rows: str, mapping: str = CUSTOMERS, **more: Any) -> Made:
+def customers(rows: str, mapping: str = CUSTOMERS, **more: Any) -> PlanResult:
     files = written(Path.cwd(), "Código;Nombre;Correo;Teléfono;NIF\n" + rows, mapping)
     more.setdefault("passwords", "mail")
-    return make(Wanted("customers", *files, **more))
+    return make(PlanOptions("customers", *files, **more))
 
 
 def test_customers_that_were_created_since_they_were_read_are_counted(platform: Bridge) -> None:
@@ -563,7 +563,7 @@ def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
     mapping = CUSTOMERS + '"Clave" = "password"\n'
     rows = "Código;Nombre;Correo;Teléfono;NIF;Clave\nA;Ana;a@x.es;;;hunter2\nB;;;;;hunter3\nC;Ana;c@x.es;;;hunter4\n"
     rows += "C;Ana;c@x.es;;;hunter4\nD;Ana;d@x.es;;;hunter5\nD;Ana;d@x.es;;;hunter6\n"
-    made = make(Wanted("customers", *written(Path.cwd(), rows, mapping)))
+    made = make(PlanOptions("customers", *written(Path.cwd(), rows, mapping)))
     assert [(one.keys["erpCode"], one.password) for one in operations(made)] == [("A", "file"), ("C", "file")]
     assert fates(made) == {
         3: ("rejected", "required"),
@@ -598,6 +598,6 @@ def test_a_mapping_that_is_kept_is_told_though_the_plan_ends_there(
 ) -> None:
     (work / "in.csv").write_text("Correo;Nombre\na@example.com;Ana\n", "utf-8")
     with pytest.raises(UsageError, match="needs a password"):
-        plan(Wanted("customers", work / "in.csv", save_mapping=Path("kept.toml")), Reporter("plain"))
+        plan(PlanOptions("customers", work / "in.csv", save_mapping=Path("kept.toml")), Reporter("plain"))
     assert 'Correo = "email"' in (work / "kept.toml").read_text("utf-8")
     assert "kept in kept.toml" in capsys.readouterr().err

@@ -7,23 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.imports.opening import OF_REJECTS, reject_columns
-from pipelines.mapping.model import Column, Mapping
+from pipelines.mapping.model import MappedColumn, Mapping
 from pipelines.plan.model import REJECTS
 from pipelines.plan.rejects import AGAIN, write_rejects
-from sources.files import Refused, Row, Told, open_table
+from sources.files import ReadOptions, RejectedRow, Row, open_table
 
 WHY = ("price", "not_a_number", "no number, in that sense")
 
 
 def rejected(
-    folder: Path, content: bytes, lines: list[int], told: Told | None = None, secret: str | None = None
+    folder: Path, content: bytes, lines: list[int], told: ReadOptions | None = None, secret: str | None = None
 ) -> bytes:
     """The reject file of these lines of a file."""
     source = folder / "source.csv"
     source.write_bytes(content)
     (folder / REJECTS).unlink(missing_ok=True)
     table = open_table(source, told)
-    write_rejects(folder, table, told or Told(), dict.fromkeys(lines, WHY), secret)
+    write_rejects(folder, table, told or ReadOptions(), dict.fromkeys(lines, WHY), secret)
     return (folder / REJECTS).read_bytes() if (folder / REJECTS).exists() else b""
 
 
@@ -71,14 +71,14 @@ def test_no_rejected_row_makes_a_header_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "told",
     [
-        Told(header_row=3),
-        Told(header_row=2, header_rows=2),
-        Told(header_row=1, header_rows=3),
-        Told(encoding="cp850", delimiter=";", quote=""),
+        ReadOptions(header_row=3),
+        ReadOptions(header_row=2, header_rows=2),
+        ReadOptions(header_row=1, header_rows=3),
+        ReadOptions(encoding="cp850", delimiter=";", quote=""),
     ],
     ids=["header on line 3", "header over two rows", "header over three", "encoding, delimiter, no quotes"],
 )
-def test_what_was_told_of_the_file_holds_for_the_rejects_too(tmp_path: Path, told: Told) -> None:
+def test_what_was_told_of_the_file_holds_for_the_rejects_too(tmp_path: Path, told: ReadOptions) -> None:
     content = "Kopf;a;ñ\r\nEins;b;p\r\nZwei;c;q\r\nA;x;1\r\nB;y;2\r\n".encode("cp850")
     source = tmp_path / "source.csv"
     source.write_bytes(content)
@@ -91,14 +91,14 @@ def test_what_was_told_of_the_file_holds_for_the_rejects_too(tmp_path: Path, tol
 
 
 def test_a_file_without_header_gets_its_rows_back_alone(tmp_path: Path) -> None:
-    assert rejected(tmp_path, b"1;2\n3;4\n", [2], Told(header_row=0)) == b"3;4\n"
+    assert rejected(tmp_path, b"1;2\n3;4\n", [2], ReadOptions(header_row=0)) == b"3;4\n"
 
 
 def test_words_that_the_file_cannot_hold_are_written_with_what_it_can(tmp_path: Path) -> None:
     source = tmp_path / "source.csv"
     source.write_bytes(b"a;b\n1;2\n")
-    table = open_table(source, Told(encoding="ascii"))
-    write_rejects(tmp_path, table, Told(encoding="ascii"), {2: ("a", "b", "Año – «x»")}, None)
+    table = open_table(source, ReadOptions(encoding="ascii"))
+    write_rejects(tmp_path, table, ReadOptions(encoding="ascii"), {2: ("a", "b", "Año – «x»")}, None)
     assert (tmp_path / REJECTS).read_bytes() == b"a;b;line;field;code;words\n1;2;2;a;b;A?o ? ?x?\n"
 
 
@@ -120,7 +120,7 @@ def test_a_password_in_a_broken_row_is_not_repeated_either(tmp_path: Path) -> No
 def test_a_row_of_another_width_is_refused_again_until_it_is_mended(tmp_path: Path, line: str) -> None:
     made = rejected(tmp_path, f"code;name;price\nA;x;1\n{line}\nC;z;3\n".encode(), [3])
     again = open_table(tmp_path / REJECTS)
-    assert not reject_columns(again.columns) or all(isinstance(row, Refused) for row in again.rows())
+    assert not reject_columns(again.columns) or all(isinstance(row, RejectedRow) for row in again.rows())
     mended = made.decode().replace(f"\n{line};3;", "\nB;1;2;3;")
     (tmp_path / "mended.csv").write_text(mended)
     (row,) = open_table(tmp_path / "mended.csv").rows()
@@ -140,8 +140,8 @@ def test_columns_of_these_names_that_the_mapping_names_are_the_files_own(tmp_pat
     source = tmp_path / "source.csv"
     source.write_text("sku;line;field;code;words\nA;1;2;3;4\n")
     names = ("sku", "line", "field", "code", "words")
-    mapping = Mapping("variants", {name: Column(name, None) for name in names})
-    write_rejects(tmp_path, open_table(source), Told(), {2: WHY}, None, mapping)
+    mapping = Mapping("variants", {name: MappedColumn(name, None) for name in names})
+    write_rejects(tmp_path, open_table(source), ReadOptions(), {2: WHY}, None, mapping)
     again = open_table(tmp_path / REJECTS)
     assert again.columns == (*names, "line_2", "field_2", "code_2", "words_2")
     assert [row.cells for row in again.rows()] == [("A", "1", "2", "3", "4", "2", *WHY)]
@@ -172,7 +172,7 @@ def test_any_cell_survives(
     csv.writer(out, delimiter=delimiter).writerows([["first", "second", "third"], *cells])
     source = folder / "source.csv"
     source.write_bytes(out.getvalue().encode(encoding))
-    told = Told(encoding=encoding, delimiter=delimiter, quote='"', escape="", header_row=1)
+    told = ReadOptions(encoding=encoding, delimiter=delimiter, quote='"', escape="", header_row=1)
     table = open_table(source, told)
     rows = [row for row in table.rows() if isinstance(row, Row)]
     write_rejects(folder, table, told, {row.line: WHY for row in rows}, None)

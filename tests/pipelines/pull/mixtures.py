@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipelines.pull.pull import Pulled
+from pipelines.pull.pull import PullResult
 from sandbox import Sandbox
 from sandbox.faults import FAULTS
 from sources.contract import GAPS
@@ -49,7 +49,7 @@ def mixture(seed: int) -> Mixture:
     return Mixture(seed, draw.choice([0, 1, 7, 20, 41, 90]), rates, readings)
 
 
-def pulled(made: Bridge, *resources: str) -> tuple[Pulled | None, int]:
+def pulled(made: Bridge, *resources: str) -> tuple[PullResult | None, int]:
     """What a pull did, and its exit code; None where it published nothing."""
     try:
         done = made.pull(*resources)
@@ -58,7 +58,7 @@ def pulled(made: Bridge, *resources: str) -> tuple[Pulled | None, int]:
     return done, done.exit_code
 
 
-def wrongs(made: Bridge, done: Pulled | None, code: int, altered: bool) -> Iterator[str]:
+def wrongs(made: Bridge, done: PullResult | None, code: int, altered: bool) -> Iterator[str]:
     """Everything that the pull said and that was not so."""
     if done is None:
         if made.path.exists():
@@ -78,7 +78,7 @@ def wrongs(made: Bridge, done: Pulled | None, code: int, altered: bool) -> Itera
             yield f"{name} has refused rows, and the exit code is 0"
 
 
-def _of_a_list(made: Bridge, done: Pulled, name: str, verdict: str, altered: bool) -> Iterator[str]:
+def _of_a_list(made: Bridge, done: PullResult, name: str, verdict: str, altered: bool) -> Iterator[str]:
     always, ever = _bounds(made.platform, name)
     have = ids(made.path, name)
     if not have <= ever:

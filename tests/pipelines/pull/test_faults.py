@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pipelines.pull.check import check
-from pipelines.pull.pull import Pulled
+from pipelines.pull.pull import PullResult
 from sandbox.public_v1 import KEYS, Key
 from sources.contract import GAPS
 from sources.http.retries import without_backoff
@@ -89,7 +89,7 @@ READINGS = [(gap.name, value) for gap in GAPS if gap.name in PULLED for value in
 QUICK: dict[str, Any] = {"stall_s": 0.2, "drip_s": 0.00002}
 
 
-def judged(made: Bridge, altered: bool = False) -> tuple[Pulled | None, int]:
+def judged(made: Bridge, altered: bool = False) -> tuple[PullResult | None, int]:
     """A first pull, found to have said nothing wrong."""
     done, code = pulled(made)
     assert list(wrongs(made, done, code, altered)) == []

@@ -14,13 +14,13 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.pull.pull import Wanted, pull
+from pipelines.pull.pull import PullOptions, pull
 from pipelines.warehouse import merge
 from pipelines.warehouse.load import load
 from sandbox import SandboxConfigError
 from sources.contract import LISTS
 from sources.errors import AccessError, BridgeError, CoverageError, UsageError
-from sources.extract.walk import Walked, walk
+from sources.extract.walk import ListResult, walk
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.pull.truth import BOOKKEEPING, RESOURCES, comparable, expected, found, ids, same
 
@@ -320,13 +320,13 @@ def test_a_long_list_is_loaded_beside_the_walks_that_go_on(fresh: Bridge, monkey
     loads: list[list[str]] = []
     loaded = threading.Event()
 
-    def counted(lists: list[Walked], folder: Path) -> Path:
+    def counted(lists: list[ListResult], folder: Path) -> Path:
         loads.append([walked.resource for walked in lists])
         file = load(lists, folder)
         loaded.set()
         return file
 
-    def held(name: str, *arguments: Any) -> Walked:
+    def held(name: str, *arguments: Any) -> ListResult:
         assert name != "customers" or loaded.wait(30), "nothing was loaded while this walk went on"
         return walk(name, *arguments)
 
@@ -366,13 +366,13 @@ def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, mo
 
     merging, after = [], []
 
-    def bounded(connection: duckdb.DuckDBPyConnection, *arguments: Any) -> merge.Change:
+    def bounded(connection: duckdb.DuckDBPyConnection, *arguments: Any) -> merge.MergeCounts:
         merging.append(limit(connection))
         return plain(connection, *arguments)
 
     plain = merge.merge
     monkeypatch.setattr(merge, "merge", bounded)
-    pull(Wanted(), after=lambda connection, run_id, at: after.append(limit(connection)) or 0)  # type: ignore[func-returns-value]
+    pull(PullOptions(), after=lambda connection, run_id, at: after.append(limit(connection)) or 0)  # type: ignore[func-returns-value]
     with duckdb.connect() as another:
         assert after == [limit(another)]
     assert set(merging).isdisjoint(after)
@@ -382,7 +382,7 @@ def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, mo
 def test_short_lists_are_loaded_together(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[int] = []
 
-    def counted(lists: list[Walked], folder: Path) -> Path:
+    def counted(lists: list[ListResult], folder: Path) -> Path:
         loads.append(len(lists))
         return load(lists, folder)
 
@@ -394,11 +394,11 @@ def test_short_lists_are_loaded_together(fresh: Bridge, monkeypatch: pytest.Monk
 def test_a_load_that_fails_beside_a_walk_ends_the_pull(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = threading.Event()
 
-    def failing(lists: list[Walked], folder: Path) -> Path:
+    def failing(lists: list[ListResult], folder: Path) -> Path:
         failed.set()
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def held(name: str, *arguments: Any) -> Walked:
+    def held(name: str, *arguments: Any) -> ListResult:
         assert name != "customers" or failed.wait(30)
         return walk(name, *arguments)
 
@@ -582,7 +582,7 @@ def test_empty_lists_are_tables_without_rows(tmp_path: Path) -> None:
 
 def test_a_list_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="there is no list coupons"):
-        pull(Wanted(("coupons",)))
+        pull(PullOptions(("coupons",)))
 
 
 def test_a_sandbox_that_cannot_be_is_no_test(tmp_path: Path) -> None:

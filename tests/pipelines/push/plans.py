@@ -24,24 +24,24 @@ from pipelines.plan.model import (
     FileOfPlan,
     KindName,
     Manifest,
-    Operation,
+    PlannedOperation,
     sent_as,
 )
-from pipelines.push.model import Asked, Means, Pushed
-from pipelines.push.plan_ledger import Row
+from pipelines.push.model import PushDependencies, PushOptions, PushResult
+from pipelines.push.plan_ledger import LedgerRow
 from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.http.client import Client, RetryPolicy, Timeouts
 
 QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)
-YES = Asked(agreed=True, settle_s=0.0)
+YES = PushOptions(agreed=True, settle_s=0.0)
 Way = Literal["file", "mail", "made"]
 
 
-def customer(number: int, *, password: Way | None = "made", **body: Any) -> Operation:
+def customer(number: int, *, password: Way | None = "made", **body: Any) -> PlannedOperation:
     """A create; line 1 of the input is its header."""
     sent = {"erpCode": f"C{number:05d}", "firstName": "Ana", "email": f"ana{number}@example.test", **body}
-    return Operation(
+    return PlannedOperation(
         id=number,
         batch=1,
         method="POST",
@@ -54,9 +54,11 @@ def customer(number: int, *, password: Way | None = "made", **body: Any) -> Oper
     )
 
 
-def patch(number: int, variant: int, *, repeatable: bool = True, line: int | None = None, **body: Any) -> Operation:
+def patch(
+    number: int, variant: int, *, repeatable: bool = True, line: int | None = None, **body: Any
+) -> PlannedOperation:
     """A variant update. Several may go on one line: it is told where they do."""
-    return Operation(
+    return PlannedOperation(
         id=number,
         batch=1,
         method="PATCH",
@@ -68,8 +70,8 @@ def patch(number: int, variant: int, *, repeatable: bool = True, line: int | Non
     )
 
 
-def subcategory(number: int, **body: Any) -> Operation:
-    return Operation(
+def subcategory(number: int, **body: Any) -> PlannedOperation:
+    return PlannedOperation(
         id=number,
         batch=1,
         method="POST",
@@ -80,9 +82,9 @@ def subcategory(number: int, **body: Any) -> Operation:
     )
 
 
-def warehouse(number: int) -> Operation:
+def warehouse(number: int) -> PlannedOperation:
     body = {"name": f"Almacén {number}", "isDefault": False, "location": {"line": "Calle 1"}}
-    return Operation(
+    return PlannedOperation(
         id=number,
         batch=1,
         method="POST",
@@ -96,7 +98,7 @@ def warehouse(number: int) -> Operation:
 def write_plan(
     folder: Path,
     host: str,
-    operations: Sequence[Operation],
+    operations: Sequence[PlannedOperation],
     kind: KindName = "customers",
     *,
     lines: Sequence[tuple[int, str, int | None, str, str, str]] = (),
@@ -163,26 +165,28 @@ class Place:
 
     platform: Sandbox
     folder: Path
-    means: Means = field(default_factory=lambda: means())
+    means: PushDependencies = field(default_factory=lambda: means())
 
     @property
     def ledger(self) -> Path:
         return self.folder / "ledger.sqlite"
 
-    def plan(self, operations: Sequence[Operation], kind: KindName = "customers", name: str = "", **more: Any) -> Path:
+    def plan(
+        self, operations: Sequence[PlannedOperation], kind: KindName = "customers", name: str = "", **more: Any
+    ) -> Path:
         number = len(list(self.folder.glob("plan-*.csv")))
         return write_plan(self.folder / (name or f"plan-{number}"), self.platform.url, operations, kind, **more)
 
-    def push(self, plan: Path, asked: Asked = YES, **more: Any) -> Pushed:
+    def push(self, plan: Path, asked: PushOptions = YES, **more: Any) -> PushResult:
         return push(plan, asked, means=self.means, **more)
 
-    def rows(self, plan: Path) -> list[Row]:
+    def rows(self, plan: Path) -> list[LedgerRow]:
         """What the ledger knows of a plan's operations."""
-        from pipelines.push.plan_ledger import Book
+        from pipelines.push.plan_ledger import PlanLedger
 
         manifest = json.loads((plan / MANIFEST).read_text())
         with Ledger.open(self.ledger, readonly=True) as ledger:
-            return list(Book(ledger, manifest["plan_id"]).rows())
+            return list(PlanLedger(ledger, manifest["plan_id"]).rows())
 
     def states(self, plan: Path) -> list[str]:
         return [row.state for row in self.rows(plan)]
@@ -204,7 +208,7 @@ class Place:
         }
 
 
-def means(**more: Any) -> Means:
+def means(**more: Any) -> PushDependencies:
     """Quick retries, short deadlines, and nothing waited for after a stop."""
 
     def client(settings: Any, stop: Any) -> Client:
@@ -212,7 +216,7 @@ def means(**more: Any) -> Means:
         timeouts = Timeouts(connect_s=2.0, read_s=1.0, total_s=1.5)
         return Client("legacy", settings.base_url, key, stop=stop, retry=QUICK, timeouts=timeouts)
 
-    return Means(**{"client": client, "policy": QUICK, "deadline_s": 0.0, "grace_s": 2.0, **more})
+    return PushDependencies(**{"client": client, "policy": QUICK, "deadline_s": 0.0, "grace_s": 2.0, **more})
 
 
 def settings(platform: Sandbox, folder: Path, **more: str) -> Mapping[str, str]:

@@ -23,17 +23,17 @@ from unittest import mock
 import msgspec
 
 from pipelines.ledger.store import Ledger, identity
-from pipelines.plan.model import KindName, Operation, Plan
+from pipelines.plan.model import KindName, Plan, PlannedOperation
 from pipelines.push import checks, run
 from pipelines.push.listing import Key, Listing
-from pipelines.push.model import Asked, Means, Pushed
-from pipelines.push.plan_ledger import Book, Row
+from pipelines.push.model import PushDependencies, PushOptions, PushResult
+from pipelines.push.plan_ledger import LedgerRow, PlanLedger
 from pipelines.push.run import push
 from sandbox.config import SandboxConfig
 from sandbox.state import State
-from sources.errors import BridgeError, Refused, Unreachable
+from sources.errors import BridgeError, HttpRejected, Unreachable
 from sources.http.client import Client, RetryPolicy
-from sources.http.responses import Outcome
+from sources.http.responses import WriteOutcome
 from sources.settings import LegacySettings, Secret
 from tests.pipelines.push.plans import customer, patch, results, subcategory, write_plan
 
@@ -108,48 +108,48 @@ class Platform(Client):
     def close(self) -> None:
         """Nothing is open."""
 
-    def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> Outcome:
+    def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> WriteOutcome:
         world = self.world
         with world.lock:
             world.pass_time(world.draw.uniform(0.05, 1.0))
             fault = next((name for name in FAULTS if world.hits(name)), "")
             return self._befall(fault, verb, path, msgspec.json.decode(json_body))
 
-    def _befall(self, fault: str, verb: str, path: str, body: dict[str, Any]) -> Outcome:
+    def _befall(self, fault: str, verb: str, path: str, body: dict[str, Any]) -> WriteOutcome:
         world = self.world
         error = Unreachable("simulated")
-        fine = Outcome("answered", 204 if verb == "PATCH" else 201, b"" if verb == "PATCH" else b'{"id":7}')
+        fine = WriteOutcome("answered", 204 if verb == "PATCH" else 201, b"" if verb == "PATCH" else b'{"id":7}')
         match fault:
             case "crash_before":
                 raise Crash
             case "never":
-                return Outcome("in_doubt", error=error)
+                return WriteOutcome("in_doubt", error=error)
             case "html":
-                return Outcome("answered", 200, b"<html>")
+                return WriteOutcome("answered", 200, b"<html>")
             case "refused":
-                return Outcome("answered", 400, error=Refused("simulated", status=400))
+                return WriteOutcome("answered", 400, error=HttpRejected("simulated", status=400))
             case "busy":
-                return Outcome("answered", 429, error=error, retry_after_s=0.0)
+                return WriteOutcome("answered", 429, error=error, retry_after_s=0.0)
             case "no_connection":
-                return Outcome("not_sent", error=error)
+                return WriteOutcome("not_sent", error=error)
             case "no_access":
-                return Outcome("answered", 401, error=error)
+                return WriteOutcome("answered", 401, error=error)
             case "late" | "crash_late":
                 at = world.now + world.draw.uniform(0.0, LATE_S)
                 world.late.append((at, lambda: world.apply(path, body)))
                 if fault == "crash_late":
                     raise Crash
-                return Outcome("in_doubt", error=error)
+                return WriteOutcome("in_doubt", error=error)
         world.apply(path, body)
         match fault:
             case "crash_after":
                 raise Crash
             case "lost_answer":
-                return Outcome("in_doubt", error=error)
+                return WriteOutcome("in_doubt", error=error)
             case "applied_5xx":
-                return Outcome("in_doubt", 502, error=error)
+                return WriteOutcome("in_doubt", 502, error=error)
             case "cut_body":
-                return Outcome("answered", 201, b'{"id":')
+                return WriteOutcome("answered", 201, b'{"id":')
         return fine
 
 
@@ -200,11 +200,11 @@ def told(ledger: Path) -> Iterator[None]:
         yield
 
 
-def drawn_plans(draw: random.Random, kind: KindName) -> list[list[Operation]]:
+def drawn_plans(draw: random.Random, kind: KindName) -> list[list[PlannedOperation]]:
     """Two plans whose customers or variants overlap; each operation bears a mark of its own."""
     plans = []
     for number in (1, 2):
-        operations: list[Operation] = []
+        operations: list[PlannedOperation] = []
         count = draw.randint(2, 9)
         for place in range(1, count + 1):
             mark = 1000 * number + place
@@ -253,17 +253,17 @@ class Run:
             for number, operations in enumerate(drawn_plans(self.draw, self.kind), 1)
         ]
 
-    def rows(self, plan: Path) -> list[tuple[Operation, Row]]:
+    def rows(self, plan: Path) -> list[tuple[PlannedOperation, LedgerRow]]:
         opened = Plan(plan)
         with Ledger.open(self.folder / "ledger.sqlite", readonly=True) as ledger:
             if not ledger.has(opened.manifest.plan_id):
                 return []
-            return list(zip(opened.operations(), Book(ledger, opened.manifest.plan_id).rows(), strict=True))
+            return list(zip(opened.operations(), PlanLedger(ledger, opened.manifest.plan_id).rows(), strict=True))
 
-    def push(self, plan: Path, **said: Any) -> Pushed | None:
+    def push(self, plan: Path, **said: Any) -> PushResult | None:
         """One push; None where it crashed."""
         world = self.world
-        means = Means(
+        means = PushDependencies(
             client=lambda settings, stop: Platform(world),
             look=lambda keys: look(world, keys),
             clock=lambda: world.now,
@@ -273,7 +273,7 @@ class Run:
         )
         self.pushes += 1
         concurrency = self.draw.choice((1, 1, 3)) if self.kind == "variants" else None
-        asked = Asked(agreed=True, settle_s=self.settle_s, concurrency=concurrency, **said)
+        asked = PushOptions(agreed=True, settle_s=self.settle_s, concurrency=concurrency, **said)
         try:
             with crashing(world), told(self.folder / "ledger.sqlite"):
                 return push(plan, asked, means=means)
@@ -309,7 +309,7 @@ class Run:
             if left - {"planned"}:
                 raise Wrong(f"seed {self.seed}: {left} never ends")
 
-    def look_at(self, plan: Path, pushed: Pushed | None) -> None:
+    def look_at(self, plan: Path, pushed: PushResult | None) -> None:
         """Holds the truth against all that is believed."""
         world, seed = self.world, self.seed
         pending = Counter(at for at, _ in world.late)
@@ -341,7 +341,7 @@ class Run:
             if row["field"] != "stock" and msgspec.json.decode(row["value"]) != stands:
                 raise Wrong(f"seed {self.seed}: {row['field']} is {stands}, the ledger says {row['value']}")
 
-    def _look_at_results(self, plan: Path, pushed: Pushed) -> None:
+    def _look_at_results(self, plan: Path, pushed: PushResult) -> None:
         told = Plan(plan).manifest
         found = results(plan)
         if sum(map(len, found.values())) != told.lines:

@@ -16,7 +16,7 @@ import pytest
 
 from pipelines.ledger.push_log import publish
 from pipelines.plan.model import KindName, Plan
-from pipelines.pull.pull import Wanted, pull
+from pipelines.pull.pull import PullOptions, pull
 from pipelines.push import verify as verifying
 from pipelines.push.model import SETTLE_S
 from pipelines.push.passwords import FILE
@@ -176,7 +176,7 @@ def test_status_shows_open_plans(at: Place) -> None:
 
 
 def test_the_log_of_what_was_pushed_comes_into_the_warehouse(at: Place) -> None:
-    pull(Wanted(("customers",)))
+    pull(PullOptions(("customers",)))
     plan = at.plan([warehouse(1)], "warehouses")
     assert at.push(plan).exit_code == 0
     sql = "SELECT operation_id, kind, method, path, state, status, attempts FROM ops.push_log"
@@ -186,14 +186,14 @@ def test_the_log_of_what_was_pushed_comes_into_the_warehouse(at: Place) -> None:
     assert query(at, sql) == logged
     other = at.plan([warehouse(2)], "warehouses")
     assert at.push(other).exit_code == 0
-    pull(Wanted(("customers",)))
+    pull(PullOptions(("customers",)))
     assert len(query(at, sql)) == 2
 
 
 def test_what_the_answers_show_of_the_gaps_is_observed(tmp_path: Path) -> None:
     readings = {"created_status": "200", "legacy_error_status": "422", "created_body": "empty"}
     with place(tmp_path, readings=readings) as at:
-        pull(Wanted(("customers",)))
+        pull(PullOptions(("customers",)))
         customers, variants = (
             at.plan([customer(1), customer(2, firstName=7)]),
             at.plan([patch(1, 1, weight=1.5)], "variants"),
@@ -215,7 +215,7 @@ def test_what_the_answers_show_of_the_gaps_is_observed(tmp_path: Path) -> None:
 
 def test_what_no_answer_settles_of_the_gaps_is_told_too(tmp_path: Path) -> None:
     with place(tmp_path, readings={"whoami_names": "terse", "subcategory_required": "name"}) as at:
-        pull(Wanted(("customers",)))
+        pull(PullOptions(("customers",)))
         os.environ["SOURCES__PUBLIC_V1__BASE_URL"] = at.platform.url
         os.environ["SOURCES__PUBLIC_V1__API_KEY"] = at.platform.v1_key
         prices = at.plan([patch(1, 1, price=2.5, weight=1.5)], "variants")
@@ -242,7 +242,7 @@ def seen(at: Place, plan: Path) -> list[tuple[object, ...]]:
 
 def test_a_platform_that_is_too_busy_for_a_push_is_observed(tmp_path: Path) -> None:
     with place(tmp_path) as at:
-        pull(Wanted(("customers",)))
+        pull(PullOptions(("customers",)))
         plan = at.plan([patch(1, 1)], "variants")
         at.platform.set_faults({"rate_429": 1.0})
         assert seen(at, plan) == [("rate_limit", "legacy: 429 came")]
@@ -251,7 +251,7 @@ def test_a_platform_that_is_too_busy_for_a_push_is_observed(tmp_path: Path) -> N
 def test_a_platform_that_is_busy_while_a_push_looks_for_customers_is_observed(tmp_path: Path) -> None:
     with place(tmp_path, seed=3) as at:
         at.platform.state.add("customers", {"erpCode": "C00001"})
-        pull(Wanted(("customers",)))
+        pull(PullOptions(("customers",)))
         plan = at.plan([customer(1)])
         at.platform.set_faults({"rate_429": 0.5})
         assert seen(at, plan) == [("rate_limit", "legacy: 429 came")]
@@ -261,7 +261,7 @@ def test_a_platform_that_is_busy_while_a_push_looks_for_customers_is_observed(tm
 @pytest.mark.parametrize("kind", ["customers", "variants"])
 def test_a_key_that_is_refused_is_observed_by_a_push(tmp_path: Path, kind: KindName) -> None:
     with place(tmp_path, readings={"legacy_auth_failure": "403_errors"}) as at:
-        pull(Wanted(("customers",)))
+        pull(PullOptions(("customers",)))
         plan = at.plan([patch(1, 1)] if kind == "variants" else [customer(1)], kind)
         os.environ["SOURCES__LEGACY__API_KEY"] = "another-key"
         (found,) = seen(at, plan)
@@ -288,7 +288,7 @@ def test_verify_holds_what_was_sent_against_what_was_pulled_since(at: Place) -> 
     assert at.push(plan).exit_code == 0
     with pytest.raises(UsageError, match="no warehouse"):
         verify(plan)
-    pull(Wanted(("customers",)))
+    pull(PullOptions(("customers",)))
     made = verify(plan)
     assert (dict(made.outcomes), made.exit_code) == ({"unsettled": 0, "same": 4}, 0)
     state = at.platform.state
@@ -296,7 +296,7 @@ def test_verify_holds_what_was_sent_against_what_was_pulled_since(at: Place) -> 
     state.change("customers", by_code["C00001"], {"firstName": "Otra"})
     state.change("customers", by_code["C00002"], {"documents": [{"number": "B2"}]})
     state.remove("customers", by_code["C00003"])
-    pull(Wanted(("customers",), accept_shrink=True))
+    pull(PullOptions(("customers",), accept_shrink=True))
     made = verify(plan)
     assert {name: made.outcomes[name] for name in ("same", "differs", "missing")} == {
         "same": 1,
@@ -314,7 +314,7 @@ def test_verify_holds_what_was_sent_against_what_was_pulled_since(at: Place) -> 
 
 
 def test_verify_refuses_a_list_that_is_older_than_the_push(at: Place) -> None:
-    pull(Wanted(("customers",)))
+    pull(PullOptions(("customers",)))
     plan = at.plan([customer(1)])
     at.push(plan)
     with pytest.raises(UsageError, match="before the last of them was sent"):

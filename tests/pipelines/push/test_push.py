@@ -17,14 +17,14 @@ import pytest
 
 from pipelines.cli.push import tell
 from pipelines.ledger.store import Ledger
-from pipelines.plan.model import KindName, Operation
+from pipelines.plan.model import KindName, PlannedOperation
 from pipelines.push import passwords
-from pipelines.push.model import SETTLE_S, Asked, Pushed
-from pipelines.push.plan_ledger import Book
+from pipelines.push.model import SETTLE_S, PushOptions, PushResult
+from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.send import DOUBTS_MAX
 from sources.errors import LockedError, UsageError
 from sources.http.client import Client
-from sources.http.responses import Outcome
+from sources.http.responses import WriteOutcome
 from tests.pipelines.push.plans import (
     YES,
     Place,
@@ -46,7 +46,7 @@ def at(tmp_path: Path) -> Iterator[Place]:
         yield made
 
 
-KINDS: dict[KindName, list[Operation]] = {
+KINDS: dict[KindName, list[PlannedOperation]] = {
     "customers": [customer(1), customer(2)],
     "variants": [patch(1, 1), patch(2, 2)],
     "subcategories": [subcategory(1), subcategory(2)],
@@ -160,19 +160,19 @@ def test_a_platform_that_stays_busy_ends_the_push_and_leaves_the_rest_unsent(at:
 class Answering(Client):
     """A client whose answers to writes are given."""
 
-    def __init__(self, answers: list[Outcome]) -> None:
+    def __init__(self, answers: list[WriteOutcome]) -> None:
         self.answers = answers
         self.sent: list[tuple[str, bytes]] = []
 
-    def send(self, verb: Any, path: str, json_body: bytes) -> Outcome:
+    def send(self, verb: Any, path: str, json_body: bytes) -> WriteOutcome:
         self.sent.append((path, json_body))
-        return self.answers.pop(0) if self.answers else Outcome("answered", 204 if verb == "PATCH" else 201)
+        return self.answers.pop(0) if self.answers else WriteOutcome("answered", 204 if verb == "PATCH" else 201)
 
     def close(self) -> None:
         """Nothing is open."""
 
 
-def answered(at: Place, plan: Path, *answers: Outcome, asked: Asked = YES) -> tuple[Pushed, Answering]:
+def answered(at: Place, plan: Path, *answers: WriteOutcome, asked: PushOptions = YES) -> tuple[PushResult, Answering]:
     client = Answering(list(answers))
     at.means = means(client=lambda settings, stop: client, look=_nobody)
     return at.push(plan, replace(asked, concurrency=1)), client
@@ -181,7 +181,7 @@ def answered(at: Place, plan: Path, *answers: Outcome, asked: Asked = YES) -> tu
 def test_a_retry_after_beyond_all_patience_ends_the_push(at: Place) -> None:
     from sources.errors import Unreachable
 
-    busy = Outcome("answered", 429, error=Unreachable("busy"), retry_after_s=3600.0)
+    busy = WriteOutcome("answered", 429, error=Unreachable("busy"), retry_after_s=3600.0)
     pushed, client = answered(at, at.plan(KINDS["variants"], "variants"), busy)
     assert (pushed.exit_code, len(client.sent)) == (4, 1)
 
@@ -226,18 +226,18 @@ def test_what_the_platform_refuses_is_rejected_with_its_code(at: Place, kind: Ki
     assert written(at, kind) == 1
 
 
-def replace_body(operation: Operation, body: dict[str, Any]) -> Operation:
+def replace_body(operation: PlannedOperation, body: dict[str, Any]) -> PlannedOperation:
     import msgspec
 
     return msgspec.structs.replace(operation, body=body)
 
 
 def test_a_refusal_after_a_doubt_leaves_the_doubt(at: Place) -> None:
-    from sources.errors import Refused, Unreachable
+    from sources.errors import HttpRejected, Unreachable
 
     plan = at.plan([patch(1, 1)], "variants")
-    lost = Outcome("in_doubt", error=Unreachable("lost"))
-    refused = Outcome("answered", 400, error=Refused("refused", status=400))
+    lost = WriteOutcome("in_doubt", error=Unreachable("lost"))
+    refused = WriteOutcome("answered", 400, error=HttpRejected("refused", status=400))
     pushed, client = answered(at, plan, lost, refused, refused, refused)
     assert pushed.exit_code == 6
     assert (at.states(plan), len(client.sent)) == (["in_doubt"], 3)
@@ -286,7 +286,7 @@ def test_a_stock_that_is_set_may_be_repeated(at: Place) -> None:
 def test_a_create_in_doubt_is_not_looked_for_before_it_has_settled(at: Place) -> None:
     now = [1_000_000.0]
     at.means = means(clock=lambda: now[0])
-    asked = Asked(agreed=True)
+    asked = PushOptions(agreed=True)
     plan = at.plan([customer(1)])
     at.platform.set_faults({"lost_answer": 1.0})
     at.push(plan, asked)
@@ -317,7 +317,7 @@ def test_production_sends_an_absent_create_again_only_where_it_is_told(tmp_path:
         now = [1_000_000.0]
         at.means = means(clock=lambda: now[0])
         plan = at.plan([customer(1)], environment="production")
-        asked = Asked(confirm=1)
+        asked = PushOptions(confirm=1)
         at.platform.set_faults({"reset_before": 1.0})
         at.means = replace(at.means, look=_nobody)
         assert at.push(plan, asked).exit_code == 6
@@ -400,7 +400,7 @@ def test_a_customer_that_was_deleted_on_the_platform_can_be_created_by_another_p
 def test_an_update_waits_while_one_of_another_plan_may_still_land_on_its_fields(at: Place) -> None:
     now = [1_000_000.0]
     at.means = means(clock=lambda: now[0])
-    asked = Asked(agreed=True)
+    asked = PushOptions(agreed=True)
     first = at.plan([patch(1, 1, sku="A")], "variants")
     second = at.plan([patch(1, 1, sku="B"), patch(2, 1, weight=2, line=3), patch(3, 2, sku="C", line=4)], "variants")
     at.platform.set_faults({"lost_answer": 1.0})
@@ -495,13 +495,13 @@ def test_the_other_familys_key_of_another_environment_is_refused(at: Place) -> N
 @pytest.mark.parametrize(
     ("environment", "asked", "wanted"),
     [
-        ("sandbox", Asked(), "--yes"),
-        ("production", Asked(agreed=True), "--confirm 2"),
-        ("production", Asked(confirm=3), "not the number of operations"),
-        ("production", Asked(confirm=2, settle_s=60.0), "--settle"),
+        ("sandbox", PushOptions(), "--yes"),
+        ("production", PushOptions(agreed=True), "--confirm 2"),
+        ("production", PushOptions(confirm=3), "not the number of operations"),
+        ("production", PushOptions(confirm=2, settle_s=60.0), "--settle"),
     ],
 )
-def test_nothing_is_sent_that_nobody_agreed_to(at: Place, environment: Any, asked: Asked, wanted: str) -> None:
+def test_nothing_is_sent_that_nobody_agreed_to(at: Place, environment: Any, asked: PushOptions, wanted: str) -> None:
     os.environ["SOURCES__LEGACY__ENVIRONMENT"] = environment
     plan = at.plan(KINDS["customers"], environment=environment, messages=2)
     with pytest.raises(UsageError) as refused:
@@ -531,7 +531,7 @@ def test_two_updates_of_a_target_are_never_under_way_at_once(tmp_path: Path) -> 
     lock = threading.Lock()
 
     class Watching(Answering):
-        def send(self, verb: Any, path: str, json_body: bytes) -> Outcome:
+        def send(self, verb: Any, path: str, json_body: bytes) -> WriteOutcome:
             with lock:
                 together.extend([path] if path in under_way else [])
                 under_way.add(path)
@@ -633,7 +633,7 @@ def test_a_doubt_that_a_look_up_or_a_repeat_settles_says_to_push_again(at: Place
         (create, "looked for from 1970-01-12 14:01:40 UTC on: push again"),
         (update, "push again: it is sent again"),
     ):
-        assert at.push(plan, Asked(agreed=True)).exit_code == 6
+        assert at.push(plan, PushOptions(agreed=True)).exit_code == 6
         assert results(plan)["in_doubt"][0]["words"].endswith(words)
 
 
@@ -697,14 +697,14 @@ def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same(at: Place)
     seen: list[dict[str, str]] = []
 
     class Looking(Answering):
-        def send(self, verb: Any, path: str, json_body: bytes) -> Outcome:
+        def send(self, verb: Any, path: str, json_body: bytes) -> WriteOutcome:
             seen.append(kept(plan))
             return super().send(verb, path, json_body)
 
     from sources.errors import Unreachable
 
     plan = at.plan([customer(1), customer(2)])
-    client = Looking([Outcome("in_doubt", error=Unreachable("lost"))])
+    client = Looking([WriteOutcome("in_doubt", error=Unreachable("lost"))])
     at.means = means(client=lambda settings, stop: client, look=_nobody)
     assert at.push(plan).exit_code == 6
     assert at.push(plan).exit_code == 0
@@ -781,14 +781,14 @@ def test_a_password_file_that_was_changed_is_not_written_over(at: Place) -> None
 
 
 def test_a_ledger_that_cannot_be_written_sends_nothing(at: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit = Book.commit
+    commit = PlanLedger.commit
 
-    def full(self: Book, changes: Any, now: float) -> None:
+    def full(self: PlanLedger, changes: Any, now: float) -> None:
         if any(change.to == "in_flight" for change in changes):
             raise UsageError("no space left on the disk")
         commit(self, changes, now)
 
-    monkeypatch.setattr(Book, "commit", full)
+    monkeypatch.setattr(PlanLedger, "commit", full)
     plan = at.plan(KINDS["variants"], "variants")
     assert at.push(plan).exit_code == 2
     assert written(at, "variants") == 0

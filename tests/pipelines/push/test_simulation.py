@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 from pipelines.push import eligibility, outcome, run
-from pipelines.push.plan_ledger import Book, Change
+from pipelines.push.plan_ledger import PlanLedger, StateChange
 from tests.pipelines.push.simulation import SETTLE_S, Wrong, simulate
 
 SEEDS = int(os.environ.get("ORDERBRIDGE_SEEDS", "200"))
@@ -24,15 +24,15 @@ def test_no_crash_and_no_fault_makes_a_write_happen_twice_or_a_state_wrong(part:
         simulate(seed)
 
 
-def _taken_for_unsent(self: Book, deadline_s: float, now: float) -> None:
-    self.commit([Change(row.id, "planned") for row in self.rows("in_flight")], now)
+def _taken_for_unsent(self: PlanLedger, deadline_s: float, now: float) -> None:
+    self.commit([StateChange(row.id, "planned") for row in self.rows("in_flight")], now)
 
 
 BREAKS: dict[str, tuple[Any, str, Any]] = {
     "nothing is in the way": (run, "in_the_way", lambda *_: None),
     "any page with 200 is believed": (outcome, "believable", lambda _: True),
-    "no key is claimed": (Book, "taken", lambda *_: {}),
-    "what is in flight is taken for unsent": (Book, "recover", _taken_for_unsent),
+    "no key is claimed": (PlanLedger, "taken", lambda *_: {}),
+    "what is in flight is taken for unsent": (PlanLedger, "recover", _taken_for_unsent),
     "all updates are repeated": (eligibility.Rules, "repeatable", lambda _, operation: operation.method == "PATCH"),
 }
 SEEN: dict[str, range] = {

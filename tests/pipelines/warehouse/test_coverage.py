@@ -8,24 +8,24 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli.console import match_lines
-from pipelines.pull.pull import Wanted, pull
+from pipelines.pull.pull import PullOptions, pull
 from pipelines.reconcile.erp_customers import ErpFiles
-from pipelines.reconcile.reconcile import Reconciled, Reconciling, reconcile
+from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
 from sources.errors import CoverageError
 from tests.pipelines.bridge import Bridge, bridge
 
 ABSENCES = ("price_list_not_listed", "source_not_listed", "chain_orphaned", "customer_unknown")
-Reconcile = Callable[[Bridge, ErpFiles], Reconciled]
+Reconcile = Callable[[Bridge, ErpFiles], ReconcileResult]
 
 
-def one_after_the_other(made: Bridge, files: ErpFiles) -> Reconciled:
+def one_after_the_other(made: Bridge, files: ErpFiles) -> ReconcileResult:
     made.pull()
     return reconcile(files)
 
 
-def in_one_build(made: Bridge, files: ErpFiles) -> Reconciled:
+def in_one_build(made: Bridge, files: ErpFiles) -> ReconcileResult:
     after = Reconciling(files)
-    pull(Wanted(command="run"), after=after)
+    pull(PullOptions(command="run"), after=after)
     assert after.made is not None
     return after.made
 

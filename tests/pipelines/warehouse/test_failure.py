@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.warehouse.failure import failure_file, forget, noted, read
+from pipelines.warehouse.failure import clear_failure, failure_file, read, record_failure
 from sources.errors import UsageError
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 
 def fails(path: Path, command: str = "pull", run_id: str = "R1", error: Exception | None = None) -> None:
     error = error or UsageError("the mapping is not there", "Name one.")
-    with pytest.raises(type(error)), noted(path, command, AT, run_id):
+    with pytest.raises(type(error)), record_failure(path, command, AT, run_id):
         raise error
 
 
@@ -72,7 +72,7 @@ def test_a_run_that_did_not_begin_leaves_a_note_beside_a_warehouse_only(path: Pa
 )
 def test_a_success_removes_the_note_that_it_makes_good(path: Path, failed: str, succeeds: str, stays: bool) -> None:
     fails(path, failed)
-    forget(path, succeeds)
+    clear_failure(path, succeeds)
     assert (read(path) is not None) is stays
 
 
@@ -81,5 +81,5 @@ def test_a_note_that_was_cut_off_is_told_as_such(path: Path) -> None:
     told = read(path)
     assert told is not None
     assert "cut off" in told["message"]
-    forget(path, "pull")
+    clear_failure(path, "pull")
     assert read(path) is None

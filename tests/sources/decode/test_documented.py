@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sources.contract import CUSTOMER, PRICE_LIST, PROMOTION, Record
 from sources.decode.documented import Decoded, Page, columnar, decode, schema_of
 from sources.decode.row_by_row import by_rows
-from sources.decode.table_schema import plan_of, snake
+from sources.decode.table_schema import snake, table_schema
 from sources.errors import ContractBroken
 
 
@@ -27,8 +27,8 @@ def page(*rows: object, number: int = 1) -> Page:
 def one(record: Record, text: str) -> Decoded:
     """Decodes one row, and checks that the quick way either refuses it or gives what the exact one gives."""
     only = Page(1, b"[" + text.encode() + b"]")
-    exact = by_rows(plan_of(record), only)
-    quick = columnar(plan_of(record), [only])
+    exact = by_rows(table_schema(record), only)
+    quick = columnar(table_schema(record), [only])
     if quick is not None:
         assert quick == exact
     assert decode(record, [only]) == exact
@@ -70,7 +70,7 @@ def test_a_batch_is_read_at_once() -> None:
         page(number=2),
         page({"id": 2, "documents": []}, {"id": 3, "erpCode": "007", "documents": [{"isDefault": True}]}, number=3),
     ]
-    decoded = columnar(plan_of(CUSTOMER), pages)
+    decoded = columnar(table_schema(CUSTOMER), pages)
     assert decoded is not None
     customers, documents = decoded.tables["customers"], decoded.tables["customers__documents"]
     assert customers["id"].to_pylist() == ["1", "2", "3"]
@@ -236,7 +236,7 @@ def test_fields_beside_the_contract_are_kept_as_they_came() -> None:
             ("customers__documents: field not in the interface", "x"): 1,
         }
     )
-    assert columnar(plan_of(CUSTOMER), [Page(1, f"[{row}]".encode())]) is not None
+    assert columnar(table_schema(CUSTOMER), [Page(1, f"[{row}]".encode())]) is not None
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_a_page_that_is_no_array_breaks_the_contract(rows: bytes) -> None:
 def test_line_ends_between_fields_mean_nothing() -> None:
     pretty = Page(1, json.dumps([{"id": n, "documents": [{"number": "1"}]} for n in range(9)], indent=2).encode())
     plain = Page(1, json.dumps([{"id": n, "documents": [{"number": "1"}]} for n in range(9)]).encode())
-    assert columnar(plan_of(CUSTOMER), [pretty]) == columnar(plan_of(CUSTOMER), [plain]) is not None
+    assert columnar(table_schema(CUSTOMER), [pretty]) == columnar(table_schema(CUSTOMER), [plain]) is not None
 
 
 def test_deep_nesting_costs_no_more_than_its_row() -> None:
@@ -334,9 +334,9 @@ def pages_of(rows: list[object], sizes: list[int]) -> list[Page]:
 @given(st.lists(CLEAN | BESIDE, max_size=6), st.lists(st.integers(0, 3), max_size=3))
 def test_the_quick_way_takes_clean_rows_and_agrees_with_the_exact_one(rows: list[object], sizes: list[int]) -> None:
     pages = pages_of(rows, sizes)
-    quick = columnar(plan_of(CUSTOMER), pages)
+    quick = columnar(table_schema(CUSTOMER), pages)
     assert quick is not None
-    parts = [by_rows(plan_of(CUSTOMER), part) for part in pages]
+    parts = [by_rows(table_schema(CUSTOMER), part) for part in pages]
     for name, table in quick.tables.items():
         assert table == pa.concat_tables([part.tables[name] for part in parts])
     assert quick.observations == sum((part.observations for part in parts), Counter())
@@ -347,7 +347,7 @@ def test_the_quick_way_takes_clean_rows_and_agrees_with_the_exact_one(rows: list
 def test_batches_do_not_change_what_is_read(rows: list[object], sizes: list[int]) -> None:
     pages = pages_of(rows, sizes)
     whole = decode(CUSTOMER, pages)
-    parts = [by_rows(plan_of(CUSTOMER), part) for part in pages]
+    parts = [by_rows(table_schema(CUSTOMER), part) for part in pages]
     assert whole.quarantined == [row for part in parts for row in part.quarantined]
     assert whole.tables["customers"].num_rows + len(whole.quarantined) == len(rows)
     assert whole.observations == sum((part.observations for part in parts), Counter())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sources.contract import ORDER
 from sources.decode.rows import Decoded, Page
-from sources.decode.undocumented import Shape
+from sources.decode.undocumented import InferredSchema
 from sources.errors import ContractBroken
 
 
@@ -20,9 +20,9 @@ def raw_page(*rows: str, number: int = 1) -> Page:
     return Page(number, f"[{','.join(rows)}]".encode())
 
 
-def walk(pages: list[Page]) -> tuple[Shape, list[Decoded]]:
+def walk(pages: list[Page]) -> tuple[InferredSchema, list[Decoded]]:
     """Decodes pages one by one, then again under the final types, and checks that these were final."""
-    shape = Shape(ORDER)
+    shape = InferredSchema(ORDER)
     for page in pages:
         shape.decode([page])
     version = shape.version
@@ -203,7 +203,7 @@ def test_a_row_put_aside_leaves_no_trace_in_the_types() -> None:
 
 
 def test_the_version_counts_what_changes_a_table() -> None:
-    shape = Shape(ORDER)
+    shape = InferredSchema(ORDER)
     versions = []
     for row in ('{"id":1,"a":1}', '{"id":"x","a":2}', '{"id":3,"a":null}', '{"id":4,"a":0.5}', '{"id":5,"b":1}'):
         shape.decode([raw_page(row)])
@@ -212,7 +212,7 @@ def test_the_version_counts_what_changes_a_table() -> None:
 
 
 def test_a_clean_batch_is_read_at_once() -> None:
-    shape = Shape(ORDER)
+    shape = InferredSchema(ORDER)
     pages = [raw_page(f'{{"id":{n},"t":"x","l":[{{"q":1}}],"tags":["a"]}}', number=n) for n in range(1, 4)]
     shape.decode(pages)
     assert shape._quick(pages) is not None
@@ -229,7 +229,7 @@ def test_any_name_is_a_column_beside_a_field_of_several_types(name: str) -> None
 
 
 def test_no_rows_give_empty_tables() -> None:
-    shape = Shape(ORDER)
+    shape = InferredSchema(ORDER)
     for pages in ([], [Page(1, b"[]")]):
         assert shape.decode(pages).tables["orders"].schema.names == ["id", "_extra", "_page", "_position"]
     assert shape.version == 0
@@ -237,7 +237,7 @@ def test_no_rows_give_empty_tables() -> None:
 
 def test_a_page_that_is_no_array_breaks_the_contract() -> None:
     with pytest.raises(ContractBroken):
-        Shape(ORDER).decode([Page(1, b'{"id":1}')])
+        InferredSchema(ORDER).decode([Page(1, b'{"id":1}')])
 
 
 # --- laws ----------------------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ ROW = st.dictionaries(NAMES, VALUE, max_size=4).flatmap(
 def test_types_and_values_do_not_hang_on_the_order_or_the_batches(rows: list[list[object]], random: object) -> None:
     pages = [Page(n, json.dumps(part, ensure_ascii=False).encode()) for n, part in enumerate(rows, 1)]
     shape, parts = walk(pages)
-    back = Shape(ORDER)
+    back = InferredSchema(ORDER)
     for page in reversed(pages):
         back.decode([page])
     assert back.schema_of() == shape.schema_of()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sources.errors import ContractBroken, Refused
+from sources.errors import ContractBroken, HttpRejected
 from sources.extract.paginators import CursorExpired, LegacyPages, OnePage, V1Cursor
 from sources.http.retries import BrokenBody
 
@@ -67,10 +67,10 @@ def test_v1_two_empty_pages_are_borne() -> None:
 
 def test_v1_an_expired_cursor_starts_again_and_a_first_400_is_an_error() -> None:
     paginator = V1Cursor(10)
-    refusal = Refused("no", family="public_v1", verb="GET", path="/orders", status=400)
+    refusal = HttpRejected("no", family="public_v1", verb="GET", path="/orders", status=400)
     first = paginator.ask()
     assert first is not None
-    with pytest.raises(Refused):
+    with pytest.raises(HttpRejected):
         paginator.refused(first, refusal)
     paginator.take(first, paginator.parse(v1()))
     second = paginator.ask()

@@ -9,18 +9,18 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from sources.errors import Refused, Stopped, Unreachable
+from sources.errors import HttpRejected, Stopped, Unreachable
 from sources.extract.spool import SpoolFolder
-from sources.extract.walk import Options, Walked, walk
+from sources.extract.walk import ListResult, WalkOptions, walk
 from tests.sources.platform import Platform
 
 
-def walked(platform: Any, folder: Path, resource: str = "customers", **options: Any) -> Walked:
+def walked(platform: Any, folder: Path, resource: str = "customers", **options: Any) -> ListResult:
     spool = SpoolFolder(folder / "spool", {"list": resource})
-    return walk(resource, platform, folder / "files", spool, Options(**options))
+    return walk(resource, platform, folder / "files", spool, WalkOptions(**options))
 
 
-def ids(result: Walked, table: str = "customers", column: str = "id") -> list[str]:
+def ids(result: ListResult, table: str = "customers", column: str = "id") -> list[str]:
     return [key for path, _ in result.files[table] for key in pq.read_table(path)[column].to_pylist()]
 
 
@@ -74,7 +74,7 @@ def test_a_window_on_the_depth_of_pages_proves_nothing(tmp_path: Path) -> None:
     class Window(Platform):
         def get(self, path: str, params: Any, *, check: Any) -> Any:
             if int(params["page"]) * int(params["limit"]) > 400:
-                raise Refused("deep", family="legacy", verb="GET", path=path, status=400)
+                raise HttpRejected("deep", family="legacy", verb="GET", path=path, status=400)
             return super().get(path, params, check=check)
 
     assert walked(Window(list(range(650))), tmp_path).verdict == "unproven"
@@ -84,11 +84,11 @@ def test_a_window_on_the_depth_of_pages_proves_nothing(tmp_path: Path) -> None:
 def test_a_refusal_of_the_first_page_is_an_error(tmp_path: Path, status: int) -> None:
     class Gone(Platform):
         def get(self, path: str, params: Any, *, check: Any) -> Any:
-            raise Refused("no", family="legacy", verb="GET", path=path, status=status)
+            raise HttpRejected("no", family="legacy", verb="GET", path=path, status=status)
 
     result = walked(Gone([1]), tmp_path)
     assert (result.verdict, result.files) == ("incomplete", {})
-    assert isinstance(result.error, Refused)
+    assert isinstance(result.error, HttpRejected)
 
 
 def test_a_platform_that_ignores_limit_is_never_proven(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sources.errors import UsageError
-from sources.files import Told, mixed_encoding, open_table
+from sources.files import ReadOptions, mixed_encoding, open_table
 from sources.files.mixed_encoding import refuse_mixture
 
 HEAD = b"code;name\n"
@@ -61,10 +61,12 @@ def test_more_traces_than_other_bytes_are_no_traces(tmp_path: Path) -> None:
 
 def test_a_told_encoding_is_taken_as_told(tmp_path: Path) -> None:
     path = file_of(tmp_path, "1;José".encode(), "2;José".encode("cp1252"))
-    rows = [cell for part in open_table(path, Told(encoding="cp1252")).batches() for cell in part["name"].to_pylist()]
+    rows = [
+        cell for part in open_table(path, ReadOptions(encoding="cp1252")).batches() for cell in part["name"].to_pylist()
+    ]
     assert rows == ["JosÃ©", "José"]
     with pytest.raises(UsageError, match=r"byte 23 of in\.csv is nothing in utf-8"):
-        open_table(path, Told(encoding="utf-8"))
+        open_table(path, ReadOptions(encoding="utf-8"))
 
 
 def test_utf8_that_was_cut_off_is_refused(tmp_path: Path) -> None:

@@ -8,23 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from sources.files import Refused, Row, Table, Told, open_table
+from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
 from sources.files import encoding as encodings
 
 
-def table(folder: Path, text: str, told: Told | None = None) -> Table:
+def table(folder: Path, text: str, told: ReadOptions | None = None) -> SourceTable:
     path = folder / "in.csv"
     path.write_bytes(text.encode())
     return open_table(path, told)
 
 
-def walked(opened: Table) -> tuple[list[int], list[tuple[int, int, str]]]:
+def walked(opened: SourceTable) -> tuple[list[int], list[tuple[int, int, str]]]:
     """The lines of rows, and the refusals; the same row by row and in batches."""
-    refused: list[Refused] = []
+    refused: list[RejectedRow] = []
     lines = [line for part in opened.batches(7, refused.append) for line in part["_line"].to_pylist()]
     rows = list(opened.rows())
     assert [row.line for row in rows if isinstance(row, Row)] == lines
-    assert [row for row in rows if isinstance(row, Refused)] == refused
+    assert [row for row in rows if isinstance(row, RejectedRow)] == refused
     return lines, [(row.line, row.last_line, row.code) for row in refused]
 
 
@@ -46,7 +46,7 @@ def test_lines_between_two_stray_quotes_are_refused(tmp_path: Path, delimiter: s
     lines, refused = walked(opened)
     assert refused == [(21, last, "quoting")]
     assert lines == [*range(2, 21), *range(last + 1, 32)]
-    [row] = [row for row in opened.rows() if isinstance(row, Refused)]
+    [row] = [row for row in opened.rows() if isinstance(row, RejectedRow)]
     assert not row.cells
     assert "secret" not in row.reason
 
@@ -93,7 +93,7 @@ def test_a_cell_of_several_lines_is_read(tmp_path: Path, header: str, cell: str)
 
 def test_a_told_quote_is_believed(tmp_path: Path) -> None:
     text = customers(9, l4='u@b.c,"open,x,s', l6='u@b.c,b",x,s')
-    lines, refused = walked(table(tmp_path, text, Told(quote='"')))
+    lines, refused = walked(table(tmp_path, text, ReadOptions(quote='"')))
     assert (lines, refused) == ([2, 3, 4, 7, 8, 9, 10], [])
 
 
@@ -102,7 +102,7 @@ def test_a_quote_that_nothing_closes_is_refused_where_none_is_meant(tmp_path: Pa
     opened = table(tmp_path, text)
     assert opened.found.quote == ""
     assert walked(opened) == ([2, 3, 5, 6, 7, 8, 9, 10], [(4, 4, "quoting")])
-    assert walked(table(tmp_path, text, Told(quote=""))) == (list(range(2, 11)), [])
+    assert walked(table(tmp_path, text, ReadOptions(quote=""))) == (list(range(2, 11)), [])
 
 
 def test_inches_are_no_quotes(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Literal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sources.files import Row, Told, open_table
+from sources.files import ReadOptions, Row, open_table
 
 WIDTHS = st.integers(2, 6)
 LATIN = st.characters(min_codepoint=0x20, max_codepoint=0xFF, exclude_categories=["Cc"])
@@ -44,7 +44,7 @@ def written(
     return "".join(made)
 
 
-def back(data: bytes, told: Told) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def back(data: bytes, told: ReadOptions) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "in.csv"
         path.write_bytes(data)
@@ -81,7 +81,7 @@ def test_any_text_comes_back_where_the_dialect_is_told(
     names = [f"column {position}" for position in range(len(cells[0]) if cells else 3)]
     quoting: Literal[0, 1] = csv.QUOTE_ALL if escape else csv.QUOTE_MINIMAL
     text = written([names, *cells], delimiter, quote, escape, end, quoting)
-    told = Told(encoding, delimiter, quote, escape, header_row=1)
+    told = ReadOptions(encoding, delimiter, quote, escape, header_row=1)
     assert back(text.encode(encoding), told) == (tuple(names), [tuple(row) for row in cells])
 
 
@@ -98,5 +98,5 @@ def test_a_dialect_that_is_found_gives_the_cells_back(
     kept = [(n, "".join(char for char in name if char not in "\"';,|\t "), cents) for n, name, cents in made]
     cells = [[f"{n:010}", f"{name}{delimiter}{name}", f"{cents / 100:.2f}"] for n, name, cents in kept]
     text = written([["Code", "Name", "Price"], *cells], delimiter, '"', "", end)
-    found = back(text.encode(encoding), Told(encoding="cp1252") if encoding == "cp1252" else Told())
+    found = back(text.encode(encoding), ReadOptions(encoding="cp1252") if encoding == "cp1252" else ReadOptions())
     assert found == (("Code", "Name", "Price"), [tuple(row) for row in cells])

@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from sources.errors import UsageError
-from sources.files import Refused, Row, Table, Told, open_table
+from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
 from sources.files import encoding as encodings
 
 BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n ;  x  ;3,10\r\n"
 CELLS = [("007", "Peña", "1,50"), ("1E5", "NULL", "2,75"), (" ", "  x  ", "3,10")]
 
 
-def table(tmp_path: Path, data: bytes | str, told: Told | None = None, name: str = "in.csv") -> Table:
+def table(tmp_path: Path, data: bytes | str, told: ReadOptions | None = None, name: str = "in.csv") -> SourceTable:
     path = tmp_path / name
     path.write_bytes(data.encode() if isinstance(data, str) else data)
     return open_table(path, told)
 
 
-def cells(opened: Table) -> list[tuple[str, ...]]:
+def cells(opened: SourceTable) -> list[tuple[str, ...]]:
     rows = list(opened.rows())
     assert all(isinstance(row, Row) for row in rows), rows
     by_batch = [tuple(row.values()) for part in opened.batches(2) for row in part.drop_columns("_line").to_pylist()]
@@ -30,11 +30,11 @@ def cells(opened: Table) -> list[tuple[str, ...]]:
     return found
 
 
-def refusals(opened: Table) -> list[tuple[int, int, str]]:
-    taken: list[Refused] = []
+def refusals(opened: SourceTable) -> list[tuple[int, int, str]]:
+    taken: list[RejectedRow] = []
     rows = [row for row in opened.rows() if isinstance(row, Row)]
     lines = [line for part in opened.batches(3, taken.append) for line in part["_line"].to_pylist()]
-    refused = [row for row in opened.rows() if isinstance(row, Refused)]
+    refused = [row for row in opened.rows() if isinstance(row, RejectedRow)]
     assert taken == refused
     assert lines == [row.line for row in rows]
     return [(row.line, row.last_line, row.code) for row in refused]
@@ -64,7 +64,7 @@ def test_the_encoding_is_found(tmp_path: Path, written: str, found: str, mark: b
 
 @pytest.mark.parametrize("told", ["utf-8", "UTF8", "utf-8-sig", "utf_16", "utf-16-le", "cp1252", "cp850"])
 def test_a_told_encoding_is_taken(tmp_path: Path, told: str) -> None:
-    assert cells(table(tmp_path, BASIC.encode(told), Told(encoding=told))) == CELLS
+    assert cells(table(tmp_path, BASIC.encode(told), ReadOptions(encoding=told))) == CELLS
 
 
 def test_a_byte_that_cp1252_lacks_is_refused_with_its_offset(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_byte_order_mark_within_the_file_stays_in_its_cell(tmp_path: Path) -> 
 def test_an_unknown_encoding_is_a_usage_error(tmp_path: Path) -> None:
     for told in ("klingon", "base64", "rot13"):
         with pytest.raises(UsageError, match="no encoding of text"):
-            table(tmp_path, BASIC, Told(encoding=told))
+            table(tmp_path, BASIC, ReadOptions(encoding=told))
 
 
 def test_ctrl_z_and_nuls_at_the_end_are_no_cells(tmp_path: Path) -> None:
@@ -166,11 +166,16 @@ def test_a_sep_line_names_the_delimiter(tmp_path: Path) -> None:
 
 
 def test_what_is_told_is_not_looked_for(tmp_path: Path) -> None:
-    told = Told(delimiter=",", quote="", header_row=2)
+    told = ReadOptions(delimiter=",", quote="", header_row=2)
     opened = table(tmp_path, 'x\n"a;b",c\n1;2,3\n', told)
     assert opened.columns == ('"a;b"', "c")
     assert opened.found.preamble == (1,)
-    for wrong in (Told(delimiter=";;"), Told(quote="ab"), Told(escape="xx"), Told(quote=";", delimiter=";")):
+    for wrong in (
+        ReadOptions(delimiter=";;"),
+        ReadOptions(quote="ab"),
+        ReadOptions(escape="xx"),
+        ReadOptions(quote=";", delimiter=";"),
+    ):
         with pytest.raises(UsageError):
             table(tmp_path, BASIC, wrong)
 
@@ -205,7 +210,7 @@ def test_a_header_over_two_rows_is_joined(tmp_path: Path) -> None:
     opened = table(tmp_path, data)
     assert opened.columns == ("Artículo Código", "Artículo Nombre", "Precios Compra", "Precios Venta")
     assert (opened.found.header_lines, len(cells(opened))) == ((1, 2), 3)
-    told = table(tmp_path, "co;na\nde;me\n1;2\n", Told(header_row=1, header_rows=2))
+    told = table(tmp_path, "co;na\nde;me\n1;2\n", ReadOptions(header_row=1, header_rows=2))
     assert told.columns == ("co de", "na me")
 
 
@@ -222,7 +227,7 @@ def test_empty_and_repeated_names_are_numbered(tmp_path: Path) -> None:
 
 
 def test_no_header_numbers_the_columns(tmp_path: Path) -> None:
-    opened = table(tmp_path, "1;x\n2;y\n", Told(header_row=0))
+    opened = table(tmp_path, "1;x\n2;y\n", ReadOptions(header_row=0))
     assert (opened.columns, cells(opened)) == (("column_1", "column_2"), [("1", "x"), ("2", "y")])
 
 
@@ -243,7 +248,7 @@ def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
     assert refusals(opened) == [(3, 3, "too_long"), (4, 4, "too_short")]
     with pytest.raises(UsageError, match="line 3: 4 cells, and the header has 3"):
         list(opened.batches())
-    filled = table(tmp_path, "a;b;c\n1;2;3\n1;2\n1;2;3\n", Told(short_rows="fill"))
+    filled = table(tmp_path, "a;b;c\n1;2;3\n1;2\n1;2;3\n", ReadOptions(short_rows="fill"))
     assert cells(filled)[1] == ("1", "2", "")
 
 
@@ -266,7 +271,7 @@ def test_a_quote_out_of_place_refuses_its_record_and_the_rest_goes_on(tmp_path: 
 
 
 def test_a_quote_never_closed_is_an_error_with_its_line(tmp_path: Path) -> None:
-    opened = table(tmp_path, 'a;b\n"1";"2"\n"3;4\n' + "5;6\n" * 9, Told(quote='"', delimiter=";"))
+    opened = table(tmp_path, 'a;b\n"1";"2"\n"3;4\n' + "5;6\n" * 9, ReadOptions(quote='"', delimiter=";"))
     for walk in (opened.rows, opened.batches):
         with pytest.raises(UsageError, match="a quote opened on line 3 is never closed"):
             list(walk())
@@ -275,7 +280,7 @@ def test_a_quote_never_closed_is_an_error_with_its_line(tmp_path: Path) -> None:
 def test_a_line_or_a_cell_beyond_all_measure_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"line 2 of in\.csv is longer than 8 million"):
         table(tmp_path, b"a;b\n" + b"x" * (9 << 20))
-    opened = table(tmp_path, b'a;b\n1;"2"\n3;"' + b"x\n" * (5 << 20), Told(quote='"', delimiter=";"))
+    opened = table(tmp_path, b'a;b\n1;"2"\n3;"' + b"x\n" * (5 << 20), ReadOptions(quote='"', delimiter=";"))
     with pytest.raises(UsageError, match="a quote opened on line 3 is not closed within 8 million"):
         list(opened.rows())
 
@@ -315,8 +320,8 @@ def test_a_folder_and_a_missing_file_are_errors(tmp_path: Path) -> None:
 
 def test_no_error_and_no_reason_holds_a_value(tmp_path: Path) -> None:
     opened = table(
-        tmp_path, 'a;b\n1;2\nSECRET;x;SECRET\n"SECRET"SECRET;1\nSECRET\nSECRET;\0SECRET\n3;4\n', Told(quote='"')
+        tmp_path, 'a;b\n1;2\nSECRET;x;SECRET\n"SECRET"SECRET;1\nSECRET\nSECRET;\0SECRET\n3;4\n', ReadOptions(quote='"')
     )
-    told = [row for row in opened.rows() if isinstance(row, Refused)]
+    told = [row for row in opened.rows() if isinstance(row, RejectedRow)]
     assert len(told) == 4
     assert "SECRET" not in repr(told)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sources.errors import UsageError
-from sources.files import Refused, Row, Table, Told, open_table
+from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
 from sources.files import workbook as workbooks
 from transforms.numbers import POINT
 from transforms.upserts.cells import Kind, Reading
@@ -59,7 +59,7 @@ def workbook(tmp_path: Path, *sheets: tuple[str, str], name: str = "in.xlsx", hi
     return path
 
 
-def cells(table: Table) -> list[tuple[str, ...]]:
+def cells(table: SourceTable) -> list[tuple[str, ...]]:
     return [row.cells for row in table.rows() if isinstance(row, Row)]
 
 
@@ -139,7 +139,7 @@ def test_a_barcode_damaged_into_text_stays_as_it_is(tmp_path: Path) -> None:
 def test_a_cell_with_an_error_refuses_its_row(tmp_path: Path) -> None:
     rows = [(2, text("A2", "1")), (3, text("A3", "2") + '<c r="C3" t="e"><v>#N/A</v></c>'), (4, text("A4", "3"))]
     table = open_table(workbook(tmp_path, ("H", sheet(HEADER, *rows))))
-    refused = [row for row in table.rows() if isinstance(row, Refused)]
+    refused = [row for row in table.rows() if isinstance(row, RejectedRow)]
     assert [(row.line, row.code, row.reason) for row in refused] == [
         (3, "cell_error", "'value' holds an error of the sheet")
     ]
@@ -157,8 +157,8 @@ def test_a_table_that_begins_inside_the_sheet_is_found(tmp_path: Path) -> None:
     table = open_table(workbook(tmp_path, ("H", rows)))
     assert table.columns == ("code", "name", "city")
     assert (table.found.preamble, table.found.header_lines, table.found.footnotes) == ((2,), (4,), (9,))
-    assert [(row.line, type(row)) for row in table.rows()] == [(6, Row), (7, Refused)]
-    assert "'city'" in next(row.reason for row in table.rows() if isinstance(row, Refused))
+    assert [(row.line, type(row)) for row in table.rows()] == [(6, Row), (7, RejectedRow)]
+    assert "'city'" in next(row.reason for row in table.rows() if isinstance(row, RejectedRow))
 
 
 def test_the_first_visible_sheet_with_cells_is_taken_or_the_one_told(tmp_path: Path) -> None:
@@ -166,12 +166,12 @@ def test_the_first_visible_sheet_with_cells_is_taken_or_the_one_told(tmp_path: P
     path = workbook(tmp_path, ("Old", body.replace("code", "old")), ("Empty", ""), ("A &amp; B", body), hidden=("Old",))
     assert open_table(path).found.sheet == "A & B"
     assert open_table(path).found.sheets == ("Old", "Empty", "A & B")
-    assert open_table(path, Told(sheet="Old")).columns[0] == "old"
-    assert open_table(path, Told(sheet="1")).columns[0] == "old"
+    assert open_table(path, ReadOptions(sheet="Old")).columns[0] == "old"
+    assert open_table(path, ReadOptions(sheet="1")).columns[0] == "old"
     with pytest.raises(UsageError, match="no such sheet"):
-        open_table(path, Told(sheet="Hoja9"))
+        open_table(path, ReadOptions(sheet="Hoja9"))
     with pytest.raises(UsageError, match="no table"):
-        open_table(path, Told(sheet="Empty"))
+        open_table(path, ReadOptions(sheet="Empty"))
 
 
 def test_the_bytes_and_not_the_name_say_what_a_file_is(tmp_path: Path) -> None:

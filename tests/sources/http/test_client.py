@@ -23,7 +23,7 @@ from sources.errors import (
     BridgeError,
     ContractBroken,
     HttpError,
-    Refused,
+    HttpRejected,
     Stopped,
     Unreachable,
     UsageError,
@@ -257,7 +257,7 @@ def test_403_is_about_access() -> None:
 )
 def test_codes_of_refusals(answer: httpx.Response, family: Family, code: str) -> None:
     error = refused(answer, family)
-    assert isinstance(error, Refused)
+    assert isinstance(error, HttpRejected)
     assert (error.code, error.path, error.verb, error.family) == (code, "/orders", "GET", family)
     assert "\x1b" not in str(error)
 
@@ -270,7 +270,7 @@ def test_redirects_are_refused_and_nothing_reaches_the_other_host(status: int) -
             serving(with_headers(target, status=f"{status} Moved")) as server,
             Client("legacy", server.url, KEY) as one,
         ):
-            with pytest.raises(Refused, match=r"redirected to 127\.0\.0\.1 ") as caught:
+            with pytest.raises(HttpRejected, match=r"redirected to 127\.0\.0\.1 ") as caught:
                 one.get("/customers", check=parsed)
             outcome = one.send("POST", "/customers", BODY)
         assert KEY not in str(caught.value)

@@ -18,7 +18,7 @@ from pandas.testing import assert_frame_equal
 
 from tests.transforms.erp.test_match import GONE, customers, documents, erp, matched, told
 from transforms.erp.buckets import bucket, split
-from transforms.erp.match import CUSTOMERS, FIELDS, KEYS, Matched, match
+from transforms.erp.match import CUSTOMERS, FIELDS, KEYS, MatchResult, match
 
 CODES = st.sampled_from(["A", "B", "C", "a", "01", "1", "", None])
 LINE = st.fixed_dictionaries(dict.fromkeys(KEYS, CODES), optional={"first_name": CODES, "phone": CODES})
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 Sides = tuple[list[Row], list[Row], list[Row]]
 
 
-def made(sides: Sides, **more: Any) -> Matched:
+def made(sides: Sides, **more: Any) -> MatchResult:
     lines, known, papers = sides
     return matched(erp(*lines), customers(*known), documents(*papers), **more)
 

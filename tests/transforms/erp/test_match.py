@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from transforms.erp.match import CUSTOMERS, DOCUMENTS, ERP_CUSTOMERS, ERP_DIFFERENCES, FIELDS, Matched, match
+from transforms.erp.match import CUSTOMERS, DOCUMENTS, ERP_CUSTOMERS, ERP_DIFFERENCES, FIELDS, MatchResult, match
 from transforms.frames import BIGINT, TEXT, frame
 
 GONE = datetime(2026, 2, 1, tzinfo=UTC)
@@ -29,22 +29,22 @@ def documents(*rows: dict[str, Any]) -> pd.DataFrame:
     return frame(DOCUMENTS, [{"position": n, "is_default": False, **row} for n, row in enumerate(rows)])
 
 
-def matched(lines: pd.DataFrame, known: pd.DataFrame, papers: pd.DataFrame | None = None, **more: Any) -> Matched:
+def matched(lines: pd.DataFrame, known: pd.DataFrame, papers: pd.DataFrame | None = None, **more: Any) -> MatchResult:
     return match(lines, known, documents() if papers is None else papers, **more)
 
 
-def told(made: Matched, *names: str) -> list[tuple[Any, ...]]:
+def told(made: MatchResult, *names: str) -> list[tuple[Any, ...]]:
     """Those columns of the rows, nulls as None."""
     rows = made.customers[list(names)].itertuples(index=False)
     return [tuple(None if pd.isna(value) else value for value in row) for row in rows]
 
 
-def differing(made: Matched) -> list[tuple[Any, ...]]:
+def differing(made: MatchResult) -> list[tuple[Any, ...]]:
     rows = made.differences[["platform_id", "field", "erp_value", "platform_value"]].itertuples(index=False)
     return [tuple(None if pd.isna(value) else value for value in row) for row in rows]
 
 
-def rules(made: Matched) -> list[tuple[str, str, str]]:
+def rules(made: MatchResult) -> list[tuple[str, str, str]]:
     return list(made.findings[["entity", "rule", "entity_id"]].itertuples(index=False, name=None))
 
 
