@@ -54,6 +54,7 @@ test: lint types unit smoke
 lint: setup
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
+	$(VENV)/bin/lint-imports --no-logo
 
 types: setup
 	$(PY) -m mypy

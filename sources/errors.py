@@ -16,13 +16,29 @@ No message holds a body, a row's values, a key or a password: only verbs, paths,
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import ClassVar
+
+
+class ExitCode(IntEnum):
+    """How a command ends (design §5)."""
+
+    DONE = 0
+    BUG = 1
+    USAGE = 2
+    ACCESS = 3
+    PLATFORM = 4
+    REJECTED = 5
+    IN_DOUBT = 6
+    COVERAGE = 7
+    LOCKED = 8
+    STOPPED = 130
 
 
 class BridgeError(Exception):
     """The base of all errors of this project. `hint` says what to do about it."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[ExitCode] = ExitCode.BUG
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -36,7 +52,7 @@ class BridgeError(Exception):
 class UsageError(BridgeError):
     """Settings, arguments or an input file that cannot be used."""
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 class HttpError(BridgeError):
@@ -74,13 +90,13 @@ class HttpError(BridgeError):
 class AccessError(HttpError):
     """Authentication failed (401) or the key may not do this (403)."""
 
-    exit_code = 3
+    exit_code = ExitCode.ACCESS
 
 
 class PlatformError(HttpError):
     """The platform could not be used as the interface says."""
 
-    exit_code = 4
+    exit_code = ExitCode.PLATFORM
 
 
 class Unreachable(PlatformError):
@@ -98,16 +114,16 @@ class ContractBroken(PlatformError):
 class CoverageError(BridgeError):
     """Coverage is not complete where it was required, or the warehouse is older than asked."""
 
-    exit_code = 7
+    exit_code = ExitCode.COVERAGE
 
 
 class LockedError(BridgeError):
     """Another run holds the lock."""
 
-    exit_code = 8
+    exit_code = ExitCode.LOCKED
 
 
 class Stopped(BridgeError):
     """The work was told to stop, by a person or by its owner closing."""
 
-    exit_code = 130
+    exit_code = ExitCode.STOPPED

@@ -24,7 +24,7 @@ from pipelines.cli.console import Reporter, Style
 from pipelines.cli.demo_files import CUSTOMERS, VARIANTS, write_files
 from pipelines.pull.pull import PullOptions, pull
 from pipelines.reconcile.reconcile import Reconciling
-from sources.errors import BridgeError, UsageError
+from sources.errors import BridgeError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from pipelines.plan.model import KindName
@@ -112,11 +112,11 @@ def _pull(style: Style, stop: threading.Event, reconciling: Reconciling | None =
 def _plan(kind: KindName, folder: Path, file: str, style: Style) -> Path:
     """Plans a file of the demo; that rows were rejected, exit 5, is what it is there for."""
     from pipelines.cli.plan import plan
-    from pipelines.plan.make import EXIT_REJECTED, PlanOptions
+    from pipelines.plan.make import PlanOptions
 
     target = folder / f"plan-{kind}"
     code = plan(PlanOptions(kind, folder / file, (folder / file).with_suffix(".toml"), target), Reporter(style))
-    _expect(code, EXIT_REJECTED)
+    _expect(code, ExitCode.REJECTED)
     return target
 
 
@@ -140,7 +140,7 @@ def _killed(plan: Path, state: State, created: int) -> None:
 def _push(plan: Path, style: Style, stop: threading.Event) -> None:
     """Pushes, or goes on with a push. This platform answers in milliseconds: what is in doubt settles in seconds."""
     from pipelines.cli.push import Watching, tell
-    from pipelines.push.model import EXIT_REJECTED, MEANS, PushOptions
+    from pipelines.push.model import MEANS, PushOptions
     from pipelines.push.run import push
 
     with Watching(Reporter(style)) as watching:
@@ -149,7 +149,7 @@ def _push(plan: Path, style: Style, stop: threading.Event) -> None:
     tell(pushed, style)
     if pushed.error is not None:
         raise pushed.error
-    _expect(pushed.exit_code, EXIT_REJECTED)
+    _expect(pushed.exit_code, ExitCode.REJECTED)
 
 
 def _verified(plan: Path) -> int:

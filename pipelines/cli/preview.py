@@ -20,11 +20,10 @@ from typing import Any, Final, TextIO
 from rich.console import Console
 from rich.table import Table as Grid
 
-from sources.errors import UsageError
+from sources.errors import ExitCode, UsageError
 from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, open_table
 from sources.files.dialect import NAMES
 
-EXIT_REFUSED: Final = 5
 MAX_TOLD: Final = 100
 MAX_SHOWN: Final = 40
 """Characters of a cell on a terminal; JSON and CSV hold it whole."""
@@ -99,7 +98,7 @@ def preview(path: Path, said: ReadOptions, rows: int, target: Path | None, as_js
         if bad > MAX_TOLD and target is None:
             sys.stderr.write(f"and {bad - MAX_TOLD} more; --csv OUT tells all\n")
         _show(table.found, first, good, bad)
-    return EXIT_REFUSED if bad else 0
+    return ExitCode.REJECTED if bad else 0
 
 
 def _facts(found: DetectedFormat, first: list[Row], refused: list[RejectedRow], good: int, bad: int) -> dict[str, Any]:

@@ -27,10 +27,11 @@ from pipelines.cli.console import LINE_EVERY_S, Reporter
 from pipelines.plan.model import RESULTS
 from pipelines.plan.summary import number
 from pipelines.push.eligibility import GIVEN_UP, at_words
-from pipelines.push.model import EXIT_IN_DOUBT, PushResult
+from pipelines.push.model import PushResult
 from pipelines.push.passwords import FILE as PASSWORDS
 from pipelines.push.results import FILES
 from pipelines.push.verify import VerifyResult
+from sources.errors import ExitCode
 
 _SAID: Final = {
     "confirmed": "confirmed",
@@ -133,7 +134,7 @@ def _lines(pushed: PushResult) -> list[str]:
         said.append("stopped; run the same command again to go on")
     if pushed.settles_at is not None:
         said.append(f"run it again from {at_words(pushed.settles_at)} on: then what is in doubt can be looked for")
-    elif pushed.exit_code == EXIT_IN_DOUBT:
+    elif pushed.exit_code == ExitCode.IN_DOUBT:
         said.append("what to do about each doubt stands in results/in_doubt.csv; then run it again")
     return said
 

@@ -40,10 +40,9 @@ from pipelines.plan.requests import MAY_ADD, Passwords, RequestOptions
 from pipelines.plan.spool import InputSpool
 from pipelines.plan.summary import Facts, summary
 from sources import __version__
-from sources.errors import UsageError
+from sources.errors import ExitCode, UsageError
 from sources.settings import LegacySettings, Semantics, ledger_path, legacy_settings, warehouse_path
 
-EXIT_REJECTED: Final = 5
 BATCH_SIZE: Final = 100
 ID_CHARS, ID_SHOWN = 32, 12
 _SPOOL: Final = ".spool"
@@ -90,7 +89,7 @@ class PlanResult:
     @property
     def exit_code(self) -> int:
         """5 where rows were rejected."""
-        return EXIT_REJECTED if self.facts.reasons else 0
+        return ExitCode.REJECTED if self.facts.reasons else 0
 
 
 def make(wanted: PlanOptions, proposed: Callable[[list[str]], object] = list) -> PlanResult:

@@ -30,7 +30,7 @@ from pipelines.warehouse.failure import clear_failure, record_failure
 from pipelines.warehouse.load import BOUNDS, load, warm
 from sources import __version__
 from sources.contract import LISTS, Family
-from sources.errors import CoverageError, Unreachable, UsageError
+from sources.errors import CoverageError, ExitCode, Unreachable, UsageError
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import SWEEPS_MAX, ListResult, Progress, WalkOptions, nothing, walk
 from sources.http.client import Client
@@ -48,8 +48,6 @@ Load = tuple[Path, list[ListResult]]
 """A file that dlt filled, and the lists in it."""
 EARLY_ROWS: Final = 10_000
 """From so many rows on, loading beside the walks saves more than a load of its own costs."""
-EXIT_REJECTED: Final = 5
-EXIT_COVERAGE: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +84,8 @@ class PullResult:
         if failed:
             return min(failed)
         if self.held_back:
-            return EXIT_COVERAGE
-        return EXIT_REJECTED if any(walked.refused for walked in self.walked) else self.after_code
+            return ExitCode.COVERAGE
+        return ExitCode.REJECTED if any(walked.refused for walked in self.walked) else self.after_code
 
 
 @dataclass(frozen=True, slots=True)

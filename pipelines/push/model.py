@@ -14,12 +14,10 @@ from pipelines.ledger.store import State
 from pipelines.plan.model import Plan
 from pipelines.push import passwords
 from pipelines.push.eligibility import Look
-from sources.errors import BridgeError, Stopped
+from sources.errors import BridgeError, ExitCode, Stopped
 from sources.http.client import Client, RetryPolicy, Timeouts
 from sources.settings import LegacySettings
 
-EXIT_REJECTED: Final = 5
-EXIT_IN_DOUBT: Final = 6
 SETTLE_S: Final = 900.0
 """Until when a write whose answer was lost may still land."""
 GRACE_S: Final = 10.0
@@ -95,7 +93,7 @@ class PushResult:
         if self.error is not None:
             return self.error.exit_code
         if self.states.get("in_doubt") or self.states.get("conflict"):
-            return EXIT_IN_DOUBT
+            return ExitCode.IN_DOUBT
         held = sum(self.lines["unsent", outcome] for outcome in ("blocked", "exists_now", "not_sent"))
         refused = sum(n for (file, outcome), n in self.lines.items() if file == "rejected" or outcome == "abandoned")
-        return EXIT_REJECTED if refused or held else 0
+        return ExitCode.REJECTED if refused or held else 0

@@ -26,13 +26,11 @@ from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import TAKEN
 from sources.contract import CUSTOMER
 from sources.decode.table_schema import snake
-from sources.errors import UsageError
+from sources.errors import ExitCode, UsageError
 from sources.settings import ledger_path, warehouse_path
 
 FILE: Final = "verify.csv"
 COLUMNS: Final = ("line", "operation", "outcome", "customer_id", "field", "sent", "found")
-EXIT_DIFFERS: Final = 5
-EXIT_COVERAGE: Final = 7
 _READ: Final = f"""
     SELECT c.run_id, c.verdict, c.started_at, r.legacy_host FROM ops.coverage c JOIN ops.runs r USING (run_id)
     WHERE c.resource = 'customers' AND {TAKEN}
@@ -61,9 +59,9 @@ class VerifyResult:
     def exit_code(self) -> int:
         """Nothing differs; something does; or something is missing from a list that proves nothing."""
         if self.outcomes["differs"] or self.outcomes["several"]:
-            return EXIT_DIFFERS
+            return ExitCode.REJECTED
         if self.outcomes["missing"]:
-            return EXIT_DIFFERS if self.verdict == "complete" else EXIT_COVERAGE
+            return ExitCode.REJECTED if self.verdict == "complete" else ExitCode.COVERAGE
         return 0
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from pipelines.pull.pull import EXIT_REJECTED, new_run_id
+from pipelines.pull.pull import new_run_id
 from pipelines.reconcile import history
 from pipelines.reconcile.erp_customers import ErpCustomers, ErpFiles, MatchSummary, match_into, read_customers
 from pipelines.reconcile.erp_variants import ErpVariants, VariantSummary, compare_into, read_variants
@@ -25,7 +25,7 @@ from pipelines.warehouse.destination import check_destination, mirror
 from pipelines.warehouse.failure import clear_failure, record_failure
 from pipelines.warehouse.tables import replace
 from sources import __version__
-from sources.errors import BridgeError, UsageError
+from sources.errors import BridgeError, ExitCode, UsageError
 from sources.settings import ReconcileSettings, reconcile_settings, warehouse_path, warehouse_settings
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ReconcileResult:
     @property
     def exit_code(self) -> int:
         """Whether lines of the ERP's files were refused."""
-        return EXIT_REJECTED if any(one is not None and one.refused for one in (self.match, self.variants)) else 0
+        return ExitCode.REJECTED if any(one is not None and one.refused for one in (self.match, self.variants)) else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,11 @@ from typing import Any
 import click
 
 from pipelines.ledger.store import Ledger, OpenPlan
-from pipelines.pull.pull import EXIT_COVERAGE
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import TAKEN
 from sources.contract import LISTS
-from sources.errors import UsageError
+from sources.errors import ExitCode, UsageError
 from sources.settings import ledger_path, warehouse_path
 
 _LISTS_SQL = f"""
@@ -68,7 +67,7 @@ def status(max_age_h: float | None, as_json: bool) -> int:
     else:
         _print(str(path), told, never, failure, old)
         _print_plans(plans)
-    return EXIT_COVERAGE if old else 0
+    return ExitCode.COVERAGE if old else 0
 
 
 def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
