@@ -29,10 +29,11 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
         "stock_semantics",
         "price_semantics",
     ),
-    "sources.public_v1": ("base_url", "api_key", "page_limit"),
-    "warehouse": ("path", "destination"),
+    "sources.public_v1": ("base_url", "api_key", "page_limit", "order_key"),
+    "sources.http": ("timeout_s", "read_timeout_s", "ca_file", "proxy"),
+    "warehouse": ("path", "destination", "destination_dataset"),
     "ledger": ("path",),
-    "reconcile": ("order_customer_id", "order_ordered_at", "order_total", "date_order"),
+    "reconcile": ("order_customer_id", "order_ordered_at", "order_total", "date_order", "timezone", "country"),
 }
 """Every setting, by its section."""
 

@@ -8,10 +8,12 @@ resolves its own section alone, so that a pull of one family needs the settings 
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NoReturn, cast, get_args
 from urllib.parse import urlsplit
+from zoneinfo import available_timezones
 
 from sources.contract import PUBLIC_V1_LIMIT_MAX, PUBLIC_V1_LIMIT_MIN, PUBLIC_V1_PREFIX, PUBLIC_V1_PREFIXES
 from sources.errors import UsageError
@@ -48,6 +50,8 @@ Semantics = Literal["unknown", "set", "increment"]
 DateOrder = Literal["day_first", "month_first"]
 
 PAGE_LIMIT: Final = 100
+_DATASET: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_COUNTRY: Final = re.compile(r"[A-Z]{2}")
 HOST_LABELS: Final[dict[str, Environment]] = {
     "sandbox": "sandbox",
     "sbx": "sandbox",
@@ -136,17 +140,21 @@ class PublicV1Settings:
         base_url: without `/public/v1` and without a trailing slash.
         api_key: the Bearer key.
         page_limit: the `limit` that is asked for, 1 to 100.
+        order_key: the field that identifies an order (not shown).
     """
 
     base_url: str
     api_key: Secret
     page_limit: int = PAGE_LIMIT
+    order_key: str = "id"
 
     def __post_init__(self) -> None:
         section = "sources.public_v1"
         base_url = _checked_url(f"{section}.base_url", self.base_url)
         _check_key(f"{section}.api_key", self.api_key)
         _check_limit(f"{section}.page_limit", self.page_limit, PUBLIC_V1_LIMIT_MAX)
+        if not isinstance(self.order_key, str) or not self.order_key.strip():
+            raise UsageError(f"{named(f'{section}.order_key')} is empty or not a string", "Leave it out for `id`.")
         _check_host(base_url, self.environment, named(f"{section}.base_url"), named(f"{section}.api_key"))
         object.__setattr__(self, "base_url", base_url)
 
@@ -165,10 +173,25 @@ class PublicV1Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class WarehouseSettings:
-    """Where the tables go: one DuckDB file, or a destination of dlt's by its name."""
+    """Where the tables go.
+
+    Attributes:
+        path: the DuckDB file, absolute.
+        destination: name of a dlt destination that gets a copy of each published version; None: no copy.
+        destination_dataset: prefix of the names of its datasets.
+    """
 
     path: Path
     destination: str | None = None
+    destination_dataset: str = "orderbridge"
+
+    def __post_init__(self) -> None:
+        name = self.destination_dataset
+        if not (isinstance(name, str) and _DATASET.fullmatch(name)):
+            raise UsageError(
+                f"{named('warehouse.destination_dataset')} is not a valid prefix for dataset names",
+                "Use up to 40 lower-case letters, digits and underscores, starting with a letter.",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,14 +210,28 @@ class ReconcileSettings:
     Attributes:
         orders: which columns of the raw orders are what.
         date_order: which of day and month comes first where both are numbers; None: a column proves it, or is unread.
+        timezone: IANA name of the zone of times without an offset; None: such times stay unproven.
+        country: ISO 3166-1 alpha-2 code of the country of phone numbers without one; None: they stay unproven.
     """
 
     orders: OrderSettings
     date_order: DateOrder | None = None
+    timezone: str | None = None
+    country: str | None = None
 
     def __post_init__(self) -> None:
         if self.date_order is not None:
             _check_choice("reconcile.date_order", self.date_order, get_args(DateOrder))
+        if self.timezone is not None and self.timezone not in available_timezones():
+            raise UsageError(
+                f"{named('reconcile.timezone')} is not a known time zone",
+                "Use an IANA name, such as Europe/Madrid or UTC.",
+            )
+        if self.country is not None and not (isinstance(self.country, str) and _COUNTRY.fullmatch(self.country)):
+            raise UsageError(
+                f"{named('reconcile.country')} is not a country code",
+                "Use two capital letters (ISO 3166-1), such as ES.",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,6 +262,7 @@ def public_v1_settings(root: Path | None = None) -> PublicV1Settings:
         base_url=_text(found, "base_url", f"the address of the host, https://…, without {PUBLIC_V1_PREFIX}."),
         api_key=Secret(_text(found, "api_key", "the Bearer key, `<brand>_live_…` or `<brand>_test_…`.")),
         page_limit=_integer(found, "page_limit"),
+        order_key=cast(str, _or("id", found.value("order_key"))),
     )
 
 
@@ -236,7 +274,11 @@ def warehouse_settings(root: Path | None = None) -> WarehouseSettings:
         raise UsageError(f"{named('warehouse.destination')} is not the name of a dlt destination")
     path = _path(found, "warehouse", Path("warehouse.duckdb"))
     # A link stays one: what it points to is replaced.
-    return WarehouseSettings(path=path.resolve() if path.is_symlink() else path, destination=destination)
+    return WarehouseSettings(
+        path=path.resolve() if path.is_symlink() else path,
+        destination=destination,
+        destination_dataset=cast(str, _or("orderbridge", found.value("destination_dataset"))),
+    )
 
 
 def ledger_settings(root: Path | None = None) -> LedgerSettings:
@@ -258,7 +300,10 @@ def reconcile_settings(root: Path | None = None) -> ReconcileSettings:
             raise UsageError(f"{named(f'reconcile.order_{name}')} is not the name of a column of raw.orders")
         told[name] = column.strip()
     return ReconcileSettings(
-        orders=OrderSettings(**told), date_order=cast("DateOrder | None", found.value("date_order"))
+        orders=OrderSettings(**told),
+        date_order=cast("DateOrder | None", found.value("date_order")),
+        timezone=cast("str | None", found.value("timezone")),
+        country=cast("str | None", found.value("country")),
     )
 
 
