@@ -16,23 +16,29 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.dates import DateOrder, Recognised, recognise
-from transforms.documents import Bools, Ints, default, first, in_order, taken
-from transforms.frames import BIGINT, BOOLEAN, DATE, TEXT, TIMESTAMP, from_arrow, typed
+from transforms.dates import DateColumn, DateOrder, read_dates
+from transforms.documents import default_row_per_owner, first_row_per_owner, sort_documents, take_or_null
+from transforms.frames import BIGINT, BOOLEAN, DATE, TEXT, TIMESTAMP, Bools, Ints, array, from_arrow, typed
 from transforms.keys import (
     BOOKKEEPING,
-    array,
-    canonical,
-    cleaned,
-    folded,
+    canonical_id,
+    clean_text,
+    fold_case,
     one_row_per_id,
     phone_digits,
     positions,
-    shared,
+    shared_value_findings,
 )
-from transforms.rules import counted, days, gathered, if_proven, raised, raised_once
+from transforms.rules import (
+    combine_findings,
+    count_text,
+    date_text,
+    rule_findings,
+    summarize_unless_proven,
+    table_finding,
+)
 
-RAW: Final = {
+RAW_CUSTOMERS: Final = {
     "id": TEXT,
     "first_name": TEXT,
     "last_name": TEXT,
@@ -55,7 +61,7 @@ RAW_DOCUMENTS: Final = {
     "for_taxes": BOOLEAN,
 }
 """The columns that are used; others may be there."""
-RAW_PRICE_LISTS: Final = {"id": TEXT, "name": TEXT, "_missing_since": TIMESTAMP}
+LISTED_PRICE_LISTS: Final = {"id": TEXT, "name": TEXT, "_missing_since": TIMESTAMP}
 """The columns that are used; others may be there."""
 
 CUSTOMERS: Final = {
@@ -98,7 +104,7 @@ def customers(
     as_of: datetime,
     date_order: DateOrder | None = None,
     doubt: str = "",
-) -> tuple[pd.DataFrame, pd.DataFrame, Recognised]:
+) -> tuple[pd.DataFrame, pd.DataFrame, DateColumn]:
     """Reconciles the customers.
 
     The default document is the one flagged so, the first of several; where none is flagged, the only one there is, or
@@ -108,11 +114,11 @@ def customers(
     `phone_digits` are digits only, a leading `+` written `00`, so that both notations of a country's code are alike.
 
     Args:
-        raw: the columns of `RAW`.
+        raw: the columns of `RAW_CUSTOMERS`.
         documents: the columns of `RAW_DOCUMENTS`, of the raw child table.
-        price_lists: the columns of `RAW_PRICE_LISTS`, of the raw price lists.
+        price_lists: the columns of `LISTED_PRICE_LISTS`, of the raw price lists.
         as_of: the instant for which future and age are told, with its offset.
-        date_order: see `recognise`.
+        date_order: see `read_dates`.
         doubt: why a price list may be listed that is not among them; empty where they are proven to be all.
 
     Returns:
@@ -123,21 +129,21 @@ def customers(
     """
     if as_of.tzinfo is None:
         raise ValueError("as_of needs an offset: datetime(..., tzinfo=UTC)")
-    rows, findings = one_row_per_id(typed(raw, RAW), "customers")
-    read = recognise(rows["created_at"], date_order)
-    of = {name: array(rows[name]) for name in RAW}
+    rows, findings = one_row_per_id(typed(raw, RAW_CUSTOMERS), "customers")
+    read = read_dates(rows["created_at"], date_order)
+    of = {name: array(rows[name]) for name in RAW_CUSTOMERS}
     is_missing = pc.is_valid(of["_missing_since"])
     chosen, about_documents = _documents(typed(documents, RAW_DOCUMENTS), of["id"], pc.invert(is_missing))
-    named, about_lists = _price_lists(of, typed(price_lists, RAW_PRICE_LISTS), pc.invert(is_missing), doubt)
+    named, about_lists = _price_lists(of, typed(price_lists, LISTED_PRICE_LISTS), pc.invert(is_missing), doubt)
     names = (pc.fill_null(of[name], "") for name in ("first_name", "last_name"))
-    full_name = cleaned(pc.binary_join_element_wise(*(pc.utf8_trim_whitespace(name) for name in names), " "))
+    full_name = clean_text(pc.binary_join_element_wise(*(pc.utf8_trim_whitespace(name) for name in names), " "))
     columns = {
         **of,
         **chosen,
         **named,
         "customer_id": of["id"],
         "full_name": full_name,
-        "email_normalized": folded(of["email"]),
+        "email_normalized": fold_case(of["email"]),
         "phone_digits": phone_digits(of["phone"]),
         "created_at": array(read.at),
         "created_at_text": of["created_at"],
@@ -146,18 +152,18 @@ def customers(
     made = from_arrow(pa.table({name: columns[name].cast(kind) for name, kind in CUSTOMERS.items()}))
     about_values = _values(columns, pc.invert(is_missing), as_of)
     about_dates = _created(columns, read, as_of)
-    return made, gathered([*findings, *about_documents, *about_lists, *about_values, *about_dates]), read
+    return made, combine_findings([*findings, *about_documents, *about_lists, *about_values, *about_dates]), read
 
 
 def _price_lists(
     of: dict[str, pa.Array], lists: pd.DataFrame, present: pa.Array, doubt: str
 ) -> tuple[dict[str, pa.Array], list[pd.DataFrame]]:
     """Name and status of each customer's price list; of lists whose ids are alike, the first listed one counts."""
-    wanted = canonical(of["price_list_id"])
+    wanted = canonical_id(of["price_list_id"])
     known = pa.table(
         {
             "gone": pc.is_valid(array(lists["_missing_since"])),
-            "key": canonical(array(lists["id"])),
+            "key": canonical_id(array(lists["id"])),
             "id": array(lists["id"]),
             "name": array(lists["name"]),
         }
@@ -165,8 +171,8 @@ def _price_lists(
     order = [("key", "ascending"), ("gone", "ascending"), ("id", "ascending"), ("name", "ascending")]
     known = known.filter(pc.is_valid(known["key"]))
     known = known.take(pc.sort_indices(known.set_column(0, "gone", known["gone"].cast(pa.int8())), sort_keys=order))
-    first = from_arrow(known)["key"].duplicated().to_numpy(dtype=np.bool_)
-    known = known.filter(pa.array(~first)).combine_chunks()
+    first_row_per_owner = from_arrow(known)["key"].duplicated().to_numpy(dtype=np.bool_)
+    known = known.filter(pa.array(~first_row_per_owner)).combine_chunks()
     at = positions(wanted, known["key"])
     is_listed = pc.fill_null(pc.invert(known["gone"].combine_chunks().take(at)), False)
     is_number = pc.match_substring_regex(wanted, _NUMBER)
@@ -180,10 +186,14 @@ def _price_lists(
     }
     is_unlisted = pc.and_(pc.invert(pc.or_(is_listed, pc.is_null(wanted))), present)
     detail = pc.if_else(pc.is_valid(at), "priceListId: listed before", "priceListId")
-    absent = raised("customers", "price_list_not_listed", of["id"], pc.and_not(is_unlisted, is_impossible), detail)
+    absent = rule_findings(
+        "customers", "price_list_not_listed", of["id"], pc.and_not(is_unlisted, is_impossible), detail
+    )
     return columns, [
-        if_proven(absent, "price_lists_unproven", "priceListId", doubt),
-        raised("customers", "price_list_id_impossible", of["id"], pc.and_(is_unlisted, is_impossible), "priceListId"),
+        summarize_unless_proven(absent, "price_lists_unproven", "priceListId", doubt),
+        rule_findings(
+            "customers", "price_list_id_impossible", of["id"], pc.and_(is_unlisted, is_impossible), "priceListId"
+        ),
     ]
 
 
@@ -195,19 +205,19 @@ def _documents(
     owners = positions(table["customer_id"].combine_chunks(), ids)
     orphans = table["customer_id"].combine_chunks().filter(pc.is_null(owners))
     table = table.append_column("owner", owners).filter(pc.is_valid(owners))
-    table = in_order(table.select(["owner", *RAW_DOCUMENTS]).combine_chunks()).combine_chunks()
+    table = sort_documents(table.select(["owner", *RAW_DOCUMENTS]).combine_chunks()).combine_chunks()
     owner: Ints = table["owner"].to_numpy().astype(np.int64)
     is_default = pc.fill_null(table["is_default"], False).to_numpy()
     is_tax = pc.fill_null(table["for_taxes"], False).to_numpy()
     size = len(ids)
     count, defaults, taxes = (np.bincount(owner[rows], minlength=size) for rows in (slice(None), is_default, is_tax))
-    chosen, tax = default(owner, is_default, size), first(owner, is_tax, size)
-    numbers = cleaned(table["number"].combine_chunks())
+    chosen, tax = default_row_per_owner(owner, is_default, size), first_row_per_owner(owner, is_tax, size)
+    numbers = clean_text(table["number"].combine_chunks())
     columns = {
         "document_count": pa.array(count),
-        "default_document_number": taken(table["number"], chosen),
-        "default_fiscal_name": taken(table["fiscal_name"], chosen),
-        "tax_document_number": taken(table["number"], tax),
+        "default_document_number": take_or_null(table["number"], chosen),
+        "default_fiscal_name": take_or_null(table["fiscal_name"], chosen),
+        "tax_document_number": take_or_null(table["number"], tax),
     }
     here = present.to_numpy(zero_copy_only=False)
     no_number = np.bincount(owner[pc.is_null(numbers).to_numpy(zero_copy_only=False)], minlength=size)
@@ -216,30 +226,30 @@ def _documents(
 
     def of_customers(name: str, where: Bools, counts: Ints | None = None, what: str = "") -> pd.DataFrame:
         found = where & here
-        detail = "documents" if counts is None else counted("", counts[found], what)
-        return raised("customers", name, ids.filter(pa.array(found)), detail=detail)
+        detail = "documents" if counts is None else count_text("", counts[found], what)
+        return rule_findings("customers", name, ids.filter(pa.array(found)), detail=detail)
 
     return columns, [
-        raised("customers", "document_orphan", orphans, detail="documents"),
+        rule_findings("customers", "document_orphan", orphans, detail="documents"),
         of_customers("document_missing", count == 0),
         of_customers("document_default_missing", (count > 1) & (defaults == 0), count, " documents"),
         of_customers("document_default_several", defaults > 1, defaults, " documents are default"),
         of_customers("document_tax_missing", (count > 0) & (taxes == 0), count, " documents"),
         of_customers("document_tax_several", taxes > 1, taxes, " documents are for taxes"),
         of_customers("document_number_missing", no_number > 0, no_number, " documents without a number"),
-        shared("customers", "document_number_shared", held, numbers, held_here),
+        shared_value_findings("customers", "document_number_shared", held, numbers, held_here),
     ]
 
 
 def _values(columns: dict[str, pa.Array], present: pa.Array, as_of: datetime) -> list[pd.DataFrame]:
     """Findings about what the fields of present customers hold."""
     ids, born = columns["customer_id"], columns["birthdate"]
-    codes, logins = cleaned(columns["erp_code"]), cleaned(columns["login_code"])
-    emails, phones = columns["email_normalized"], cleaned(columns["phone"])
+    codes, logins = clean_text(columns["erp_code"]), clean_text(columns["login_code"])
+    emails, phones = columns["email_normalized"], clean_text(columns["phone"])
     today = as_of.astimezone(UTC).date()
     oldest = date(today.year - AGE_YEARS_MAX, today.month, 28 if (today.month, today.day) == (2, 29) else today.day)
     no_digits = pc.and_(pc.is_valid(phones), pc.is_null(columns["phone_digits"]))
-    birthdate = pc.binary_join_element_wise("birthdate ", days(born), "")
+    birthdate = pc.binary_join_element_wise("birthdate ", date_text(born), "")
     rules: tuple[tuple[str, pa.Array, pa.Array | str], ...] = (
         ("erp_code_padded", pc.not_equal(codes, columns["erp_code"]), "erpCode"),
         ("erp_code_missing", pc.is_null(codes), "erpCode"),
@@ -251,20 +261,20 @@ def _values(columns: dict[str, pa.Array], present: pa.Array, as_of: datetime) ->
         ("birthdate_absurd", pc.less(born, pa.scalar(oldest)), birthdate),
     )
     return [
-        shared("customers", "erp_code_duplicate", ids, codes, present),
-        shared("customers", "login_code_duplicate", ids, logins, present),
-        shared("customers", "email_duplicate", ids, emails, present),
-        *(raised("customers", name, ids, pc.and_(where, present), detail) for name, where, detail in rules),
+        shared_value_findings("customers", "erp_code_duplicate", ids, codes, present),
+        shared_value_findings("customers", "login_code_duplicate", ids, logins, present),
+        shared_value_findings("customers", "email_duplicate", ids, emails, present),
+        *(rule_findings("customers", name, ids, pc.and_(where, present), detail) for name, where, detail in rules),
     ]
 
 
-def _created(columns: dict[str, pa.Array], read: Recognised, as_of: datetime) -> list[pd.DataFrame]:
+def _created(columns: dict[str, pa.Array], read: DateColumn, as_of: datetime) -> list[pd.DataFrame]:
     ids, at = columns["customer_id"], columns["created_at"]
     if read.is_unread_as_a_whole:
-        return [raised_once("customers", "created_at_form", f"createdAt: {read.form}: {read.evidence}")]
+        return [table_finding("customers", "created_at_form", f"createdAt: {read.form}: {read.evidence}")]
     is_future = pc.greater(at, pa.scalar(as_of + _OFFSET_MAX, TIMESTAMP))
-    detail = pc.binary_join_element_wise("createdAt ", days(at), "")
+    detail = pc.binary_join_element_wise("createdAt ", date_text(at), "")
     return [
-        raised("customers", "created_at_unreadable", ids, array(read.unread), "createdAt"),
-        raised("customers", "created_at_future", ids, pc.and_not(is_future, columns["is_missing"]), detail),
+        rule_findings("customers", "created_at_unreadable", ids, array(read.unread), "createdAt"),
+        rule_findings("customers", "created_at_future", ids, pc.and_not(is_future, columns["is_missing"]), detail),
     ]

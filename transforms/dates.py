@@ -22,12 +22,11 @@ from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import BOOLEAN, TEXT, TIMESTAMP
+from transforms.frames import BOOLEAN, TEXT, TIMESTAMP, Bools, Ints
 
 Form = Literal[
     "iso_offset",
@@ -73,12 +72,9 @@ _END_US: Final = int(np.datetime64(f"{YEAR_MAX + 1}-01-01", "us").astype(np.int6
 _EPOCH_S_MIN: Final = 10**8
 """Of fewer digits a number is no instant in seconds that a shop would have (1973), but may be a date like 20240131."""
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
+class DateColumn:
     """A column of dates as read.
 
     Attributes:
@@ -120,7 +116,7 @@ class _Family:
     read: Callable[[], _Read]
 
 
-def recognise(texts: pd.Series[Any], order: DateOrder | None = None) -> Recognised:
+def read_dates(texts: pd.Series[Any], order: DateOrder | None = None) -> DateColumn:
     """Reads a column of dates whose form is not shown (interface, Resources: createdAt, startDate, expirationDate).
 
     Args:
@@ -279,7 +275,7 @@ def _equal(fields: pa.StructArray, name: str, value: str) -> Bools:
     return made
 
 
-def _made(texts: pd.Series[Any], form: Form, given: Ints, read: tuple[Ints, _Read] | None, evidence: str) -> Recognised:
+def _made(texts: pd.Series[Any], form: Form, given: Ints, read: tuple[Ints, _Read] | None, evidence: str) -> DateColumn:
     """The columns, as long as the texts and with their index."""
     at, is_read = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.bool_)
     day_only, unread = is_read.copy(), is_read.copy()
@@ -290,7 +286,7 @@ def _made(texts: pd.Series[Any], form: Form, given: Ints, read: tuple[Ints, _Rea
         day_only[rows] = what.real & what.day_only
         unread &= ~is_read
     instants = pa.array(at, pa.int64(), mask=~is_read).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
-    return Recognised(
+    return DateColumn(
         form,
         _series(texts, instants, TIMESTAMP),
         _series(texts, pa.array(unread), BOOLEAN),

@@ -7,15 +7,13 @@ counts for each owner. One rule for all that asks for a customer's document.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from transforms.frames import Bools, Ints
 
 
-def in_order(table: pa.Table) -> pa.Table:
+def sort_documents(table: pa.Table) -> pa.Table:
     """The rows by owner and position; by their values too, where two have one position.
 
     Args:
@@ -34,7 +32,7 @@ def in_order(table: pa.Table) -> pa.Table:
     return table.take(pc.sort_indices(pa.table(flags), sort_keys=[(name, "ascending") for name in names]))
 
 
-def first(owner: Ints, where: Bools, size: int) -> Ints:
+def first_row_per_owner(owner: Ints, where: Bools, size: int) -> Ints:
     """For each owner, the first of its rows where that is so; -1 for none. The rows are in the order of owners."""
     rows = np.flatnonzero(where)
     owners, at = np.unique(owner[rows], return_index=True)
@@ -43,14 +41,14 @@ def first(owner: Ints, where: Bools, size: int) -> Ints:
     return made
 
 
-def default(owner: Ints, is_default: Bools, size: int) -> Ints:
+def default_row_per_owner(owner: Ints, is_default: Bools, size: int) -> Ints:
     """For each owner the row flagged as default, the first of several; where none is, the only one there is, or -1."""
-    flagged = first(owner, is_default, size)
+    flagged = first_row_per_owner(owner, is_default, size)
     count = np.bincount(owner, minlength=size)
-    only = np.where(count == 1, first(owner, np.ones(len(owner), np.bool_), size), -1)
+    only = np.where(count == 1, first_row_per_owner(owner, np.ones(len(owner), np.bool_), size), -1)
     return np.where(flagged >= 0, flagged, only)
 
 
-def taken(column: pa.ChunkedArray, rows: Ints) -> pa.Array:
+def take_or_null(column: pa.ChunkedArray, rows: Ints) -> pa.Array:
     """The values in these rows; null for -1."""
     return column.combine_chunks().take(pa.array(rows, mask=rows < 0))

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
 Schema = Mapping[str, pa.DataType]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 TEXT: Final = pa.string()
 BIGINT: Final = pa.int64()
@@ -41,6 +45,12 @@ def to_arrow(frame: pd.DataFrame, schema: Schema) -> pa.Table:
 def frame(schema: Schema, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """A frame of these rows; a column that a row does not name is null there."""
     return from_arrow(pa.Table.from_pylist([dict(row) for row in rows], pa.schema(list(schema.items()))))
+
+
+def array(column: pd.Series[Any]) -> pa.Array:
+    """The Arrow array of a frame's column, in one chunk."""
+    values = pa.array(column.array)
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
 def typed(columns: pd.DataFrame, schema: Schema) -> pd.DataFrame:

@@ -6,16 +6,15 @@ the findings about what was left out. Nothing is dropped without a finding.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import TEXT, TIMESTAMP, from_arrow
-from transforms.rules import counted, raised
+from transforms.frames import TEXT, TIMESTAMP, Bools, array, from_arrow
+from transforms.rules import count_text, rule_findings
 
 BOOKKEEPING: Final = {
     "_run_id": TEXT,
@@ -27,29 +26,23 @@ BOOKKEEPING: Final = {
 _ZERO_FRACTION: Final = r"^(-?[0-9]+)\.0+$"
 
 
-def array(series: pd.Series[Any]) -> pa.Array:
-    """The Arrow array of a frame's column, in one chunk."""
-    made = pa.array(series.array)
-    return made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
-
-
-def cleaned(texts: pa.Array) -> pa.Array:
+def clean_text(texts: pa.Array) -> pa.Array:
     """Texts without the blanks around them; null where nothing else is there."""
     trimmed = pc.utf8_trim_whitespace(texts)
     return pc.if_else(pc.not_equal(trimmed, ""), trimmed, pa.scalar(None, TEXT))
 
 
-def canonical(ids: pa.Array) -> pa.Array:
+def canonical_id(ids: pa.Array) -> pa.Array:
     """Ids in one form for both families: a number's `1.0` is the text `1`. Leading zeros stay: `01` is another id."""
-    made = cleaned(ids)
+    made = clean_text(ids)
     if not pc.any(pc.match_substring(made, ".")).as_py():
         return made  # most columns: the expression would take ten times as long
     return pc.replace_substring_regex(made, _ZERO_FRACTION, r"\1")
 
 
-def folded(texts: pa.Array) -> pa.Array:
+def fold_case(texts: pa.Array) -> pa.Array:
     """Texts cleaned, and alike whatever their case."""
-    made = cleaned(texts)
+    made = clean_text(texts)
     is_plain = pc.fill_null(pc.string_is_ascii(made), True)
     lower = pc.utf8_lower(made)
     if pc.all(is_plain).as_py():
@@ -61,7 +54,7 @@ def folded(texts: pa.Array) -> pa.Array:
 
 def phone_digits(phones: pa.Array) -> pa.Array:
     """Digits only, a leading `+` written `00`; null where there are none."""
-    international = pc.replace_substring_regex(cleaned(phones), r"^\(?\+", "00")
+    international = pc.replace_substring_regex(clean_text(phones), r"^\(?\+", "00")
     digits = pc.replace_substring_regex(international, r"[^0-9]+", "")
     has_any = pc.match_substring_regex(phones, "[0-9]")
     return pc.if_else(has_any, digits, pa.scalar(None, TEXT))
@@ -78,12 +71,12 @@ def one_row_per_id(rows: pd.DataFrame, entity: str) -> tuple[pd.DataFrame, list[
         entity: what they are, for the findings.
     """
     table = pa.Table.from_pandas(rows, preserve_index=False).combine_chunks()
-    ids = cleaned(table["id"])
+    ids = clean_text(table["id"])
     has_id = pc.is_valid(ids)
     findings = []
     missing = len(ids) - pc.sum(has_id).as_py() if len(ids) else 0
     if missing:
-        findings.append(raised(entity, "id_missing", pa.nulls(missing, TEXT)))
+        findings.append(rule_findings(entity, "id_missing", pa.nulls(missing, TEXT)))
         table = table.filter(has_id)
     table = table.take(pc.sort_indices(table["id"]))
     sorted_ids = table["id"].combine_chunks()
@@ -92,13 +85,13 @@ def one_row_per_id(rows: pd.DataFrame, entity: str) -> tuple[pd.DataFrame, list[
         is_several = same | np.append(same[1:], False)
         several, kept = _ordered(table.filter(pa.array(is_several))), table.filter(pa.array(~is_several))
         left_out = _same_as_before(several["id"].combine_chunks())
-        findings.append(raised(entity, "id_duplicate", several["id"].filter(pa.array(left_out))))
+        findings.append(rule_findings(entity, "id_duplicate", several["id"].filter(pa.array(left_out))))
         table = pa.concat_tables([kept, several.filter(pa.array(~left_out))])
         table = table.take(pc.sort_indices(table["id"]))
     return from_arrow(table), findings
 
 
-def _same_as_before(ids: pa.Array) -> npt.NDArray[np.bool_]:
+def _same_as_before(ids: pa.Array) -> Bools:
     if len(ids) < 2:
         return np.zeros(len(ids), np.bool_)
     same = pc.equal(ids.slice(1), ids.slice(0, len(ids) - 1)).to_numpy(zero_copy_only=False)
@@ -118,7 +111,7 @@ def _ordered(table: pa.Table) -> pa.Table:
     return table.take(pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names]))
 
 
-def shared(entity: str, name: str, ids: pa.Array, values: pa.Array, where: pa.Array) -> pd.DataFrame:
+def shared_value_findings(entity: str, name: str, ids: pa.Array, values: pa.Array, where: pa.Array) -> pd.DataFrame:
     """Findings of the rule about rows whose value another row has too.
 
     Args:
@@ -135,9 +128,9 @@ def shared(entity: str, name: str, ids: pa.Array, values: pa.Array, where: pa.Ar
     groups = rows.groupby("value", sort=False)["id"].agg(first="first", count="count").reset_index()
     rows = rows.merge(groups, on="value", how="left", validate="m:1")
     rows = rows[rows["count"] > 1]
-    others = counted("shared with ", array(rows["count"] - 1), " more; the first of all is ")
+    others = count_text("shared with ", array(rows["count"] - 1), " more; the first of all is ")
     detail = pc.binary_join_element_wise(others, array(rows["first"]), "")
-    return raised(entity, name, array(rows["id"]), detail=detail)
+    return rule_findings(entity, name, array(rows["id"]), detail=detail)
 
 
 def positions(ids: pa.Array, among: pa.Array) -> pa.Array:

@@ -36,7 +36,7 @@ DOT: Final = "·"
 cells of a sheet that are numbers. How these are written says nothing of the texts beside them."""
 
 
-class Evidence:
+class NotationEvidence:
     """What the texts of a column show of its notation; texts are added batch by batch.
 
     Args:

@@ -1,8 +1,8 @@
 """Orders, whose fields are not shown: who ordered, when, and for how much, through fields that the settings name.
 
 In: the raw orders with whatever columns they have, and the reconciled customers. Out: one row per order, the findings,
-and how the dates were read. Which column is which is said by the settings; `propose` looks for evidence, and proposes
-nothing where it is not clear.
+and how the dates were read. Which column is which is said by the settings; `propose_fields` looks for evidence,
+and proposes nothing where it is not clear.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.dates import SHARE_MIN, DateOrder, Recognised, recognise
-from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, from_arrow, typed
-from transforms.keys import BOOKKEEPING, array, canonical, cleaned, one_row_per_id, positions
-from transforms.rules import days, gathered, if_proven, raised, raised_once
+from transforms.dates import SHARE_MIN, DateColumn, DateOrder, read_dates
+from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, array, from_arrow, typed
+from transforms.keys import BOOKKEEPING, canonical_id, clean_text, one_row_per_id, positions
+from transforms.rules import combine_findings, date_text, rule_findings, summarize_unless_proven, table_finding
 
 ORDERS: Final = {
     "order_id": TEXT,
@@ -32,7 +32,7 @@ ORDERS: Final = {
     "is_missing": BOOLEAN,
 }
 """The columns that every reconciled order has; those of the raw orders follow."""
-CUSTOMERS_USED: Final = {"customer_id": TEXT, "erp_code": TEXT, "is_missing": BOOLEAN}
+ORDERING_CUSTOMERS: Final = {"customer_id": TEXT, "erp_code": TEXT, "is_missing": BOOLEAN}
 CUSTOMERS_SHARE_MIN: Final = 0.9
 """Share of a column's values that must be known customers. Orders of removed customers keep it below 1."""
 _CUSTOMER_NAME: Final = re.compile(
@@ -62,14 +62,14 @@ class OrderFields:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class FieldProposal:
     """Fields that the evidence is clear for; the evidence of every column that was looked at, in names and counts."""
 
     fields: OrderFields
     evidence: Mapping[str, str]
 
 
-def propose(orders: pd.DataFrame, customers: pd.DataFrame, date_order: DateOrder | None = None) -> Proposal:
+def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame, date_order: DateOrder | None = None) -> FieldProposal:
     """Looks for the columns that `orders` needs (interface, GET /orders: fields of an order are not shown).
 
     A column must be named like what it is to be, and its values must bear it out: at least 90 % of them known
@@ -78,8 +78,8 @@ def propose(orders: pd.DataFrame, customers: pd.DataFrame, date_order: DateOrder
 
     Args:
         orders: the raw orders.
-        customers: the columns of `CUSTOMERS_USED`, of the reconciled customers.
-        date_order: see `recognise`.
+        customers: the columns of `ORDERING_CUSTOMERS`, of the reconciled customers.
+        date_order: see `read_dates`.
     """
     known = _Known(customers)
     evidence: dict[str, str] = {}
@@ -96,7 +96,7 @@ def propose(orders: pd.DataFrame, customers: pd.DataFrame, date_order: DateOrder
             elif count and codes >= CUSTOMERS_SHARE_MIN * count:
                 by_code.append(name)
         elif _DATE_NAME.search(name) and values.type != pa.float64():
-            read = recognise(_column(orders, name, TEXT), date_order)
+            read = read_dates(_column(orders, name, TEXT), date_order)
             count, good = len(values) - values.null_count, len(read.at) - int(read.at.isna().sum())
             evidence[name] = f"{read.form}: {read.evidence}"
             if count and good >= SHARE_MIN * count:
@@ -111,7 +111,7 @@ def propose(orders: pd.DataFrame, customers: pd.DataFrame, date_order: DateOrder
         _clear(dates, _DATES_FIRST),
         _clear(totals, ("total",)),
     )
-    return Proposal(fields, MappingProxyType(evidence))
+    return FieldProposal(fields, MappingProxyType(evidence))
 
 
 def _clear(names: list[str], first: tuple[str, ...]) -> str | None:
@@ -126,7 +126,7 @@ def orders(
     as_of: datetime,
     date_order: DateOrder | None = None,
     doubt: str = "",
-) -> tuple[pd.DataFrame, pd.DataFrame, Recognised]:
+) -> tuple[pd.DataFrame, pd.DataFrame, DateColumn]:
     """Reconciles the orders.
 
     `customer_status` is `matched`, `unknown` (named, and not among the customers), `none` (nobody named), and null
@@ -135,10 +135,10 @@ def orders(
 
     Args:
         raw: `id`, the bookkeeping columns, and any others.
-        customers: the columns of `CUSTOMERS_USED`, of the reconciled customers.
+        customers: the columns of `ORDERING_CUSTOMERS`, of the reconciled customers.
         fields: columns of `raw` by what they mean.
         as_of: the instant after which an order is from the future, with its offset.
-        date_order: see `recognise`.
+        date_order: see `read_dates`.
         doubt: why a customer may be listed who is not among them; empty where they are proven to be all.
 
     Returns:
@@ -163,7 +163,7 @@ def orders(
     customer_ids, status, about_customers = _customers(
         rows, _Known(customers), fields.customer_id, ids, is_missing, doubt
     )
-    read = recognise(_column(rows, fields.ordered_at, TEXT), date_order)
+    read = read_dates(_column(rows, fields.ordered_at, TEXT), date_order)
     total = _money(array(rows[fields.total])) if fields.total else pa.nulls(len(rows), MONEY)
     ours = {
         "order_id": ids,
@@ -180,7 +180,9 @@ def orders(
     columns |= {name: array(rows[name]).cast(kind) for name, kind in BOOKKEEPING.items()}
     return (
         from_arrow(pa.table(columns)),
-        gathered([*findings, *about_customers, *_dates(ours, read, fields, as_of), *_totals(ours, rows, fields)]),
+        combine_findings(
+            [*findings, *about_customers, *_dates(ours, read, fields, as_of), *_totals(ours, rows, fields)]
+        ),
         read,
     )
 
@@ -189,9 +191,11 @@ class _Known:
     """The customers that an order may name: ids, and codes of the ERP that only one has."""
 
     def __init__(self, customers: pd.DataFrame) -> None:
-        table = pa.Table.from_pandas(typed(customers, CUSTOMERS_USED), preserve_index=False)
+        table = pa.Table.from_pandas(typed(customers, ORDERING_CUSTOMERS), preserve_index=False)
         self.ids = table["customer_id"].combine_chunks()
-        codes = pa.table({"code": cleaned(table["erp_code"]), "id": table["customer_id"], "gone": table["is_missing"]})
+        codes = pa.table(
+            {"code": clean_text(table["erp_code"]), "id": table["customer_id"], "gone": table["is_missing"]}
+        )
         codes = from_arrow(codes.filter(pc.is_valid(codes["code"])))
         # A code of a listed customer is his, whoever had it before.
         is_taken = codes["code"].isin(codes.loc[~codes["gone"], "code"])
@@ -205,7 +209,7 @@ class _Known:
         codes = pc.or_(
             pc.is_in(values, self.codes, skip_nulls=True), pc.is_in(values, self.shared_codes, skip_nulls=True)
         )
-        ids = pc.is_in(canonical(values), self.ids, skip_nulls=True)
+        ids = pc.is_in(canonical_id(values), self.ids, skip_nulls=True)
         return len(values) - values.null_count, _true(ids), _true(codes)
 
 
@@ -227,33 +231,33 @@ def _customers(
         is_ambiguous = pc.is_in(named, known.shared_codes, skip_nulls=True)
         customer_ids = found
     else:
-        found = known.ids.take(positions(canonical(named), known.ids))
+        found = known.ids.take(positions(canonical_id(named), known.ids))
         is_ambiguous = pa.repeat(False, len(named))
         customer_ids = pc.coalesce(found, named)
     status = pc.if_else(pc.is_valid(found), "matched", pc.if_else(pc.is_valid(named), "unknown", "none"))
     present = pc.invert(is_missing)
     is_unknown = pc.and_(pc.equal(status, "unknown"), present)
-    absent = raised("orders", "customer_unknown", ids, pc.and_not(is_unknown, is_ambiguous), field)
+    absent = rule_findings("orders", "customer_unknown", ids, pc.and_not(is_unknown, is_ambiguous), field)
     return (
         customer_ids,
         status,
         [
-            if_proven(absent, "customers_unproven", field, doubt),
-            raised("orders", "customer_ambiguous", ids, pc.and_(is_unknown, is_ambiguous), field),
-            raised("orders", "customer_missing", ids, pc.and_(pc.equal(status, "none"), present), field),
+            summarize_unless_proven(absent, "customers_unproven", field, doubt),
+            rule_findings("orders", "customer_ambiguous", ids, pc.and_(is_unknown, is_ambiguous), field),
+            rule_findings("orders", "customer_missing", ids, pc.and_(pc.equal(status, "none"), present), field),
         ],
     )
 
 
-def _dates(ours: dict[str, pa.Array], read: Recognised, fields: OrderFields, as_of: datetime) -> list[pd.DataFrame]:
+def _dates(ours: dict[str, pa.Array], read: DateColumn, fields: OrderFields, as_of: datetime) -> list[pd.DataFrame]:
     ids, at, field = ours["order_id"], ours["ordered_at"], fields.ordered_at or ""
     if read.is_unread_as_a_whole:
-        return [raised_once("orders", "ordered_at_form", f"{field}: {read.form}: {read.evidence}")]
+        return [table_finding("orders", "ordered_at_form", f"{field}: {read.form}: {read.evidence}")]
     is_future = pc.and_not(pc.greater(at, pa.scalar(as_of + _OFFSET_MAX, TIMESTAMP)), ours["is_missing"])
-    detail = pc.binary_join_element_wise(field, days(at), " ")
+    detail = pc.binary_join_element_wise(field, date_text(at), " ")
     return [
-        raised("orders", "ordered_at_unreadable", ids, array(read.unread), field),
-        raised("orders", "ordered_at_future", ids, is_future, detail),
+        rule_findings("orders", "ordered_at_unreadable", ids, array(read.unread), field),
+        rule_findings("orders", "ordered_at_future", ids, is_future, detail),
     ]
 
 
@@ -264,13 +268,13 @@ def _totals(ours: dict[str, pa.Array], rows: pd.DataFrame, fields: OrderFields) 
     is_negative = pc.and_not(pc.less(total, pa.scalar(0, MONEY)), ours["is_missing"])
     is_unread = pc.and_(pc.is_valid(given), pc.is_null(total))
     return [
-        raised("orders", "total_unreadable", ids, is_unread, fields.total),
-        raised("orders", "total_negative", ids, is_negative, fields.total),
+        rule_findings("orders", "total_unreadable", ids, is_unread, fields.total),
+        rule_findings("orders", "total_negative", ids, is_negative, fields.total),
     ]
 
 
 def _texts(values: pa.Array) -> pa.Array:
-    return cleaned(values.cast(TEXT))
+    return clean_text(values.cast(TEXT))
 
 
 def _column(rows: pd.DataFrame, name: str | None, kind: pa.DataType) -> pd.Series[str]:

@@ -10,16 +10,22 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, from_arrow, typed
-from transforms.keys import BOOKKEEPING, array, canonical, cleaned, one_row_per_id, positions, shared
-from transforms.rules import gathered, if_proven, raised
+from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Bools, Ints, array, from_arrow, typed
+from transforms.keys import (
+    BOOKKEEPING,
+    canonical_id,
+    clean_text,
+    one_row_per_id,
+    positions,
+    shared_value_findings,
+)
+from transforms.rules import combine_findings, rule_findings, summarize_unless_proven
 
-RAW: Final = {
+RAW_PRICE_LISTS: Final = {
     "id": TEXT,
     "name": TEXT,
     "source_price_list_id": TEXT,
@@ -28,7 +34,7 @@ RAW: Final = {
     "_extra": TEXT,
     **BOOKKEEPING,
 }
-CUSTOMERS_USED: Final = {"price_list_id": TEXT, "price_list_status": TEXT, "is_missing": BOOLEAN}
+CUSTOMER_PRICE_LISTS: Final = {"price_list_id": TEXT, "price_list_status": TEXT, "is_missing": BOOLEAN}
 PRICE_LISTS: Final = {
     "price_list_id": TEXT,
     "name": TEXT,
@@ -44,9 +50,6 @@ PRICE_LISTS: Final = {
     **BOOKKEEPING,
 }
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-
 
 def price_lists(raw: pd.DataFrame, customers: pd.DataFrame, doubt: str = "") -> tuple[pd.DataFrame, pd.DataFrame]:
     """Reconciles the price lists.
@@ -57,18 +60,18 @@ def price_lists(raw: pd.DataFrame, customers: pd.DataFrame, doubt: str = "") -> 
     lists, so a source that is no longer listed breaks the chain of a listed one.
 
     Args:
-        raw: the columns of `RAW`.
-        customers: the columns of `CUSTOMERS_USED`, of the reconciled customers; only those still listed are counted.
+        raw: the columns of `RAW_PRICE_LISTS`.
+        customers: the columns of `CUSTOMER_PRICE_LISTS`, of the reconciled customers; those still listed count.
         doubt: why a price list may be listed that is not in `raw`; empty where they are proven to be all.
 
     Returns:
         The columns of `PRICE_LISTS`, sorted by id; findings.
     """
-    rows, findings = one_row_per_id(typed(raw, RAW), "price_lists")
-    of = {name: array(rows[name]) for name in RAW}
+    rows, findings = one_row_per_id(typed(raw, RAW_PRICE_LISTS), "price_lists")
+    of = {name: array(rows[name]) for name in RAW_PRICE_LISTS}
     is_missing = pc.is_valid(of["_missing_since"])
     gone: Bools = is_missing.to_numpy(zero_copy_only=False)
-    has_source = pc.is_valid(cleaned(of["source_price_list_id"])).to_numpy(zero_copy_only=False)
+    has_source = pc.is_valid(clean_text(of["source_price_list_id"])).to_numpy(zero_copy_only=False)
     found = _sources(of["id"], of["source_price_list_id"], gone)
     at = np.arange(len(found))
     source = np.where(found >= 0, found, at)
@@ -84,14 +87,14 @@ def price_lists(raw: pd.DataFrame, customers: pd.DataFrame, doubt: str = "") -> 
         "root_price_list_id": of["id"].take(pa.array(end, mask=~is_whole)),
         "depth": pa.array(depth, mask=~is_whole),
         "chain_status": pa.array(status, TEXT),
-        "customer_count": _counts(of["id"], typed(customers, CUSTOMERS_USED)),
+        "customer_count": _counts(of["id"], typed(customers, CUSTOMER_PRICE_LISTS)),
         "is_missing": is_missing,
     }
     made = from_arrow(pa.table({name: columns[name].cast(kind) for name, kind in PRICE_LISTS.items()}))
     present = pc.invert(is_missing)
-    is_none = pc.equal(pc.ascii_upper(cleaned(of["adjustment_type"])), "NONE")
+    is_none = pc.equal(pc.ascii_upper(clean_text(of["adjustment_type"])), "NONE")
     rules: tuple[tuple[str, pa.Array, str], ...] = (
-        ("name_missing", pc.is_null(cleaned(of["name"])), "name"),
+        ("name_missing", pc.is_null(clean_text(of["name"])), "name"),
         ("chain_cycle", pa.array(is_cycle), "sourcePriceListId"),
         (
             "adjustment_contradicts",
@@ -100,16 +103,23 @@ def price_lists(raw: pd.DataFrame, customers: pd.DataFrame, doubt: str = "") -> 
         ),
     )
     absent = [
-        raised("price_lists", name, of["id"], pc.and_(pa.array(is_orphan & where), present), "sourcePriceListId")
+        rule_findings("price_lists", name, of["id"], pc.and_(pa.array(is_orphan & where), present), "sourcePriceListId")
         for name, where in (("source_not_listed", end == at), ("chain_orphaned", end != at))
     ]
-    return made, gathered(
+    return made, combine_findings(
         [
             *findings,
-            *([if_proven(pd.concat(absent), "sources_unproven", "sourcePriceListId", doubt)] if doubt else absent),
-            shared("price_lists", "id_ambiguous", of["id"], canonical(of["id"]), present),
-            shared("price_lists", "name_duplicate", of["id"], cleaned(of["name"]), present),
-            *(raised("price_lists", name, of["id"], pc.and_(where, present), detail) for name, where, detail in rules),
+            *(
+                [summarize_unless_proven(pd.concat(absent), "sources_unproven", "sourcePriceListId", doubt)]
+                if doubt
+                else absent
+            ),
+            shared_value_findings("price_lists", "id_ambiguous", of["id"], canonical_id(of["id"]), present),
+            shared_value_findings("price_lists", "name_duplicate", of["id"], clean_text(of["name"]), present),
+            *(
+                rule_findings("price_lists", name, of["id"], pc.and_(where, present), detail)
+                for name, where, detail in rules
+            ),
         ]
     )
 
@@ -118,8 +128,8 @@ def _sources(ids: pa.Array, sources: pa.Array, gone: Bools) -> Ints:
     """The row of each price list's source; -1 where there is none that counts."""
     exact = positions(sources, ids)
     # An id written otherwise (`1.0` for `1`) is looked up in its one form, of which the first row counts.
-    keys = canonical(ids)
-    found = pc.coalesce(exact, positions(canonical(sources), keys))
+    keys = canonical_id(ids)
+    found = pc.coalesce(exact, positions(canonical_id(sources), keys))
     at: Ints = pc.fill_null(found.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
     return np.where(gone[at] & ~gone, -1, at) if len(at) else at
 

@@ -14,12 +14,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.dates import DateOrder, Recognised, recognise
-from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, from_arrow, typed
-from transforms.keys import BOOKKEEPING, array, cleaned, one_row_per_id
-from transforms.rules import counted, days, gathered, raised, raised_once
+from transforms.dates import DateColumn, DateOrder, read_dates
+from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, array, from_arrow, typed
+from transforms.keys import BOOKKEEPING, clean_text, one_row_per_id
+from transforms.rules import combine_findings, count_text, date_text, rule_findings, table_finding
 
-RAW: Final = {
+RAW_PROMOTIONS: Final = {
     "id": TEXT,
     "name": TEXT,
     "use_count": BIGINT,
@@ -51,7 +51,7 @@ _DAY: Final = timedelta(days=1)
 
 def promotions(
     raw: pd.DataFrame, as_of: datetime, date_order: DateOrder | None = None
-) -> tuple[pd.DataFrame, pd.DataFrame, Recognised]:
+) -> tuple[pd.DataFrame, pd.DataFrame, DateColumn]:
     """Reconciles the promotions.
 
     The status is the first of these that holds: `inactive` (the flag says so), `expired`, `scheduled` (not yet
@@ -59,9 +59,9 @@ def promotions(
     known, and on the day of an expiration that is written without a time: whether that day counts is not shown.
 
     Args:
-        raw: the columns of `RAW`.
+        raw: the columns of `RAW_PROMOTIONS`.
         as_of: the instant of the status, with its offset.
-        date_order: see `recognise`.
+        date_order: see `read_dates`.
 
     Returns:
         The columns of `PROMOTIONS`, sorted by id; findings; how both dates were read, all starts before all ends.
@@ -71,9 +71,9 @@ def promotions(
     """
     if as_of.tzinfo is None:
         raise ValueError("as_of needs an offset: datetime(..., tzinfo=UTC)")
-    rows, findings = one_row_per_id(typed(raw, RAW), "promotions")
-    of = {name: array(rows[name]) for name in RAW}
-    read = recognise(pd.concat([rows["start_date"], rows["expiration_date"]], ignore_index=True), date_order)
+    rows, findings = one_row_per_id(typed(raw, RAW_PROMOTIONS), "promotions")
+    of = {name: array(rows[name]) for name in RAW_PROMOTIONS}
+    read = read_dates(pd.concat([rows["start_date"], rows["expiration_date"]], ignore_index=True), date_order)
     at, day_only, unread, count = array(read.at), array(read.day_only), array(read.unread), len(rows)
     columns = {
         **of,
@@ -87,11 +87,11 @@ def promotions(
     made = from_arrow(pa.table({name: columns[name].cast(kind) for name, kind in PROMOTIONS.items()}))
     if read.is_unread_as_a_whole:
         detail = f"startDate, expirationDate: {read.form}: {read.evidence}"
-        findings.append(raised_once("promotions", "dates_form", detail))
+        findings.append(table_finding("promotions", "dates_form", detail))
     else:
         for name, some in (("startDate", unread.slice(0, count)), ("expirationDate", unread.slice(count))):
-            findings.append(raised("promotions", "dates_unreadable", of["id"], some, name))
-    return made, gathered([*findings, *_values(columns)]), read
+            findings.append(rule_findings("promotions", "dates_unreadable", of["id"], some, name))
+    return made, combine_findings([*findings, *_values(columns)]), read
 
 
 def _not_negative(numbers: pa.Array) -> pa.Array:
@@ -127,17 +127,17 @@ def _values(columns: dict[str, pa.Array]) -> list[pd.DataFrame]:
     """Findings about what the fields of present promotions hold."""
     ids, start, end, status = (columns[name] for name in ("promotion_id", "starts_at", "expires_at", "status"))
     used, limit, active = columns["use_count"], columns["usage_limit"], columns["is_active"]
-    ended = pc.binary_join_element_wise("expirationDate ", days(end), "")
-    both = pc.binary_join_element_wise("startDate ", days(start), ", ", ended, "")
-    beyond = pc.binary_join_element_wise(counted("useCount ", used, ", usageLimit "), counted("", limit), "")
+    ended = pc.binary_join_element_wise("expirationDate ", date_text(end), "")
+    both = pc.binary_join_element_wise("startDate ", date_text(start), ", ", ended, "")
+    beyond = pc.binary_join_element_wise(count_text("useCount ", used, ", usageLimit "), count_text("", limit), "")
     rules: tuple[tuple[str, pa.Array, pa.Array | str], ...] = (
-        ("name_missing", pc.is_null(cleaned(columns["name"])), "name"),
+        ("name_missing", pc.is_null(clean_text(columns["name"])), "name"),
         ("ends_before_start", pc.less(end, start), both),
         ("used_beyond_limit", pc.and_(pc.greater(limit, 0), pc.greater(used, limit)), beyond),
-        ("use_count_negative", pc.less(used, 0), counted("useCount ", used)),
-        ("usage_limit_not_positive", pc.less_equal(limit, 0), counted("usageLimit ", limit)),
+        ("use_count_negative", pc.less(used, 0), count_text("useCount ", used)),
+        ("usage_limit_not_positive", pc.less_equal(limit, 0), count_text("usageLimit ", limit)),
         ("active_but_expired", pc.and_(active, pc.equal(status, "expired")), ended),
         ("active_but_exhausted", pc.and_(active, pc.equal(status, "exhausted")), beyond),
     )
     present = pc.invert(columns["is_missing"])
-    return [raised("promotions", name, ids, pc.and_(where, present), detail) for name, where, detail in rules]
+    return [rule_findings("promotions", name, ids, pc.and_(where, present), detail) for name, where, detail in rules]

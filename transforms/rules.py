@@ -138,7 +138,7 @@ RULES: Final = (
 _BY_NAME: Final = {(rule.entity, rule.name): rule for rule in RULES}
 
 
-def raised(
+def rule_findings(
     entity: str, name: str, ids: pa.Array, where: pa.Array | None = None, detail: pa.Array | str = ""
 ) -> pd.DataFrame:
     """Findings of one rule, one for each row in which it holds.
@@ -168,12 +168,12 @@ def raised(
     return from_arrow(pa.table(parts).cast(pa.schema(list(FINDINGS.items()))))
 
 
-def raised_once(entity: str, name: str, detail: str) -> pd.DataFrame:
+def table_finding(entity: str, name: str, detail: str) -> pd.DataFrame:
     """The finding of a column as a whole. Raises KeyError: there is no such rule."""
-    return raised(entity, name, pa.nulls(1, TEXT), detail=detail)
+    return rule_findings(entity, name, pa.nulls(1, TEXT), detail=detail)
 
 
-def if_proven(absent: pd.DataFrame, name: str, field: str, doubt: str) -> pd.DataFrame:
+def summarize_unless_proven(absent: pd.DataFrame, name: str, field: str, doubt: str) -> pd.DataFrame:
     """Findings about rows that name what was not read: as they are where that is proven not to be listed, else one.
 
     Args:
@@ -188,10 +188,10 @@ def if_proven(absent: pd.DataFrame, name: str, field: str, doubt: str) -> pd.Dat
     if not doubt or not len(absent):
         return absent
     entity = str(absent["entity"].iloc[0])
-    return raised_once(entity, name, f"{field} of {len(absent)} {entity.replace('_', ' ')}: {doubt}")
+    return table_finding(entity, name, f"{field} of {len(absent)} {entity.replace('_', ' ')}: {doubt}")
 
 
-def gathered(findings: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def combine_findings(findings: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """All findings in one frame, by entity, rule, id and detail, however they came.
 
     Args:
@@ -215,13 +215,13 @@ def _by_id(table: pa.Table) -> pa.Table:
     return table.take(pc.sort_indices(table, sort_keys=[("entity_id", "ascending"), ("detail", "ascending")]))
 
 
-def counted(before: str, counts: Any, after: str = "") -> pa.Array:  # noqa: ANN401 an array of numbers of any library
+def count_text(before: str, counts: Any, after: str = "") -> pa.Array:  # noqa: ANN401 an array of numbers of any library
     """Details such as `3 documents`: a text before and after a number, per row."""
     numbers = pc.cast(pa.array(counts), TEXT)
     return pc.binary_join_element_wise(pa.scalar(before), numbers, pa.scalar(after), "", null_handling="replace")
 
 
-def days(instants: pa.Array) -> pa.Array:
+def date_text(instants: pa.Array) -> pa.Array:
     """Dates for details: the day in UTC of each instant, as text."""
     return instants.cast(pa.date32()).cast(TEXT)
 

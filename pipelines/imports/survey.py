@@ -16,7 +16,7 @@ from pipelines.imports.fields import MAPPED, Source
 from pipelines.imports.lines import Lines
 from pipelines.imports.lookups import LookupTable
 from pipelines.mapping import Mapping
-from transforms.numbers import COMMA, POINT, Evidence
+from transforms.numbers import COMMA, POINT, NotationEvidence
 from transforms.upserts.cells import filled
 from transforms.upserts.lines import blank_lines, changes, whole
 
@@ -39,7 +39,7 @@ class Surveyed:
 def survey(lines: Lines, mapping: Mapping, sources: Sequence[Source], lookups: Sequence[LookupTable]) -> Surveyed:
     """Looks through the file for what one line alone cannot tell; not at all where everything is told."""
     proving = {at: source for at, source in enumerate(sources) if source.proves}
-    evidence = {at: Evidence(whole=source.reading.kind == "integer") for at, source in proving.items()}
+    evidence = {at: NotationEvidence(whole=source.reading.kind == "integer") for at, source in proving.items()}
     in_file = {at: source for at, source in proving.items() if source.lookup == MAPPED}
     for at in evidence.keys() - in_file.keys():
         evidence[at].add(lookups[sources[at].lookup].given[sources[at].path])

@@ -24,8 +24,7 @@ from pipelines.plan.current_state import Customers
 from pipelines.plan.outcomes import DIFFERENCE, first_of
 from pipelines.plan.spool import text_of
 from pipelines.plan.summary import MAX_JUMPS, Jump
-from transforms.frames import BIGINT, TEXT, from_arrow
-from transforms.keys import array
+from transforms.frames import BIGINT, TEXT, array, from_arrow
 from transforms.upserts.confirmed import price_jumps, variants
 from transforms.upserts.decisions import FIELDS, INPUT_DOCUMENTS, customers
 from transforms.upserts.json_columns import bytes_of

@@ -179,7 +179,7 @@ def match_into(
 
     from transforms.erp.match import ERP_CUSTOMERS, ERP_DIFFERENCES, match
     from transforms.frames import frame
-    from transforms.rules import FINDINGS, gathered, raised, raised_once
+    from transforms.rules import FINDINGS, combine_findings, rule_findings, table_finding
 
     if erp is None:
         replace(build, "erp_customers", frame(ERP_CUSTOMERS))
@@ -196,12 +196,12 @@ def match_into(
     ops.record_totals(build, run_id, "reconciled.erp_customers", {**totals, "refused": len(refused)})
     ids = pa.array([str(line) for line in refused], pa.string())
     codes = pa.array([line.code for line in erp.refused], pa.string())
-    findings = [found.findings, raised("erp_customers", "line_refused", ids, detail=codes)]
+    findings = [found.findings, rule_findings("erp_customers", "line_refused", ids, detail=codes)]
     if doubt and len(erp.rows):
         made.doubt = doubt
         detail = f"{totals['only_in_erp']} lines only in the ERP: {doubt}"
-        findings.append(raised_once("erp_customers", "customers_unproven", detail))
-    return made, gathered(findings)
+        findings.append(table_finding("erp_customers", "customers_unproven", detail))
+    return made, combine_findings(findings)
 
 
 _STATUSES: Final = """

@@ -31,7 +31,7 @@ from sources.settings import ReconcileSettings, reconcile_settings, warehouse_pa
 if TYPE_CHECKING:
     import pandas as pd
 
-    from transforms.dates import Recognised
+    from transforms.dates import DateColumn
 
 ENTITIES: Final = ("customers", "promotions", "price_lists", "orders")
 FIELDS: Final = ("customer_id", "ordered_at", "total")
@@ -172,10 +172,10 @@ def into(
         BridgeError: rows would have been lost.
     """
     from transforms.customers import customers
-    from transforms.orders import OrderFields, orders, propose
+    from transforms.orders import OrderFields, orders, propose_fields
     from transforms.price_lists import price_lists
     from transforms.promotions import promotions
-    from transforms.rules import gathered
+    from transforms.rules import combine_findings
 
     merge.create_missing(build)
     ops.create_missing(build)
@@ -184,7 +184,7 @@ def into(
 
     frames: dict[str, pd.DataFrame] = {}
     found: dict[str, pd.DataFrame] = {}
-    dates: dict[str, Recognised] = {}
+    dates: dict[str, DateColumn] = {}
     frames["customers"], found["customers"], dates["customers"] = customers(
         came["customers"],
         came["customers__documents"],
@@ -206,7 +206,7 @@ def into(
                 f"reconcile.order_{name} names the column {column!r}, which raw.orders has not",
                 "Its columns: DESCRIBE raw.orders. Or leave the setting out: a field is looked for.",
             )
-    proposal = propose(came["orders"], frames["customers"], settings.date_order)
+    proposal = propose_fields(came["orders"], frames["customers"], settings.date_order)
     made.order_fields = {name: told[name] or getattr(proposal.fields, name) for name in FIELDS}
     chosen = {name: column for name, column in made.order_fields.items() if column is not None and told[name] is None}
     made.proposed = {name: proposal.evidence[column] for name, column in chosen.items()}
@@ -245,7 +245,7 @@ def into(
     import pandas as pd
 
     unproven = [one for entity in ENTITIES for one in coverage.unproven(build, entity)]
-    findings = pd.concat([*(gathered([one]) for one in found.values()), *unproven], ignore_index=True)
+    findings = pd.concat([*(combine_findings([one]) for one in found.values()), *unproven], ignore_index=True)
     replace(build, "exceptions", findings)
     made.rows["exceptions"] = len(findings)
     made.findings = build.execute(
@@ -255,7 +255,7 @@ def into(
     ops.record_observations(build, made.run_id, as_of, _observed(dates, made.order_fields))
 
 
-def _observed(dates: Mapping[str, Recognised], fields: Mapping[str, str | None]) -> list[tuple[str, str]]:
+def _observed(dates: Mapping[str, DateColumn], fields: Mapping[str, str | None]) -> list[tuple[str, str]]:
     """What was seen of the gaps: the form of the dates, and the fields of an order (design §9)."""
     seen = [("date_format", f"{entity}: {read.form}") for entity, read in dates.items()]
     return seen + [("order_fields", f"{name}: {column}") for name, column in fields.items() if column]

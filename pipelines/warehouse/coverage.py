@@ -46,14 +46,14 @@ def coverage_gap(build: duckdb.DuckDBPyConnection, of: str, named_by: str | None
 
 def unproven(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame]:
     """The finding that a list is not proven whole, and how many rows are older than its last walk; none where it is."""
-    from transforms.rules import raised_once
+    from transforms.rules import table_finding
 
     walk = _walk(build, entity)
     if walk is None or walk[1] == "complete":
         return []
     sql = f"SELECT count(*) FROM raw.{entity} WHERE _missing_since IS NULL AND _run_id <> $run"
     ((older,),) = build.execute(sql, {"run": walk[0]}).fetchall()
-    return [raised_once(entity, "unproven", f"{coverage_gap(build, entity)}; rows of earlier walks: {older}")]
+    return [table_finding(entity, "unproven", f"{coverage_gap(build, entity)}; rows of earlier walks: {older}")]
 
 
 def _walk(build: duckdb.DuckDBPyConnection, resource: str) -> tuple[str, str, datetime] | None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from transforms.customers import CUSTOMERS, RAW, RAW_DOCUMENTS, RAW_PRICE_LISTS, customers
+from transforms.customers import CUSTOMERS, LISTED_PRICE_LISTS, RAW_CUSTOMERS, RAW_DOCUMENTS, customers
 from transforms.frames import frame, to_arrow
 from transforms.rules import FINDINGS
 
@@ -43,7 +43,11 @@ def reconciled(
     doubt: str = "",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     made, findings, _ = customers(
-        frame(RAW, rows), frame(RAW_DOCUMENTS, documents or []), frame(RAW_PRICE_LISTS, lists or []), AS_OF, doubt=doubt
+        frame(RAW_CUSTOMERS, rows),
+        frame(RAW_DOCUMENTS, documents or []),
+        frame(LISTED_PRICE_LISTS, lists or []),
+        AS_OF,
+        doubt=doubt,
     )
     return made, findings
 
@@ -232,7 +236,7 @@ def test_findings_hold_no_personal_data() -> None:
 
 
 def test_an_instant_without_an_offset_is_refused() -> None:
-    empty = frame(RAW), frame(RAW_DOCUMENTS), frame(RAW_PRICE_LISTS)
+    empty = frame(RAW_CUSTOMERS), frame(RAW_DOCUMENTS), frame(LISTED_PRICE_LISTS)
     with pytest.raises(ValueError, match="offset"):
         customers(*empty, datetime(2026, 1, 1))
 
@@ -295,7 +299,7 @@ def test_the_order_of_rows_and_columns_does_not_matter(
         names: list[str] = random.sample(list(one), len(one.columns))
         return one.take(rows)[names]
 
-    raw, held, listed = frame(RAW, rows), frame(RAW_DOCUMENTS, documents), frame(RAW_PRICE_LISTS, lists)
+    raw, held, listed = frame(RAW_CUSTOMERS, rows), frame(RAW_DOCUMENTS, documents), frame(LISTED_PRICE_LISTS, lists)
     first = customers(raw, held, listed, AS_OF)
     second = customers(mixed(raw), mixed(held), mixed(listed), AS_OF)
     for schema, left, right in ((CUSTOMERS, first[0], second[0]), (FINDINGS, first[1], second[1])):

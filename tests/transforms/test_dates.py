@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms.dates import DateOrder, recognise
+from transforms.dates import DateOrder, read_dates
 
 TEXTS = pd.ArrowDtype(pa.string())
 MOMENTS = st.lists(st.datetimes(datetime(1975, 1, 1), datetime(2199, 12, 31), timezones=st.just(UTC)), min_size=1)
@@ -66,7 +66,7 @@ def instants(read: pd.Series[Any]) -> list[str | None]:
     ],
 )
 def test_a_column_has_one_form(texts: list[str | None], form: str, read: list[str | None]) -> None:
-    recognised = recognise(column(*texts))
+    recognised = read_dates(column(*texts))
     assert recognised.form == form
     assert instants(recognised.at) == read
     assert recognised.is_unread_as_a_whole == (form in ("ambiguous", "mixed", "unknown"))
@@ -77,19 +77,19 @@ def test_a_column_has_one_form(texts: list[str | None], form: str, read: list[st
     ["2023-02-29", "2024-13-01", "2024-01-31T24:00:00", "1899-12-31", "2201-01-01", "0000-00-00", "31/01/2024", "x"],
 )
 def test_a_text_that_is_no_day_of_the_columns_form_stays_unread(text: str) -> None:
-    recognised = recognise(column("2024-01-31", text, None, "2024-02-01"))
+    recognised = read_dates(column("2024-01-31", text, None, "2024-02-01"))
     assert recognised.unread.tolist() == [False, True, False, False]
     assert recognised.at.isna().tolist() == [False, True, True, False]
     assert recognised.form == "date_only"
 
 
 def test_a_number_of_seconds_among_milliseconds_is_not_taken_for_them() -> None:
-    recognised = recognise(column(*["1700000000123"] * 20, "1700000000"))
+    recognised = read_dates(column(*["1700000000123"] * 20, "1700000000"))
     assert (recognised.form, recognised.unread.sum()) == ("epoch_ms", 1)
 
 
 def test_the_evidence_counts_and_holds_no_value() -> None:
-    recognised = recognise(column("2024-01-31T10:00:00", "2024-01-31", "1/2/2024", "0001-01-01", "ann@example.com"))
+    recognised = read_dates(column("2024-01-31T10:00:00", "2024-01-31", "1/2/2024", "0001-01-01", "ann@example.com"))
     assert recognised.evidence == (
         "5 texts: 3 ISO 8601, 1 numbers of day and month; 1 without an offset, taken as UTC; "
         "1 without a time, taken as midnight UTC; 1 are no day between 1900 and 2200"
@@ -97,7 +97,7 @@ def test_the_evidence_counts_and_holds_no_value() -> None:
 
 
 def test_the_index_and_the_types_are_kept() -> None:
-    recognised = recognise(column("2024-01-31", "2024-02-01").set_axis([7, 3]))
+    recognised = read_dates(column("2024-01-31", "2024-02-01").set_axis([7, 3]))
     assert recognised.at.index.tolist() == [7, 3]
     assert [str(s.dtype) for s in (recognised.at, recognised.unread, recognised.day_only)] == [
         "timestamp[us, tz=UTC][pyarrow]",
@@ -121,7 +121,7 @@ WRITERS: dict[str, Callable[[datetime], str]] = {
 @given(MOMENTS)
 def test_what_is_read_is_what_was_written(form: str, moments: list[datetime]) -> None:
     whole = [at if form.startswith("iso") else at.replace(microsecond=0) for at in moments]
-    recognised = recognise(column(*[WRITERS[form](at) for at in whole]))
+    recognised = read_dates(column(*[WRITERS[form](at) for at in whole]))
     if recognised.form == "ambiguous":
         assert all(at.day <= 12 for at in moments)
         assert recognised.unread.all()
@@ -133,7 +133,7 @@ def test_what_is_read_is_what_was_written(form: str, moments: list[datetime]) ->
 @settings(deadline=None)
 @given(st.lists(st.one_of(st.none(), st.text(max_size=12), st.sampled_from(["2024-01-31", "5/6/2024", "1700000000"]))))
 def test_every_text_is_read_or_unread(texts: list[str | None]) -> None:
-    recognised = recognise(column(*texts))
+    recognised = read_dates(column(*texts))
     is_text = pd.Series([text is not None and bool(text.strip()) for text in texts], dtype=pd.ArrowDtype(pa.bool_()))
     assert (recognised.unread ^ recognised.at.notna()).tolist() == is_text.tolist()
 
@@ -153,6 +153,6 @@ def test_every_text_is_read_or_unread(texts: list[str | None]) -> None:
 def test_a_person_may_tell_which_of_day_and_month_comes_first_unless_the_column_proves_the_other(
     texts: list[str], order: DateOrder | None, form: str, months: list[int | None]
 ) -> None:
-    read = recognise(pd.Series(texts, dtype="string[pyarrow]"), order)
+    read = read_dates(pd.Series(texts, dtype="string[pyarrow]"), order)
     assert read.form == form
     assert [None if pd.isna(at) else at.month for at in read.at] == months

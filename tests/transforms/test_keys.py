@@ -10,7 +10,7 @@ import pyarrow as pa
 from pandas.testing import assert_frame_equal
 
 from transforms.frames import TEXT, TIMESTAMP, frame
-from transforms.keys import canonical, cleaned, folded, one_row_per_id, shared
+from transforms.keys import canonical_id, clean_text, fold_case, one_row_per_id, shared_value_findings
 from transforms.rules import FINDINGS
 
 ROWS = {"id": TEXT, "name": TEXT, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
@@ -23,15 +23,15 @@ def rows(*made: dict[str, Any]) -> pd.DataFrame:
 
 def test_ids_of_both_families_have_one_form_and_codes_keep_their_zeros() -> None:
     ids = pa.array(["1", "1.0", " 1 ", "1.50", "01", "a.0", "", None])
-    assert canonical(ids).to_pylist() == ["1", "1", "1", "1.50", "01", "a.0", None, None]
+    assert canonical_id(ids).to_pylist() == ["1", "1", "1", "1.50", "01", "a.0", None, None]
 
 
 def test_blank_texts_are_nulls() -> None:
-    assert cleaned(pa.array([" a b ", " \t", "", None])).to_pylist() == ["a b", None, None, None]
+    assert clean_text(pa.array([" a b ", " \t", "", None])).to_pylist() == ["a b", None, None, None]
 
 
 def test_case_is_folded_beyond_ascii_too() -> None:
-    assert folded(pa.array([" A@B.C", "STRASSE", "straße", "ÑU", None, " "])).to_pylist() == [
+    assert fold_case(pa.array([" A@B.C", "STRASSE", "straße", "ÑU", None, " "])).to_pylist() == [
         "a@b.c",
         "strasse",
         "strasse",
@@ -65,7 +65,9 @@ def test_rows_without_an_id_are_found_and_left_out() -> None:
 
 def test_what_is_shared_names_the_first_that_has_it() -> None:
     ids, values = pa.array(["1", "2", "2", "3", "4", "5"]), pa.array(["x", "x", "y", "x", "y", None])
-    made = shared("customers", "erp_code_duplicate", ids, values, pa.array([True, True, True, False, True, True]))
+    made = shared_value_findings(
+        "customers", "erp_code_duplicate", ids, values, pa.array([True, True, True, False, True, True])
+    )
     assert made[["entity_id", "detail"]].to_dict("records") == [
         {"entity_id": "1", "detail": "shared with 1 more; the first of all is 1"},
         {"entity_id": "2", "detail": "shared with 1 more; the first of all is 1"},

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.numbers import COMMA, POINT, Evidence, Notation, doubles, plain_numbers, whole_numbers
+from transforms.numbers import COMMA, POINT, Notation, NotationEvidence, doubles, plain_numbers, whole_numbers
 
 NO_NUMBERS = [
     "NaN", "nan", "inf", "-Infinity", "1_000", "0x1", "0b1", "1e5", "1E5", "7,50123E+12", "１２", "٣", "²", "½", "−5",
@@ -86,7 +86,7 @@ def test_what_a_spreadsheet_writes_in_either_notation_comes_back(values: list[De
     ],
 )
 def test_a_column_proves_its_notation_as_a_whole(column: list[str], proof: str) -> None:
-    found, split = Evidence(), Evidence()
+    found, split = NotationEvidence(), NotationEvidence()
     found.add(texts(*column))
     for text in column:
         split.add(texts(text))
@@ -109,7 +109,7 @@ def test_a_column_proves_its_notation_as_a_whole(column: list[str], proof: str) 
     ],
 )
 def test_a_column_of_whole_numbers_is_proven_by_whole_numbers_alone(column: list[str], proof: str) -> None:
-    found = Evidence(whole=True)
+    found = NotationEvidence(whole=True)
     for text in column:
         found.add(texts(text))
     assert found.proof == proof

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, frame
-from transforms.orders import CUSTOMERS_USED, ORDERS, OrderFields, orders, propose
+from transforms.orders import ORDERING_CUSTOMERS, ORDERS, OrderFields, orders, propose_fields
 from transforms.rules import FINDINGS
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -23,7 +23,7 @@ BOOKS = {"_run_id": TEXT, "_first_seen_at": TIMESTAMP, "_last_seen_at": TIMESTAM
 COLUMNS = {"id": TEXT, "buyer": BIGINT, "created_at": TEXT, "amount": pa.float64(), **BOOKS}
 FIELDS = OrderFields("buyer", "created_at", "amount")
 CUSTOMERS = frame(
-    CUSTOMERS_USED,
+    ORDERING_CUSTOMERS,
     [
         {"customer_id": "1", "erp_code": "E1", "is_missing": False},
         {"customer_id": "2", "erp_code": "E2", "is_missing": True},
@@ -151,7 +151,7 @@ def test_a_field_that_is_not_there_is_refused_and_what_is_there_is_named() -> No
 
 
 def test_fields_are_proposed_with_their_evidence() -> None:
-    proposal = propose(
+    proposal = propose_fields(
         raw(*[{"buyer": n % 3 + 1, "created_at": "2026-01-01", "amount": 1.5} for n in range(10)]), CUSTOMERS
     )
     assert proposal.fields == FIELDS
@@ -199,7 +199,7 @@ def test_fields_are_proposed_with_their_evidence() -> None:
 def test_nothing_is_proposed_without_clear_evidence(
     columns: dict[str, pa.DataType], row: dict[str, Any], fields: OrderFields
 ) -> None:
-    assert propose(raw(*[row] * 3, columns={"id": TEXT, **columns, **BOOKS}), CUSTOMERS).fields == fields
+    assert propose_fields(raw(*[row] * 3, columns={"id": TEXT, **columns, **BOOKS}), CUSTOMERS).fields == fields
 
 
 @settings(max_examples=40, deadline=None)
@@ -227,4 +227,4 @@ def test_no_row_is_lost_and_order_does_not_matter(rows: list[dict[str, Any]], ra
     assert_frame_equal(found_again, findings)
     assert made["order_id"].is_unique
     assert len(made) + findings["rule"].isin(["id_missing", "id_duplicate"]).sum() == len(rows)
-    assert propose(before, CUSTOMERS) == propose(before.take(order)[names], CUSTOMERS)
+    assert propose_fields(before, CUSTOMERS) == propose_fields(before.take(order)[names], CUSTOMERS)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from transforms.frames import frame, to_arrow
-from transforms.price_lists import CUSTOMERS_USED, PRICE_LISTS, RAW, price_lists
+from transforms.price_lists import CUSTOMER_PRICE_LISTS, PRICE_LISTS, RAW_PRICE_LISTS, price_lists
 from transforms.rules import FINDINGS
 
 GONE = datetime(2026, 2, 1, tzinfo=UTC)
-NOBODY = frame(CUSTOMERS_USED)
+NOBODY = frame(CUSTOMER_PRICE_LISTS)
 
 
 def row(list_id: str | None, source: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def row(list_id: str | None, source: str | None = None, **fields: Any) -> dict[s
 
 def chains(*rows: dict[str, Any]) -> tuple[dict[str, tuple[str, str | None, int | None]], list[tuple[str, str]]]:
     """Status, root and depth by id; ids and rules of the findings."""
-    made, findings = price_lists(frame(RAW, rows), NOBODY)
+    made, findings = price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY)
     told = {
         one["price_list_id"]: (one["chain_status"], one["root_price_list_id"], one["depth"])
         for one in to_arrow(made, PRICE_LISTS).to_pylist()
@@ -35,7 +35,7 @@ def chains(*rows: dict[str, Any]) -> tuple[dict[str, tuple[str, str | None, int 
 
 def test_a_price_list_has_the_declared_columns() -> None:
     raw = row("1", adjustment_type="NONE", adjustment_value=Decimal(0))
-    made, findings = price_lists(frame(RAW, [raw]), NOBODY)
+    made, findings = price_lists(frame(RAW_PRICE_LISTS, [raw]), NOBODY)
     expected = {
         "price_list_id": "1",
         "name": "List 1",
@@ -72,7 +72,7 @@ def test_a_source_that_is_not_listed_breaks_the_chain() -> None:
 
 def test_a_source_that_was_not_read_breaks_the_chain_only_where_that_is_proven() -> None:
     rows = [row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE), row("5", "5"), row("6")]
-    made, findings = price_lists(frame(RAW, rows), NOBODY, "price_lists: unproven, refused rows: 1")
+    made, findings = price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY, "price_lists: unproven, refused rows: 1")
     assert made["chain_status"].to_list() == ["unknown", "unknown", "unknown", "root", "cycle", "root"]
     assert made["root_price_list_id"].isna().to_list() == [True, True, True, False, True, False]
     told = findings[["entity_id", "rule", "severity", "detail"]].fillna("").to_records(index=False).tolist()
@@ -91,8 +91,8 @@ def test_circles_and_what_leads_into_them_are_found() -> None:
 
 def test_customers_that_are_listed_are_counted() -> None:
     used = [("1", "matched", False), ("1", "matched", True), ("1", "not_listed", False), (None, "default", False)]
-    customers = frame(CUSTOMERS_USED, [dict(zip(CUSTOMERS_USED, one, strict=True)) for one in used])
-    made, _ = price_lists(frame(RAW, [row("1"), row("2")]), customers)
+    customers = frame(CUSTOMER_PRICE_LISTS, [dict(zip(CUSTOMER_PRICE_LISTS, one, strict=True)) for one in used])
+    made, _ = price_lists(frame(RAW_PRICE_LISTS, [row("1"), row("2")]), customers)
     assert made["customer_count"].tolist() == [1, 0]
 
 
@@ -137,18 +137,22 @@ def followed(rows: pd.DataFrame, start: str) -> str:
 def test_chains_are_as_followed_step_by_step_and_no_row_is_lost(
     pairs: list[tuple[str | None, str | None]], random: Any
 ) -> None:
-    raw = frame(RAW, [row(*pair) for pair in pairs])
+    raw = frame(RAW_PRICE_LISTS, [row(*pair) for pair in pairs])
     made, findings = price_lists(raw, NOBODY)
     assert made["chain_status"].tolist() == [followed(made, one) for one in made["price_list_id"]]
     assert made["price_list_id"].is_unique
     assert len(made) + findings["rule"].isin(["id_missing", "id_duplicate"]).sum() == len(pairs)
     order: list[int] = random.sample(range(len(raw)), len(raw))
-    again, found_again = price_lists(raw.take(order)[random.sample(list(RAW), len(RAW))], NOBODY)
+    again, found_again = price_lists(
+        raw.take(order)[random.sample(list(RAW_PRICE_LISTS), len(RAW_PRICE_LISTS))], NOBODY
+    )
     assert_frame_equal(again, made)
     assert_frame_equal(found_again, findings)
 
 
 def test_a_chain_through_every_list_is_followed() -> None:
     count = 10_000
-    made, _ = price_lists(frame(RAW, [row(f"{n:05d}", f"{n - 1:05d}" if n else None) for n in range(count)]), NOBODY)
+    made, _ = price_lists(
+        frame(RAW_PRICE_LISTS, [row(f"{n:05d}", f"{n - 1:05d}" if n else None) for n in range(count)]), NOBODY
+    )
     assert made["depth"].tolist() == list(range(count))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from transforms.frames import frame
-from transforms.promotions import PROMOTIONS, RAW, promotions
+from transforms.promotions import PROMOTIONS, RAW_PROMOTIONS, promotions
 from transforms.rules import FINDINGS
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -29,7 +29,9 @@ RUNNING = {
 
 
 def reconciled(*rows: dict[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    made, findings, _ = promotions(frame(RAW, [{**RUNNING, "id": str(n), **row} for n, row in enumerate(rows)]), AS_OF)
+    made, findings, _ = promotions(
+        frame(RAW_PROMOTIONS, [{**RUNNING, "id": str(n), **row} for n, row in enumerate(rows)]), AS_OF
+    )
     return made, findings
 
 
@@ -109,7 +111,7 @@ def test_a_promotion_that_is_no_longer_listed_stays_and_is_not_found_fault_with(
 
 def test_an_instant_without_an_offset_is_refused() -> None:
     with pytest.raises(ValueError, match="offset"):
-        promotions(frame(RAW), datetime(2026, 1, 1))
+        promotions(frame(RAW_PROMOTIONS), datetime(2026, 1, 1))
 
 
 DATES = st.sampled_from(["01/02/2026", "28/02/2026", "02/28/2026", PAST, "1767225600", None])
@@ -131,9 +133,9 @@ DATES = st.sampled_from(["01/02/2026", "28/02/2026", "02/28/2026", PAST, "176722
     st.randoms(use_true_random=False),
 )
 def test_no_row_is_lost_and_order_does_not_matter(rows: list[dict[str, Any]], random: Any) -> None:
-    raw = frame(RAW, [{**RUNNING, **row} for row in rows])
+    raw = frame(RAW_PROMOTIONS, [{**RUNNING, **row} for row in rows])
     order: list[int] = random.sample(range(len(raw)), len(raw))
-    names: list[str] = random.sample(list(RAW), len(RAW))
+    names: list[str] = random.sample(list(RAW_PROMOTIONS), len(RAW_PROMOTIONS))
     made, findings, read = promotions(raw, AS_OF)
     again, found_again, read_again = promotions(raw.take(order)[names], AS_OF)
     assert_frame_equal(again, made)

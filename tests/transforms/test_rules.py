@@ -8,7 +8,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from transforms.frames import frame
-from transforms.rules import FINDINGS, RULES, counted, gathered, raised, raised_once
+from transforms.rules import FINDINGS, RULES, combine_findings, count_text, rule_findings, table_finding
 
 IDS = pa.array(["2", "1", "3"])
 
@@ -19,15 +19,15 @@ def found(*rows: tuple[str | None, str, str, str]) -> pd.DataFrame:
 
 
 def test_a_rule_is_raised_where_it_holds() -> None:
-    made = raised("customers", "email_malformed", IDS, pa.array([True, None, False]), "email")
+    made = rule_findings("customers", "email_malformed", IDS, pa.array([True, None, False]), "email")
     assert_frame_equal(made, found(("2", "email_malformed", "warning", "email")))
 
 
 def test_findings_are_in_one_order_however_they_came() -> None:
     parts = [
-        raised("customers", "name_missing", IDS, pa.array([True, True, False])),
-        raised_once("customers", "created_at_form", "createdAt: ambiguous"),
-        raised("customers", "document_missing", IDS, detail=counted("", [2, 0, 3], " seen")),
+        rule_findings("customers", "name_missing", IDS, pa.array([True, True, False])),
+        table_finding("customers", "created_at_form", "createdAt: ambiguous"),
+        rule_findings("customers", "document_missing", IDS, detail=count_text("", [2, 0, 3], " seen")),
     ]
     expected = found(
         (None, "created_at_form", "error", "createdAt: ambiguous"),
@@ -37,18 +37,20 @@ def test_findings_are_in_one_order_however_they_came() -> None:
         ("1", "name_missing", "info", ""),
         ("2", "name_missing", "info", ""),
     )
-    assert_frame_equal(gathered(parts), expected)
-    assert_frame_equal(gathered(parts[::-1]), expected)
+    assert_frame_equal(combine_findings(parts), expected)
+    assert_frame_equal(combine_findings(parts[::-1]), expected)
 
 
 def test_no_findings_are_an_empty_frame_of_the_same_columns() -> None:
-    assert_frame_equal(gathered([]), frame(FINDINGS))
-    assert_frame_equal(gathered([raised("orders", "id_missing", pa.array([], pa.string()))]), frame(FINDINGS))
+    assert_frame_equal(combine_findings([]), frame(FINDINGS))
+    assert_frame_equal(
+        combine_findings([rule_findings("orders", "id_missing", pa.array([], pa.string()))]), frame(FINDINGS)
+    )
 
 
 def test_a_rule_that_is_not_in_the_catalogue_is_an_error() -> None:
     with pytest.raises(KeyError, match="no_such"):
-        raised("customers", "no_such", IDS)
+        rule_findings("customers", "no_such", IDS)
 
 
 def test_every_rule_has_one_name_in_its_entity_and_one_sentence() -> None:

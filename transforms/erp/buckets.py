@@ -7,12 +7,13 @@ a pool of processes or by an engine that is spread over machines: it is pure, an
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from transforms.frames import Ints
 
-def bucket(keys: pa.Array, count: int) -> npt.NDArray[np.int64]:
+
+def bucket(keys: pa.Array, count: int) -> Ints:
     """The bucket of each key, 0 to `count` - 1. Unlike Python's own, the hash is the same in every process.
 
     Args:
@@ -23,7 +24,7 @@ def bucket(keys: pa.Array, count: int) -> npt.NDArray[np.int64]:
     return (hashed % np.uint64(count)).astype(np.int64)
 
 
-def split(keys: pa.Array, count: int) -> list[npt.NDArray[np.int64]]:
+def split(keys: pa.Array, count: int) -> list[Ints]:
     """For each bucket the positions of its keys, in ascending order."""
     of = bucket(keys, count)
     order = np.argsort(of, kind="stable")

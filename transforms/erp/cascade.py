@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.erp.buckets import split
+from transforms.frames import Ints
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Mapper = Callable[[Callable[..., Any], Iterable[Any], Iterable[Any], Iterable[Any]], Iterable[Any]]
 """`map`, or that of a pool's or of an engine's."""
 

@@ -18,47 +18,44 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.documents import default, first
+from transforms.documents import default_row_per_owner, first_row_per_owner
 from transforms.erp.cascade import Pairs
-from transforms.frames import TEXT
-from transforms.keys import canonical, cleaned, folded, phone_digits
-
-Ints = npt.NDArray[np.int64]
+from transforms.frames import TEXT, Ints
+from transforms.keys import canonical_id, clean_text, fold_case, phone_digits
 
 
 def letters_and_digits(texts: pa.Array) -> pa.Array:
     """A document's number without points, dashes and blanks, in any case; null where nothing is left."""
     if pc.all(pc.utf8_is_alnum(texts)).as_py():
-        return folded(texts)
-    return folded(pc.replace_substring_regex(texts, r"[^\p{L}\p{N}]+", ""))
+        return fold_case(texts)
+    return fold_case(pc.replace_substring_regex(texts, r"[^\p{L}\p{N}]+", ""))
 
 
 def phone(texts: pa.Array) -> pa.Array:
     """The digits; where there are none, the text itself."""
-    return pc.coalesce(phone_digits(texts), folded(texts))
+    return pc.coalesce(phone_digits(texts), fold_case(texts))
 
 
 def name(texts: pa.Array) -> pa.Array:
     """One blank for each run of them, accents composed."""
-    return pc.utf8_normalize(pc.replace_substring_regex(cleaned(texts), r"[\s\p{Z}]+", " "), form="NFC")
+    return pc.utf8_normalize(pc.replace_substring_regex(clean_text(texts), r"[\s\p{Z}]+", " "), form="NFC")
 
 
 NORMALISED: Final[dict[str, Callable[[pa.Array], pa.Array]]] = {
-    "erp_code": canonical,
-    "login_code": canonical,
-    "email": folded,
+    "erp_code": canonical_id,
+    "login_code": canonical_id,
+    "email": fold_case,
     "document_number": letters_and_digits,
     "first_name": name,
     "last_name": name,
     "phone": phone,
-    "price_list_id": canonical,
+    "price_list_id": canonical_id,
     "fiscal_name": name,
     "fiscal_address": name,
-    "document_email": folded,
+    "document_email": fold_case,
 }
 """The fields of an ERP's customer that are compared, and how; the order is that of the differences."""
 
@@ -94,9 +91,9 @@ def documents_of(documents: pa.Table, numbers: pa.Array, size: int) -> Ints:
     owner = documents["owner"].to_numpy()
     wanted = letters_and_digits(numbers).take(documents["owner"].combine_chunks())
     is_wanted = pc.fill_null(pc.equal(letters_and_digits(documents["number"].combine_chunks()), wanted), False)
-    named = first(owner, is_wanted.to_numpy(zero_copy_only=False), size)
+    named = first_row_per_owner(owner, is_wanted.to_numpy(zero_copy_only=False), size)
     is_default = pc.fill_null(documents["is_default"], False).to_numpy()
-    return np.where(named >= 0, named, default(owner, is_default, size))
+    return np.where(named >= 0, named, default_row_per_owner(owner, is_default, size))
 
 
 def differences(lines: pa.Table, customers: pa.Table, documents: pa.Table, pairs: Pairs) -> tuple[pa.Table, Ints]:

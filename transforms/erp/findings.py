@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from transforms.erp.cascade import Pairs, Settled
 from transforms.frames import TEXT
-from transforms.keys import canonical, folded, shared
-from transforms.rules import raised
+from transforms.keys import canonical_id, fold_case, shared_value_findings
+from transforms.rules import rule_findings
 
 LINES: Final = "erp_customers"
 """The entity of findings about lines; their `entity_id` is the line's number."""
@@ -32,14 +32,14 @@ def about_lines(lines: pa.Table, repeated: pa.Table, keys: Mapping[str, pa.Array
         keys: by which lines can be matched: of each a column of the lines, normalised.
     """
     numbers = _numbers(lines)
-    made = [raised(LINES, "line_repeated", _numbers(repeated))]
+    made = [rule_findings(LINES, "line_repeated", _numbers(repeated))]
     has_none = pa.repeat(True, len(lines))
     for name, values in keys.items():
         has_none = pc.and_(has_none, pc.is_null(values))
-        made.append(shared(LINES, f"{name}_duplicate", numbers, values, pa.repeat(True, len(lines))))
+        made.append(shared_value_findings(LINES, f"{name}_duplicate", numbers, values, pa.repeat(True, len(lines))))
         if name == "erp_code":
-            made.append(raised(LINES, "erp_code_missing", numbers, pc.is_null(values)))
-    return [*made, raised(LINES, "key_missing", numbers, has_none)]
+            made.append(rule_findings(LINES, "erp_code_missing", numbers, pc.is_null(values)))
+    return [*made, rule_findings(LINES, "key_missing", numbers, has_none)]
 
 
 def about_several(lines: pa.Table, customers: pa.Table, by_key: Mapping[str, Settled]) -> list[pd.DataFrame]:
@@ -47,8 +47,12 @@ def about_several(lines: pa.Table, customers: pa.Table, by_key: Mapping[str, Set
     numbers, ids = _numbers(lines), customers["customer_id"].combine_chunks()
     made = []
     for name, key in by_key.items():
-        made.append(raised(LINES, "match_ambiguous", numbers.take(pa.array(key.left_several)), detail=f"by {name}"))
-        made.append(raised("customers", "erp_ambiguous", ids.take(pa.array(key.right_several)), detail=f"by {name}"))
+        made.append(
+            rule_findings(LINES, "match_ambiguous", numbers.take(pa.array(key.left_several)), detail=f"by {name}")
+        )
+        made.append(
+            rule_findings("customers", "erp_ambiguous", ids.take(pa.array(key.right_several)), detail=f"by {name}")
+        )
     return made
 
 
@@ -73,7 +77,7 @@ def about_codes(
     if codes is None:
         return []
     numbers = _numbers(lines)
-    known = canonical(customers["erp_code"].combine_chunks())
+    known = canonical_id(customers["erp_code"].combine_chunks())
     left, right = pa.array(pairs.left), pa.array(pairs.right)
     contradicts = pc.not_equal(codes.take(left), known.take(right))
     settled = np.zeros(len(lines), np.bool_)
@@ -83,18 +87,18 @@ def about_codes(
         settled_there[key.right] = settled_there[key.right_several] = True
     alone = pa.array(~settled)
     codes, numbers_alone = codes.filter(alone), numbers.filter(alone)
-    was_there = pc.is_in(codes, value_set=canonical(gone["erp_code"].combine_chunks()), skip_nulls=True)
+    was_there = pc.is_in(codes, value_set=canonical_id(gone["erp_code"].combine_chunks()), skip_nulls=True)
     near = pc.is_in(_loosely(codes), value_set=_loosely(known.filter(pa.array(~settled_there))), skip_nulls=True)
     return [
-        raised(LINES, "erp_code_contradicts", numbers.take(left), contradicts),
-        raised(LINES, "customer_missing", numbers_alone, was_there),
-        raised(LINES, "erp_code_nearly", numbers_alone, near),
+        rule_findings(LINES, "erp_code_contradicts", numbers.take(left), contradicts),
+        rule_findings(LINES, "customer_missing", numbers_alone, was_there),
+        rule_findings(LINES, "erp_code_nearly", numbers_alone, near),
     ]
 
 
 def _loosely(codes: pa.Array) -> pa.Array:
     """Codes without leading zeros, in any case: what a spreadsheet makes of them."""
-    return folded(pc.utf8_ltrim(codes, "0"))
+    return fold_case(pc.utf8_ltrim(codes, "0"))
 
 
 def _numbers(lines: pa.Table) -> pa.Array:

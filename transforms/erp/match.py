@@ -16,18 +16,17 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.documents import in_order
+from transforms.documents import sort_documents
 from transforms.erp.cascade import Keyed, Mapper, Pairs, Settled, settled, shared_keys_by_bucket
 from transforms.erp.compare import NORMALISED, differences, letters_and_digits
 from transforms.erp.findings import about_codes, about_lines, about_several
-from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, from_arrow, to_arrow
-from transforms.keys import canonical, cleaned, folded, positions
-from transforms.rules import gathered
+from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Bools, Ints, from_arrow, to_arrow
+from transforms.keys import canonical_id, clean_text, fold_case, positions
+from transforms.rules import combine_findings
 
 FIELDS: Final = tuple(NORMALISED)
 """Of the ERP's customer: columns of text, any of which may be absent. Beside them stands `_line` (bigint)."""
@@ -78,15 +77,13 @@ ERP_DIFFERENCES: Final = {
     "platform_value": TEXT,
 }
 KEYS: Final[dict[str, Callable[[pa.Array], pa.Array]]] = {
-    "erp_code": canonical,
-    "login_code": canonical,
-    "email": folded,
+    "erp_code": canonical_id,
+    "login_code": canonical_id,
+    "email": fold_case,
     "document_number": letters_and_digits,
 }
 """What rows are matched by, in this order, and the form in which it is compared."""
 
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 _NONE: Final = np.empty(0, np.int64)
 
 
@@ -145,7 +142,7 @@ def match(
     return MatchResult(
         from_arrow(_rows(lines, known, by_key, pairs, counts)),
         from_arrow(pa.table({name: told[name].cast(kind) for name, kind in ERP_DIFFERENCES.items()})),
-        gathered(findings),
+        combine_findings(findings),
         len(repeated),
     )
 
@@ -168,7 +165,7 @@ def _owned(documents: pa.Table, ids: pa.Array) -> pa.Table:
     """The documents of these customers, in the order of their owners."""
     owners = positions(_column(documents, "customer_id"), ids).cast(BIGINT)
     owned = documents.drop_columns("customer_id").append_column("owner", owners).filter(pc.is_valid(owners))
-    return in_order(owned.combine_chunks()).combine_chunks()
+    return sort_documents(owned.combine_chunks()).combine_chunks()
 
 
 def _without_repeated(lines: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -176,12 +173,12 @@ def _without_repeated(lines: pa.Table) -> tuple[pa.Table, pa.Table]:
     fields = lines.column_names[1:]
     rows = np.arange(len(lines))
     for field in fields:  # equal lines share each field, so few are left after the first ones
-        codes = pc.dictionary_encode(cleaned(_column(lines, field).take(pa.array(rows))), null_encoding="encode")
+        codes = pc.dictionary_encode(clean_text(_column(lines, field).take(pa.array(rows))), null_encoding="encode")
         of = codes.indices.to_numpy()
         rows = rows[np.bincount(of)[of] > 1] if len(of) else rows
     if not len(rows) or not fields:
         return lines, lines.slice(0, 0)
-    few = pa.table({field: cleaned(_column(lines, field).take(pa.array(rows))) for field in fields})
+    few = pa.table({field: clean_text(_column(lines, field).take(pa.array(rows))) for field in fields})
     is_repeated = np.zeros(len(lines), np.bool_)
     is_repeated[rows[from_arrow(few).duplicated().to_numpy()]] = True
     return lines.filter(pa.array(~is_repeated)).combine_chunks(), lines.filter(pa.array(is_repeated)).combine_chunks()
@@ -277,7 +274,7 @@ def _rows(lines: pa.Table, known: pa.Table, by_key: Mapping[str, Settled], pairs
 def _called(lines: pa.Table) -> pa.Array:
     """Whose line it is: the fiscal name, else first and last name."""
     parts = (pc.fill_null(pc.utf8_trim_whitespace(_column(lines, name)), "") for name in ("first_name", "last_name"))
-    return pc.coalesce(cleaned(_column(lines, "fiscal_name")), cleaned(pc.binary_join_element_wise(*parts, " ")))
+    return pc.coalesce(clean_text(_column(lines, "fiscal_name")), clean_text(pc.binary_join_element_wise(*parts, " ")))
 
 
 def _status(is_matched: Bools, is_several: Bools, alone: str) -> pa.Array:

@@ -10,13 +10,12 @@ import json
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import BIGINT, TEXT, TIMESTAMP, from_arrow, typed
-from transforms.keys import array, positions
+from transforms.frames import BIGINT, TEXT, TIMESTAMP, Ints, array, from_arrow, typed
+from transforms.keys import positions
 from transforms.upserts.confirmed import variants as differing
 
 LINES: Final = {"_line": BIGINT, "product_id": TEXT, "variant_id": TEXT}
@@ -39,8 +38,6 @@ ERP_VARIANTS: Final = {
     "line": BIGINT,
 }
 _NAMED: Final = {"erp_code": "erpCode", "sku": "sku"}
-
-Ints = npt.NDArray[np.int64]
 
 
 def variants(erp: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:

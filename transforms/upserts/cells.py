@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.frames import BOOLEAN, TEXT
-from transforms.keys import cleaned, folded
+from transforms.keys import clean_text, fold_case
 from transforms.numbers import DOT, Notation, doubles, is_fraction, plain_numbers, whole_numbers
 
 Kind = Literal["text", "secret", "id", "number_id", "integer", "number", "boolean", "date"]
@@ -115,7 +115,7 @@ class Reading:
         return last, pc.coalesce(codes, more)
 
     def _booleans(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-        words = folded(texts)
+        words = fold_case(texts)
         yes, no = (pa.array([word.casefold() for word in known], TEXT) for known in (self.yes, self.no))
         is_yes, is_no = pc.is_in(words, yes), pc.is_in(words, no)
         known = pc.or_(is_yes, is_no)
@@ -126,7 +126,7 @@ class Reading:
 
 def filled(cells: pa.Array, empty: tuple[str, ...] = ()) -> pa.Array:
     """Cells without the blanks around them; null where nothing is there, or a text that stands for nothing."""
-    texts = cleaned(cells)
+    texts = clean_text(cells)
     return pc.if_else(pc.is_in(texts, pa.array(empty, TEXT)), pa.scalar(None, TEXT), texts) if empty else texts
 
 

@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import TEXT, from_arrow
-from transforms.keys import array, positions
+from transforms.frames import TEXT, array, from_arrow
+from transforms.keys import positions
 
 JUMP: Final = 8.0
 """From this factor on, up or down, a price looks as if its decimal point had slipped."""

@@ -11,16 +11,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import BIGINT, BOOLEAN, TEXT, from_arrow, typed
-from transforms.keys import array, canonical, cleaned, folded, positions
-
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
+from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, Ints, array, from_arrow, typed
+from transforms.keys import canonical_id, clean_text, fold_case, positions
 
 KEYS: Final = {"erpCode": "erp_code", "email": "email", "loginCode": "login_code"}
 """What a customer is found by: the input's field and the raw column."""
@@ -65,8 +61,8 @@ DIFFERENCES: Final = {
 def comparable(field: str, texts: pa.Array) -> pa.Array:
     """Texts of a customer's field in the form in which they are compared; null where nothing is said."""
     if field == "email":
-        return folded(texts)
-    return canonical(texts) if field == "priceListId" else cleaned(texts)
+        return fold_case(texts)
+    return canonical_id(texts) if field == "priceListId" else clean_text(texts)
 
 
 def sharing(keys: pd.DataFrame) -> Bools:
@@ -233,7 +229,7 @@ def _differing_documents(
     owners = array(there["id"]).take(at.filter(pc.is_valid(at)))
     theirs = typed(known_documents, KNOWN_DOCUMENTS)
     by_number = _first_positions(
-        (owners, cleaned(array(ours["number"]))), (array(theirs["customer_id"]), cleaned(array(theirs["number"])))
+        (owners, clean_text(array(ours["number"]))), (array(theirs["customer_id"]), clean_text(array(theirs["number"])))
     )
     by_place = _first_positions(
         (owners, array(ours["position"]).cast(TEXT)),

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transforms.frames import Bools
 from transforms.upserts.cells import filled
-
-Bools = npt.NDArray[np.bool_]
 
 
 def changes(table: pa.Table, columns: Sequence[str]) -> Bools:
