@@ -7,19 +7,19 @@ line and reason; with a target, UTF-8 CSV with CRLF, which appears whole or not 
 from __future__ import annotations
 
 import csv
+import io
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table as Grid
 
+from sources.disk import disk_errors, replace_file
 from sources.errors import ExitCode, UsageError
 from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, open_table
 from sources.files.dialect import NAMES
@@ -177,19 +177,11 @@ def _written(target: Path | None, source: Path, table: SourceTable) -> Iterator[
         what = "the file itself" if target.is_file() else "a folder" if target.is_dir() else "a device or a pipe"
         raise UsageError(f"--csv names {what}", "Name another file.")
     target = target.resolve()  # what a link names is replaced, and not the link
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        raise UsageError(f"{target.name} cannot be written: {error.strerror}", "Name another place.") from None
-    made = Path(name)
-    try:
-        file: TextIO
-        with open(handle, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123 # a descriptor, not a path
-            write = csv.writer(file)
-            write.writerow(table.columns)
-            yield write
-            file.flush()
-            os.fsync(file.fileno())
-        made.replace(target)
-    finally:
-        made.unlink(missing_ok=True)
+    with (
+        disk_errors(f"{target.name} cannot be written", "Free space, or name a file in another folder."),
+        replace_file(target) as raw,
+        io.TextIOWrapper(raw, "utf-8", newline="") as file,
+    ):
+        write = csv.writer(file)
+        write.writerow(table.columns)
+        yield write

@@ -15,7 +15,7 @@ import duckdb
 
 from pipelines.ledger.store import Ledger
 from pipelines.warehouse import ops
-from pipelines.warehouse.build import Build, disk_errors, exclusive
+from pipelines.warehouse.build import Build, exclusive, warehouse_errors
 from sources.errors import LockedError, UsageError
 from sources.settings import ledger_path, warehouse_path
 
@@ -99,7 +99,7 @@ def publish(plan_id: str = "", observed: Sequence[tuple[str, str]] = ()) -> bool
         with exclusive(build, "push"):
             try:
                 build.start()
-                with disk_errors(path.parent), build.open() as connection:
+                with warehouse_errors(path.parent), build.open() as connection:
                     into(connection)
                     ops.record_observations(connection, plan_id, datetime.now(UTC), observed)
                     build.publish(connection)

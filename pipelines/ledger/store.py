@@ -30,6 +30,7 @@ from typing import Any, Final, Literal, Self
 import msgspec
 import pyarrow as pa
 
+from sources.disk import open_private, sync
 from sources.errors import BridgeError, UsageError
 
 State = Literal["planned", "in_flight", "confirmed", "rejected", "in_doubt", "conflict", "abandoned"]
@@ -142,7 +143,7 @@ class Ledger:
                 connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
             else:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+                os.close(open_private(path, create=True))
                 connection = sqlite3.connect(path, isolation_level=None)
             try:
                 cls._prepare(connection, path, readonly)
@@ -166,7 +167,7 @@ class Ledger:
             connection.execute(f"PRAGMA user_version = {VERSION}")
             connection.execute("COMMIT")
             if not in_memory:
-                _sync(path.parent)
+                sync(path.parent)
         elif version not in (0, VERSION):
             raise UsageError(f"{path} is a ledger of another version", "Use the orderbridge that wrote it.")
         elif version == 0:
@@ -349,12 +350,3 @@ def _reason(error: sqlite3.OperationalError) -> str:
         sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
     }
     return reasons.get(error.sqlite_errorcode & 0xFF, f"SQLite could not work with it ({error.sqlite_errorname})")
-
-
-def _sync(folder: Path) -> None:
-    """Puts the names in a folder on disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

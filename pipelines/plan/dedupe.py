@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 
 from pipelines.imports import Clean, Inputs, Problem, ReadyInput, RejectedInput
 from pipelines.plan.decide import Decider
-from pipelines.plan.folder import create
 from pipelines.plan.model import OPERATIONS
 from pipelines.plan.outcomes import CONFLICT, Outcomes, first_of, joined
 from pipelines.plan.requests import RequestOptions, requests
 from pipelines.plan.spool import InputSpool, key_columns
+from sources.disk import create_private
 from sources.errors import BridgeError
 from transforms.frames import TEXT, from_arrow
 from transforms.upserts.decisions import duplicates, sharing
@@ -61,7 +61,7 @@ def partition(
     fate = np.zeros(spool.rows, np.int8)
     sent: list[pa.Array] = []
     before = 0
-    with create(folder / OPERATIONS) as out:
+    with create_private(folder / OPERATIONS) as out:
         for table in spool.batches():
             rows = np.arange(before, before + table.num_rows)
             before += table.num_rows

@@ -6,16 +6,16 @@ untouched. A folder that holds anything else is never written to. What a killed 
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
+from sources.disk import disk_errors, sync
 from sources.errors import UsageError
 
 HIDDEN: Final = ".orderbridge-plan-"
@@ -32,14 +32,14 @@ def hidden_folder(parent: Path) -> Iterator[Path]:
     Raises:
         UsageError: the disk refuses.
     """
-    with told_of_the_disk(parent):
+    with plan_disk_errors(parent):
         for left in parent.glob(f"{HIDDEN}*"):
             _remove_unowned(left)
         folder = Path(tempfile.mkdtemp(prefix=HIDDEN, dir=parent))
     owner = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(owner, fcntl.LOCK_EX)
-        with told_of_the_disk(parent):
+        with plan_disk_errors(parent):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -64,29 +64,24 @@ def publish(folder: Path, target: Path) -> bool:
             "Nothing was written. Name another folder with --out, or move that one away.",
         )
     for name in names:
-        _sync(folder / name)
-    _sync(folder)
+        sync(folder / name)
+    sync(folder)
     folder.rename(target)
-    _sync(target.parent)
+    sync(target.parent)
     return True
 
 
-def create(path: Path) -> IO[bytes]:
-    """A new file for its owner alone."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
+def plan_disk_errors(folder: Path) -> AbstractContextManager[None]:
+    """Turns what the disk refuses into UsageError.
 
-
-@contextmanager
-def told_of_the_disk(folder: Path) -> Iterator[None]:
-    """Says in words what the disk refused. Raises UsageError."""
-    try:
-        yield
-    except OSError as error:
-        hint = "Free space or name another folder with --out, then run again."
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS):
-            hint = "Name a folder with --out whose parent is there and writable."
-        why = error.strerror or type(error).__name__
-        raise UsageError(f"no plan can be written in {folder}: {why}", f"Nothing was left there. {hint}") from None
+    Args:
+        folder: in which a plan is written.
+    """
+    return disk_errors(
+        f"no plan can be written in {folder}",
+        "Nothing was left there. Free space or name another folder with --out, then run again.",
+        "Nothing was left there. Name a folder with --out whose parent exists and is writable.",
+    )
 
 
 def _remove_unowned(folder: Path) -> None:
@@ -113,11 +108,3 @@ def _same(one: Path, other: Path) -> bool:
             if block != right.read(_BLOCK):
                 return False
     return True
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

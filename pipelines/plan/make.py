@@ -20,7 +20,7 @@ from pipelines.mapping import Mapping, load, to_toml
 from pipelines.plan import current_state
 from pipelines.plan.decide import ByHash, ByLedger, ByWarehouse, Decider
 from pipelines.plan.dedupe import partition
-from pipelines.plan.folder import create, hidden_folder, publish, told_of_the_disk
+from pipelines.plan.folder import hidden_folder, plan_disk_errors, publish
 from pipelines.plan.model import (
     LINES,
     MANIFEST,
@@ -40,6 +40,7 @@ from pipelines.plan.requests import MAY_ADD, Passwords, RequestOptions
 from pipelines.plan.spool import InputSpool
 from pipelines.plan.summary import Facts, summary
 from sources import __version__
+from sources.disk import create_private
 from sources.errors import ExitCode, UsageError
 from sources.settings import LegacySettings, Semantics, ledger_path, legacy_settings, warehouse_path
 
@@ -140,7 +141,7 @@ def _written(
     with InputSpool(folder / _SPOOL, wanted.kind) as spool:
         made = partition(inputs, spool, outcomes, decider, wishes, folder)
     in_full = to_toml(_in_full(inputs))
-    with create(folder / MAPPING) as out:
+    with create_private(folder / MAPPING) as out:
         out.write(in_full.encode())
     unsent = outcomes.whole()
     write(folder, unsent, decider.differences)
@@ -185,9 +186,9 @@ def _written(
     content = msgspec.json.encode([manifest, facts])
     plan_id = current_state.new_id(ledger_path(), content, ID_CHARS)
     manifest = msgspec.structs.replace(manifest, plan_id=plan_id)
-    with create(folder / MANIFEST) as out:
+    with create_private(folder / MANIFEST) as out:
         out.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
-    with create(folder / SUMMARY) as out:
+    with create_private(folder / SUMMARY) as out:
         out.write(summary(manifest, facts, "PLAN").encode())
     return manifest, facts
 
@@ -213,10 +214,10 @@ def _in_full(inputs: Inputs) -> Mapping:
 
 def _save(mapping: Mapping, path: Path) -> None:
     """Writes a mapping file that was not there."""
-    with told_of_the_disk(path.absolute().parent):
+    with plan_disk_errors(path.absolute().parent):
         if path.exists():
             raise UsageError(f"{path} is there already", "Name another file with --save-mapping.")
-        with create(path) as out:
+        with create_private(path) as out:
             out.write(to_toml(mapping).encode())
 
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from pipelines.plan.folder import create
 from pipelines.plan.model import DIFFERENCES, LINES, UNCHANGED
+from sources.disk import create_private
 
 SCHEMA: Final = pa.schema(
     {
@@ -165,7 +165,7 @@ def write(folder: Path, table: pa.Table, differences: Sequence[pa.Table]) -> Non
 
 
 def _write(path: Path, table: pa.Table) -> None:
-    with create(path) as out:
+    with create_private(path) as out:
         out.write((",".join(table.column_names) + "\n").encode())
         csv.write_csv(table, out, csv.WriteOptions(include_header=False, quoting_style="needed"))
 

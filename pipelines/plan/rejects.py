@@ -23,8 +23,8 @@ import pyarrow.compute as pc
 
 from pipelines.imports.opening import OF_REJECTS, reject_columns
 from pipelines.mapping import Mapping as Mapped
-from pipelines.plan.folder import create
 from pipelines.plan.model import REJECTS
+from sources.disk import create_private
 from sources.errors import UsageError
 from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, open_table
 from sources.files.dialect import SPACE_RUNS
@@ -77,7 +77,7 @@ def _write(
     secret = found.columns.index(password_column) if password_column in found.columns else None
     named = bool(found.header_lines)
     path.unlink(missing_ok=True)
-    with create(path) as raw, io.TextIOWrapper(raw, encoding=encoding, newline="") as out:
+    with create_private(path) as raw, io.TextIOWrapper(raw, encoding=encoding, newline="") as out:
         if found.kind == "workbook" or found.has_bom:
             out.write("\ufeff")
         if hint:

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports import ReadyInput
-from pipelines.plan.folder import create
 from pipelines.plan.model import KindName
+from sources.disk import create_private
 from sources.inputs import OPERATIONS, record
 from transforms.upserts.decisions import KEYS, comparable
 from transforms.upserts.json_columns import json_text
@@ -43,7 +43,7 @@ class InputSpool:
         self.rows = 0
         self.fields = tuple(field.name for field in record(kind).fields)
         self._file = file
-        self._out: IO[bytes] | None = create(file)
+        self._out: IO[bytes] | None = create_private(file)
         self._schema = pa.schema(
             {"lines": pa.list_(pa.int64()), "path": pa.string(), **dict.fromkeys(self.fields, pa.string())}
         )

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Protocol
 
 from pipelines.pull.pull import Targets, targets
-from pipelines.warehouse.build import Build, disk_errors, open_warehouse
+from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
 from sources.contract import LISTS, WHOAMI, Operation
 from sources.errors import AccessError, BridgeError, UsageError
 from sources.extract.paginators import LegacyPages, OnePage, Paginator, V1Cursor
@@ -83,7 +83,7 @@ def _environment() -> str:
 
 def _warehouse() -> str:
     path = warehouse_path()
-    with disk_errors(path.parent):
+    with warehouse_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path.parent):
             pass

@@ -7,9 +7,9 @@ is published.
 
 from __future__ import annotations
 
+import io
 import json
 import logging
-import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -24,12 +24,13 @@ import duckdb
 
 from pipelines.ledger import push_log
 from pipelines.warehouse import merge, ops
-from pipelines.warehouse.build import Build, disk_errors, exclusive
+from pipelines.warehouse.build import Build, exclusive, warehouse_errors
 from pipelines.warehouse.destination import check_destination, mirror
 from pipelines.warehouse.failure import clear_failure, record_failure
 from pipelines.warehouse.load import BOUNDS, load, warm
 from sources import __version__
 from sources.contract import LISTS, Family
+from sources.disk import replace_file
 from sources.errors import CoverageError, ExitCode, Unreachable, UsageError
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import SWEEPS_MAX, ListResult, Progress, WalkOptions, nothing, walk
@@ -168,7 +169,7 @@ def pull(
         check_destination(settings.destination)
     run_id = new_run_id(started_at)
     build = Build(settings.path)
-    with disk_errors(build.path.parent):
+    with warehouse_errors(build.path.parent):
         build.look()
         build.path.parent.mkdir(parents=True, exist_ok=True)
     with exclusive(build, wanted.command):
@@ -199,7 +200,7 @@ def _pulled(
         pulled = PullResult(run_id, build.path, walked)
         resumable = {w.resource for w in walked if isinstance(w.error, Unreachable)}
         _gate(pulled, wanted)
-        with disk_errors(build.path.parent):
+        with warehouse_errors(build.path.parent):
             _publish(pulled, loads, wanted, build, found, started_at, after)
     except UsageError:
         resumable = set()  # the disk is full, perhaps: what was fetched must not hold on to it
@@ -227,13 +228,13 @@ def _walk_all(
             "limit": limit,
             "version": __version__,
         }
-        with disk_errors(build.path.parent):
+        with warehouse_errors(build.path.parent):
             spool = SpoolFolder(build.spools / name, identity)
             options = WalkOptions(limit, wanted.sweeps)
             return walk(name, clients[family], build.run / "files" / name, spool, options, progress)
 
     def loaded(lists: list[ListResult]) -> Load:
-        with disk_errors(build.path.parent):
+        with warehouse_errors(build.path.parent):
             return load(lists, build.run / f"load-{len(loads)}"), lists
 
     pool = ThreadPoolExecutor(len(names) + 1, "walk")
@@ -396,8 +397,7 @@ def _write_quarantine(pulled: PullResult) -> None:
     if not rows:
         file.unlink(missing_ok=True)
         return
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+    with replace_file(file, is_only_writer=True) as raw, io.TextIOWrapper(raw, "utf-8") as out:
         for resource, row in rows:
             told = {
                 "run_id": pulled.run_id,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from pipelines.plan.model import Plan, PlannedOperation, file_sha256
+from sources.disk import disk_errors, write_private
 from sources.errors import UsageError
 
 FILE: Final = "passwords.csv"
@@ -107,7 +107,7 @@ def _kept(path: Path, operations: Mapping[int, PlannedOperation]) -> dict[int, s
         keys = [operation.keys.get(name, "") for name in COLUMNS[2:5]]
         rows.append([str(operation.id), str(operation.lines[0]), *keys, known[operation.id]])
     if new:
-        write_private(path, [COLUMNS, *rows])
+        write_private_csv(path, [COLUMNS, *rows])
     return {number: known[number] for number in operations}
 
 
@@ -120,7 +120,7 @@ def forget(plan: Plan, unsent: Set[int]) -> None:
     rows = _rows(plan.folder / FILE) if plan.manifest.kind == "customers" else []
     kept = [row for row in rows if int(row[0]) not in unsent]
     if len(kept) < len(rows):
-        write_private(plan.folder / FILE, [COLUMNS, *kept])
+        write_private_csv(plan.folder / FILE, [COLUMNS, *kept])
 
 
 def _rows(path: Path) -> list[list[str]]:
@@ -138,29 +138,12 @@ def _rows(path: Path) -> list[list[str]]:
     return rows
 
 
-def write_private(path: Path, rows: Iterable[Sequence[object]]) -> None:
+def write_private_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
     """Writes a CSV for its owner alone, whole and on disk before this returns. Raises UsageError."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
-    content = text.getvalue().encode()
-    new = path.with_name(f".{path.name}.new")
-    try:
-        new.unlink(missing_ok=True)
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(descriptor)
-        new.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        raise UsageError(
-            f"{path}: {error.strerror or type(error).__name__}", "Make its folder writable, then push again."
-        ) from None
+    with disk_errors(path, "Make its folder writable, then push again."):
+        write_private(path, text.getvalue().encode(), is_only_writer=True)
 
 
 def from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:

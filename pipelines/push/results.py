@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import heapq
-import os
+import io
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -20,6 +20,7 @@ from typing import Final, NamedTuple, TextIO
 from pipelines.plan.model import RESULTS, LineResult, Plan, PlannedOperation
 from pipelines.push.eligibility import HeldAs, Rules, to_do
 from pipelines.push.plan_ledger import LedgerRow, PlanLedger
+from sources.disk import create_private, disk_errors, sync
 from sources.errors import BridgeError, UsageError
 
 COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")
@@ -63,13 +64,8 @@ class _Fate(NamedTuple):
 
 def prepare(folder: Path) -> None:
     """Looks whether results can be written, before anything is sent. Raises UsageError."""
-    try:
+    with disk_errors(folder, "The results go into the plan's folder: make it writable."):
         _fresh(folder).rmdir()
-    except OSError as error:
-        raise UsageError(
-            f"{folder}: {error.strerror or type(error).__name__}",
-            "The results go into the plan's folder: make it writable.",
-        ) from None
 
 
 def check_ledger(plan: Plan, book: PlanLedger) -> None:
@@ -110,13 +106,8 @@ def write(plan: Plan, book: PlanLedger, held: Held, rules: Rules) -> Counter[tup
     Raises:
         BridgeError: the lines do not add up to the input's. UsageError: the files cannot be written.
     """
-    try:
+    with disk_errors(plan.folder, "What was sent is in the ledger. Free space, then push again for the results."):
         return _write(plan, book, held, rules)
-    except OSError as error:
-        raise UsageError(
-            f"{plan.folder}: {error.strerror or type(error).__name__}",
-            "What was sent stands in the ledger; make room, and push again for the results.",
-        ) from None
 
 
 def _write(plan: Plan, book: PlanLedger, held: Held, rules: Rules) -> Counter[tuple[str, str]]:
@@ -136,9 +127,8 @@ def _write(plan: Plan, book: PlanLedger, held: Held, rules: Rules) -> Counter[tu
             seen[line] = 1
             counts[fate.file, fate.outcome] += 1
             writers[fate.file].writerow([line, *fate[1:-1]])
-        for file in files.values():
-            file.flush()
-            os.fsync(file.fileno())
+    for name in FILES:
+        sync(new / f"{name}.csv")
     if counts.total() != plan.manifest.lines:
         raise BridgeError(f"the input has {plan.manifest.lines} lines, the results have {counts.total()}")
     final = plan.folder / RESULTS
@@ -226,5 +216,4 @@ def _fresh(folder: Path) -> Path:
 
 
 def _private(path: Path) -> TextIO:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    return os.fdopen(descriptor, "w", encoding="utf-8", newline="")
+    return io.TextIOWrapper(create_private(path), "utf-8", newline="")

@@ -20,7 +20,7 @@ import duckdb
 from pipelines.ledger.store import Ledger, identity
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.listing import KEYS, differing
-from pipelines.push.passwords import write_private
+from pipelines.push.passwords import write_private_csv
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import TAKEN
@@ -93,7 +93,7 @@ def verify(folder: Path) -> VerifyResult:
         if operation.id in confirmed:
             _compare(operation, rows[operation.id].remote_id, index, made, findings)
     made.file = plan.folder / FILE
-    write_private(made.file, [COLUMNS, *findings])
+    write_private_csv(made.file, [COLUMNS, *findings])
     return made
 
 

@@ -20,7 +20,7 @@ from pipelines.reconcile import history
 from pipelines.reconcile.erp_customers import ErpCustomers, ErpFiles, MatchSummary, match_into, read_customers
 from pipelines.reconcile.erp_variants import ErpVariants, VariantSummary, compare_into, read_variants
 from pipelines.warehouse import coverage, merge, ops
-from pipelines.warehouse.build import Build, disk_errors, exclusive
+from pipelines.warehouse.build import Build, exclusive, warehouse_errors
 from pipelines.warehouse.destination import check_destination, mirror
 from pipelines.warehouse.failure import clear_failure, record_failure
 from pipelines.warehouse.tables import replace
@@ -115,7 +115,7 @@ def _publish(
 ) -> None:
     try:
         build.start()
-        with disk_errors(build.path.parent), build.open() as connection:
+        with warehouse_errors(build.path.parent), build.open() as connection:
             into(connection, made, told, started_at, erp)
             ops.record_run(
                 connection,

@@ -7,18 +7,13 @@ the run that reconciled it.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
-from typing import Final
 
 from pipelines.reporting.facts import Facts, gather
 from pipelines.reporting.page import START, page
 from pipelines.warehouse.build import open_warehouse
+from sources.disk import PRIVATE_FILE, disk_errors, replace_file
 from sources.errors import UsageError
-
-MODE: Final = 0o600
-"""Of a new report: it tells how the business goes, and who may read it is for its owner to say."""
 
 
 def report(out: Path) -> Facts:
@@ -35,30 +30,16 @@ def report(out: Path) -> Facts:
     with open_warehouse() as warehouse:
         facts = gather(warehouse)
     made = page(facts).encode()
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        temporary = Path(name)
-        try:
-            with open(handle, "wb") as file:  # noqa: PTH123 # a descriptor, not a path
-                file.write(made)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.chmod(mode)
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"{target} cannot be written: {error.strerror or type(error).__name__}",
-            "Name a file in a folder that is there and writable: orderbridge report --out FILE",
-        ) from None
+    hint = "Name a file in a folder that exists and is writable: orderbridge report --out FILE"
+    with disk_errors(f"{target} cannot be written", hint), replace_file(target, mode) as file:
+        file.write(made)
     return facts
 
 
 def _look(target: Path) -> int:
     """The mode that the report gets. A slip of the pen must not cost a warehouse or a CSV. Raises UsageError."""
     if not target.exists():
-        return MODE
+        return PRIVATE_FILE
     if target.is_file():
         try:
             with target.open("rb") as file:

@@ -7,8 +7,6 @@ disk. Readers never open the file that is being built (facts: a polling reader m
 
 from __future__ import annotations
 
-import errno
-import os
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -18,12 +16,14 @@ from typing import Final
 import duckdb
 
 from pipelines.warehouse.lock import locked
+from sources.disk import PRIVATE_FILE, disk_errors, is_disk_full, move_file, private_folder
 from sources.errors import BridgeError, UsageError
 from sources.settings import warehouse_path
 
 SCHEMAS: Final = ("raw", "reconciled", "ops")
 _UNUSABLE_SIGNS: Final = "'%?\\"
 """In a path, these end up in dlt's SQL and addresses, where they mean something else."""
+_UNTOUCHED: Final = "The published warehouse is untouched."
 _UNUSABLE_NAMES: Final = (*SCHEMAS, "temp", "system", "memory", "main")
 
 
@@ -113,10 +113,10 @@ class Build:
             UsageError: the name, the folder or the published file cannot be used.
         """
         self.look()
-        with disk_errors(self.path.parent):
+        with warehouse_errors(self.path.parent):
+            private_folder(self.folder)
             shutil.rmtree(self.run, ignore_errors=True)
-            self.run.mkdir(mode=0o700, parents=True)
-            self.folder.chmod(0o700)
+            self.run.mkdir(mode=0o700)
 
     def open(self) -> duckdb.DuckDBPyConnection:
         """The build, a copy of the published file where there is one, opened for writing."""
@@ -133,16 +133,13 @@ class Build:
         Raises:
             UsageError: the disk is full, or the folder cannot be written. The published file is untouched.
         """
-        with disk_errors(self.path.parent):
+        with warehouse_errors(self.path.parent):
             connection.execute("CHECKPOINT")
             connection.close()
             if _wal(self.file).exists():
                 raise BridgeError("the build kept a write-ahead log after its checkpoint")
-            mode = self.path.stat().st_mode & 0o777 if self.path.exists() else 0o600
-            self.file.chmod(mode)
-            _sync(self.file)
-            self.file.replace(self.path)
-            _sync(self.path.parent)
+            self.file.chmod(self.path.stat().st_mode & 0o777 if self.path.exists() else PRIVATE_FILE)
+            move_file(self.file, self.path)
 
     def clear(self, resumable: Collection[str] = ()) -> None:
         """Removes what goes with the run; all of it where no walk of these lists is left to resume."""
@@ -158,7 +155,7 @@ class Build:
 @contextmanager
 def exclusive(build: Build, command: str) -> Iterator[None]:
     """Keeps other runs out of this warehouse. Raises LockedError, UsageError."""
-    with disk_errors(build.path.parent):
+    with warehouse_errors(build.path.parent):
         held = locked(build.path.parent / f".{build.path.name}.lock", command)
         held.__enter__()
     try:
@@ -168,53 +165,31 @@ def exclusive(build: Build, command: str) -> Iterator[None]:
 
 
 @contextmanager
-def disk_errors(folder: Path) -> Iterator[None]:
-    """Says in words what the disk refused. DuckDB's own texts can hold values, and are left out."""
-    try:
-        yield
-    except OSError as error:
-        hint = "Free space or make the folder writable, then run again."
-        if error.errno in (errno.EEXIST, errno.ENOTDIR):
-            hint = "Name a file in WAREHOUSE__PATH whose folder is there and writable, then run again."
-        raise UsageError(
-            f"{folder}: {error.strerror or type(error).__name__}", f"{hint} The published warehouse is untouched."
-        ) from None
-    except duckdb.Error as error:
-        full = told_of_a_full_disk(error)
-        if not full and not isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
-            raise
-        what = "no space left on the disk" if full else "DuckDB could not write its file"
-        raise UsageError(
-            f"{folder}: {what}", "Free space, then run again. The published warehouse is untouched."
-        ) from None
+def warehouse_errors(folder: Path) -> Iterator[None]:
+    """Turns disk errors of the system and of DuckDB into UsageError. DuckDB's texts are left out: they can hold values.
 
-
-def told_of_a_full_disk(error: BaseException) -> bool:
-    """Whether a full disk, a quota or a limit of the file's size is behind a failure, somewhere among its causes."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, OSError) and seen.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            return True
-        if any(words in str(seen).lower() for words in _FULL):
-            return True
-        seen = seen.__cause__ or seen.__context__
-    return False
-
-
-_FULL: Final = ("no space left", "file too large", "disk quota exceeded")
-"""How the system's own words for a full disk come out in DuckDB's and dlt's errors."""
+    Args:
+        folder: of the warehouse.
+    """
+    with disk_errors(
+        folder,
+        f"Free space or make the folder writable, then run again. {_UNTOUCHED}",
+        f"Name a file in WAREHOUSE__PATH whose folder exists and is writable, then run again. {_UNTOUCHED}",
+    ):
+        try:
+            yield
+        except duckdb.Error as error:
+            if is_disk_full(error):
+                reason = "no space left on the disk"
+            elif isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
+                reason = "DuckDB could not write its file"
+            else:
+                raise
+            raise UsageError(f"{folder}: {reason}", f"Free space, then run again. {_UNTOUCHED}") from None
 
 
 def _wal(file: Path) -> Path:
     return file.with_name(file.name + ".wal")
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _quoted(path: Path) -> str:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from sources.disk import write_private
 from sources.errors import BridgeError
 
 log = logging.getLogger("orderbridge.failure")
@@ -67,8 +67,7 @@ def _words(error: Exception) -> tuple[int, str, str]:
 
 def _write(note: Path, told: dict[str, Any]) -> None:
     try:
-        with os.fdopen(os.open(note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            json.dump(told, file, indent=1)
+        write_private(note, json.dumps(told, indent=1).encode())
     except OSError:
         log.debug("no note of the failure could be written")  # the disk is the failure; the exit code says it
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import duckdb
 
-from pipelines.warehouse.build import told_of_a_full_disk
+from sources.disk import is_disk_full
 from sources.errors import BridgeError
 from sources.extract.walk import ListResult
 
@@ -63,7 +63,7 @@ def load(walked: Sequence[ListResult], folder: Path) -> Path:
             pipeline.run(lists(), loader_file_format="parquet")
         except PipelineStepFailed as error:
             cause = error.exception if error.exception is not None else error
-            if told_of_a_full_disk(error):
+            if is_disk_full(error):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
             raise BridgeError(
                 f"dlt could not load the rows: step {error.step}, {type(cause).__name__}",

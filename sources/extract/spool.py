@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from sources.disk import open_private, replace_file
+
 RESUME_WITHIN_S: Final = 3600.0
 """A spool older than this is not gone on with: its first pages would say what no longer is."""
 
@@ -36,7 +38,7 @@ class Spool:
         self.offset = 0
         self.replayed = 0
         self._replaying = True
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._descriptor = open_private(path, create=True)
 
     def replay(self, label: str) -> bytes | None:
         """The body that answered this request last time; None once the spool has no more to say."""
@@ -120,9 +122,8 @@ class SpoolFolder:
 
     def _describe(self, more: Mapping[str, bool]) -> None:
         described = {**self._identity, "started_at": time.time(), **more}
-        descriptor = os.open(self.folder / "walk.json", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(described, file)
+        with replace_file(self.folder / "walk.json", is_durable=False) as file:
+            file.write(json.dumps(described).encode())
 
     def sweep(self, number: int) -> Spool:
         """The spool of a sweep, counted from 1."""

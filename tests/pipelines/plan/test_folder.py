@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.plan.folder import HIDDEN, create, hidden_folder, publish
+from pipelines.plan.folder import HIDDEN, hidden_folder, publish
+from sources.disk import create_private
 from sources.errors import UsageError
 
 
 def filled(folder: Path, text: str = "one") -> None:
-    with create(folder / "plan.json") as out:
+    with create_private(folder / "plan.json") as out:
         out.write(text.encode())
 
 
@@ -81,9 +82,10 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
 
 def test_what_a_killed_plan_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
     script = (
-        "import os, sys; from pathlib import Path; from pipelines.plan.folder import *\n"
+        "import os, sys; from pathlib import Path\n"
+        "from pipelines.plan.folder import *; from sources.disk import create_private\n"
         "with hidden_folder(Path(sys.argv[1])) as folder:\n"
-        "    create(folder / 'plan.json').close()\n"
+        "    create_private(folder / 'plan.json').close()\n"
         "    os.kill(os.getpid(), 9)\n"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], cwd=Path(__file__).parents[3], check=False)

@@ -1,0 +1,189 @@
+"""Files and folders on disk: replaced atomically, private to their owner, synced, and disk errors put in words.
+
+In: paths and bytes. Out: files that exist whole or not at all, open files that only their owner can read, and
+`UsageError` where the disk refuses. Every other module writes through this one, so that these rules exist once.
+"""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from sources.errors import UsageError
+
+PRIVATE_FILE: Final = 0o600
+PRIVATE_FOLDER: Final = 0o700
+_DISK_FULL_ERRNOS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_DISK_FULL_TEXTS: Final = ("no space left", "file too large", "disk quota exceeded")
+"""The system's texts for a full disk, as libraries repeat them in errors of their own."""
+_LOCATION_ERRNOS: Final = (
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+)
+_TEMPORARY_SUFFIX: Final = ".new"
+
+
+@contextmanager
+def disk_errors(subject: str | Path, hint: str, location_hint: str = "") -> Iterator[None]:
+    """Turns an OSError of the block into a UsageError, "<subject>: <reason>". A broken pipe is left as it is.
+
+    Args:
+        subject: what was read or written.
+        hint: what to do, such as freeing space.
+        location_hint: what to do where the path itself cannot be used (missing, not a folder, no permission).
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        is_location = error.errno in _LOCATION_ERRNOS
+        reason = error.strerror or type(error).__name__
+        raise UsageError(f"{subject}: {reason}", location_hint if location_hint and is_location else hint) from None
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an error, or one of its causes, is a full disk, an exceeded quota or a file size limit."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in _DISK_FULL_ERRNOS:
+            return True
+        if any(text in str(cause).lower() for text in _DISK_FULL_TEXTS):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def sync(path: Path) -> None:
+    """Flushes a file's content, or a folder's entries, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def create_private(path: Path) -> BinaryIO:
+    """Creates a file of mode 0600 for writing. Raises FileExistsError, also where a link is in its place."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, PRIVATE_FILE), "wb")
+
+
+def open_private(path: Path, *, create: bool = False) -> int:
+    """Opens a private file for reading and writing.
+
+    Args:
+        path: of the file; a link is not followed.
+        create: whether to create it, with mode 0600, where it does not exist.
+
+    Returns:
+        The descriptor.
+
+    Raises:
+        UsageError: it is not a regular file, belongs to another user, or other users can write to it.
+        OSError: it cannot be opened.
+    """
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+    try:
+        descriptor = os.open(path, flags, PRIVATE_FILE)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise _unsafe(path, "a symbolic link") from None
+    try:
+        _check(path, os.fstat(descriptor))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def private_folder(path: Path) -> None:
+    """Creates a folder of mode 0700 with its parents, or makes an existing one of this user private.
+
+    Raises:
+        UsageError: it is a link, belongs to another user, or other users can write to it.
+        OSError: it cannot be created; FileExistsError where a file is in its place.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(PRIVATE_FOLDER)
+    except FileExistsError:
+        status = path.lstat()
+        if not stat.S_ISDIR(status.st_mode) and not stat.S_ISLNK(status.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
+        _check(path, status)
+        path.chmod(PRIVATE_FOLDER)
+
+
+def _check(path: Path, status: os.stat_result) -> None:
+    """Accepts what belongs to this user or root and what no other user can write to. Raises UsageError."""
+    if stat.S_ISLNK(status.st_mode):
+        raise _unsafe(path, "a symbolic link")
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise _unsafe(path, "not a regular file")
+    if status.st_uid not in (os.geteuid(), 0):
+        raise _unsafe(path, f"owned by another user (uid {status.st_uid})")
+    if status.st_mode & 0o022:
+        raise _unsafe(path, f"writable by other users (mode {stat.S_IMODE(status.st_mode):04o})")
+
+
+def _unsafe(path: Path, reason: str) -> UsageError:
+    return UsageError(f"{path} is {reason}", "Remove it, or use a folder that no other user can write to.")
+
+
+@contextmanager
+def replace_file(
+    target: Path, mode: int = PRIVATE_FILE, *, is_only_writer: bool = False, is_durable: bool = True
+) -> Iterator[BinaryIO]:
+    """A file to write, which replaces `target` once the block ends: readers see the old or the new content.
+
+    Where the block raises, `target` is unchanged and nothing is left. A link at `target` is replaced, not followed.
+
+    Args:
+        target: the file to replace or create.
+        mode: of the new file.
+        is_only_writer: whether the caller holds a lock, so that what a killed writer left can be removed.
+        is_durable: whether content and name must be on disk when the block ends.
+    """
+    prefix = f".{target.name[:100]}."
+    if is_only_writer:
+        for abandoned in target.parent.glob(f"{glob.escape(prefix)}*{_TEMPORARY_SUFFIX}"):
+            abandoned.unlink(missing_ok=True)
+    descriptor, name = tempfile.mkstemp(_TEMPORARY_SUFFIX, prefix, target.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+        temporary.chmod(mode)
+        if is_durable:
+            move_file(temporary, target)
+        else:
+            temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_private(path: Path, content: bytes, *, is_only_writer: bool = False) -> None:
+    """Replaces a file by one of mode 0600 with this content, which is on disk when this returns."""
+    with replace_file(path, is_only_writer=is_only_writer) as file:
+        file.write(content)
+
+
+def move_file(source: Path, target: Path) -> None:
+    """Renames a file over another in the same file system; content and name are on disk when this returns."""
+    sync(source)
+    source.replace(target)
+    sync(target.parent)

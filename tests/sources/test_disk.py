@@ -1,0 +1,158 @@
+"""Files on disk: replaced as a whole, private, never through a link, and the disk's errors in words."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sources.disk import (
+    create_private,
+    disk_errors,
+    is_disk_full,
+    open_private,
+    private_folder,
+    replace_file,
+    write_private,
+)
+from sources.errors import UsageError
+
+
+def names(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture(autouse=True)
+def open_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def test_a_replaced_file_is_old_or_new_and_nothing_is_left_of_a_failure(tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    target.write_text("old")
+    with pytest.raises(ZeroDivisionError), replace_file(target) as file:  # noqa: PT012 # writes, then fails
+        file.write(b"new")
+        assert target.read_text() == "old"
+        raise ZeroDivisionError
+    assert target.read_text() == "old"
+    assert names(tmp_path) == ["report.html"]
+    with replace_file(target, 0o640) as file:
+        file.write(b"new")
+    assert target.read_text() == "new"
+    assert mode(target) == 0o640
+
+
+def test_a_prepared_file_or_link_is_replaced_and_not_written_to(tmp_path: Path) -> None:
+    prepared, link, victim = tmp_path / "prepared", tmp_path / "link", tmp_path / "victim"
+    prepared.write_text("theirs")
+    prepared.chmod(0o666)
+    reader = prepared.open("rb")
+    victim.write_text("theirs")
+    link.symlink_to(victim)
+    for path in (prepared, link):
+        write_private(path, b"secret")
+        assert not path.is_symlink()
+        assert mode(path) == 0o600
+        assert path.read_bytes() == b"secret"
+    assert victim.read_text() == "theirs"
+    with reader:
+        assert reader.read() == b"theirs"
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_only_writer(tmp_path: Path) -> None:
+    (tmp_path / ".passwords.csv.abc.new").write_text("secret")
+    write_private(tmp_path / "passwords.csv", b"one")
+    assert len(names(tmp_path)) == 2
+    write_private(tmp_path / "passwords.csv", b"two", is_only_writer=True)
+    assert names(tmp_path) == ["passwords.csv"]
+
+
+def test_a_created_file_is_new_and_private(tmp_path: Path) -> None:
+    path, link = tmp_path / "new", tmp_path / "link"
+    link.symlink_to(tmp_path / "elsewhere")
+    with create_private(path) as file:
+        file.write(b"1")
+    assert mode(path) == 0o600
+    for existing in (path, link):
+        with pytest.raises(FileExistsError):
+            create_private(existing)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_file_is_opened_only_where_nobody_else_prepared_it(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    os.close(open_private(path, create=True))
+    assert mode(path) == 0o600
+    os.close(open_private(path))
+    path.chmod(0o666)
+    with pytest.raises(UsageError, match="writable by other users"):
+        open_private(path)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match="symbolic link"):
+        open_private(link, create=True)
+    assert not (tmp_path / "elsewhere").exists()
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    with pytest.raises(UsageError, match="not a regular file"):
+        open_private(tmp_path / "pipe")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_what_belongs_to_another_user_is_not_used(tmp_path: Path) -> None:
+    path, folder = tmp_path / "lock", tmp_path / "build"
+    os.close(open_private(path, create=True))
+    private_folder(folder)
+    for one in (path, folder):
+        os.chown(one, 65534, 65534)
+    with pytest.raises(UsageError, match=r"another user \(uid 65534\)"):
+        open_private(path)
+    with pytest.raises(UsageError, match=r"another user \(uid 65534\)"):
+        private_folder(folder)
+
+
+def test_a_private_folder_is_made_private_and_never_a_link(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "build"
+    private_folder(folder)
+    assert mode(folder) == 0o700
+    folder.chmod(0o755)
+    private_folder(folder)
+    assert mode(folder) == 0o700
+    (tmp_path / "link").symlink_to(folder)
+    with pytest.raises(UsageError, match="symbolic link"):
+        private_folder(tmp_path / "link")
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        private_folder(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("number", "hint"), [(errno.ENOSPC, "free space"), (errno.EACCES, "other place"), (errno.EIO, "free space")]
+)
+def test_a_disk_error_names_the_subject_the_reason_and_what_to_do(number: int, hint: str) -> None:
+    with pytest.raises(UsageError) as error, disk_errors("/data", "free space", "other place"):
+        raise OSError(number, os.strerror(number))
+    assert error.value.message == f"/data: {os.strerror(number)}"
+    assert error.value.hint == hint
+
+
+def test_a_broken_pipe_is_no_disk_error() -> None:
+    with pytest.raises(BrokenPipeError), disk_errors("/data", ""):
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+def test_a_full_disk_is_recognised_among_the_causes() -> None:
+    error = RuntimeError("load failed")
+    error.__cause__ = ValueError("IO Error: write: No space left on device")
+    assert is_disk_full(error)
+    assert is_disk_full(OSError(errno.EDQUOT, ""))
+    assert not is_disk_full(RuntimeError("disk"))
