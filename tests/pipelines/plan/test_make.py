@@ -371,7 +371,7 @@ def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, monkeypa
         (work / "in.csv").write_bytes(b"Producto;Variante\n")
         return partition(*arguments)
 
-    monkeypatch.setattr("pipelines.plan.make.sort_out", changed)
+    monkeypatch.setattr("pipelines.plan.make.partition", changed)
     with pytest.raises(UsageError, match="changed while it was planned"):
         variants(work, "1;1;a;;\n")
     assert sorted(path.name for path in work.iterdir()) == ["in.csv", "mapping.toml"]
