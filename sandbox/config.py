@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.faults import NAMES
-from sources.contract import GAPS
+from sources.gaps import GAPS
 
 LEGACY_KEY: Final = "sandbox-legacy-key"
 V1_KEY: Final = "brand_test_sandboxkey"

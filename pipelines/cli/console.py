@@ -112,7 +112,7 @@ class Reporter:
                 out.print(
                     f"{walked.resource} is {walked.verdict}: {'; '.join(walked.evidence)}", markup=False, soft_wrap=True
                 )
-        refused = sum(len(walked.refused) for walked in pulled.walked)
+        refused = sum(len(walked.quarantined) for walked in pulled.walked)
         if refused:
             from pipelines.pull.pull import quarantine_file
 
@@ -203,7 +203,7 @@ def _facts(pulled: PullResult, walked: ListResult) -> dict[str, object]:
         "changed": change.changed if change else None,
         "missing": change.newly_missing if change else None,
         "duplicates": walked.duplicates if walked.error is None else 0,
-        "quarantined": len(walked.refused),
+        "quarantined": len(walked.quarantined),
         "sweeps": len(walked.sweeps),
         "evidence": walked.evidence,
     }

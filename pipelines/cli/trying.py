@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from pipelines.cli.process import STOP, end, started
-from sources.contract import GAPS
 from sources.errors import UsageError
+from sources.gaps import GAPS
 
 
 @click.command(epilog="Example: orderbridge demo")

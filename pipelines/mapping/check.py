@@ -10,7 +10,7 @@ from typing import Final
 
 from pipelines.mapping.model import Formats, MappedColumn, Mapping
 from pipelines.mapping.places import Place, place
-from sources.contract import GAPS
+from sources.gaps import GAPS
 from sources.inputs import OPERATIONS, PASSWORD
 from transforms.upserts.cells import is_date_form
 

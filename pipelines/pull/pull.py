@@ -33,7 +33,7 @@ from sources.contract import LISTS, Family
 from sources.disk import replace_file
 from sources.errors import CoverageError, ExitCode, Unreachable, UsageError
 from sources.extract.spool import SpoolFolder
-from sources.extract.walk import SWEEPS_MAX, ListResult, Progress, WalkOptions, nothing, walk
+from sources.extract.walk import SWEEPS_MAX, ListResult, Progress, WalkOptions, no_progress, walk
 from sources.http.client import Client
 from sources.settings import (
     LegacySettings,
@@ -86,7 +86,7 @@ class PullResult:
             return min(failed)
         if self.held_back:
             return ExitCode.COVERAGE
-        return ExitCode.REJECTED if any(walked.refused for walked in self.walked) else self.after_code
+        return ExitCode.REJECTED if any(walked.quarantined for walked in self.walked) else self.after_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def new_run_id(at: datetime) -> str:
 
 def pull(
     wanted: PullOptions,
-    progress: Progress = nothing,
+    progress: Progress = no_progress,
     stop: threading.Event | None = None,
     after: After | None = None,
 ) -> PullResult:
@@ -317,7 +317,7 @@ def _publish(
         if wanted.require_complete and pulled.held_back:
             raise CoverageError(f"held back: {'; '.join(pulled.held_back.values())}", "See --accept-shrink.")
         if not pulled.changes:
-            is_refused = all(walked.refused for walked in pulled.walked if walked.resource in pulled.held_back)
+            is_refused = all(walked.quarantined for walked in pulled.walked if walked.resource in pulled.held_back)
             hint = _REFUSED_HINT if is_refused else _SHRINK_HINT
             raise CoverageError("; ".join(pulled.held_back.values()), hint)
         _record_walks(connection, pulled, at)
@@ -371,14 +371,14 @@ def _record_walks(connection: duckdb.DuckDBPyConnection, pulled: PullResult, at:
     ops.record_observations(connection, pulled.run_id, at, [("adjustment_types", str(kind)) for (kind,) in kinds])
     for walked in pulled.walked:
         ops.record_coverage(connection, pulled.run_id, walked)
-        ops.record_observations(connection, pulled.run_id, at, walked.observed)
+        ops.record_observations(connection, pulled.run_id, at, walked.observations)
         change = pulled.changes.get(walked.resource)
         totals = {
-            "read": walked.sum("rows"),
+            "read": walked.total("rows"),
             "loaded": walked.distinct if change else 0,
             "held_back": 0 if change else walked.distinct,
             "duplicates": walked.duplicates if walked.error is None else 0,
-            "quarantined": walked.sum("quarantined"),
+            "quarantined": walked.total("quarantined"),
         }
         if change is not None:
             totals |= {"new": change.new, "changed": change.changed, "newly_missing": change.newly_missing}
@@ -393,7 +393,7 @@ def quarantine_file(path: Path) -> Path:
 def _write_quarantine(pulled: PullResult) -> None:
     """The refused rows themselves, for the owner alone; the warehouse has their reasons and hashes only."""
     file = quarantine_file(pulled.path)
-    rows = [(walked.resource, row) for walked in pulled.walked for row in walked.refused]
+    rows = [(walked.resource, row) for walked in pulled.walked for row in walked.quarantined]
     if not rows:
         file.unlink(missing_ok=True)
         return

@@ -25,7 +25,7 @@ from sources.decode.rows import Number, RowRefused, canonical, parse
 from sources.decode.table_schema import snake
 from sources.extract.page_files import batches
 from sources.extract.spool import SpoolFolder
-from sources.extract.walk import ListResult, Progress, WalkOptions, nothing, walk
+from sources.extract.walk import ListResult, Progress, WalkOptions, no_progress, walk
 from sources.http.client import Client
 
 KEYS: Final = ("erpCode", "email", "loginCode")
@@ -73,7 +73,7 @@ def read(
     folder: Path,
     keys: Set[Key],
     page_limit: int,
-    progress: Progress = nothing,
+    progress: Progress = no_progress,
     observed: set[tuple[str, str]] | None = None,
 ) -> Listing:
     """Walks the customers (interface, GET /customers) from the first page to the end, now.
@@ -95,7 +95,7 @@ def read(
         spool = SpoolFolder(folder / "spool", {"list": CUSTOMER.name, "version": __version__})
         walked = walk(CUSTOMER.name, client, folder / "files", spool, WalkOptions(page_limit), progress)
         if observed is not None:
-            observed.update(walked.observed)
+            observed.update(walked.observations)
         if walked.error is not None:
             raise walked.error
         records = _records(walked.files[CUSTOMER.name], keys)
@@ -107,7 +107,7 @@ def read(
         for name in KEYS:
             if record.get(name) and (key := (name, identity(name, record[name]))) in keys:
                 found[key].append(record)
-    refused = {row.row_hash: _told(row.row) for row in walked.refused}
+    refused = {row.row_hash: _told(row.row) for row in walked.quarantined}
     told = {key for keys_told, _ in refused.values() for key in keys_told}
     untold = sum(not is_sure for _, is_sure in refused.values())
     return Listing(_is_whole(walked), walked.verdict, found, told & keys, untold)
@@ -115,7 +115,9 @@ def read(
 
 def _is_whole(walked: ListResult) -> bool:
     """Whether two sweeps found the same, refused rows too, without a doubt: then only those keep it from `complete`."""
-    return len(walked.sweeps) > 1 and len(walked.used) == 1 and all(sweep.clean for sweep in walked.sweeps[-2:])
+    return (
+        len(walked.sweeps) > 1 and len(walked.used_sweeps) == 1 and all(sweep.is_clean for sweep in walked.sweeps[-2:])
+    )
 
 
 def _told(row: bytes) -> tuple[set[Key], bool]:

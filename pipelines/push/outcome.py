@@ -14,7 +14,7 @@ import msgspec
 
 from pipelines.plan.model import PlannedOperation
 from pipelines.push.plan_ledger import StateChange
-from sources.contract import GAPS
+from sources.gaps import GAPS
 from sources.http.error_responses import read_error
 from sources.http.responses import WriteOutcome
 

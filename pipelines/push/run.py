@@ -28,7 +28,7 @@ from pipelines.push.plan_ledger import PlanLedger, Recorded, UnsettledUpdate
 from pipelines.push.send import Sender, SendLoop, Sent, Work
 from pipelines.warehouse.lock import locked
 from sources.errors import AccessError, PlatformError, Stopped, UsageError
-from sources.extract.walk import Progress, nothing
+from sources.extract.walk import Progress, no_progress
 from sources.http.client import Client
 from sources.settings import LegacySettings, ledger_path
 
@@ -42,7 +42,7 @@ def push(
     asked: PushOptions,
     stop: threading.Event | None = None,
     watch: Watch = lambda done, total: None,
-    progress: Progress = nothing,
+    progress: Progress = no_progress,
     gently: Gently = nullcontext,
     means: PushDependencies = MEANS,
 ) -> PushResult:

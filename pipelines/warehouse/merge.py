@@ -82,7 +82,7 @@ def shrinks(walked: ListResult, missing: int, present: int) -> str:
     """Why a list is too much smaller than it was to be believed; empty where it is not."""
     if not present:
         return ""
-    refused = len({row.row_hash for row in walked.refused})
+    refused = len({row.row_hash for row in walked.quarantined})
     if not walked.distinct:
         came = f"no row could be read: {refused} were refused" if refused else "the list came empty"
         return f"{came}, {present} rows were there"

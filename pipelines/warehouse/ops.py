@@ -59,11 +59,11 @@ def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListR
             walked.resource,
             walked.verdict,
             len(walked.sweeps),
-            sum(s.pages for s in walked.sweeps) if failed else walked.sum("pages"),
-            sum(s.rows for s in walked.sweeps) if failed else walked.sum("rows"),
+            sum(s.pages for s in walked.sweeps) if failed else walked.total("pages"),
+            sum(s.rows for s in walked.sweeps) if failed else walked.total("rows"),
             walked.distinct,
             0 if failed else walked.duplicates,
-            walked.sum("quarantined"),
+            walked.total("quarantined"),
             last.total if last else None,
             "error" if failed or last is None else last.ended_by,
             "; ".join(walked.evidence),
@@ -73,8 +73,8 @@ def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListR
     )
     build.executemany(
         "INSERT INTO ops.quarantine VALUES (?, ?, ?, ?, ?, ?)",
-        [[run_id, walked.resource, row.page, row.position, row.reason, row.row_hash] for row in walked.refused],
-    ) if walked.refused else None
+        [[run_id, walked.resource, row.page, row.position, row.reason, row.row_hash] for row in walked.quarantined],
+    ) if walked.quarantined else None
 
 
 def record_totals(build: duckdb.DuckDBPyConnection, run_id: str, entity: str, totals: Mapping[str, int]) -> None:

@@ -74,7 +74,7 @@ class Paginator(Protocol):
     def refused(self, request: Request, error: HttpRejected) -> None:
         """Takes a refusal for an end where it can be one; raises it where it cannot."""
 
-    def doubts(self) -> list[str]:
+    def issues(self) -> list[str]:
         """What makes this sweep unclean, in words."""
 
 
@@ -247,7 +247,7 @@ class LegacyPages:
         self._end_is_a_doubt = self._previous_count >= self.size and self.total != self.rows
         self._ended = f"assumed: status {error.status}"
 
-    def doubts(self) -> list[str]:
+    def issues(self) -> list[str]:
         """See Paginator."""
         found = []
         if len(self._totals) > 1:
@@ -345,7 +345,7 @@ class V1Cursor:
             raise CursorExpired from None
         raise error
 
-    def doubts(self) -> list[str]:
+    def issues(self) -> list[str]:
         """See Paginator."""
         return []
 
@@ -387,6 +387,6 @@ class OnePage:
         """See Paginator."""
         raise error
 
-    def doubts(self) -> list[str]:
+    def issues(self) -> list[str]:
         """See Paginator."""
         return []

@@ -62,12 +62,12 @@ class Sweep:
     resumed_pages: int = 0
     total: int | None = None
     ended_by: str = ""
-    doubts: list[str] = field(default_factory=list)
+    issues: list[str] = field(default_factory=list)
 
     @property
-    def clean(self) -> bool:
+    def is_clean(self) -> bool:
         """No row twice, no total that moved or does not fit, no assumed end. A refused row is there in each sweep."""
-        return not self.doubts
+        return not self.issues
 
 
 @dataclass(slots=True)
@@ -78,34 +78,34 @@ class ListResult:
         resource: its name.
         verdict: `complete` (proven), `unproven` (rows may be missing), `incomplete` (it failed: `error`).
         sweeps: what each sweep found.
-        used: numbers of the sweeps whose rows are published: the last where two agree, else all.
+        used_sweeps: numbers of the sweeps whose rows are published: the last where two agree, else all.
         files: Parquet files by table; together they hold each distinct row once.
-        refused: the rows that were not taken, with reason and bytes.
-        observed: (what, value) → count, of what the interface does not show.
+        quarantined: the rows that were not taken, with reason and bytes.
+        observations: (what, value) → count, of what the interface does not show.
         evidence: the verdict in words.
     """
 
     resource: str
     verdict: Verdict = "incomplete"
     sweeps: list[Sweep] = field(default_factory=list)
-    used: list[int] = field(default_factory=list)
+    used_sweeps: list[int] = field(default_factory=list)
     files: dict[str, list[tuple[Path, int]]] = field(default_factory=dict)
-    refused: list[QuarantinedRow] = field(default_factory=list)
-    observed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    quarantined: list[QuarantinedRow] = field(default_factory=list)
+    observations: Counter[tuple[str, str]] = field(default_factory=Counter)
     evidence: list[str] = field(default_factory=list)
     distinct: int = 0
     error: BridgeError | None = None
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     ended_at: datetime | None = None
 
-    def sum(self, what: Literal["pages", "rows", "quarantined"]) -> int:
+    def total(self, what: Literal["pages", "rows", "quarantined"]) -> int:
         """A figure over the sweeps whose rows are published."""
-        return sum(getattr(sweep, what) for sweep in self.sweeps if sweep.number in self.used)
+        return sum(getattr(sweep, what) for sweep in self.sweeps if sweep.number in self.used_sweeps)
 
     @property
     def duplicates(self) -> int:
         """Rows read (in the sweeps used) beyond the first of each id."""
-        return self.sum("rows") - self.sum("quarantined") - self.distinct
+        return self.total("rows") - self.total("quarantined") - self.distinct
 
 
 class _Walk:
@@ -153,8 +153,8 @@ class _Walk:
             error = self._placed(failed)
             if isinstance(error, AccessError):
                 gap = "legacy_auth_failure" if self.operation.family == "legacy" else "missing_scope"
-                walked.observed[gap, f"status {error.status}, code {error.code or 'none'}"] += 1
-            walked.verdict, walked.error, walked.used, walked.files = "incomplete", error, [], {}
+                walked.observations[gap, f"status {error.status}, code {error.code or 'none'}"] += 1
+            walked.verdict, walked.error, walked.used_sweeps, walked.files = "incomplete", error, [], {}
             walked.evidence.append(str(error).splitlines()[0])
             if isinstance(error, (ContractBroken, HttpRejected)):
                 self.spools.clear()  # going on from a broken list would break again
@@ -178,7 +178,7 @@ class _Walk:
         for number in range(1, most + 1):
             limit = self._limit(number)
             paginator = self._paginator(limit, first_page)
-            files = PageFiles(self.record, self.folder / f"sweep-{number}", self.walked.observed)
+            files = PageFiles(self.record, self.folder / f"sweep-{number}", self.walked.observations)
             self._sweep(number, limit, paginator, files)
             first_page = paginator.first_page if isinstance(paginator, LegacyPages) else None
             kept.append(files)
@@ -217,7 +217,7 @@ class _Walk:
                     number_told = request.params.get("page", sweep.pages)
                     files.add(int(number_told), body, offset)
                     if paged:
-                        self.walked.observed[f"{self.record.name}_data", body.form] += 1
+                        self.walked.observations[f"{self.record.name}_data", body.form] += 1
                 self.progress(self.record.name, sweep.pages, sweep.rows, paginator.total)
             found = files.finish()
         except BaseException:
@@ -227,20 +227,20 @@ class _Walk:
         sweep.total, sweep.ended_by, sweep.resumed_pages = paginator.total, paginator.ended_by, spool.replayed
         sweep.distinct, sweep.quarantined = found.distinct, found.quarantined
         sweep.duplicates = sweep.rows - sweep.quarantined - sweep.distinct
-        sweep.doubts = paginator.doubts()
+        sweep.issues = paginator.issues()
         if isinstance(paginator, LegacyPages):
             self._observe(sweep, paginator.first_page)
         if sweep.duplicates:
-            sweep.doubts.append(f"{sweep.duplicates} rows came twice")
+            sweep.issues.append(f"{sweep.duplicates} rows came twice")
 
     def _observe(self, sweep: Sweep, first_page: int) -> None:
         """What a sweep shows of a list's first page, its end and `limit` (gaps `legacy_…`, `customers_end`)."""
         if sweep.rows:
-            self.walked.observed["legacy_first_page", f"{self.record.name}: {first_page}"] += 1
-        self.walked.observed[f"{self.record.name}_end", sweep.ended_by] += 1
+            self.walked.observations["legacy_first_page", f"{self.record.name}: {first_page}"] += 1
+        self.walked.observations[f"{self.record.name}_end", sweep.ended_by] += 1
         if sweep.rows > sweep.size:
             how = "honoured" if sweep.size == sweep.limit else f"not honoured: {sweep.size} came for {sweep.limit}"
-            self.walked.observed["legacy_limit", f"{self.record.name}: {how}"] += 1
+            self.walked.observations["legacy_limit", f"{self.record.name}: {how}"] += 1
 
     def _pages(self, paginator: Paginator, spool: Spool) -> Iterator[tuple[Request, Body, int, bool]]:
         """The pages of a sweep in order: from the spool while it has them, then from the platform, a few ahead.
@@ -293,39 +293,39 @@ class _Walk:
         body, answer = self.client.get(self.operation.path, request.params, check=paginator.parse)
         if answer.throttled:
             self.throttled = True
-            self.walked.observed["rate_limit", f"{self.operation.family}: 429 came"] += 1
+            self.walked.observations["rate_limit", f"{self.operation.family}: 429 came"] += 1
         return body, answer.body
 
     def _one_size(self) -> bool:
         """Whether the platform ignores `limit`: then rows that move can be missed by every sweep alike."""
         before, last = self.walked.sweeps[-2:]
         ignored = before.size == last.size != 0 and max(before.rows, last.rows) > last.size
-        if ignored and before.clean and last.clean:
-            last.doubts.append("the platform ignores `limit`: both sweeps had pages of one size")
+        if ignored and before.is_clean and last.is_clean:
+            last.issues.append("the platform ignores `limit`: both sweeps had pages of one size")
         return ignored
 
     def _agree(self, kept: Sequence[PageFiles]) -> bool:
         """Whether the last two sweeps found the same, each without a doubt."""
         before, last = self.walked.sweeps[-2:]
-        return before.clean and last.clean and kept[-2].same(kept[-1])
+        return before.is_clean and last.is_clean and kept[-2].same(kept[-1])
 
     def _conclude(self, kept: list[PageFiles], paged: bool) -> None:
         """The verdict, and the files of the rows behind it."""
         walked, sweeps = self.walked, self.walked.sweeps
         agreed = self._agree(kept) if len(kept) > 1 else not paged
-        proven = agreed and not any(sweep.doubts or sweep.quarantined for sweep in sweeps[-2:])
+        proven = agreed and not any(sweep.issues or sweep.quarantined for sweep in sweeps[-2:])
         walked.verdict = "complete" if proven else "unproven"
         used = list(zip(sweeps, kept, strict=True))[-1 if agreed else 0 :]
-        walked.used = [sweep.number for sweep, _ in used]
+        walked.used_sweeps = [sweep.number for sweep, _ in used]
         seen = None
         for _, files in reversed(used):
             distinct, written, seen = files.write(seen)
             walked.distinct += distinct
             for table, part in written.items():
                 walked.files.setdefault(table, []).append(part)
-            walked.refused += files.refused
+            walked.quarantined += files.refused
         for sweep in sweeps:
-            said = "; ".join(sweep.doubts) or "clean"
+            said = "; ".join(sweep.issues) or "clean"
             said += f", {sweep.quarantined} rows refused" if sweep.quarantined else ""
             resumed = f", {sweep.resumed_pages} of them from a stopped walk" if sweep.resumed_pages else ""
             walked.evidence.append(
@@ -343,7 +343,7 @@ def _label(request: Request) -> str:
     return "&".join(f"{name}={value}" for name, value in sorted(request.params.items()))
 
 
-def nothing(resource: str, pages: int, rows: int, total: int | None) -> None:
+def no_progress(resource: str, pages: int, rows: int, total: int | None) -> None:
     """Progress that nobody watches."""
 
 
@@ -353,7 +353,7 @@ def walk(
     folder: Path,
     spool: SpoolFolder,
     options: WalkOptions | None = None,
-    progress: Progress = nothing,
+    progress: Progress = no_progress,
 ) -> ListResult:
     """Walks a list to its end.
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from sandbox import Sandbox, SandboxConfig
-from sources.contract import GAPS
+from sources.gaps import GAPS
 from tests.sandbox.talk import CUSTOMER, V1, WAREHOUSE, cursors, pages, talking
 
 Look = Callable[[Sandbox, httpx.Client], None]

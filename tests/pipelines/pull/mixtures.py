@@ -17,8 +17,8 @@ from pathlib import Path
 from pipelines.pull.pull import PullResult
 from sandbox import Sandbox
 from sandbox.faults import FAULTS
-from sources.contract import GAPS
 from sources.errors import BridgeError
+from sources.gaps import GAPS
 from sources.http.retries import without_backoff
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.pull.truth import RESOURCES, ids, same
@@ -74,7 +74,7 @@ def wrongs(made: Bridge, done: PullResult | None, code: int, altered: bool) -> I
         yield from (f"{name}: {wrong}" for wrong in _of_a_list(made, done, name, walked.verdict, altered))
         if walked.error is not None and not code:
             yield f"{name} failed, and the exit code is 0"
-        if walked.refused and not code:
+        if walked.quarantined and not code:
             yield f"{name} has refused rows, and the exit code is 0"
 
 

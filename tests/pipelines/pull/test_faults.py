@@ -12,7 +12,7 @@ import pytest
 from pipelines.pull.check import check
 from pipelines.pull.pull import PullResult
 from sandbox.public_v1 import KEYS, Key
-from sources.contract import GAPS
+from sources.gaps import GAPS
 from sources.http.retries import without_backoff
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.pull.mixtures import ALTERED, READ_FAULTS, pulled, wrongs

@@ -131,7 +131,7 @@ def test_an_empty_page_below_the_total_is_a_doubt() -> None:
         assert request is not None
         paginator.take(request, paginator.parse(body))
     assert paginator.ended_by == "empty page"
-    assert paginator.doubts() == ["total said 5, 1 rows came"]
+    assert paginator.issues() == ["total said 5, 1 rows came"]
 
 
 def test_an_empty_first_page_ends_the_list_only_once_page_0_was_looked_at() -> None:

@@ -145,7 +145,7 @@ def test_drift_never_makes_a_wrong_complete(tmp_path: Path, seed: int) -> None:
     got = {int(key) for key in ids(result)}
     assert len(ids(result)) == len(got) == result.distinct
     assert got <= platform.ever
-    assert result.sum("rows") == result.distinct + result.duplicates + result.sum("quarantined")
+    assert result.total("rows") == result.distinct + result.duplicates + result.total("quarantined")
     if result.verdict == "complete":
         assert got >= platform.always
 
@@ -196,9 +196,9 @@ def test_rows_that_are_refused_are_told_and_the_list_is_not_proven(tmp_path: Pat
 
     result = walked(Drifting(list(range(100))), tmp_path)
     assert result.verdict == "unproven"
-    assert (len(result.refused), result.distinct, len(result.sweeps)) == (1, 99, 2)
-    assert "birthdate" in result.refused[0].reason
-    assert "Zoë" not in result.refused[0].reason
+    assert (len(result.quarantined), result.distinct, len(result.sweeps)) == (1, 99, 2)
+    assert "birthdate" in result.quarantined[0].reason
+    assert "Zoë" not in result.quarantined[0].reason
 
 
 def test_the_newest_row_of_a_key_wins(tmp_path: Path) -> None:

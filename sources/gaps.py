@@ -1,0 +1,116 @@
+"""What the interface does not show: its possible readings, and the policy chosen for each.
+
+The sandbox plays every reading, the pull and the push record the one they see in `ops.observations` (design §9).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that the interface does not show: its readings (the first is the sandbox's default) and our policy."""
+
+    name: str
+    what: str
+    readings: tuple[str, ...]
+    policy: str
+
+
+GAPS: Final = (
+    Gap(
+        "date_format",
+        "form of createdAt, startDate, expirationDate",
+        ("iso_offset", "iso_naive", "date_only", "epoch_s", "epoch_ms", "day_first", "month_first"),
+        "kept as text in raw; read for a column as a whole when reconciled",
+    ),
+    Gap(
+        "promotions_data",
+        "whether `data` of GET /promotions is an array",
+        ("array", "object_by_id", "object_wrapped", "object_single"),
+        "an array; an object of objects is its values; an object with one array is that; one with `id` is a row",
+    ),
+    Gap(
+        "customers_end",
+        "how GET /customers ends, having no pagination object",
+        ("empty_page", "pagination", "repeat_last", "status_404", "status_400"),
+        "an empty or repeated page, or hasNextPage false, is the end; a 404/400 past page 1 is an assumed one",
+    ),
+    Gap(
+        "legacy_limit",
+        "default and upper bound of family A's `limit`",
+        ("honoured", "capped", "ignored"),
+        "the page size is what page 1 held, never what was asked",
+    ),
+    Gap(
+        "legacy_first_page",
+        "number of family A's first page",
+        ("one", "zero"),
+        "1; a page 0 that holds other rows is noticed and read first",
+    ),
+    Gap(
+        "order_shape",
+        "fields of an order",
+        ("nested", "flat", "wide"),
+        "typed from the whole walk: the narrowest type that holds every value; arrays of objects in child tables",
+    ),
+    Gap(
+        "adjustment_types",
+        "adjustmentType other than NONE",
+        ("none_only", "percentage", "mixed"),
+        "kept as text",
+    ),
+    Gap("created_status", "numeric status of the creates", ("201", "200"), "200 and 201 both confirm; others do not"),
+    Gap(
+        "no_content_status",
+        "numeric status of the variant update",
+        ("204", "200"),
+        "200 and 204 both confirm; others do not",
+    ),
+    Gap(
+        "created_body",
+        "body of the answers to creates",
+        ("record", "id_only", "wrapped", "empty"),
+        "never needed; an id found in it is noted",
+    ),
+    Gap(
+        "legacy_auth_failure",
+        "family A's authentication failure",
+        ("401_errors", "403_errors", "401_empty", "403_text"),
+        "401 and 403 mean authentication, whatever the body",
+    ),
+    Gap(
+        "legacy_error_status",
+        "status of family A's input errors",
+        ("400", "422"),
+        "a 4xx with the family's error body is a reject",
+    ),
+    Gap(
+        "missing_scope",
+        "the error of a key that lacks a scope",
+        ("403_error", "403_empty", "401_error"),
+        "403 ends that resource alone; 401 stops the family",
+    ),
+    Gap(
+        "whoami_names",
+        "field names of whoami",
+        ("camel", "nested", "terse"),
+        "read by meaning (environment, scopes, organization), anywhere in the answer; absent is said, not guessed",
+    ),
+    Gap("rate_limit", "rate limits", ("none", "per_second"), "429 waits for Retry-After, or backs off"),
+    Gap(
+        "price_semantics",
+        "what price `added` means",
+        ("set", "increment"),
+        "unknown until told: such a field travels in a PATCH of its own and is never repeated",
+    ),
+    Gap("stock_semantics", "what stock `added` means", ("set", "increment"), "as for price"),
+    Gap(
+        "subcategory_required",
+        "required fields of a subcategory",
+        ("none", "name"),
+        "`name` is asked for; the platform may ask for more",
+    ),
+)
