@@ -1,4 +1,4 @@
-"""The stand-in platform: both families on loopback, with faults and every reading of what is not shown."""
+"""A stand-in platform: both API families on loopback, with faults and every reading of what is not shown."""
 
 from sandbox.config import SandboxConfig, SandboxConfigError
 from sandbox.server import Sandbox, serve

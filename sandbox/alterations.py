@@ -1,23 +1,33 @@
-"""Alterations: a page that arrives well and says something else than the list does.
+"""Alterations: a page that arrives intact with content that differs from the list.
 
-In: a page before it is written, the names of what befalls it, a seeded generator. Out: the page, altered in place.
-The field that identifies a row is never touched, so that a test can still compare what arrived with the truth.
+In: a page before it is written, the names of its faults, a seeded generator. Out: the page, altered in place.
+The field that identifies a row is never changed, so that a test can compare the result with the list.
 """
 
 from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from typing import Any, Final
 
 from sandbox.replies import Page, encoded
 from sandbox.state import State
 
 EXTRA: Final = b',"loyaltyTier":"gold","origin":{"channel":"web","score":3.5}}'
+Writer = Callable[[list[bytes], dict[str, Any]], bytes]
+_DEEP: Final = "[" * 1500 + "]" * 1500
+_BAD_MEMBERS: Final = {
+    "half_surrogate": r'"nickname":"Caf\ud83d"',
+    "not_a_number": '"score":NaN',
+    "control_character": '"nickname":"two\nlines"',
+    "deep_row": '"tree":' + _DEEP,
+}
+"""What makes a single row unreadable, by the fault's name."""
 
 
 def drift(state: State, resource: str, chance: random.Random) -> None:
-    """A record comes or goes, anywhere in the list."""
+    """Adds or removes a record at a random position."""
     state.drift(resource, chance.randrange(1 << 30), removes=chance.random() < 0.5)
 
 
@@ -37,12 +47,53 @@ def alter(page: Page, names: frozenset[str], chance: random.Random) -> None:
     pagination = page.envelope.get("pagination")
     if "moved_total" in names and pagination:
         pagination["total"] = max(0, pagination["total"] + chance.choice((-3, -2, -1, 1, 2, 3)))
+    if "huge_total" in names and pagination:
+        pagination["total"] = 2**63
+    if "cursor_at_end" in names and page.envelope.get("hasMore") is False:
+        page.envelope["nextCursor"] = fresh_cursor(chance)
+    if "deep_nesting" in names:
+        page.write = _with_deep_member(page.write)
+    if "keyed_object" in names:
+        page.rows[:] = [_with_member(row, f'"prices":{{"{serial}":1.5}}') for serial, row in enumerate(page.rows)]
+    for name in names & _BAD_MEMBERS.keys():
+        if page.rows:
+            position = chance.randrange(len(page.rows))
+            page.rows[position] = _with_member(page.rows[position], _BAD_MEMBERS[name])
+    if "data_twice" in names:
+        page.write = _twice(page.write)
+
+
+def fresh_cursor(chance: random.Random) -> str:
+    """A cursor that the platform has never issued."""
+    return f"{chance.getrandbits(96):024x}"
 
 
 def break_cursor(page: Page, name: str) -> None:
-    """Makes the page's cursor lead nowhere: the one given, or none though more remains."""
+    """Breaks the page's cursor: repeats the one sent, or gives none though more remains."""
     page.envelope["hasMore"] = True
     page.envelope["nextCursor"] = page.given_cursor if name == "repeated_cursor" else None
+
+
+def _with_member(row: bytes, member: str) -> bytes:
+    return row[:-1] + (b"," if len(row) > len(b"{}") else b"") + member.encode() + b"}"
+
+
+def _with_deep_member(write: Writer) -> Writer:
+    def written(rows: list[bytes], envelope: dict[str, Any]) -> bytes:
+        return _with_member(write(rows, envelope), f'"meta":{_DEEP}')
+
+    return written
+
+
+def _twice(write: Writer) -> Writer:
+    """Writes the member that holds the rows a second time, empty and first: parsers keep the last one or the first."""
+
+    def written(rows: list[bytes], envelope: dict[str, Any]) -> bytes:
+        body = write(rows, envelope)
+        name = body[1 : body.index(b":")]
+        return b"{" + name + b":[]," + body[1:]
+
+    return written
 
 
 def _drifted(row: bytes, chance: random.Random) -> bytes:

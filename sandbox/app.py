@@ -1,14 +1,16 @@
-"""The application: routes of both families, and around each operation latency, rate limit, faults and the log.
+"""The application: routes of both families, and latency, rate limit, faults and log around each operation.
 
-In: ASGI requests, routed by Starlette straight to each operation. Out: answers, whole or broken as the draw says. The
-order is that of a real platform: what befalls the connection comes before the operation, what befalls a body after.
+In: ASGI requests, routed by Starlette straight to each operation. Out: answers, intact or broken by the drawn faults.
+Faults of the connection apply before the operation, faults of a body after it, as on a real platform.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -17,11 +19,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sandbox.alterations import alter, break_cursor, drift
 from sandbox.call import Call
-from sandbox.config import SandboxConfig
+from sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
 from sandbox.faults import NOTHING, Draw, FaultPlan, Target
 from sandbox.legacy import Legacy
 from sandbox.public_v1 import PublicV1, expired_key, invalid_cursor
-from sandbox.replies import Headers, SandboxResponse, family_error
+from sandbox.replies import Headers, SandboxResponse, encoded, family_error, v1_error
 from sandbox.state import Logged, State
 from sandbox.wire import Exchange, gzip_bomb, gzip_cut
 from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Operation
@@ -37,8 +39,8 @@ class Platform:
     """Both families over one state.
 
     Attributes:
-        state: what the platform holds.
-        plan: the faults; its rates may change while it serves.
+        state: the data of the platform.
+        plan: the faults; their rates may change while it serves.
     """
 
     def __init__(self, config: SandboxConfig) -> None:
@@ -52,7 +54,10 @@ class Platform:
 
     def app(self) -> ASGIApp:
         """The ASGI application."""
-        routes = [Route(_path(op), _Endpoint(self, op), methods=[op.verb]) for op in OPERATIONS]
+        by_path: dict[str, dict[str, Operation]] = {}
+        for operation in OPERATIONS:
+            by_path.setdefault(_path(operation), {})[operation.verb] = operation
+        routes = [Route(path, _Endpoint(self, operations)) for path, operations in by_path.items()]
         return Router(routes=routes, default=self._nowhere, redirect_slashes=False)
 
     async def handle(self, operation: Operation, scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,7 +78,7 @@ class Platform:
         await self._respond(exchange, call, drawn)
 
     async def _respond(self, exchange: Exchange, call: Call, drawn: Draw) -> None:
-        """Answers, or does what was drawn. Logged before the last byte leaves: a test may look as soon as it has it."""
+        """Answers, or carries out the drawn fault. Logs first: a test may read the log once it has the answer."""
         name = drawn.disruption
 
         def log(status: int) -> None:
@@ -93,12 +98,12 @@ class Platform:
         if name == "stall" and await exchange.client_gone(self.config.stall_s):
             log(0)
             return
-        answer = self._spoiled(name, call, self._answer(call, drawn))
+        answer = self._damaged(name, call, self._answer(call, drawn))
         log(0 if name in ("lost_answer", "reset_amid") else answer.status)
         await self._send(exchange, answer, name)
 
     def _answer(self, call: Call, drawn: Draw) -> SandboxResponse:
-        """The operation's own answer, its page altered as drawn."""
+        """The operation's answer, its page altered by the drawn faults."""
         family = self._legacy if call.operation.family == "legacy" else self._public_v1
         refusal = family.refusal(call)
         if refusal is not None:
@@ -106,10 +111,8 @@ class Platform:
         if drawn.alterations:
             if "page_drift" in drawn.alterations and call.operation.records:
                 drift(self.state, call.operation.records.name, self.plan.random)
-            if "capped_limit" in drawn.alterations:
-                call = Call(
-                    call.operation, call.path, call.query_text, call.headers, call.parts, call.body, halved=True
-                )
+            ignores_query = "ignored_query" in drawn.alterations
+            call = replace(call, faults=drawn.alterations, query_text="" if ignores_query else call.query_text)
         result = family.answer(call)
         if isinstance(result, SandboxResponse):
             return result
@@ -120,7 +123,7 @@ class Platform:
         return result.answer()
 
     def _instead(self, name: str, call: Call) -> SandboxResponse | None:
-        """The answer given in place of the operation's, which does not happen; None where it happens."""
+        """An answer instead of running the operation; None where the operation runs."""
         error = partial(family_error, call.operation.family, code=call.operation.error_code)
         if name in _ERRORS:
             return error(_ERRORS[name], "internal", "something went wrong")
@@ -143,11 +146,13 @@ class Platform:
                 return expired_key()
             case "expired_cursor":
                 return invalid_cursor()
+            case "echoed_key":
+                return _echoed_key(call.operation.family)
             case _:
                 return None
 
-    def _spoiled(self, name: str, call: Call, answer: SandboxResponse) -> SandboxResponse:
-        """The operation's answer as it leaves: what happened has happened."""
+    def _damaged(self, name: str, call: Call, answer: SandboxResponse) -> SandboxResponse:
+        """The operation's answer after faults of its body; the operation has been applied."""
         if name == "applied_5xx":
             error = partial(family_error, call.operation.family, code=call.operation.error_code)
             return error(self.plan.choice(500, 502), "internal", "something went wrong")
@@ -179,7 +184,7 @@ class Platform:
                 await exchange.answer(answer)
 
     def _over_the_limit(self, call: Call) -> SandboxResponse | None:
-        """The 429 of a family that had its requests for this second (reading `rate_limit=per_second`)."""
+        """The 429 of a family that used up its requests of this second (reading `rate_limit=per_second`)."""
         if not self._limited:
             return None
         family = call.operation.family
@@ -193,27 +198,51 @@ class Platform:
 
     async def _nowhere(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The 404 of a path that no operation has."""
-        if scope["type"] != "http":
-            return
+        if scope["type"] == "http":
+            await self.refuse(
+                family_error(_family(scope), 404, "not_found", "no such operation", "string"), scope, receive, send
+            )
+
+    async def refuse_verb(self, allowed: Iterable[str], scope: Scope, receive: Receive, send: Send) -> None:
+        """The 405 of a path whose operations have other verbs."""
+        answer = family_error(_family(scope), 405, "verb", "no operation of this path has this verb", "string")
+        allow = ", ".join(sorted(allowed)).encode()
+        await self.refuse(replace(answer, headers=(*answer.headers, (b"allow", allow))), scope, receive, send)
+
+    async def refuse(self, answer: SandboxResponse, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request to no operation, and logs it."""
         self.state.requests += 1
-        family = "public_v1" if scope["path"].startswith(PUBLIC_V1_PREFIX) else "legacy"
-        answer = family_error(family, 404, "not_found", "there is no such operation", "string")
         query = scope["query_string"].decode("latin-1")
-        self.state.log.append(Logged(scope["method"], scope["path"], query, 404, ""))
+        self.state.log.append(Logged(scope["method"], scope["path"], query, answer.status, ""))
         await Exchange(scope, receive, send).answer(answer)
 
 
 class _Endpoint:
-    """An operation as an ASGI application: Starlette leaves those to themselves, without a Request around them."""
+    """The operations of one path, by verb, as an ASGI application: Starlette adds no Request around these."""
 
-    def __init__(self, platform: Platform, operation: Operation) -> None:
+    def __init__(self, platform: Platform, operations: Mapping[str, Operation]) -> None:
         self._platform = platform
-        self._operation = operation
+        self._operations = operations
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # Cancelled is only who still waits when the server stops; uvicorn would report each as an error.
+        # Only requests still waiting at shutdown are cancelled; uvicorn would report each as an error.
         with suppress(asyncio.CancelledError):
-            await self._platform.handle(self._operation, scope, receive, send)
+            operation = self._operations.get(scope["method"])
+            if operation is None:
+                await self._platform.refuse_verb(self._operations, scope, receive, send)
+            else:
+                await self._platform.handle(operation, scope, receive, send)
+
+
+def _family(scope: Scope) -> str:
+    return "public_v1" if scope["path"].startswith(PUBLIC_V1_PREFIX) else "legacy"
+
+
+def _echoed_key(family: str) -> SandboxResponse:
+    """An error of one family whose code is the key of the other."""
+    if family == "public_v1":
+        return v1_error(400, LEGACY_KEY, "refused")
+    return SandboxResponse(400, encoded({"errors": [{"message": "refused", "code": V1_KEY}]}))
 
 
 def _path(operation: Operation) -> str:

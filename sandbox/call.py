@@ -1,4 +1,4 @@
-"""One request, as the routes see it."""
+"""One request as the routes receive it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Call:
     headers: Mapping[bytes, bytes]
     parts: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-    halved: bool = False
-    """The page is to hold half of what was asked (fault `capped_limit`)."""
+    faults: frozenset[str] = frozenset()
+    """The alterations drawn for this request (`sandbox.faults`)."""
 
     @property
     def query(self) -> dict[str, str]:

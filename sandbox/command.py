@@ -1,7 +1,6 @@
-"""The command `orderbridge sandbox`: serves until it is told to stop.
+"""The command `orderbridge sandbox`: serves until SIGINT or SIGTERM.
 
-In: a configuration. Out: on stdout, first `ready URL`, then the settings that reach it as environment variables; then
-nothing more.
+In: a configuration. Out: on stdout, first `ready URL`, then the settings to use as environment variables.
 """
 
 from __future__ import annotations
@@ -17,31 +16,31 @@ from sandbox.server import Sandbox, serve
 
 
 def run(config: SandboxConfig) -> None:
-    """Serves until SIGINT or SIGTERM, then returns. To be called from the main thread.
+    """Serves until SIGINT or SIGTERM, then returns. Must run in the main thread.
 
     Raises:
         SandboxConfigError: the files of records cannot be served.
         OSError: the port is taken.
     """
-    told = threading.Event()
+    stopped = threading.Event()
 
-    def tell(_signal: int, _frame: FrameType | None) -> None:
-        told.set()
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        stopped.set()
 
-    before = {number: signal.signal(number, tell) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with serve(config) as sandbox:
-            gc.freeze()  # a million rows are not to be looked through at each collection
+            gc.freeze()  # keeps the collector from scanning a million rows each time
             sys.stdout.write("\n".join(lines(sandbox)) + "\n")
             sys.stdout.flush()
-            told.wait()
+            stopped.wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 def lines(sandbox: Sandbox) -> list[str]:
-    """What the command says: the address, then the settings."""
+    """The lines that the command prints: the address, then the settings."""
     return [
         f"ready {sandbox.url}",
         f"SOURCES__LEGACY__BASE_URL={sandbox.url}",

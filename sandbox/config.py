@@ -1,7 +1,7 @@
-"""What a sandbox is asked to be: amounts, seed, readings of the gaps, faults and their rates.
+"""Configuration of a sandbox: amounts, seed, readings of the gaps, faults and their rates.
 
-In: values from the command line or a test. Out: a frozen configuration that is known to be possible, so that nothing
-fails halfway into a run over a misspelt name.
+In: values from the command line or a test. Out: a frozen, validated configuration, so that a misspelt name
+fails at the start and not halfway into a run.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ V1_NO_SCOPE_KEY: Final = "brand_test_noscopekey"
 
 
 class SandboxConfigError(ValueError):
-    """The sandbox cannot be what it is asked to be; the message says what to change."""
+    """An invalid sandbox configuration; the message says what to change."""
 
 
 @dataclass(frozen=True)
 class SandboxConfig:
-    """A sandbox's configuration, checked when made.
+    """A sandbox's configuration, validated when created.
 
     Attributes:
         seed: the same seed gives the same records and the same draws of faults.
-        customers, orders, promotions, price_lists: how many records are made.
+        customers, orders, promotions, price_lists: how many records to generate.
         readings: of the gaps, by name; the others take the first of the contract's readings.
         faults: rate from 0 to 1 by name, see `sandbox.faults.NAMES`.
         records: folder with JSON arrays customers.json, promotions.json, price_lists.json, orders.json; a resource
-            whose file is absent is made up in its amount.
+            whose file is absent is generated.
         latency_ms: waited before each answer.
         stall_s: how long a stalled answer is held while the client stays.
         drip_s: seconds between two bytes of a dripped answer.
         late_s: seconds after which a `late_apply` write is applied.
-        rate_per_s: requests of a family that a second bears under the reading `rate_limit=per_second`.
+        rate_per_s: requests per second allowed to a family under the reading `rate_limit=per_second`.
         login_mode: `email` or `code`: what customers log in by.
         port: 0 for a free one.
 
     Raises:
-        SandboxConfigError: a name, a rate, an amount or a folder that cannot be.
+        SandboxConfigError: an unknown name, or a value out of range.
     """
 
     seed: int = 0
@@ -85,7 +85,7 @@ class SandboxConfig:
             raise SandboxConfigError(f"{self.records} is no folder; name one that holds customers.json, orders.json …")
 
     def reading(self, name: str) -> str:
-        """The reading of a gap: the one asked for, else the contract's first."""
+        """The reading of a gap: the configured one, else the contract's first."""
         return self.readings.get(name) or next(gap.readings[0] for gap in GAPS if gap.name == name)
 
 

@@ -1,8 +1,7 @@
-"""Faults: what can go wrong on the way to an answer and in it, and when it does.
+"""Faults: what can go wrong with an answer, and when.
 
-In: one request at a time. Out: at most one disruption, and the alterations of a page that go with any answer. The
-draws come from a seeded generator; a disruption stops after two in a row for the same request, so that whoever tries
-again gets through, unless its rate is 1.
+In: one request at a time. Out: at most one disruption, and any alterations of its page. Draws come from a seeded
+generator. A disruption stops after two in a row for the same request, so that a retry succeeds, unless its rate is 1.
 """
 
 from __future__ import annotations
@@ -15,17 +14,21 @@ from typing import Final, Literal
 BURST: Final = 2
 
 Reach = Literal["any", "list", "pages", "cursor", "given_cursor", "public_v1", "write"]
-Kind = Literal["disruption", "alteration"]
+FaultKind = Literal["disruption", "alteration", "hostile"]
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault: the requests within its reach, and whether it disrupts the answer or alters a page's rows."""
+    """One fault: the requests it can affect, and what it does to them.
+
+    A `disruption` replaces or breaks the answer, an `alteration` changes the rows of a page that is otherwise well
+    formed, a `hostile` one answers as no platform should: a client must end the walk, or quarantine a row.
+    """
 
     name: str
     help: str
     reach: Reach = "any"
-    kind: Kind = "disruption"
+    kind: FaultKind = "disruption"
 
 
 FAULTS: Final = (
@@ -60,6 +63,21 @@ FAULTS: Final = (
     Fault("duplicate_records", "a row twice in a page, or again from the page before", "list", "alteration"),
     Fault("type_drift", "a field of one row has another JSON type", "list", "alteration"),
     Fault("extra_fields", "rows have fields that the interface does not name", "list", "alteration"),
+    Fault("echoed_key", "400 whose error code is the other family's key"),
+    Fault("ignored_query", "page, limit and cursor are ignored: always the first page", "list", "hostile"),
+    Fault("picky_limit", "400 for a limit other than 10, 20, 50 or 100", "list", "hostile"),
+    Fault("varied_repeat", "past its end a list repeats its last page, one field changed", "pages", "hostile"),
+    Fault("shuffled_repeat", "past its end a list repeats its last page in another order", "pages", "hostile"),
+    Fault("restarting_cursor", "startingAfter is ignored, each page has a new cursor", "cursor", "hostile"),
+    Fault("cursor_at_end", "hasMore is false beside a cursor", "cursor", "hostile"),
+    Fault("data_twice", "the member with the rows is in the body twice", "list", "hostile"),
+    Fault("deep_nesting", "a member beside the rows is nested 1,500 deep", "list", "hostile"),
+    Fault("huge_total", "pagination.total is 2^63", "pages", "hostile"),
+    Fault("half_surrogate", "a text of one row ends within an emoji", "list", "hostile"),
+    Fault("not_a_number", "a row holds NaN", "list", "hostile"),
+    Fault("control_character", "a text of one row holds a raw control character", "list", "hostile"),
+    Fault("deep_row", "a value of one row is nested 1,500 deep", "list", "hostile"),
+    Fault("keyed_object", "each row has an object whose keys are ids", "list", "hostile"),
 )
 NAMES: Final[dict[str, str]] = {fault.name: fault.help for fault in FAULTS}
 _BY_NAME: Final = {fault.name: fault for fault in FAULTS}
@@ -67,7 +85,7 @@ _BY_NAME: Final = {fault.name: fault for fault in FAULTS}
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the draw must know of a request. `cursor` is the one given, if any."""
+    """The properties of a request that a draw depends on. `cursor` is the one sent, if any."""
 
     key: str
     family: str
@@ -79,14 +97,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """What befalls one request: a disruption or none, and alterations of its page."""
+    """The faults drawn for one request: at most one disruption, and alterations of its page."""
 
     disruption: str = ""
     alterations: frozenset[str] = frozenset()
 
     @property
     def names(self) -> str:
-        """All of it in one text, for the log of requests."""
+        """The names of all faults as one text, for the request log."""
         return "+".join(filter(None, (self.disruption, *sorted(self.alterations))))
 
 
@@ -110,22 +128,22 @@ class FaultPlan:
 
     @property
     def idle(self) -> bool:
-        """Nothing can befall any request."""
+        """True while no fault can be drawn."""
         return not self.rates and not self._key_expired
 
     def draw(self, target: Target) -> Draw:
-        """What befalls this request."""
+        """Draws the faults of this request."""
         if self._key_expired and target.family == "public_v1":
             return Draw("expired_key")
         disruption, sure = "", False
         alterations: set[str] = set()
         for name, rate in self.rates.items():
             fault = _BY_NAME[name]
-            # The draw comes before the reach, so that what one request meets does not hang on what others asked for.
+            # Draw before checking the reach: the sequence of draws then does not depend on which requests came before.
             hit = self._random.random() < rate
             if not hit or not self._reaches(fault, target):
                 continue
-            if fault.kind == "alteration":
+            if fault.kind != "disruption":
                 alterations.add(name)
             elif not disruption:
                 disruption, sure = name, rate >= 1.0
@@ -139,12 +157,12 @@ class FaultPlan:
         return Draw(disruption, frozenset(alterations))
 
     def choice(self, *options: int) -> int:
-        """One of several, from the plan's generator."""
+        """Picks one of several values with the plan's generator."""
         return self._random.choice(options)
 
     @property
     def random(self) -> random.Random:
-        """The plan's generator, for the places and sizes of what was drawn."""
+        """The plan's generator, for positions and sizes within a fault."""
         return self._random
 
     def _reaches(self, fault: Fault, target: Target) -> bool:

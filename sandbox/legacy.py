@@ -1,12 +1,13 @@
 """Family A: header `api-key`, lists by page and limit, the creates and the variant update.
 
-In: a call. Out: an answer, or a page open to alterations. What the interface does not show is played by the readings
-of the configuration: first page, limits, end of the customers, form of the promotions, statuses, bodies, failures.
+In: a call. Out: an answer, or a page open to alterations. What the interface does not show follows the configured
+readings: first page, limits, end of the customers, form of the promotions, statuses, bodies, failures.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from decimal import Decimal
 from functools import partial
 from hmac import compare_digest
@@ -21,6 +22,11 @@ from sources.contract import LIST_PROMOTIONS, Operation
 
 DEFAULT_LIMIT: Final = 20
 CAP: Final = 50
+LIMIT_MAX: Final = 1_000_000
+PICKY_LIMITS: Final = ("10", "20", "50", "100")
+JSON_DIGITS_MAX: Final = 300
+INT_DIGITS_MAX: Final = 18
+"""Digits of a number in a path or a query; beyond, int() takes long or refuses."""
 
 
 class Legacy:
@@ -32,7 +38,7 @@ class Legacy:
         self._readings = {name: config.reading(name) for name in _READINGS}
 
     def refusal(self, call: Call) -> SandboxResponse | None:
-        """The answer to a call whose key is absent or unknown; None where it is known."""
+        """The error for an absent or unknown key; None for a valid one."""
         if compare_digest(call.headers.get(b"api-key", b""), LEGACY_KEY.encode()):
             return None
         reading = self._readings["legacy_auth_failure"]
@@ -44,7 +50,7 @@ class Legacy:
         return SandboxResponse(status, text, ((b"content-type", b"text/plain; charset=utf-8"),) if text else ())
 
     def answer(self, call: Call) -> SandboxResponse | Page:
-        """Answers a call whose key is known."""
+        """Answers a call with a valid key."""
         operation = call.operation
         if operation.verb == "GET":
             return self._list(call)
@@ -71,7 +77,7 @@ class Legacy:
             record = self.state.create_subcategory(call.parts["categoryId"], body)
         else:
             record = self.state.create_warehouse(body)
-        # The interface numbers the warehouse's outcome, and no other.
+        # The interface gives a numeric status for this operation only.
         status = 201 if operation.name == "create_warehouse" else int(self._readings["created_status"])
         bodies = {"record": record, "id_only": {"id": record["id"]}, "wrapped": {"data": record}}
         kept = bodies.get(self._readings["created_body"])
@@ -88,9 +94,9 @@ class Legacy:
         return legacy_errors(int(self._readings["legacy_error_status"]), found, operation.error_code)
 
     def _path_parts(self, call: Call) -> dict[str, int | None]:
-        """Path parameters that must be integers; None where one is none."""
+        """The path parameters that must be integers; None for a value that is not one."""
         names = [name for name in call.parts if name in ("productId", "variantId")]
-        return {name: int(call.parts[name]) if _whole(call.parts[name]) else None for name in names}
+        return {name: _bounded_int(call.parts[name]) for name in names}
 
     def _list(self, call: Call) -> SandboxResponse | Page:
         query = call.query
@@ -99,26 +105,35 @@ class Legacy:
         size = self._size(query.get("limit"))
         first = 0 if self._readings["legacy_first_page"] == "zero" else 1
         asked = query.get("page", str(first))
-        if size is None or not _whole(asked):
+        page = _bounded_int(asked)
+        if size is None or page is None:
             return self._refuse(call.operation, [Problem("query", "page and limit must be numbers, limit at least 1")])
+        if "picky_limit" in call.faults and query.get("limit") not in PICKY_LIMITS:
+            return self._refuse(call.operation, [Problem("query", f"limit must be one of {', '.join(PICKY_LIMITS)}")])
         form = self._readings["promotions_data"] if promotions else "array"
-        size = 1 if form == "object_single" else max(1, size // 2) if call.halved else size
+        size = 1 if form == "object_single" else max(1, size // 2) if "capped_limit" in call.faults else size
         with self.state.lock:
             rows = self.state.found(resource, query.get("term", "") if promotions else "")
             total = len(rows)
             pages = -(-total // size)
-            # Bounds of `page` are not shown: one before the first is taken for the first.
-            index = max(int(asked) - first, 0)
+            # Bounds of `page` are not shown: a page before the first is read as the first.
+            index = max(page - first, 0)
             end = "pagination" if promotions else self._readings["customers_end"]
+            repeats = call.faults & {"varied_repeat", "shuffled_repeat"} if index >= max(pages, 1) else frozenset()
             if index >= max(pages, 1):
-                if end.startswith("status_"):
+                if end.startswith("status_") and not repeats:
                     status = int(end.removeprefix("status_"))
                     found = [Problem("not_found", "there is no such page")]
                     return legacy_errors(status, found, call.operation.error_code)
-                if end == "repeat_last":
+                if end == "repeat_last" or repeats:
                     index = max(pages - 1, 0)
             begin = index * size
             taken = rows[begin : begin + size]
+            if "varied_repeat" in repeats:
+                taken = [row[:-1] + b',"seen":%d}' % self.state.requests for row in taken]
+            if "shuffled_repeat" in repeats:
+                turn = self.state.requests % max(len(taken), 1)
+                taken = taken[turn:] + taken[:turn]
             before = rows[begin - 1] if 0 < begin <= total else b""
         envelope: dict[str, Any] = {}
         if end == "pagination":
@@ -132,16 +147,17 @@ class Legacy:
         return Page(taken, envelope, partial(_written, form), before)
 
     def _size(self, text: str | None) -> int | None:
-        """How many rows a page holds; None where `limit` is no number from 1 on."""
+        """Rows per page; None where `limit` is not a number of at least 1."""
         reading = self._readings["legacy_limit"]
         if text is None or reading == "ignored":
             return DEFAULT_LIMIT
         try:
-            size = int(Decimal(text))  # the interface calls it a number: 50.0 is one
-        except (ArithmeticError, ValueError):
+            number = Decimal(text)  # the interface calls it a number: 50.0 is one
+        except ArithmeticError:
             return None
-        if size < 1:
+        if not number.is_finite() or not 1 <= number <= LIMIT_MAX:  # before int(): 1e20000000 is a number too
             return None
+        size = int(number)
         return min(size, CAP) if reading == "capped" else size
 
 
@@ -170,13 +186,32 @@ def _body(call: Call) -> tuple[Any, list[Problem]]:
     if kind != b"application/json":
         return None, [Problem("body", "Content-Type must be application/json")]
     try:
-        return json.loads(call.body, parse_float=Decimal), []
-    except ValueError:
-        return None, [Problem("body", "the body is not JSON")]
+        value = json.loads(call.body, parse_float=_decimal, parse_int=_integer, parse_constant=_no_constant)
+        encoded(_plain(value))
+    except (ValueError, RecursionError):
+        return None, [Problem("body", "the body is not JSON that can be stored")]
+    return value, []
+
+
+def _decimal(text: str) -> Decimal:
+    number = Decimal(text)
+    if not math.isfinite(float(number)):
+        raise ValueError("a number beyond what a double holds")
+    return number
+
+
+def _integer(text: str) -> int:
+    if len(text) > JSON_DIGITS_MAX:
+        raise ValueError("a number with too many digits")
+    return int(text)
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _plain(value: object) -> object:
-    """Decimals, which the checks of decimals need, become JSON's own numbers."""
+    """Replaces decimals, which only the validation needs, by floats."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, dict):
@@ -184,5 +219,8 @@ def _plain(value: object) -> object:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def _whole(text: str) -> bool:
-    return text.isascii() and text.removeprefix("-").isdigit()
+def _bounded_int(text: str) -> int | None:
+    """The integer that a path or a query holds; None where it is no integer, or has too many digits."""
+    digits = text.removeprefix("-")
+    is_integer = text.isascii() and digits.isdigit() and len(digits) <= INT_DIGITS_MAX
+    return int(text) if is_integer else None

@@ -1,7 +1,7 @@
 """Family B: Bearer keys with scopes, whoami, price lists, and orders by cursor.
 
-In: a call. Out: an answer, or a page open to alterations. A cursor holds the rank of the last row shown and a mark of
-the query, signed: one made by hand, or taken to another query, is refused.
+In: a call. Out: an answer, or a page open to alterations. A cursor holds the rank of the last row shown and a hash of
+the query, signed: a forged cursor, or one used with another query, is an error.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Final
 
 from sandbox.call import Call
 from sandbox.config import V1_EXPIRED_KEY, V1_KEY, V1_LIVE_KEY, V1_NO_SCOPE_KEY, SandboxConfig
+from sandbox.legacy import PICKY_LIMITS
 from sandbox.replies import Page, SandboxResponse, encoded, joined, v1_error
 from sandbox.state import State
 from sources.contract import (
@@ -29,7 +30,7 @@ from sources.contract import (
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a known key may do. Scope names other than prices:read are not shown, so there are none."""
+    """What a known key may do. Scope names other than prices:read are not shown, so none are used."""
 
     environment: str = "SANDBOX"
     scopes: tuple[str, ...] = ("prices:read",)
@@ -57,7 +58,7 @@ class PublicV1:
         self._whoami_names = config.reading("whoami_names")
 
     def refusal(self, call: Call) -> SandboxResponse | None:
-        """The answer to a call whose key is absent, unknown, expired or short of a scope; None where it may call."""
+        """The error for an absent, unknown or expired key or a missing scope; None where the call is allowed."""
         given = call.headers.get(b"authorization")
         if given is None:
             return v1_error(401, "UNAUTHENTICATED", "the Authorization header is missing")
@@ -75,7 +76,7 @@ class PublicV1:
         return None
 
     def answer(self, call: Call) -> SandboxResponse | Page:
-        """Answers a call whose key may call."""
+        """Answers an authorized call."""
         if call.operation is LIST_ORDERS:
             return self._orders(call)
         if call.operation is WHOAMI:
@@ -105,11 +106,16 @@ class PublicV1:
         if not PUBLIC_V1_LIMIT_MIN <= limit <= PUBLIC_V1_LIMIT_MAX:
             words = f"limit must be an integer from {PUBLIC_V1_LIMIT_MIN} to {PUBLIC_V1_LIMIT_MAX}"
             return v1_error(400, "INVALID_LIMIT", words)
-        mark = hashlib.sha256(repr(sorted(query.items())).encode()).digest()[:8]
+        if "picky_limit" in call.faults and limit_text not in PICKY_LIMITS:
+            return v1_error(400, "INVALID_LIMIT", f"limit must be one of {', '.join(PICKY_LIMITS)}")
+        if "restarting_cursor" in call.faults:
+            cursor = None
+        bound = sorted([*query.items(), ("limit", limit_text)])
+        mark = hashlib.sha256(repr(bound).encode()).digest()[:8]
         rank = self._rank(cursor, mark) if cursor is not None else None
         if cursor is not None and rank is None:
             return invalid_cursor()
-        size = max(1, limit // 2) if call.halved else limit
+        size = max(1, limit // 2) if "capped_limit" in call.faults else limit
         with self.state.lock:
             rows = self.state.lists["orders"]
             begin = 0 if rank is None else rows.after(rank)
@@ -117,6 +123,8 @@ class PublicV1:
             taken = rows.rows[begin:end]
             more = end < len(rows.rows)
             next_cursor = self._cursor(rows.ranks[end - 1], mark) if more else None
+            if "restarting_cursor" in call.faults:
+                more, next_cursor = True, f"{self.state.requests:024x}"
             before = rows.rows[begin - 1] if begin else b""
         envelope = {"hasMore": more, "nextCursor": next_cursor}
         return Page(taken, envelope, partial(joined, "data"), before, cursor or "")
@@ -126,12 +134,12 @@ class PublicV1:
         return urlsafe_b64encode(held + self._signature(held)).decode()
 
     def _rank(self, cursor: str, mark: bytes) -> float | None:
-        """The rank in a cursor of this query; None where it is none of ours."""
+        """The rank in a cursor of this query; None for an invalid cursor."""
         try:
             held = urlsafe_b64decode(cursor.encode("ascii"))
         except ValueError:
             return None
-        # The decoder passes over signs that are none of base64: only the one spelling is ours.
+        # The decoder skips characters outside base64: accept only the canonical spelling.
         if len(held) != _MARK.size + _SIGNATURE_BYTES or urlsafe_b64encode(held).decode() != cursor:
             return None
         signed, signature = held[: _MARK.size], held[_MARK.size :]

@@ -1,8 +1,8 @@
-"""Records that look real, written straight as JSON bytes.
+"""Realistic records, generated directly as JSON bytes.
 
-In: a resource, a seed, the readings that shape records. Out: one record's bytes at a time, ids ascending. Text is put
-together by hand since a million records must not take minutes; the tests parse a sample of each shape. Promotions
-lie in years so far apart that their states do not change while this code is in use: the same seed, the same bytes.
+In: a resource, a seed, the readings that shape records. Out: one record's bytes at a time, ids ascending. JSON is
+assembled by hand since a million records must not take minutes; the tests parse a sample of each shape. Promotions
+lie in distant years so that their states do not change over time: the same seed gives the same bytes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Make = Callable[[int], bytes]
 
 
 def written(moment: datetime, form: str) -> str:
-    """A moment in one of the readings of `date_format`; always a text, as the interface says."""
+    """A moment in one of the readings of `date_format`, as text (interface, Resources)."""
     match form:
         case "iso_naive":
             return moment.strftime("%Y-%m-%dT%H:%M:%S")
@@ -72,7 +72,7 @@ def written(moment: datetime, form: str) -> str:
 
 
 def makers(config: SandboxConfig) -> dict[str, Make]:
-    """For each resource, what makes its nth record; to be called with ascending n."""
+    """For each resource, the generator of its nth record; call with ascending n."""
     return {
         "customers": _customers(config),
         "promotions": _promotions(config),
@@ -127,7 +127,7 @@ def _customers(config: SandboxConfig) -> Make:
             parts.append(f'"loginCode":"{serial:08d}"')
         parts.append(f'"createdAt":"{moments[int(draw() * _MOMENTS)]}"')
         if draw() < 0.8:
-            # A few name a price list that is not among the active ones.
+            # Some refer to a price list that is not active.
             parts.append(f'"priceListId":{int(draw() * lists) + 1 if draw() < 0.98 else lists + 90}')
         if draw() < 0.9:
             parts.append(f'"erpCode":"{serial:07d}"')
@@ -170,7 +170,7 @@ def _promotions(config: SandboxConfig) -> Make:
 
 
 def coupon_code(number: int) -> str:
-    """The code of a promotion's coupon: searched by `term`, never shown."""
+    """A promotion's coupon code: searched by `term`, never returned."""
     return f"CUPON-{number:05d}"
 
 
@@ -184,7 +184,7 @@ def _price_lists(config: SandboxConfig) -> Make:
             "name": f"Lista {('Básica', 'Mayorista', 'Región')[n % 3]} {n + 1}",
         }
         if n % 4:
-            # Chains of up to four; the last list of all has a source that is not listed.
+            # Chains of up to four; the last list has a source that is not listed.
             record["sourcePriceListId"] = str(n)
         elif n and n + 4 >= config.price_lists:
             record["sourcePriceListId"] = str(900 + n)
@@ -220,7 +220,7 @@ def _orders(config: SandboxConfig) -> Make:
 
     def make(n: int) -> bytes:
         serial = FIRST_ORDER + n
-        # A few orders name a customer that is not in the list.
+        # Some orders refer to a customer that is not listed.
         buyer = FIRST_CUSTOMER + int(draw() * customers) if draw() < 0.98 else 900_000_000 + serial
         lines = [line(serial, position + 1) for position in range(int(draw() * 5) + 1)]
         total = sum(amount for _, amount in lines)
@@ -254,5 +254,5 @@ def _bytes(record: dict[str, object]) -> bytes:
 
 
 def now_written(form: str) -> str:
-    """This moment in one of the readings of `date_format`."""
+    """The current time in one of the readings of `date_format`."""
     return written(datetime.now(UTC), form)

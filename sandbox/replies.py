@@ -1,6 +1,6 @@
 """Answers as data, and the error bodies of both families.
 
-In: what a route found. Out: status, headers and body, or a page whose rows faults may still alter before it is
+In: the result of a route. Out: status, headers and body, or a page whose rows faults may still alter before it is
 written. The numbers and names of family A's codes are the sandbox's own: not shown.
 """
 
@@ -20,7 +20,7 @@ JSON: Final[Headers] = ((b"content-type", b"application/json"),)
 CODES: Final = {
     "required": 1001, "type": 1002, "min_length": 1003, "min_items": 1004, "max_items": 1005, "minimum": 1006,
     "decimals": 1007, "range": 1008, "body": 1009, "path": 1010, "query": 1011, "unauthorized": 1401,
-    "not_found": 1404, "rate": 1429, "internal": 1500,
+    "not_found": 1404, "verb": 1405, "rate": 1429, "internal": 1500,
 }  # fmt: skip
 _requests: Final = count(1)
 
@@ -36,14 +36,14 @@ class SandboxResponse:
 
 @dataclass(slots=True)
 class Page:
-    """A page still open to alterations: `write` makes the body from rows and envelope.
+    """A page that faults may still alter: `write` builds the body from rows and envelope.
 
     Attributes:
         rows: of this page, encoded.
         envelope: the members beside the rows.
         write: puts rows and envelope together.
         before: the last row of the page before, if any.
-        given_cursor: the cursor that asked for it.
+        given_cursor: the cursor of the request.
     """
 
     rows: list[bytes]
@@ -86,7 +86,7 @@ def v1_error(status: int, code: str, message: str) -> SandboxResponse:
 
 
 def family_error(family: str, status: int, kind: str, words: str, code: str) -> SandboxResponse:
-    """An error in the family's shape."""
+    """An error in the error shape of a family."""
     if family == "public_v1":
         return v1_error(status, kind.upper(), words)
     return legacy_errors(status, [Problem(kind, words)], code)

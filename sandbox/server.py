@@ -1,4 +1,4 @@
-"""The server: uvicorn in a thread, on loopback, with a protocol that lends its transport to the faults.
+"""The server: uvicorn in a thread, on loopback, with a protocol that gives the faults access to its transport.
 
 In: a configuration. Out: a handle with the address, the keys and the state, until it is stopped.
 """
@@ -26,13 +26,13 @@ _START_S: Final = 30.0
 
 
 class Sandbox:
-    """A platform that serves.
+    """A running sandbox.
 
     Attributes:
         url: base of the legacy family; public v1 lies under its `/public/v1`.
         legacy_key, v1_key: keys to use.
-        v1_expired_key, v1_no_scope_key, v1_live_key: known keys with something the matter with them.
-        state: what it holds, and the truth of it.
+        v1_expired_key, v1_no_scope_key, v1_live_key: known keys: expired, without scopes, of the other environment.
+        state: its data and its history, for assertions.
     """
 
     legacy_key: str = LEGACY_KEY
@@ -51,14 +51,14 @@ class Sandbox:
                 lifespan="off",
                 ws="none",
                 log_config=None,
-                log_level="critical",  # a connection broken off on purpose is no error
+                log_level="critical",  # connections broken on purpose are not errors
                 access_log=False,
                 server_header=False,
                 date_header=False,
                 timeout_keep_alive=75,
             )
         )
-        # Bad requests are its daily work and no news; an exception of ours is, and goes to stderr.
+        # Bad requests are expected and not logged; an exception in the sandbox goes to stderr.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         logging.getLogger("uvicorn.error").addFilter(_unless_on_purpose)
         self._thread = threading.Thread(target=self._server.run, args=([self._listener],), name="sandbox", daemon=True)
@@ -66,7 +66,7 @@ class Sandbox:
 
     @property
     def state(self) -> State:
-        """What the platform holds."""
+        """The data of the platform."""
         return self._platform.state
 
     def set_faults(self, rates: Mapping[str, float]) -> None:
@@ -75,13 +75,13 @@ class Sandbox:
         self._platform.plan.rates = dict(rates)
 
     def start(self) -> None:
-        """Starts to serve, and returns once it does."""
+        """Starts serving; returns once requests are accepted."""
         self._thread.start()
         if not self._server.serving.wait(_START_S):
             raise RuntimeError("the sandbox did not start")
 
     def stop(self) -> None:
-        """Stops serving, whatever is under way; stopping again does nothing."""
+        """Stops serving at once, requests in progress included; stopping again does nothing."""
         self._server.end()
         self._thread.join()
         self._listener.close()
@@ -104,12 +104,12 @@ def serve(config: SandboxConfig | None = None) -> Iterator[Sandbox]:
 
 
 def _unless_on_purpose(record: logging.LogRecord) -> bool:
-    """A fault that takes the connection for itself leaves uvicorn without an answer to send."""
+    """Hides uvicorn's complaint about faults that close the connection instead of answering."""
     return not record.getMessage().startswith("ASGI callable returned without")
 
 
 class _LendingProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, whose requests carry their transport."""
+    """uvicorn's protocol, with the transport in each request's scope."""
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -117,7 +117,7 @@ class _LendingProtocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, ended by an event and at once: it must not wait for answers that it stalls itself."""
+    """uvicorn's server, stopped by an event and at once: it must not wait for answers that a fault stalls."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

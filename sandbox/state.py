@@ -1,26 +1,22 @@
-"""What the stand-in platform holds: its lists as encoded rows, what was written to it, and the truth of it all.
+"""The data of the sandbox: its lists as encoded rows, what was written to it, and the history of both.
 
-In: records made or given, then changes by requests, by drift and by tests. Out: slices of bytes for pages, and for
-tests what is there, what ever was, and what always was. One lock guards it: a test's thread and the server share it.
+In: generated or given records, then changes by requests, drift and tests. Out: encoded rows for pages; for tests, what
+is in a list now, what ever was and what always was. One lock guards it: a test's thread and the server share it.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from array import array
-from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
-from sandbox.config import SandboxConfig, SandboxConfigError
+from sandbox.config import SandboxConfig
 from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Make, coupon_code, made, makers, now_written
+from sandbox.rows import Rows, given_rows
 
 RESOURCES: Final = ("customers", "promotions", "price_lists", "orders")
 LOG_LENGTH: Final = 20_000
@@ -28,17 +24,9 @@ LOG_LENGTH: Final = 20_000
 Json = dict[str, Any]
 
 
-class _Key(msgspec.Struct):
-    id: int | float | str
-
-
-_key: Final = msgspec.json.Decoder(_Key)
-_records: Final = msgspec.json.Decoder(list[msgspec.Raw])
-
-
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """One request as it was answered; `status` is 0 where no answer was meant to arrive."""
+    """One answered request; `status` is 0 where a fault withheld the answer."""
 
     method: str
     path: str
@@ -49,7 +37,7 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of a list: `request` counts the requests seen before it."""
+    """One change of a list; `request` is the number of requests before it."""
 
     request: int
     resource: str
@@ -59,68 +47,23 @@ class Change:
 
 @dataclass(slots=True)
 class Variant:
-    """What the updates of a variant left, how many there were, and how often each field was in one."""
+    """A variant after its updates: field values, number of updates, and how often each field was sent."""
 
     fields: Json = field(default_factory=dict)
     applied: int = 0
     counts: Counter[str] = field(default_factory=Counter)
 
 
-class Rows:
-    """One list: ids and encoded rows in order, with a rank for each by which a cursor finds its place again.
-
-    Ranks ascend and stay when rows come and go; a row put between two takes the middle of their ranks.
-    """
-
-    def __init__(self, rows: Iterable[bytes]) -> None:
-        self.rows: list[bytes] = list(rows)
-        self.ids: list[str] = [_id(row) for row in self.rows]
-        self.initial: tuple[str, ...] = tuple(self.ids)
-        self.ranks: array[float] = array("d", range(len(self.rows)))
-        self.added: set[str] = set()
-        self.removed: set[str] = set()
-        self.version = 0
-
-    def after(self, rank: float) -> int:
-        """The position of the first row past that rank."""
-        return bisect_right(self.ranks, rank)
-
-    def put(self, position: int, row: bytes) -> str:
-        """Puts a row before that position; returns its id."""
-        while True:
-            below = self.ranks[position - 1] if position else (self.ranks[0] - 2 if self.ranks else -1.0)
-            above = self.ranks[position] if position < len(self.ranks) else below + 2
-            rank = (below + above) / 2
-            if below < rank < above:
-                break
-            position += 1  # the gap is used up: the next one will do
-        identifier = _id(row)
-        self.rows.insert(position, row)
-        self.ids.insert(position, identifier)
-        self.ranks.insert(position, rank)
-        self.added.add(identifier)
-        self.version += 1
-        return identifier
-
-    def take(self, position: int) -> str:
-        """Takes the row at that position out; returns its id."""
-        del self.rows[position], self.ranks[position]
-        identifier = self.ids.pop(position)
-        self.removed.add(identifier)
-        self.version += 1
-        return identifier
-
-
 class State:
-    """All that the platform holds.
+    """All data of the platform.
 
     Attributes:
         variants: by product and variant id.
         subcategories, warehouses: as created, in order.
-        customer_inputs: bodies of the customer creates that were applied, in order.
+        customer_inputs: bodies of the applied customer creates, in order.
         log: the last requests.
         truth: every change of a list, in order.
-        requests: how many requests were seen.
+        requests: number of requests so far.
     """
 
     def __init__(self, config: SandboxConfig) -> None:
@@ -130,7 +73,7 @@ class State:
         amounts = {name: int(getattr(config, name)) for name in RESOURCES}
         self.lists: dict[str, Rows] = {}
         for name in RESOURCES:
-            given = None if config.records is None else _given(config.records / f"{name}.json")
+            given = None if config.records is None else given_rows(config.records / f"{name}.json")
             self.lists[name] = Rows(made(self._make[name], amounts[name]) if given is None else given)
         self._serial = max(amounts.values())
         self._found: dict[str, tuple[int, list[bytes]]] = {}
@@ -145,12 +88,12 @@ class State:
     # The lists, for the tests.
 
     def records(self, resource: str) -> list[Json]:
-        """What the list holds now, in order."""
+        """The records of a list now, in order."""
         with self.lock:
             return [json.loads(row) for row in self.lists[resource].rows]
 
     def ids(self, resource: str) -> list[str]:
-        """Ids of what the list holds now, in order, as texts."""
+        """The ids of a list now, in order, as texts."""
         with self.lock:
             return list(self.lists[resource].ids)
 
@@ -165,7 +108,7 @@ class State:
             return set(self.lists[resource].initial) - self.lists[resource].removed
 
     def add(self, resource: str, fields: Mapping[str, Any], position: int | None = None) -> Json:
-        """Adds a record, at the end or before a position, with a new id unless it brings one. Returns the record."""
+        """Adds a record, at the end or before a position, with a new id unless `fields` has one. Returns the record."""
         with self.lock:
             rows = self.lists[resource]
             record = {"id": self._new_id(resource), **fields}
@@ -174,7 +117,7 @@ class State:
             return record
 
     def change(self, resource: str, identifier: str | int, fields: Mapping[str, Any]) -> Json:
-        """Sets fields of a record. Returns the record. Raises KeyError where there is none of that id."""
+        """Sets fields of a record. Returns the record. Raises KeyError for an unknown id."""
         with self.lock:
             rows = self.lists[resource]
             position = self._position(resource, identifier)
@@ -185,7 +128,7 @@ class State:
             return record
 
     def remove(self, resource: str, identifier: str | int) -> None:
-        """Removes a record. Raises KeyError where there is none of that id."""
+        """Removes a record. Raises KeyError for an unknown id."""
         with self.lock:
             self.lists[resource].take(self._position(resource, identifier))
             self._note(resource, str(identifier), "removed")
@@ -203,7 +146,7 @@ class State:
     # The lists, for the routes.
 
     def found(self, resource: str, term: str) -> list[bytes]:
-        """Rows whose name or coupon code holds the term, whatever its case."""
+        """Rows whose name or coupon code contains the term, ignoring case."""
         with self.lock:
             rows = self.lists[resource]
             if not term:
@@ -221,23 +164,23 @@ class State:
         hidden = {"password", "notification"} | ({"loginCode"} if self.config.login_mode == "email" else set())
         with self.lock:
             self.customer_inputs.append(body)
-            record = {name: value for name, value in body.items() if name not in hidden}
+            record = {name: value for name, value in body.items() if name not in {*hidden, "id"}}
             record["createdAt"] = now_written(self.config.reading("date_format"))
             record.setdefault("priceListId", 1)
             record.setdefault("documents", [])
             return self.add("customers", record)
 
     def create_subcategory(self, category: str, body: Json) -> Json:
-        """Keeps a subcategory; returns its record."""
+        """Stores a subcategory; returns its record."""
         with self.lock:
-            record = {"id": len(self.subcategories) + 1, "categoryId": category, **body}
+            record = {**body, "id": len(self.subcategories) + 1, "categoryId": category}
             self.subcategories.append(record)
             return record
 
     def create_warehouse(self, body: Json) -> Json:
-        """Keeps a warehouse; returns its record."""
+        """Stores a warehouse; returns its record."""
         with self.lock:
-            record = {"id": len(self.warehouses) + 1, **body}
+            record = {**body, "id": len(self.warehouses) + 1}
             self.warehouses.append(record)
             return record
 
@@ -271,37 +214,12 @@ class State:
                 return 301 + serial
 
     def _next_serial(self) -> int:
-        # Past every amount, so that no new id is one of the made ones, in any list.
+        # Starts after the largest amount, so that a new id never equals a generated one.
         self._serial += 1
         return self._serial
 
     def _note(self, resource: str, identifier: str, what: str) -> None:
         self.truth.append(Change(self.requests, resource, identifier, what))
-
-
-def _given(path: Path) -> list[bytes] | None:
-    """Rows of a file, each with its bytes as they are; None where there is no file.
-
-    Raises:
-        SandboxConfigError: the file is no array of objects with an `id`.
-    """
-    if not path.exists():
-        return None
-    try:
-        rows = [bytes(raw).strip() for raw in _records.decode(path.read_bytes())]
-    except (msgspec.DecodeError, OSError) as error:
-        raise SandboxConfigError(f"{path} cannot be read as a JSON array: {error}") from None
-    for position, row in enumerate(rows, 1):
-        try:
-            _id(row)
-        except msgspec.DecodeError as error:
-            raise SandboxConfigError(f"{path}: record {position} is no object with an `id`: {error}") from None
-    return rows
-
-
-def _id(row: bytes) -> str:
-    value = _key.decode(row).id
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _searched(row: bytes) -> str:
@@ -311,7 +229,7 @@ def _searched(row: bytes) -> str:
 
 
 def _sum(before: float, value: float) -> float:
-    """A sum in decimals: 0.1 and 0.2 make 0.3."""
+    """A sum in decimals: 0.1 + 0.2 is 0.3."""
     total = Decimal(str(before)) + Decimal(str(value))
     return int(total) if isinstance(before, int) and isinstance(value, int) else float(total)
 

@@ -1,7 +1,7 @@
 """Validation of inputs, by the fields of the contract alone.
 
-In: a decoded body and a record. Out: every problem found, each with a name that the error bodies give a code for.
-A field that the record does not name is let through: what happens to it is not shown.
+In: a decoded body and a record. Out: every problem found, each with the kind that selects its error code.
+Unknown fields are accepted: how the platform treats them is not shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DECIMAL: Final = re.compile(r"-?\d+(\.\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem: its kind, and the path of the field with what is asked of it."""
+    """A problem: its kind, and the path of the field with what is required of it."""
 
     kind: str
     words: str
@@ -32,7 +32,7 @@ def problems(record: Record, body: object, required: frozenset[str] = frozenset(
     Args:
         record: the input's fields.
         body: decoded with `parse_float=Decimal`.
-        required: fields required here beside those of the record.
+        required: fields required in addition to those of the record.
     """
     if not isinstance(body, dict):
         return [Problem("type", "the body is not a JSON object")]
@@ -97,7 +97,7 @@ def _of_number(field: Field, value: int | Decimal, where: str) -> list[Problem]:
 
 
 def _wrong_type(kind: str, value: object) -> str:
-    """What the value should have been; empty where it is."""
+    """The expected type in words; empty where the type is right."""
     number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
     is_text = isinstance(value, str)
     right, words = {

@@ -1,8 +1,8 @@
-"""The socket under an answer: resets, drips, stalls.
+"""Low-level faults of a connection: resets, drips, stalls.
 
-In: the ASGI messages of one request and the transport that the server's protocol lends. Out: bytes on the socket as
-no well-behaved server would write them. After each, the connection is gone and uvicorn knows it, so that it neither
-answers in our place nor complains.
+In: the ASGI messages of one request and the transport that the server's protocol provides. Out: bytes on the socket as
+no well-behaved server would write them. Afterwards the connection is closed and uvicorn knows it, so that it neither
+answers itself nor complains.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Exchange:
                 return b"".join(parts)
 
     async def answer(self, answer: SandboxResponse) -> None:
-        """Answers as a server should."""
+        """Sends a normal answer."""
         length = () if answer.status == HTTPStatus.NO_CONTENT else ((b"content-length", b"%d" % len(answer.body)),)
         await self._send(
             {"type": "http.response.start", "status": answer.status, "headers": [*answer.headers, *length]}
@@ -85,7 +85,7 @@ class Exchange:
         await self.client_gone(None)
 
     async def client_gone(self, patience_s: float | None) -> bool:
-        """Waits for the client to leave; False where it stayed for that long."""
+        """Waits for the client to disconnect; False if it is still connected after `patience_s`."""
         try:
             async with asyncio.timeout(patience_s):
                 while (await self._receive())["type"] != "http.disconnect":

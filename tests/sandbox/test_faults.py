@@ -15,6 +15,7 @@ import pytest
 from sandbox import SandboxConfig, SandboxConfigError, serve
 from sandbox.app import PLANTED_PASSWORD
 from sandbox.faults import FAULTS, NAMES, FaultPlan, Target
+from tests.sandbox import test_hostile
 from tests.sandbox.talk import CUSTOMER, V1, client_of, cursors, pages, raw, talking
 
 LIST = "/promotions?limit=60"
@@ -317,7 +318,7 @@ def writes(state: Any, verb: str) -> int:
 
 def test_every_fault_has_help_and_a_test() -> None:
     assert all(NAMES.values())
-    text = "".join(name for name in globals() if name.startswith("test_"))
+    text = "".join(name for name in (*globals(), *vars(test_hostile)) if name.startswith("test_"))
     own = {"rate_429", "error_500", "error_502", "error_503", "error_504", "rate_429_retry_after", "drip_headers"}
     renamed = {"html_200": "html", "drip": "drips"}
     assert [f.name for f in FAULTS if f.name not in own and renamed.get(f.name, f.name) not in text] == []

@@ -27,6 +27,7 @@ ENDS = {
     "error_504": 0,
     "error_with_password": 4,
     "redirect": 4,
+    "echoed_key": 4,
     "reset_before": 0,
     "reset_amid": 0,
     "reset_after": 0,
@@ -54,7 +55,7 @@ FATAL = {
     **dict.fromkeys(
         (
             "rate_429", "rate_429_retry_after", "error_500", "error_502", "error_503", "error_504",
-            "error_with_password", "redirect", "reset_before", "reset_amid", "truncated_json", "html_200",
+            "error_with_password", "redirect", "echoed_key", "reset_before", "reset_amid", "truncated_json", "html_200",
             "gzip_truncated", "gzip_bomb",
         ),
         4,
