@@ -67,13 +67,20 @@ def test_own_records_keep_their_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{}", "[1]", "[{}]", '[{"id":1},', '[{"id":null}]', '[{"id":{}}]'],
-    ids=["empty", "object", "number", "no-id", "cut", "null-id", "object-id"],
+    ["", "{}", "[1]", '[{"id":1},', '[{"id":null}]', '[{"id":{}}]'],
+    ids=["empty", "object", "number", "cut", "null-id", "object-id"],
 )
 def test_own_records_that_cannot_be_read(tmp_path: Path, text: str) -> None:
     (tmp_path / "orders.json").write_text(text)
     with pytest.raises(SandboxConfigError, match=r"orders\.json"), talking(records=tmp_path):
         pass
+
+
+def test_own_records_without_an_id_are_served(tmp_path: Path) -> None:
+    rows = '[{"number":7},{"number":8}]'
+    (tmp_path / "orders.json").write_text(rows)
+    with talking(records=tmp_path) as (_, client):
+        assert client.get(f"{V1}/orders").json()["data"] == [{"number": 7}, {"number": 8}]
 
 
 def test_a_taken_port() -> None:
