@@ -1,8 +1,8 @@
-"""The four inputs of the interface as pydantic models, made from the contract.
+"""The inputs of the interface as pydantic models, generated from the contract.
 
-In: a kind of input. Out: its fields by path, and a model that holds a body to every type and limit of the contract.
-Bodies are checked as they are sent: text is `str`, numbers are `Decimal`, integers `int`; nothing is converted, and a
-field that the contract does not name is refused.
+In: a kind of input (`sources.kinds`). Out: its fields by path, and a model that checks a body against every type and
+limit of the contract. Bodies are checked in the form in which they are sent: text is `str`, numbers are `Decimal`,
+integers are `int`. Nothing is converted, and unknown fields are violations.
 """
 
 from __future__ import annotations
@@ -11,32 +11,20 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError, create_model
 from pydantic import Field as Limits
 
-from sources import contract
-from sources.contract import Field, Operation
+from sources.contract import Field
+from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
 
-LoginMode = Literal["email", "code"]
-OPERATIONS: Final[Mapping[str, Operation]] = {
-    "customers": contract.CREATE_CUSTOMER,
-    "variants": contract.UPDATE_VARIANT,
-    "subcategories": contract.CREATE_SUBCATEGORY,
-    "warehouses": contract.CREATE_WAREHOUSE,
-}
-"""The writes of the interface by the kind of their input."""
-PASSWORD: Final = "password"  # noqa: S105 # the name of the field
 NUMBER_DIGITS: Final = 15
-"""So many digits a double holds exactly; whoever reads the JSON may have nothing wider."""
+"""Digits that a double holds exactly; the reader of the JSON may have no wider type."""
 INTEGER_MAX: Final = 2**53 - 1
 INT64_MAX: Final = 2**63 - 1
-ASKED_FOR: Final[Mapping[str, frozenset[str]]] = {"subcategories": frozenset({"name"})}
-"""Required by policy where the interface does not show it (gap `subcategory_required`)."""
 PAIR: Final = frozenset({"name", "value"})
-"""The fields of an attribute; by policy it has both, where the interface shows no requirement."""
-LOGIN_FIELDS: Final[Mapping[LoginMode, str]] = {"email": "email", "code": "loginCode"}
+"""The fields of an attribute. Both are required by policy; the interface does not show whether they are."""
 _INDEX: Final = re.compile(r"\[(?:\d+|\+)\]")
 _CODES: Final = {
     "missing": "required",
@@ -54,7 +42,14 @@ _CODES: Final = {
 
 
 class Violation(NamedTuple):
-    """A limit that a body breaks. `row`: its position among the bodies; `words` hold no value of it."""
+    """A limit that a body breaks.
+
+    Attributes:
+        row: position among the bodies.
+        field: path of the field.
+        code: stable, for machines.
+        words: for people; they contain no value.
+    """
 
     row: int
     field: str
@@ -62,87 +57,75 @@ class Violation(NamedTuple):
     words: str
 
 
-def record(kind: str) -> contract.Record:
-    """The record of a kind's body.
-
-    Raises:
-        KeyError: there is no such kind.
-    """
-    found = OPERATIONS[kind].input
-    if found is None:
-        raise KeyError(kind)
-    return found
-
-
 @cache
 def paths(kind: str) -> dict[str, Field]:
-    """Every field that holds a value, by its path: first those of the request's path, then those of the body.
+    """Every field with a value, by path: first the parameters of the request's path, then the fields of the body.
 
-    An item of an array is `[]`: `documents[].number`, `location.coordinates[]`.
+    Items of an array are written `[]`: `documents[].number`, `location.coordinates[]`.
     """
-    return {field.name: field for field in OPERATIONS[kind].params} | dict(_leaves(record(kind).fields, ""))
+    return {field.name: field for field in KINDS[kind].operation.params} | dict(_leaves(KINDS[kind].record.fields, ""))
 
 
 @cache
 def pairs(kind: str) -> frozenset[str]:
-    """The arrays whose items are a name and a value: a mapping may write `attributes.Color`."""
+    """Arrays whose items are name and value, so that a mapping may write `attributes.Color`."""
     return frozenset(
         field.name
-        for field in record(kind).fields
+        for field in KINDS[kind].record.fields
         if field.type == "array" and {inner.name for inner in field.fields} == PAIR
     )
 
 
 def pattern(path: str) -> str:
-    """A path without the positions in it, as `paths` has it: `images[1].url` is `images[].url`."""
+    """A path with its positions removed, as in `paths`: `images[1].url` becomes `images[].url`."""
     return _INDEX.sub("[]", path)
 
 
 def required(kind: str, login_mode: LoginMode | None = None) -> frozenset[str]:
-    """Paths of the fields that an input needs: always, by the login mode, or by policy."""
-    of_mode = {LOGIN_FIELDS[login_mode]} if kind == "customers" and login_mode else set()
+    """Paths of the required fields: by the contract, by the login mode, or by policy."""
+    by_mode = {LOGIN_FIELDS[login_mode]} if KINDS[kind].has_login and login_mode else set()
     by_contract = {path for path, field in paths(kind).items() if field.required}
-    return frozenset(by_contract | of_mode | ASKED_FOR.get(kind, frozenset()))
+    return frozenset(by_contract | by_mode | KINDS[kind].required_by_policy)
 
 
 @cache
 def model(kind: str, login_mode: LoginMode | None = None, *, with_password: bool = True) -> type[BaseModel]:
-    """The model of a kind's body: strict, and every limit of the contract.
+    """The strict model of a kind's body.
 
     Args:
         kind: of the input.
-        login_mode: of the customers: what they log in by is required; None requires neither.
-        with_password: without, a customer has none: a plan's bodies.
+        login_mode: its login field is required; None requires none.
+        with_password: False for the bodies of a plan, which contain no password.
     """
     needed = required(kind, login_mode)
-    fields = [field for field in record(kind).fields if with_password or field.name != PASSWORD]
-    return _model(f"{record(kind).name}_input", fields, needed)
+    fields = [field for field in KINDS[kind].record.fields if with_password or field.name != PASSWORD]
+    return _model(f"{KINDS[kind].record.name}_input", fields, needed)
 
 
 def violations(
     kind: str, bodies: list[dict[str, Any]], login_mode: LoginMode | None = None, *, with_password: bool = True
 ) -> Iterator[Violation]:
-    """Every limit that bodies break, in their order."""
+    """Every limit broken by the bodies, in their order."""
     try:
         _adapter(kind, login_mode, with_password).validate_python(bodies)
     except ValidationError as error:
-        for found in error.errors(include_url=False, include_input=False):
-            row, *where = found["loc"]
-            code = _CODES.get(found["type"], "type")
-            yield Violation(int(row), _path(where), code, _words(code, found.get("ctx") or {}, found["type"]))
+        for detail in error.errors(include_url=False, include_input=False):
+            row, *location = detail["loc"]
+            code = _CODES.get(detail["type"], "type")
+            yield Violation(int(row), _path(location), code, _words(code, detail.get("ctx") or {}, detail["type"]))
 
 
 def fits(field: Field, values: Collection[Any]) -> bool:
-    """Whether values of a field hold to its own limits, all of them."""
+    """Whether all values are within the limits of the field."""
     try:
-        _of_field(field).validate_python(list(values))
+        _field_adapter(field).validate_python(list(values))
     except ValidationError:
         return False
     return True
 
 
 @cache
-def _of_field(field: Field) -> TypeAdapter[Any]:
+def _field_adapter(field: Field) -> TypeAdapter[Any]:
     one: Any = _type("", field)
     return TypeAdapter(list[one])
 
@@ -170,10 +153,10 @@ def _model(name: str, fields: Collection[Field], needed: frozenset[str] = frozen
     parts: dict[str, Any] = {}
     is_pair = {field.name for field in fields} == PAIR
     for field in fields:
-        must = field.required or field.name in needed or is_pair
-        parts[field.name] = (_type(name, field), ... if must else None)
-    made: type[BaseModel] = create_model(name, __config__=ConfigDict(strict=True, extra="forbid"), **parts)
-    return made
+        is_required = field.required or field.name in needed or is_pair
+        parts[field.name] = (_type(name, field), ... if is_required else None)
+    created: type[BaseModel] = create_model(name, __config__=ConfigDict(strict=True, extra="forbid"), **parts)
+    return created
 
 
 def _type(name: str, field: Field) -> Any:  # noqa: ANN401 # a type made from data
@@ -198,9 +181,9 @@ def _type(name: str, field: Field) -> Any:  # noqa: ANN401 # a type made from da
     return Annotated[str, StringConstraints(min_length=field.min_length)]
 
 
-def _path(where: Iterable[int | str]) -> str:
+def _path(location: Iterable[int | str]) -> str:
     path = ""
-    for part in where:
+    for part in location:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
     return path
 
@@ -208,7 +191,7 @@ def _path(where: Iterable[int | str]) -> str:
 def _words(code: str, limits: Mapping[str, Any], kind: str) -> str:
     count = next((value for value in limits.values() if isinstance(value, int)), "")
     words = {
-        "required": "is required, and nothing is given",
+        "required": "is required",
         "min_length": f"has fewer than {count} characters",
         "min_items": f"has fewer than {count} items",
         "max_items": f"has more than {count} items",
@@ -216,8 +199,8 @@ def _words(code: str, limits: Mapping[str, Any], kind: str) -> str:
         "maximum": f"is more than {count}",
         "too_many_decimals": f"has more than {count} decimals",
         "too_many_digits": f"has more than {count} digits",
-        "not_a_number": "is no number",
-        "unknown_field": "is no field of the interface",
-        "type": f"is of another type ({kind})",
+        "not_a_number": "is not a number",
+        "unknown_field": "is not a field of the interface",
+        "type": f"has the wrong type ({kind})",
     }
     return words[code]

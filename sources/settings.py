@@ -17,6 +17,7 @@ from zoneinfo import available_timezones
 
 from sources.contract import PUBLIC_V1_LIMIT_MAX, PUBLIC_V1_LIMIT_MIN, PUBLIC_V1_PREFIX, PUBLIC_V1_PREFIXES
 from sources.errors import UsageError
+from sources.kinds import ADDED_FIELDS, LoginMode, Semantics
 from sources.resolution import Resolution, find_root, named, permission_warnings, prepare_dlt
 
 __all__ = [
@@ -45,8 +46,6 @@ __all__ = [
 ]
 
 Environment = Literal["sandbox", "production"]
-LoginMode = Literal["email", "code"]
-Semantics = Literal["unknown", "set", "increment"]
 DateOrder = Literal["day_first", "month_first"]
 
 PAGE_LIMIT: Final = 100
@@ -130,6 +129,11 @@ class LegacySettings:
         _check_choice(f"{section}.price_semantics", self.price_semantics, get_args(Semantics))
         _check_host(base_url, self.environment, named(f"{section}.base_url"), named(f"{section}.environment"))
         object.__setattr__(self, "base_url", base_url)
+
+    @property
+    def semantics(self) -> dict[str, Semantics]:
+        """What the settings say about each field that the interface calls "added"."""
+        return {name: getattr(self, f"{name}_semantics") for name in ADDED_FIELDS}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,9 +27,9 @@ from pipelines.reconcile.reconcile import Reconciling
 from sources.errors import BridgeError, ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from pipelines.plan.model import KindName
     from sandbox import Sandbox
     from sandbox.state import State
+    from sources.kinds import KindName
 
 MARK: Final = ".orderbridge-demo"
 KILL_AFTER: Final = 20

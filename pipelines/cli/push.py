@@ -24,7 +24,7 @@ from rich.progress import (
 )
 
 from pipelines.cli.console import LINE_EVERY_S, Reporter
-from pipelines.plan.model import RESULTS
+from pipelines.plan.model import RESULTS_FOLDER
 from pipelines.plan.summary import number
 from pipelines.push.eligibility import GIVEN_UP, at_words
 from pipelines.push.model import PushResult
@@ -32,6 +32,7 @@ from pipelines.push.passwords import FILE as PASSWORDS
 from pipelines.push.results import FILES
 from pipelines.push.verify import VerifyResult
 from sources.errors import ExitCode
+from sources.kinds import KINDS
 
 _SAID: Final = {
     "confirmed": "confirmed",
@@ -123,7 +124,7 @@ def _lines(pushed: PushResult) -> list[str]:
             detail = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in outcomes.most_common())
             more = "" if set(outcomes) <= {file, "not_sent"} else f" ({detail})"
             said.append(f"  {outcomes.total():>8}  {_SAID[file]}{more}")
-    said.append(f"each line and what became of it: {folder / RESULTS}")
+    said.append(f"each line and what became of it: {folder / RESULTS_FOLDER}")
     if (folder / PASSWORDS).exists():
         said.append(f"the passwords that were made: {folder / PASSWORDS}")
     if pushed.lines["unsent", "blocked"]:
@@ -147,7 +148,7 @@ def tell_verified(made: VerifyResult, style: str) -> None:
         sys.stdout.write(json.dumps({**facts, "file": file, "exit_code": made.exit_code}) + "\n")
         return
     said = [f"{made.outcomes[name]:>8}  {words}" for name, words in _FOUND.items() if made.outcomes[name]]
-    if made.kind != "customers":
+    if not KINDS[made.kind].is_listed:
         said.append(f"{made.kind} cannot be read from the platform: what it confirmed is all that there is to know")
     said += [f"          {count} differ in {name}" for name, count in made.fields.most_common()]
     if made.outcomes["missing"] and made.verdict != "complete":

@@ -17,7 +17,8 @@ from pipelines.mapping.places import examples
 from sources.contract import Field
 from sources.errors import UsageError
 from sources.files import open_table
-from sources.inputs import OPERATIONS, PASSWORD, paths, record, required
+from sources.inputs import paths, required
+from sources.kinds import KINDS, PASSWORD
 
 _HEAD: Final = """\
 # A mapping: which column of a file is which field of the platform's. docs/mapping.md explains every key.
@@ -82,7 +83,7 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
         return mapping_of(kind)
     proposed = propose(open_table(file).columns, kind, doubtful="leave")
     first, rest = to_toml(proposed).split("\n", 1)
-    return "".join([_HEAD, first, "\n", _IGNORE, rest, _PASSWORDS if kind == "customers" else "", _KEYS])
+    return "".join([_HEAD, first, "\n", _IGNORE, rest, _PASSWORDS if KINDS[kind].has_login else "", _KEYS])
 
 
 def csv_of(kind: str) -> str:
@@ -103,14 +104,14 @@ def mapping_of(kind: str) -> str:
         for line, (path, field) in zip(lines[begin:], limits.values(), strict=True)
     ]
     tables = "\n".join([*lines[1:begin], *fields, ""])
-    return "".join([_HEAD, lines[0], "\n", _IGNORE, tables, _PASSWORDS if kind == "customers" else "", _KEYS])
+    return "".join([_HEAD, lines[0], "\n", _IGNORE, tables, _PASSWORDS if KINDS[kind].has_login else "", _KEYS])
 
 
 def _words(kind: str, path: str, field: Field) -> Iterator[str]:
     """What a person should know of a field."""
     yield {"identifier": "id", "boolean": "yes or no", "integer": "whole number"}.get(field.type, field.type)
     top = path.partition(".")[0].partition("[")[0]
-    if path in required(kind) or any(one.required and one.name == top for one in record(kind).fields):
+    if path in required(kind) or any(one.required and one.name == top for one in KINDS[kind].record.fields):
         yield "required" if path == top else f"{top} is required"
     if path == PASSWORD:
         yield "or made, see [passwords]"
@@ -118,12 +119,12 @@ def _words(kind: str, path: str, field: Field) -> Iterator[str]:
         yield f"at least {field.minimum}"
     if field.max_decimals is not None:
         yield f"at most {field.max_decimals} decimals"
-    array = next((one for one in record(kind).fields if one.name == top and one.type == "array"), None)
+    array = next((one for one in KINDS[kind].record.fields if one.name == top and one.type == "array"), None)
     if array is not None and array.max_items is not None:
         yield f"at most {array.max_items}, the next is [1]"
     elif array is not None:
         yield "the next is [1]"
     if field.meaning:
         yield field.meaning
-    if path in {one.name for one in OPERATIONS[kind].params}:
+    if path in {one.name for one in KINDS[kind].operation.params}:
         yield "part of the request's path"

@@ -10,6 +10,7 @@ import click
 
 from pipelines.cli.process import STOP, end, json_option, log_option, say, started
 from sources.errors import BridgeError, UsageError
+from sources.kinds import KINDS
 
 
 @click.command(epilog="Example: orderbridge preview articulos.csv --csv clean.csv")
@@ -39,7 +40,7 @@ def preview(file: Path, target: Path | None, rows: int, as_json: bool, **options
 
 
 @click.command(epilog="Example: orderbridge template customers > clientes.csv")
-@click.argument("kind", type=click.Choice(["customers", "variants", "subcategories", "warehouses"]), metavar="KIND")
+@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.option("--mapping", is_flag=True, help="A mapping file with its keys explained, in place of the CSV.")
 @click.option(
     "--for",
@@ -61,7 +62,7 @@ def template(kind: str, mapping: bool, file: Path | None) -> None:
 
 
 @click.command(epilog="Example: orderbridge plan customers clientes.csv --mapping clientes.toml --passwords mail")
-@click.argument("kind", type=click.Choice(["customers", "variants", "subcategories", "warehouses"]), metavar="KIND")
+@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--mapping", type=click.Path(path_type=Path), metavar="FILE", help="Which column is what; else proposed.")
 @click.option("--save-mapping", type=click.Path(path_type=Path), metavar="FILE", help="Keep it, to look at or to mend.")

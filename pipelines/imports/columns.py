@@ -18,7 +18,8 @@ from pipelines.imports.fields import MAPPED, Source, shape
 from pipelines.imports.lookups import LookupTable
 from pipelines.mapping import Mapping
 from sources.files.model import LINE_COLUMN
-from sources.inputs import OPERATIONS, PASSWORD, LoginMode, fits, record, required
+from sources.inputs import fits, required
+from sources.kinds import KINDS, PASSWORD, LoginMode
 from transforms.frames import BOOLEAN, TEXT
 from transforms.upserts.bodies import Leaf, Node, Object, counting, values
 from transforms.upserts.json_columns import arrays, booleans, json_text, numbers, objects, strings
@@ -45,9 +46,9 @@ class Columnar:
     ) -> None:
         self._mapping, self._sources, self._lookups = mapping, sources, lookups
         self._shape = shape(mapping.kind, sources, mapping.constants)
-        self._params = [field.name for field in OPERATIONS[mapping.kind].params]
+        self._params = [field.name for field in KINDS[mapping.kind].operation.params]
         needed = required(mapping.kind, login_mode)
-        fields = [field for field in record(mapping.kind).fields if field.name != PASSWORD]
+        fields = [field for field in KINDS[mapping.kind].record.fields if field.name != PASSWORD]
         self._needed = [field.name for field in fields if field.required or field.name in needed]
 
     def split(self, table: pa.Table) -> tuple[Clean, pa.Table]:

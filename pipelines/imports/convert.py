@@ -21,7 +21,8 @@ from pipelines.imports.model import Item, Problem, ReadyInput, RejectedInput, Sk
 from pipelines.mapping import Mapping
 from sources.contract import Field
 from sources.files.model import LINE_COLUMN
-from sources.inputs import OPERATIONS, PASSWORD, LoginMode, fits, record, required, violations
+from sources.inputs import fits, required, violations
+from sources.kinds import KINDS, PASSWORD, LoginMode
 from transforms.upserts.bodies import Array, Given, bodies, values
 from transforms.upserts.lines import whole
 
@@ -49,11 +50,11 @@ class Converter:
         self._sources, self._lookups = sources, lookups
         self._shape = shape(mapping.kind, sources, mapping.constants)
         self._is_grouped = bool(mapping.group)
-        params = [field.name for field in OPERATIONS[mapping.kind].params]
+        params = [field.name for field in KINDS[mapping.kind].operation.params]
         self._params = {name: str(mapping.constants[name]) if name in mapping.constants else None for name in params}
         self._password = next((source.column for source in sources if source.path == PASSWORD), None)
         needed = required(mapping.kind, login_mode)
-        fields = [field for field in record(mapping.kind).fields if field.name != PASSWORD]
+        fields = [field for field in KINDS[mapping.kind].record.fields if field.name != PASSWORD]
         self._needed = [field.name for field in fields if field.required or field.name in needed]
         self._is_doubtful = self._is_grouped or is_doubtful(self._shape, mapping.kind)
 
@@ -270,7 +271,7 @@ def has_limits(field: Field) -> bool:
 
 def is_doubtful(found: Any, kind: str) -> bool:  # noqa: ANN401 # the shape
     """Whether a body may break a limit that no single column shows: of its lists, and of the fields within objects."""
-    fields = {field.name: field for field in record(kind).fields}
+    fields = {field.name: field for field in KINDS[kind].record.fields}
     for name, node in found.members:
         field = fields[name]
         if any(inner.required for inner in field.fields):

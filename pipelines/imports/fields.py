@@ -14,7 +14,8 @@ from pipelines.mapping import Blank, Formats, Mapping, Scalar
 from pipelines.mapping.places import EACH, Place, Step, place
 from sources.contract import Field
 from sources.errors import BridgeError
-from sources.inputs import PASSWORD, pairs, record
+from sources.inputs import pairs
+from sources.kinds import KINDS, PASSWORD
 from transforms.numbers import COMMA, POINT, Notation
 from transforms.upserts.bodies import Array, Leaf, Node, Object
 from transforms.upserts.cells import NO, YES, Kind, Reading
@@ -138,7 +139,7 @@ def shape(kind: str, found: Iterable[Source], constants: dict[str, Scalar]) -> O
         where = found_place(kind, path)
         if where.steps:
             ways.append((where.steps, Leaf(None, constant(where.field, value))))
-    return Object(tuple(_members(record(kind).fields, ways, pairs(kind))))
+    return Object(tuple(_members(KINDS[kind].record.fields, ways, pairs(kind))))
 
 
 def _members(

@@ -20,7 +20,8 @@ from pipelines.mapping import Mapping, propose
 from pipelines.mapping.places import examples, nearest
 from sources.errors import UsageError
 from sources.files import open_table
-from sources.inputs import LOGIN_FIELDS, PASSWORD, LoginMode, paths, record, required, violations
+from sources.inputs import paths, required, violations
+from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
 from transforms.upserts.bodies import Given, bodies
 
 OF_REJECTS: Final = ("line", "field", "code", "words")
@@ -60,7 +61,7 @@ def open_inputs(
     notes = []
     if len(columns) < len(table.columns):
         notes.append("the columns line, field, code and words are of a reject file, and are passed over")
-    if kind == "customers" and login_mode == "email" and any(s.path == LOGIN_FIELDS["code"] for s in found):
+    if KINDS[kind].has_login and login_mode == "email" and any(s.path == LOGIN_FIELDS["code"] for s in found):
         found = [source for source in found if source.path != LOGIN_FIELDS["code"]]
         notes.append("loginCode is left out: customers log in by e-mail, and the platform ignores it")
     _check_required(file, mapping, found, login_mode)
@@ -141,8 +142,8 @@ def _check_required(file: Path, mapping: Mapping, found: Iterable[Source], login
     """Something fills each field without which no input is one."""
     filled = {source.path for source in found} | mapping.constants.keys()
     tops = {path.partition(".")[0].partition("[")[0] for path in filled}
-    needed = required(mapping.kind, login_mode) | {f.name for f in record(mapping.kind).fields if f.required}
-    order = dict.fromkeys([*paths(mapping.kind), *(field.name for field in record(mapping.kind).fields)])
+    needed = required(mapping.kind, login_mode) | {f.name for f in KINDS[mapping.kind].record.fields if f.required}
+    order = dict.fromkeys([*paths(mapping.kind), *(field.name for field in KINDS[mapping.kind].record.fields)])
     absent = [name for name in order if name in needed and name not in tops and name != PASSWORD]
     if absent:
         raise UsageError(

@@ -24,7 +24,7 @@ from pipelines.imports.survey import group_keys, survey
 from pipelines.mapping import Mapping
 from sources.files import RejectedRow, SourceTable
 from sources.files.model import LINE_COLUMN
-from sources.inputs import LoginMode
+from sources.kinds import LoginMode
 from transforms.numbers import DOT
 from transforms.upserts.lines import changes
 

@@ -10,13 +10,10 @@ from typing import Final
 
 from pipelines.mapping.model import Formats, MappedColumn, Mapping
 from pipelines.mapping.places import Place, place
-from sources.gaps import GAPS
-from sources.inputs import OPERATIONS, PASSWORD
+from sources.kinds import ADDED_FIELDS, KINDS, PASSWORD
 from transforms.upserts.cells import is_date_form
 
 Mistake = tuple[tuple[str, ...], str]
-MAY_ADD: Final = tuple(gap.name.removesuffix("_semantics") for gap in GAPS if gap.name.endswith("_semantics"))
-"""The fields of a variant of which the interface says "added": a mapping may say that their numbers are changes."""
 _PASSED_AS_CONSTANT: Final = "a password comes from a column, or is made; it is never one for all, nor looked up"
 
 
@@ -76,7 +73,7 @@ def _columns(mapping: Mapping) -> Iterator[Mistake]:
         PASSWORD in (column.field, *column.also) for column in mapping.columns.values()
     ):
         yield ("passwords", "make"), "passwords are in a column already: map it, or make them, not both"
-    if mapping.make is not None and mapping.kind != "customers":
+    if mapping.make is not None and not KINDS[mapping.kind].has_login:
         yield ("passwords", "make"), f"{mapping.kind} have no passwords"
 
 
@@ -90,8 +87,8 @@ def _column(column: MappedColumn, found: Place) -> Iterator[str]:
         kind != "text" or found.field.min_length or found.is_item or not found.steps or found.pair
     ):
         yield f"the interface shows no way to empty {found.path}: leave it out, or reject the row"
-    if column.change and found.path not in MAY_ADD:
-        yield f"only {' and '.join(MAY_ADD)} can be changes"
+    if column.change and found.path not in ADDED_FIELDS:
+        yield f"only {' and '.join(ADDED_FIELDS)} can be changes"
     told = column.formats
     if (told.decimal is not None or told.thousands is not None) and kind not in ("number", "integer"):
         yield f"{found.path} is no number, so that it has no decimal and thousands"
@@ -160,5 +157,5 @@ def _rows(mapping: Mapping) -> Iterator[Mistake]:
     for name in (*mapping.fill_down, *mapping.group):
         if name in ignored:
             yield ("rows", "fill_down"), "a password is of its own line: it is neither filled down nor grouped by"
-    if mapping.group and mapping.kind not in OPERATIONS:
+    if mapping.group and mapping.kind not in KINDS:
         yield ("group",), "unknown kind"

@@ -12,7 +12,8 @@ from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from sources.contract import Field
-from sources.inputs import OPERATIONS, pairs, paths, pattern, record
+from sources.inputs import pairs, paths, pattern
+from sources.kinds import KINDS
 
 EACH: Final = "+"
 _STEP: Final = re.compile(r"([A-Za-z0-9]+)(?:\[(\d{1,3}|\+)\])?")
@@ -57,7 +58,7 @@ def place(kind: str, path: str) -> Place | str:
     general = pattern(path)
     if "[]" in path or general not in known:
         return f"is no field of {kind}{nearest(path, examples(kind))}"
-    if path in {field.name for field in OPERATIONS[kind].params}:
+    if path in {field.name for field in KINDS[kind].operation.params}:
         return Place(path, known[path], ())
     steps: list[Step] = []
     for part in path.split("."):
@@ -68,7 +69,7 @@ def place(kind: str, path: str) -> Place | str:
         if match[2] is not None:
             steps.append(EACH if match[2] == EACH else int(match[2]))
     if len(steps) > 1 and isinstance(steps[1], int):
-        most = record(kind).field(str(steps[0])).max_items
+        most = KINDS[kind].record.field(str(steps[0])).max_items
         if most is not None and steps[1] >= most:
             return f"is beyond the last: {steps[0]} has at most {most} items, from [0] to [{most - 1}]"
     return Place(path, known[general], tuple(steps))

@@ -26,7 +26,7 @@ from pipelines.mapping.model import Formats, Lookup, MappedColumn, Mapping
 from pipelines.mapping.places import nearest
 from sources.errors import UsageError
 from sources.files import ReadOptions
-from sources.inputs import OPERATIONS
+from sources.kinds import KINDS, KindName
 
 GUIDE: Final = "docs/mapping.md explains every key."
 _Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
@@ -106,7 +106,7 @@ class _Lookup(_Strict):
 
 
 class _Mapping(_Strict):
-    kind: Literal["customers", "variants", "subcategories", "warehouses"]
+    kind: KindName
     ignore: tuple[StrictStr, ...] = ()
     file: _File = _File()
     numbers: _Numbers = _Numbers()
@@ -154,7 +154,7 @@ def load(path: Path, kind: str | None = None) -> Mapping:
     except tomllib.TOMLDecodeError as error:
         hint = 'Names with other signs than a-z, 0-9, - and _ stand in quotes, and so do texts: "Código" = "erpCode".'
         raise UsageError(f"{path} is no TOML: {error}", hint) from None
-    if kind is not None and told.get("kind", kind) in OPERATIONS and told.setdefault("kind", kind) != kind:
+    if kind is not None and told.get("kind", kind) in KINDS and told.setdefault("kind", kind) != kind:
         raise UsageError(f"{path} maps {told['kind']}, not {kind}", f"orderbridge template {kind} --mapping makes one.")
     lines = _Lines(text)
     try:

@@ -125,7 +125,7 @@ class ByLedger:
     """
 
     confirmed: pd.DataFrame
-    changes: Sequence[str] = ()
+    changes: frozenset[str] = frozenset()
     jumps: list[Jump] = field(default_factory=list)
     jumps_in_all: int = 0
     differences: ClassVar[Sequence[pa.Table]] = ()

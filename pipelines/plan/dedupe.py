@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from pipelines.imports import Clean, Inputs, Problem, ReadyInput, RejectedInput
 from pipelines.plan.decide import Decider
-from pipelines.plan.model import OPERATIONS
+from pipelines.plan.model import OPERATIONS_FILE
 from pipelines.plan.outcomes import CONFLICT, Outcomes, first_of, joined
 from pipelines.plan.requests import RequestOptions, requests
 from pipelines.plan.spool import InputSpool, key_columns
@@ -61,7 +61,7 @@ def partition(
     fate = np.zeros(spool.rows, np.int8)
     sent: list[pa.Array] = []
     before = 0
-    with create_private(folder / OPERATIONS) as out:
+    with create_private(folder / OPERATIONS_FILE) as out:
         for table in spool.batches():
             rows = np.arange(before, before + table.num_rows)
             before += table.num_rows

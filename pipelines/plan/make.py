@@ -22,27 +22,28 @@ from pipelines.plan.decide import ByHash, ByLedger, ByWarehouse, Decider
 from pipelines.plan.dedupe import partition
 from pipelines.plan.folder import hidden_folder, plan_disk_errors, publish
 from pipelines.plan.model import (
-    LINES,
-    MANIFEST,
-    MAPPING,
-    OPERATIONS,
-    SUMMARY,
-    FileOfPlan,
-    KindName,
+    LINES_FILE,
+    MANIFEST_FILE,
+    MAPPING_FILE,
+    OPERATIONS_FILE,
+    SUMMARY_FILE,
     LineOutcome,
     Manifest,
+    PasswordSource,
+    PlanFile,
     file_sha256,
     sent_as,
 )
 from pipelines.plan.outcomes import Outcomes, counted, firsts, reasons, skipped, write
 from pipelines.plan.rejects import write_rejects
-from pipelines.plan.requests import MAY_ADD, Passwords, RequestOptions
+from pipelines.plan.requests import RequestOptions
 from pipelines.plan.spool import InputSpool
 from pipelines.plan.summary import Facts, summary
 from sources import __version__
 from sources.disk import create_private
 from sources.errors import ExitCode, UsageError
-from sources.settings import LegacySettings, Semantics, ledger_path, legacy_settings, warehouse_path
+from sources.kinds import KINDS, KindName, additive_fields, increment_fields
+from sources.settings import LegacySettings, ledger_path, legacy_settings, warehouse_path
 
 BATCH_SIZE: Final = 100
 ID_CHARS, ID_SHOWN = 32, 12
@@ -106,7 +107,7 @@ def make(wanted: PlanOptions, proposed: Callable[[list[str]], object] = list) ->
         BridgeError: the lines do not add up.
     """
     settings = legacy_settings()
-    if wanted.kind == "customers" and settings.login_mode is None:
+    if KINDS[wanted.kind].has_login and settings.login_mode is None:
         raise UsageError(
             "it is not told how customers log in",
             "Set sources.legacy.login_mode (SOURCES__LEGACY__LOGIN_MODE) to `email` or `code`.",
@@ -116,8 +117,8 @@ def make(wanted: PlanOptions, proposed: Callable[[list[str]], object] = list) ->
         _save(inputs.mapping, wanted.save_mapping)
     if wanted.mapping is None:
         proposed(inputs.mapping.explain())
-    passwords = _passwords(wanted, inputs) if wanted.kind == "customers" else None
-    wishes = RequestOptions(wanted.batch_size, _once(settings), passwords, wanted.notify)
+    passwords = _passwords(wanted, inputs) if KINDS[wanted.kind].has_login else None
+    wishes = RequestOptions(wanted.batch_size, additive_fields(settings.semantics), passwords, wanted.notify)
     parent = (wanted.out or Path("plan")).absolute().parent
     with hidden_folder(parent) as folder:
         manifest, facts = _written(folder, wanted, settings, inputs, wishes)
@@ -134,14 +135,14 @@ def _written(
 ) -> tuple[Manifest, Facts]:
     """All files of the plan, in a folder of its own."""
     host = settings.base_url
-    rests_on = [FileOfPlan(path=str(path.resolve()), sha256=file_sha256(path)) for path in inputs.files]
-    people = current_state.customers(warehouse_path(), host) if wanted.kind == "customers" else None
+    rests_on = [PlanFile(path=str(path.resolve()), sha256=file_sha256(path)) for path in inputs.files]
+    people = current_state.customers(warehouse_path(), host) if KINDS[wanted.kind].has_login else None
     decider = _decider(wanted, settings, people)
     outcomes = Outcomes()
     with InputSpool(folder / _SPOOL, wanted.kind) as spool:
         made = partition(inputs, spool, outcomes, decider, wishes, folder)
     in_full = to_toml(_in_full(inputs))
-    with create_private(folder / MAPPING) as out:
+    with create_private(folder / MAPPING_FILE) as out:
         out.write(in_full.encode())
     unsent = outcomes.whole()
     write(folder, unsent, decider.differences)
@@ -168,27 +169,27 @@ def _written(
         kind=wanted.kind,
         host=host,
         environment=settings.environment,
-        login_mode=settings.login_mode if wanted.kind == "customers" else None,
+        login_mode=settings.login_mode if KINDS[wanted.kind].has_login else None,
         input=rests_on[0],
         mapping=rests_on[1] if wanted.mapping is not None else None,
         lookups=tuple(rests_on[2 if wanted.mapping is not None else 1 :]),
-        found=asdict(inputs.table.found),
-        told=in_full,
+        format=asdict(inputs.table.found),
+        mapping_toml=in_full,
         read=people.read if people is not None else None,
         lines=made.lines,
         outcomes={sent_as(wanted.kind): made.sent, **{name: counts.get(name, 0) for name in get_args(LineOutcome)}},
         operations=made.operations,
-        operations_sha256=file_sha256(folder / OPERATIONS),
-        lines_sha256=file_sha256(folder / LINES),
+        operations_sha256=file_sha256(folder / OPERATIONS_FILE),
+        lines_sha256=file_sha256(folder / LINES_FILE),
         messages=made.messages,
         password_column=inputs.password_column,
     )
     content = msgspec.json.encode([manifest, facts])
     plan_id = current_state.new_id(ledger_path(), content, ID_CHARS)
     manifest = msgspec.structs.replace(manifest, plan_id=plan_id)
-    with create_private(folder / MANIFEST) as out:
+    with create_private(folder / MANIFEST_FILE) as out:
         out.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
-    with create_private(folder / SUMMARY) as out:
+    with create_private(folder / SUMMARY_FILE) as out:
         out.write(summary(manifest, facts, "PLAN").encode())
     return manifest, facts
 
@@ -197,9 +198,7 @@ def _opened(wanted: PlanOptions, settings: LegacySettings) -> Inputs:
     mapping = load(wanted.mapping, wanted.kind) if wanted.mapping is not None else None
     if mapping is not None and wanted.passwords is not None:
         mapping = mapping.with_passwords(wanted.passwords)
-    return open_inputs(
-        wanted.kind, wanted.file, mapping, login_mode=settings.login_mode, semantics=_semantics(settings)
-    )
+    return open_inputs(wanted.kind, wanted.file, mapping, login_mode=settings.login_mode, semantics=settings.semantics)
 
 
 def _in_full(inputs: Inputs) -> Mapping:
@@ -224,23 +223,13 @@ def _save(mapping: Mapping, path: Path) -> None:
 def _decider(wanted: PlanOptions, settings: LegacySettings, people: current_state.Customers | None) -> Decider:
     if people is not None:
         return ByWarehouse(people)
-    if wanted.kind == "variants":
+    if KINDS[wanted.kind].is_update:
         confirmed = current_state.variants(ledger_path(), settings.base_url)
-        return ByLedger(confirmed, [name for name, means in _semantics(settings).items() if means == "increment"])
+        return ByLedger(confirmed, increment_fields(settings.semantics))
     return ByHash(current_state.created(ledger_path(), settings.base_url, wanted.kind))
 
 
-def _semantics(settings: LegacySettings) -> dict[str, Semantics]:
-    return {"price": settings.price_semantics, "stock": settings.stock_semantics}
-
-
-def _once(settings: LegacySettings) -> tuple[str, ...]:
-    """The fields of a variant that are not known to bear being sent twice."""
-    means = _semantics(settings)
-    return tuple(name for name in MAY_ADD if means.get(name) != "set")
-
-
-def _passwords(wanted: PlanOptions, inputs: Inputs) -> Passwords:
+def _passwords(wanted: PlanOptions, inputs: Inputs) -> PasswordSource:
     """Where the push gets the passwords of new customers. Raises UsageError where nobody says."""
     if inputs.password_column is not None:
         if wanted.passwords is not None:
@@ -248,7 +237,7 @@ def _passwords(wanted: PlanOptions, inputs: Inputs) -> Passwords:
                 f"the column {inputs.password_column!r} holds the passwords, and --passwords would make others",
                 "Leave --passwords out, or ignore the column in the mapping.",
             )
-        return "file"
+        return "input"
     make = wanted.passwords or inputs.mapping.make
     if make is None:
         raise UsageError(
@@ -256,4 +245,4 @@ def _passwords(wanted: PlanOptions, inputs: Inputs) -> Passwords:
             "One of: a column mapped to `password`; --passwords mail (made, and mailed by the platform); --passwords "
             "file (made, and kept in a file for you alone). Or `make` under [passwords] in the mapping.",
         )
-    return "mail" if make == "mail" else "made"
+    return "mailed" if make == "mail" else "stored"

@@ -1,8 +1,8 @@
-"""What a plan is: a manifest and its operations, as they lie in the plan's folder (design §8).
+"""The files of a plan as values: the manifest, the operations, the lines that are not sent (design §8).
 
-In: `plan.json`, `operations.jsonl` and `lines.csv`. Out: the same as values, checked against their hashes. No operation
-holds a password: it says where the push gets one. The same input gives the same bytes, so nothing here tells the time
-of day.
+In: `plan.json`, `operations.jsonl` and `lines.csv` of a plan folder. Out: typed values, verified against the hashes in
+the manifest. No operation contains a password; it names the source from which the push takes one. The same input gives
+the same bytes, so nothing here contains the current time.
 """
 
 from __future__ import annotations
@@ -16,33 +16,34 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from sources.errors import UsageError
+from sources.kinds import KINDS, KindName, LoginMode
 
-KindName = Literal["customers", "variants", "subcategories", "warehouses"]
-KINDS: Final[tuple[KindName, ...]] = ("customers", "variants", "subcategories", "warehouses")
-
-MANIFEST: Final = "plan.json"
-OPERATIONS: Final = "operations.jsonl"
-LINES: Final = "lines.csv"
-REJECTS: Final = "rejects.csv"
-UNCHANGED: Final = "unchanged.csv"
-DIFFERENCES: Final = "differences.csv"
-SUMMARY: Final = "summary.md"
-MAPPING: Final = "mapping.toml"
-RESULTS: Final = "results"
+MANIFEST_FILE: Final = "plan.json"
+OPERATIONS_FILE: Final = "operations.jsonl"
+LINES_FILE: Final = "lines.csv"
+REJECTS_FILE: Final = "rejects.csv"
+UNCHANGED_FILE: Final = "unchanged.csv"
+DIFFERENCES_FILE: Final = "differences.csv"
+SUMMARY_FILE: Final = "summary.md"
+MAPPING_FILE: Final = "mapping.toml"
+RESULTS_FOLDER: Final = "results"
 
 LineOutcome = Literal["merged", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped"]
-"""What the plan makes of a line that no operation sends."""
+"""Outcome of a line that no operation sends."""
+PasswordSource = Literal["input", "mailed", "stored"]
+"""Where the push takes a password from: the input file; generated and mailed; generated and stored in a file."""
+PLAN_AGAIN: Final = "Make the plan again: orderbridge plan KIND FILE"
 
 
 class LineResult(NamedTuple):
-    """A line of the input that no operation sends, as `lines.csv` has it.
+    """A line of the input that no operation sends: a row of `lines.csv`.
 
     Attributes:
-        line: 1-based; of an input on several lines, each has its own.
-        outcome: what the plan makes of it.
-        same_as: the first line of the input that says the same. A merged line shares the fate of its operation;
-            where that line is not sent, this one has its outcome.
-        field, code, words: why, of a rejected line; several problems are joined by ` | `. No cell's value.
+        line: 1-based. An input that spans several lines has a row for each.
+        outcome: of the line.
+        same_as: first line of the input with equal content. A merged line has the result of that line's operation; if
+            that line is not sent, both have the same outcome.
+        field, code, words: reason of a rejected line; several problems are joined by ` | `. They contain no cell value.
     """
 
     line: int
@@ -57,16 +58,15 @@ class PlannedOperation(msgspec.Struct, frozen=True, kw_only=True):
     """One request of a plan.
 
     Attributes:
-        id: of the operation within its plan: its place in the file, from 1.
-        batch: which batch it belongs to, from 1.
-        method, path: as they are sent, the path under the family's base.
-        body: the JSON body, without password.
-        lines: of the input file, 1-based, in order.
-        target: what is written to, e.g. `variants/17/1003`; never two operations in flight for one target.
-        keys: of a create: what the record is found by on the platform (`erpCode`, `email`, `loginCode`, as sent).
-        repeatable: whether sending it twice does what sending it once does.
-        password: of a customer: read from the `file` again, made and mailed by the platform (`mail`), or made and
-            kept in a file (`made`); None for what has none.
+        id: number within the plan, from 1, in the order of the file.
+        batch: number of its batch, from 1.
+        method, path: of the request; the path is relative to the family's base URL.
+        body: JSON body without the password.
+        lines: of the input file, 1-based, ascending.
+        target: record that is written, e.g. `variants/17/1003`; at most one operation per target is in flight.
+        keys: of a create, the fields by which the platform's list is searched (`erpCode`, `email`, `loginCode`).
+        repeatable: whether sending it twice has the same effect as sending it once.
+        password: source of the password of a new customer; None if the operation needs none.
     """
 
     id: int
@@ -78,23 +78,24 @@ class PlannedOperation(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     keys: dict[str, str] = {}
     repeatable: bool = False
-    password: Literal["file", "mail", "made"] | None = None
+    password: PasswordSource | None = None
 
 
-class FileOfPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that a plan rests on; `path` is absolute, `sha256` of its bytes. Changed since: the push refuses."""
+class PlanFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that the plan depends on: absolute `path` and `sha256` of its bytes. Changed later, the push refuses."""
 
     path: str
     sha256: str
 
 
 class ReadState(msgspec.Struct, frozen=True, kw_only=True):
-    """What the plan knew of the platform's customers.
+    """The read of the platform's customers that the plan was compared with.
 
     Attributes:
-        run_id, at: which run read them, and when (ISO 8601).
-        verdict: how well.
-        rows: that the plan compares with. refused: that the run did not take, so that nothing is compared with them.
+        run_id, at: run that read them, and when (ISO 8601).
+        verdict: of the walk over the list.
+        rows: customers compared with.
+        refused: rows of the list in quarantine, not compared.
     """
 
     run_id: str
@@ -105,31 +106,33 @@ class ReadState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sent_as(kind: KindName) -> Literal["create", "patch"]:
-    """What the plan makes of a line that goes to the platform (design §8)."""
-    return "patch" if kind == "variants" else "create"
+    """Outcome of a line that is sent (design §8)."""
+    return "patch" if KINDS[kind].is_update else "create"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """`plan.json`.
 
     Attributes:
-        plan_id: of the content: the same input gives the same id.
+        plan_id: derived from the content: the same input gives the same id.
         version: of orderbridge.
-        kind: what is written.
-        host: of the legacy family: scheme, host, port and path of its base.
+        kind: of the input.
+        host: base URL of the legacy family.
         environment: `sandbox` or `production`.
-        login_mode: of the customers; None for other kinds.
+        login_mode: for customers; None for other kinds.
         input: the CSV or .xlsx.
-        mapping: the mapping file; None where the mapping was proposed. lookups: the files that it names.
-        found: how the intake reads the input, for people and for reading the passwords again.
-        told: the mapping in full as TOML text, with what was proposed and what the file proved; also `mapping.toml`.
-        read: None where the plan needs nothing of the platform.
-        lines: of the input that hold a row. Each is in exactly one of `outcomes`.
-        outcomes: lines by what the plan makes of them: `create` (of variants `patch`), `merged`, `unchanged`,
-            `exists_same`, `exists_differs`, `ambiguous`, `rejected`, `skipped`.
-        operations: how many. operations_sha256: of `operations.jsonl`. lines_sha256: of `lines.csv`.
-        messages: to customers, that the platform would send.
-        password_column: the input's column that holds the passwords.
+        mapping: the mapping file; None if the mapping was proposed.
+        lookups: files named by the mapping.
+        format: detected format of the input.
+        mapping_toml: the complete mapping, including what was proposed and what the file proved; also `mapping.toml`.
+        read: None if the kind is not compared with the platform's list.
+        lines: rows of the input. Each is counted in exactly one of `outcomes`.
+        outcomes: lines by outcome: `create` (for variants `patch`), `merged`, `unchanged`, `exists_same`,
+            `exists_differs`, `ambiguous`, `rejected`, `skipped`.
+        operations: number of operations.
+        operations_sha256, lines_sha256: of `operations.jsonl` and `lines.csv`.
+        messages: messages to customers that the platform would send.
+        password_column: column of the input that contains the passwords.
     """
 
     plan_id: str
@@ -137,12 +140,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     kind: KindName
     host: str
     environment: Literal["sandbox", "production"]
-    login_mode: Literal["email", "code"] | None = None
-    input: FileOfPlan
-    mapping: FileOfPlan | None = None
-    lookups: tuple[FileOfPlan, ...] = ()
-    found: dict[str, Any] = {}
-    told: str = ""
+    login_mode: LoginMode | None = None
+    input: PlanFile
+    mapping: PlanFile | None = None
+    lookups: tuple[PlanFile, ...] = ()
+    format: dict[str, Any] = {}
+    mapping_toml: str = ""
     read: ReadState | None = None
     lines: int
     outcomes: dict[str, int]
@@ -154,46 +157,51 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sent(self) -> int:
-        """Lines of which operations are made."""
+        """Lines that are sent in an operation."""
         return self.outcomes[sent_as(self.kind)]
 
 
 class Plan:
-    """A plan's folder, opened and checked.
+    """A plan folder, opened and verified.
 
     Args:
         folder: of the plan.
 
     Raises:
-        UsageError: it is no plan, or was changed since it was made.
+        UsageError: not a plan, or changed since it was made.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
         try:
-            self.manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+            self.manifest = msgspec.json.decode((folder / MANIFEST_FILE).read_bytes(), type=Manifest)
         except OSError:
             raise UsageError(
-                f"{folder} is no plan: it has no {MANIFEST}", "Make one: orderbridge plan KIND FILE"
+                f"{folder} is not a plan: it has no {MANIFEST_FILE}", "Make one: orderbridge plan KIND FILE"
             ) from None
         except msgspec.DecodeError:
-            raise _changed(folder, MANIFEST) from None
-        for name, planned in (
-            (OPERATIONS, self.manifest.operations_sha256),
-            (LINES, self.manifest.lines_sha256),
+            raise _changed(folder, MANIFEST_FILE) from None
+        for name, sha256 in (
+            (OPERATIONS_FILE, self.manifest.operations_sha256),
+            (LINES_FILE, self.manifest.lines_sha256),
         ):
-            if planned != file_sha256(folder / name):
+            if sha256 != file_sha256(folder / name):
                 raise _changed(folder, name)
 
+    @property
+    def kind(self) -> KindName:
+        """Kind of the input."""
+        return self.manifest.kind
+
     def operations(self) -> Iterator[PlannedOperation]:
-        """Each operation, in the file's order."""
-        with (self.folder / OPERATIONS).open("rb") as lines:
+        """Each operation, in the order of the file."""
+        with (self.folder / OPERATIONS_FILE).open("rb") as lines:
             for line in lines:
                 yield _OPERATION.decode(line)
 
     def unsent_lines(self) -> Iterator[LineResult]:
-        """Each line of the input that is in no operation, in the input's order."""
-        with (self.folder / LINES).open(encoding="utf-8", newline="") as file:
+        """Each line of the input that is in no operation, in the order of the file."""
+        with (self.folder / LINES_FILE).open(encoding="utf-8", newline="") as file:
             rows = csv.reader(file)
             next(rows, None)
             for line, outcome, same_as, field, code, words in rows:
@@ -204,11 +212,11 @@ _OPERATION: Final = msgspec.json.Decoder(PlannedOperation)
 
 
 def _changed(folder: Path, name: str) -> UsageError:
-    return UsageError(f"{folder / name} is not as it was planned", "Make the plan again: orderbridge plan KIND FILE")
+    return UsageError(f"{folder / name} was changed after the plan was made", PLAN_AGAIN)
 
 
 def file_sha256(path: Path) -> str:
-    """The hash of a file's bytes, in hex; empty where it cannot be read, which no hash is."""
+    """SHA-256 of a file in hex; an empty string, which equals no hash, if the file cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

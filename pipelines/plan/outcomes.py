@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from pipelines.plan.model import DIFFERENCES, LINES, UNCHANGED
+from pipelines.plan.model import DIFFERENCES_FILE, LINES_FILE, UNCHANGED_FILE
 from sources.disk import create_private
 
 SCHEMA: Final = pa.schema(
@@ -156,12 +156,12 @@ def skipped(table: pa.Table) -> list[Reason]:
 def write(folder: Path, table: pa.Table, differences: Sequence[pa.Table]) -> None:
     """Writes `lines.csv`, `unchanged.csv` and `differences.csv`; one that has nothing to tell has its header."""
     wanted = ["line", "outcome", "same_as", "field", "code", "words"]
-    _write(folder / LINES, table.select(wanted))
+    _write(folder / LINES_FILE, table.select(wanted))
     is_well = pc.is_in(table["outcome"], value_set=pa.array(NEEDS_NOTHING))
     well = table.filter(is_well).select(["line", "outcome", "same_as", "id", "evidence"])
-    _write(folder / UNCHANGED, well)
+    _write(folder / UNCHANGED_FILE, well)
     told = pa.concat_tables([DIFFERENCE.empty_table(), *differences], promote_options="permissive")
-    _write(folder / DIFFERENCES, told.sort_by([("line", "ascending")]))
+    _write(folder / DIFFERENCES_FILE, told.sort_by([("line", "ascending")]))
 
 
 def _write(path: Path, table: pa.Table) -> None:

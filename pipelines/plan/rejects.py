@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from pipelines.imports.opening import OF_REJECTS, reject_columns
 from pipelines.mapping import Mapping as Mapped
-from pipelines.plan.model import REJECTS
+from pipelines.plan.model import REJECTS_FILE
 from sources.disk import create_private
 from sources.errors import UsageError
 from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, open_table
@@ -53,7 +53,7 @@ def write_rejects(
         mapping: of the input: columns that it names are the input's own.
     """
     columns = _columns(table.found, mapping)
-    path = folder / REJECTS
+    path = folder / REJECTS_FILE
     for hint in (False, True, False):  # a few rows may not show their delimiter; then a `sep=` line may
         _write(path, table, columns, told, problems, password_column, hint=hint)
         if not problems or _reads_back(path, table.found, columns, told, mapping) or told.header_row is not None:

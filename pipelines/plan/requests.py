@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.plan.model import KindName
+from pipelines.plan.model import PasswordSource
+from sources.kinds import KindName
 from transforms.upserts.decisions import KEYS
 from transforms.upserts.json_columns import bytes_of, objects
 
-Passwords = Literal["file", "mail", "made"]
-MAY_ADD: Final = ("price", "stock", "images", "attributes")
-"""Fields of a variant whose repeat may add (interface: `price added`, `stock added`; arrays: not shown)."""
 SILENT: Final = '{"send":false,"withCredentials":false}'
 NOTIFY: Final = '{"send":true,"withCredentials":false}'
 CREDENTIALS: Final = '{"send":true,"withCredentials":true}'
@@ -39,8 +37,8 @@ class RequestOptions:
     """
 
     batch_size: int
-    once: tuple[str, ...] = ()
-    passwords: Passwords | None = None
+    once: frozenset[str] = frozenset()
+    passwords: PasswordSource | None = None
     notify: bool = False
 
 
@@ -136,6 +134,6 @@ def _lines(
 
 def _notification(told: pa.Array, wishes: RequestOptions) -> pa.Array:
     """Off unless asked for; a password that is mailed needs the mail."""
-    if wishes.passwords == "mail":
+    if wishes.passwords == "mailed":
         return pa.array([CREDENTIALS] * len(told), pa.string())
     return pc.coalesce(told, NOTIFY if wishes.notify else SILENT)

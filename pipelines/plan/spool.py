@@ -20,9 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports import ReadyInput
-from pipelines.plan.model import KindName
 from sources.disk import create_private
-from sources.inputs import OPERATIONS, record
+from sources.kinds import KINDS, KindName
 from transforms.upserts.decisions import KEYS, comparable
 from transforms.upserts.json_columns import json_text
 
@@ -41,14 +40,14 @@ class InputSpool:
     def __init__(self, file: Path, kind: KindName) -> None:
         self.kind = kind
         self.rows = 0
-        self.fields = tuple(field.name for field in record(kind).fields)
+        self.fields = tuple(field.name for field in KINDS[kind].record.fields)
         self._file = file
         self._out: IO[bytes] | None = create_private(file)
         self._schema = pa.schema(
             {"lines": pa.list_(pa.int64()), "path": pa.string(), **dict.fromkeys(self.fields, pa.string())}
         )
         self._writer = pa.ipc.new_file(self._out, self._schema)
-        self._path = _PARAMETER.split(OPERATIONS[kind].path)
+        self._path = _PARAMETER.split(KINDS[kind].operation.path)
         self._clear()
 
     def __enter__(self) -> Self:

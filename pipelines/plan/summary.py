@@ -11,15 +11,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from pipelines.plan.model import DIFFERENCES, MAPPING, REJECTS, UNCHANGED, Manifest
+from pipelines.plan.model import DIFFERENCES_FILE, MAPPING_FILE, REJECTS_FILE, UNCHANGED_FILE, Manifest
 from pipelines.plan.outcomes import Reason
+from sources.kinds import KINDS
 
-_WHAT: Final = {
-    "customers": ("customer", "customers"),
-    "variants": ("variant", "variants"),
-    "subcategories": ("subcategory", "subcategories"),
-    "warehouses": ("warehouse", "warehouses"),
-}
 MAX_JUMPS: Final = 20
 
 
@@ -43,7 +38,7 @@ class Facts:
         jumps: prices that jump; `jumps_in_all`: how many there are.
         once: operations that cannot be repeated.
         notes: what else the person should know.
-        passwords: `file`, `mail`, `made`.
+        passwords: their source.
     """
 
     inputs: int
@@ -69,9 +64,9 @@ def summary(manifest: Manifest, facts: Facts, folder: str) -> str:
 
 
 def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
-    one, many = _WHAT[manifest.kind]
+    one, many = KINDS[manifest.kind].singular, manifest.kind
     count, operations = manifest.outcomes, manifest.operations
-    new = manifest.kind != "variants"
+    new = not KINDS[manifest.kind].is_update
     yield f"# Plan {manifest.plan_id[:12]}: {many} to {manifest.environment}"
     yield ""
     yield f"{manifest.input.path.rsplit('/', 1)[-1]}, {number(manifest.lines, 'line')}, to {manifest.host}."
@@ -101,7 +96,7 @@ def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
         yield f"- {number(reason.lines, 'line')} skipped: {reason.words}{_at(reason.first)}"
     if facts.reasons:
         yield ""
-        yield f"## Rejected, and why ({REJECTS} has the rows)"
+        yield f"## Rejected, and why ({REJECTS_FILE} has the rows)"
         yield ""
         for reason in facts.reasons:
             codes = f"`{reason.code}`, {reason.field}" if reason.field else f"`{reason.code}`"
@@ -131,9 +126,9 @@ _OUTCOMES: Final = {
     "merged": "the same as a line before: sent once",
     "unchanged": "unchanged: as last confirmed",
     "exists_same": "there already, and the same",
-    "exists_differs": f"there already, and different; the platform has no update of a customer: see {DIFFERENCES}",
-    "ambiguous": f"ambiguous: several customers of the platform fit, so nothing is sent; see {DIFFERENCES}",
-    "rejected": f"rejected: see below, and {REJECTS}",
+    "exists_differs": f"there already, and different; the platform has no update of a customer: see {DIFFERENCES_FILE}",
+    "ambiguous": f"ambiguous: several customers of the platform fit, so nothing is sent; see {DIFFERENCES_FILE}",
+    "rejected": f"rejected: see below, and {REJECTS_FILE}",
 }
 
 
@@ -144,9 +139,9 @@ def _to_know(manifest: Manifest, facts: Facts, one: str) -> Iterator[str]:
         else:
             yield "- No customer gets a message."
         words = {
-            "file": "come from the file: it must stay as it is until all is sent",
-            "mail": "are made, and mailed by the platform to the customers; nobody else gets them",
-            "made": "are made, and written to passwords.csv in the plan's folder before they are sent; for you alone",
+            "input": "come from the file: it must stay as it is until all is sent",
+            "mailed": "are made, and mailed by the platform to the customers; nobody else gets them",
+            "stored": "are made, and written to passwords.csv in the plan's folder before they are sent; for you alone",
         }
         if facts.passwords is not None and manifest.operations:
             yield f"- Passwords {words[facts.passwords]}."
@@ -162,7 +157,7 @@ def _to_know(manifest: Manifest, facts: Facts, one: str) -> Iterator[str]:
     for note in facts.notes:
         yield f"- {note}"
     if any(manifest.outcomes.get(name) for name in ("merged", "unchanged", "exists_same", "skipped")):
-        yield f"- {UNCHANGED} lists the lines that need nothing."
+        yield f"- {UNCHANGED_FILE} lists the lines that need nothing."
 
 
 def _next(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
@@ -175,9 +170,9 @@ def _next(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
         yield "There is nothing to send."
     if facts.reasons:
         yield ""
-        yield f"Mend the rows in {REJECTS}, and plan them as a file of their own:"
+        yield f"Mend the rows in {REJECTS_FILE}, and plan them as a file of their own:"
         yield ""
-        yield f"    orderbridge plan {manifest.kind} {folder}/{REJECTS} --mapping {folder}/{MAPPING}"
+        yield f"    orderbridge plan {manifest.kind} {folder}/{REJECTS_FILE} --mapping {folder}/{MAPPING_FILE}"
 
 
 def _time(at: str) -> str:

@@ -12,11 +12,11 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from pipelines.plan.model import FileOfPlan, Manifest, Plan, file_sha256
+from pipelines.plan.model import Manifest, Plan, PlanFile, file_sha256
 from pipelines.pull.check import told_environment
-from pipelines.push.eligibility import ADDING
 from sources.errors import UsageError
 from sources.http.client import Client
+from sources.kinds import KINDS
 from sources.resolution import Resolution
 from sources.settings import (
     LegacySettings,
@@ -48,7 +48,7 @@ def checked(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | None
             f"this plan was made for {told.environment}, the settings say {legacy.environment}",
             f"{_AGAIN}, or put SOURCES__LEGACY__ENVIRONMENT right.",
         )
-    if told.kind == "customers" and legacy.login_mode != told.login_mode:
+    if KINDS[told.kind].has_login and legacy.login_mode != told.login_mode:
         raise UsageError(
             f"this plan was made for customers who log in by {told.login_mode}, the settings say {legacy.login_mode}",
             f"{_AGAIN}, or put SOURCES__LEGACY__LOGIN_MODE right.",
@@ -70,7 +70,7 @@ def _command(told: Manifest) -> str:
     return f"orderbridge plan {told.kind} {shlex.quote(told.input.path)}{mapping}"
 
 
-def _check_file(what: str, file: FileOfPlan | None, again: str) -> None:
+def _check_file(what: str, file: PlanFile | None, again: str) -> None:
     if file is not None and file_sha256(Path(file.path)) != file.sha256:
         raise UsageError(f"the {what} {file.path} has changed since it was planned, or is gone", again)
 
@@ -117,10 +117,3 @@ def check_agreed(plan: Plan, confirm: int | None, agreed: bool) -> None:
         raise UsageError(words, f"Confirm the number: orderbridge push {plan.folder} --confirm {told.operations}")
     if confirm is None and not agreed:
         raise UsageError(words, f"Say yes: orderbridge push {plan.folder} --yes")
-
-
-def adding(legacy: LegacySettings) -> tuple[frozenset[str], frozenset[str]]:
-    """The fields of a variant whose repeat would or may add, and those whose values are changes."""
-    semantics = {"price": legacy.price_semantics, "stock": legacy.stock_semantics}
-    added = frozenset(name for name in ADDING if semantics[name] != "set")
-    return added, frozenset(name for name in ADDING if semantics[name] == "increment")

@@ -18,12 +18,11 @@ from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.listing import Key, Listing, differing, keys_of
 from pipelines.push.plan_ledger import LedgerRow, PlanLedger, StateChange, UnsettledUpdate
 from sources.errors import CoverageError, UsageError
+from sources.kinds import KINDS, additive_fields
 
 HeldAs = Literal["blocked", "exists_now", "in_doubt"]
 Look = Callable[[Set[Key]], Listing]
 """Reads the platform's customers now, for these keys."""
-ADDING: Final = ("price", "stock")
-"""Fields whose repeat may add, unless the settings say that they are set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Rules:
     settle_s: float
     resend: bool
     accept_unproven: bool = False
-    added: frozenset[str] = frozenset(ADDING)
+    added: frozenset[str] = additive_fields({})
     changes: frozenset[str] = frozenset()
 
     def repeatable(self, operation: PlannedOperation) -> bool:
@@ -84,7 +83,7 @@ def stand(plan: Plan, book: PlanLedger, rules: Rules, look: Look, clock: Callabl
     words = "plan {} has this record in hand: finish that one, pull, and plan this file again"
     standing.held |= {number: ("blocked", words.format(other)) for number, other in taken.items()}
     doubtful = {row.id: row for row in book.rows("in_doubt")}
-    if plan.manifest.kind == "customers":
+    if KINDS[plan.kind].is_listed:
         _customers(plan, book, rules, look, clock, doubtful, standing)
         return standing
     standing.held |= _overtaken(book)

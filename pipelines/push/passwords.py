@@ -18,6 +18,7 @@ import msgspec
 from pipelines.plan.model import Plan, PlannedOperation, file_sha256
 from sources.disk import disk_errors, write_private
 from sources.errors import UsageError
+from sources.kinds import KINDS
 
 FILE: Final = "passwords.csv"
 COLUMNS: Final = ("operation", "line", "erpCode", "email", "loginCode", "password")
@@ -50,7 +51,7 @@ class Passwords:
         if operation.password is None:
             return msgspec.json.encode(operation.body)
         body: dict[str, Any] = {"password": self._known.get(operation.id) or made(), **operation.body}
-        if operation.password == "mail":  # noqa: S105 # the way it takes, not a password
+        if operation.password == "mailed":  # noqa: S105 # its source, not a password
             body["notification"] = MAIL
         return msgspec.json.encode(body)
 
@@ -73,10 +74,10 @@ def opened(plan: Plan, wanted: Set[int], reader: Reader) -> Passwords:
     """
     from_file: dict[int, PlannedOperation] = {}
     to_keep: dict[int, PlannedOperation] = {}
-    for operation in plan.operations() if plan.manifest.kind == "customers" and wanted else ():
-        if operation.id in wanted and operation.password == "file":  # noqa: S105 # the way it comes, not a password
+    for operation in plan.operations() if KINDS[plan.kind].has_login and wanted else ():
+        if operation.id in wanted and operation.password == "input":  # noqa: S105 # its source, not a password
             from_file[operation.id] = operation
-        elif operation.id in wanted and operation.password == "made":  # noqa: S105
+        elif operation.id in wanted and operation.password == "stored":  # noqa: S105
             to_keep[operation.id] = operation
     known = _read(plan, from_file, reader) if from_file else {}
     return Passwords(known | (_kept(plan.folder / FILE, to_keep) if to_keep else {}))
@@ -117,7 +118,7 @@ def forget(plan: Plan, unsent: Set[int]) -> None:
     Raises:
         UsageError: the file is none of ours, or cannot be written.
     """
-    rows = _rows(plan.folder / FILE) if plan.manifest.kind == "customers" else []
+    rows = _rows(plan.folder / FILE) if KINDS[plan.kind].has_login else []
     kept = [row for row in rows if int(row[0]) not in unsent]
     if len(kept) < len(rows):
         write_private_csv(plan.folder / FILE, [COLUMNS, *kept])

@@ -17,7 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
-from pipelines.plan.model import RESULTS, LineResult, Plan, PlannedOperation
+from pipelines.plan.model import RESULTS_FOLDER, LineResult, Plan, PlannedOperation
 from pipelines.push.eligibility import HeldAs, Rules, to_do
 from pipelines.push.plan_ledger import LedgerRow, PlanLedger
 from sources.disk import create_private, disk_errors, sync
@@ -76,7 +76,7 @@ def check_ledger(plan: Plan, book: PlanLedger) -> None:
     """
     untried = {row.id for row in book.rows("planned") if not row.attempts}
     for name in ("confirmed", "in_doubt") if untried else ():
-        path = plan.folder / RESULTS / f"{name}.csv"
+        path = plan.folder / RESULTS_FOLDER / f"{name}.csv"
         try:
             with path.open(encoding="utf-8", newline="") as file:
                 tried = any(row["operation"] and int(row["operation"]) in untried for row in csv.DictReader(file))
@@ -131,8 +131,8 @@ def _write(plan: Plan, book: PlanLedger, held: Held, rules: Rules) -> Counter[tu
         sync(new / f"{name}.csv")
     if counts.total() != plan.manifest.lines:
         raise BridgeError(f"the input has {plan.manifest.lines} lines, the results have {counts.total()}")
-    final = plan.folder / RESULTS
-    old = plan.folder / f".{RESULTS}.old"
+    final = plan.folder / RESULTS_FOLDER
+    old = plan.folder / f".{RESULTS_FOLDER}.old"
     shutil.rmtree(old, ignore_errors=True)
     if final.exists():
         final.rename(old)
@@ -209,7 +209,7 @@ def _of_line(line: LineResult) -> _Fate:
 
 
 def _fresh(folder: Path) -> Path:
-    new = folder / f".{RESULTS}.new"
+    new = folder / f".{RESULTS_FOLDER}.new"
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(mode=0o700)
     return new

@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from pipelines.ledger.store import Ledger, body_hash, hashed
-from pipelines.plan.model import RESULTS, Plan, PlannedOperation
+from pipelines.plan.model import RESULTS_FOLDER, Plan, PlannedOperation
 from pipelines.push import checks, passwords, results
 from pipelines.push.eligibility import Rules, Standing, in_the_way, manual_resolutions, stand
 from pipelines.push.listing import Key, Listing, keys_of, read
@@ -30,6 +30,7 @@ from pipelines.warehouse.lock import locked
 from sources.errors import AccessError, PlatformError, Stopped, UsageError
 from sources.extract.walk import Progress, no_progress
 from sources.http.client import Client
+from sources.kinds import KINDS, additive_fields, increment_fields
 from sources.settings import LegacySettings, ledger_path
 
 ROUNDS_MAX: Final = 3
@@ -69,7 +70,7 @@ def push(
     seen = [("whoami_names", checks.check_whoami(public_v1, stop))] if public_v1 is not None else []
     path = ledger_path()
     with held(path), Ledger.open(path) as ledger:
-        if (plan.folder / RESULTS).exists() and not ledger.has(plan.manifest.plan_id):
+        if (plan.folder / RESULTS_FOLDER).exists() and not ledger.has(plan.manifest.plan_id):
             raise UsageError(
                 f"this plan was pushed before, and {path} knows nothing of it",
                 "Name its ledger in LEDGER__PATH, or put back a copy: without it, all would be sent again.",
@@ -106,7 +107,7 @@ def recorded(plan: Plan) -> Iterator[Recorded]:
     told = plan.manifest
     for operation in plan.operations():
         keys: tuple[bytes, ...] = ()
-        if told.kind == "customers":
+        if KINDS[told.kind].is_listed:
             keys = tuple(hashed(told.host, name, value) for name, value in keys_of(operation.keys))
         elif operation.method == "POST":
             keys = (bytes.fromhex(body_hash(operation.path, operation.body)),)
@@ -135,7 +136,7 @@ class _Push:
         self.client, self.stop, self.watch, self.progress, self.means = client, stop, watch, progress, means
         self.gently = gently
         self.folder = ledger.with_name(f".{ledger.name}.walk")
-        added, self.changes = checks.adding(legacy)
+        added, self.changes = additive_fields(legacy.semantics), increment_fields(legacy.semantics)
         sandbox = legacy.environment == "sandbox"
         self.rules = Rules(asked.settle_s, asked.resend or sandbox, asked.accept_unproven, added, self.changes)
         self.unquiet: dict[str, list[UnsettledUpdate]] = defaultdict(list)
@@ -190,7 +191,7 @@ class _Push:
                 raise sent.error
             if self.stop.is_set() or sent.broke:
                 return
-            if sent.in_doubt and self.plan.manifest.kind == "variants" and round_number < ROUNDS_MAX:
+            if sent.in_doubt and KINDS[self.plan.kind].is_update and round_number < ROUNDS_MAX:
                 continue  # what may be repeated is repeated at once
             unsettled = self._unsettled()
             if not self.asked.wait or not unsettled:
@@ -199,7 +200,7 @@ class _Push:
 
     def _unsettled(self) -> list[float]:
         """When each create in doubt can be looked for, of those that could not be when it was last looked."""
-        if self.plan.manifest.kind != "customers":
+        if not KINDS[self.plan.kind].is_listed:
             return []
         settled = [(row.doubt_at or 0.0) + self.rules.settle_s for row in self.book.rows("in_doubt")]
         return [at for at in settled if at > self.stood_at]
@@ -219,7 +220,7 @@ class _Push:
         changes = manual_resolutions(
             self.book, self.rules, self.means.clock(), asked.landed, asked.not_landed, asked.abandon
         )
-        if asked.landed and self.plan.manifest.kind == "variants":
+        if asked.landed and KINDS[self.plan.kind].is_update:
             values = {op.id: self._values(op) for op in self.plan.operations() if op.id in asked.landed}
             changes = [replace(c, values=values[c.id]) if c.to == "confirmed" else c for c in changes]
         self.book.commit(changes, self.means.clock())
@@ -235,7 +236,7 @@ class _Push:
 
     def _send(self) -> Sent:
         """One round of sending."""
-        standing, kind = self.standing, self.plan.manifest.kind
+        standing, kind = self.standing, KINDS[self.plan.kind]
         planned = self.book.ids("planned") - set(standing.held)
         again = {number: clear for number, clear in standing.again.items() if number not in standing.held}
         wanted = planned | set(again)
@@ -243,11 +244,10 @@ class _Push:
             return Sent()
         known = passwords.opened(self.plan, wanted, self.means.reader)
         self.unquiet.clear()
-        if kind == "variants":
+        if kind.is_update:
             for other in self.book.unquiet(self.means.clock() - self.rules.settle_s):
                 self.unquiet[other.path].append(other)
-        method = "PATCH" if kind == "variants" else "POST"
-        concurrency = self.asked.concurrency or CONCURRENCY[method]
+        concurrency = self.asked.concurrency or CONCURRENCY[kind.operation.verb]
         total = self.ended + len(wanted)
         self.watch(self.ended, total)
 

@@ -27,6 +27,7 @@ from pipelines.warehouse.ops import TAKEN
 from sources.contract import CUSTOMER
 from sources.decode.table_schema import snake
 from sources.errors import ExitCode, UsageError
+from sources.kinds import KINDS
 from sources.settings import ledger_path, warehouse_path
 
 FILE: Final = "verify.csv"
@@ -81,7 +82,7 @@ def verify(folder: Path) -> VerifyResult:
         rows = {row.id: row for row in PlanLedger(ledger, plan.manifest.plan_id).rows()}
     confirmed = {number for number, row in rows.items() if row.state == "confirmed"}
     made.outcomes["unsettled"] = len(rows) - len(confirmed)
-    if plan.manifest.kind != "customers":
+    if not KINDS[plan.kind].is_listed:
         made.outcomes["unreadable"] = len(confirmed)
         return made
     sent_at = max((rows[number].updated_at for number in confirmed), default=0.0)

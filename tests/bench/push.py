@@ -25,7 +25,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from pipelines.plan.model import OPERATIONS, PlannedOperation
+from pipelines.plan.model import OPERATIONS_FILE, PlannedOperation
 from sandbox import SandboxConfig, serve
 from tests.bench.measure import Cost, Failed, environment, run
 from tests.pipelines.push.plans import patch, write_plan
@@ -119,7 +119,7 @@ def round_of(number: int, operations: int, platform: Counting, folder: Path) -> 
         "LEDGER__PATH": str(folder / f"ledger-{number}.sqlite"),
     }
     plan = write_plan(folder / f"plan-{number}", platform.url, made, "variants")
-    told = ("--bare", platform.url, platform.key, str(plan / OPERATIONS))
+    told = ("--bare", platform.url, platform.key, str(plan / OPERATIONS_FILE))
     first, _ = run("tests.bench.push", *told, folder=folder, settings=settings)
     platform.check(operations)
     second, _ = run("pipelines.cli", "push", str(plan), "--yes", folder=folder, settings=settings)

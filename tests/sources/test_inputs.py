@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from sources.contract import Field
-from sources.inputs import OPERATIONS, PAIR, fits, model, pairs, paths, pattern, record, required, violations
+from sources.inputs import PAIR, fits, model, pairs, paths, pattern, required, violations
+from sources.kinds import KINDS
 
 RIGHT: dict[str, Any] = {
     "text": "a",
@@ -40,7 +41,7 @@ def value(field: Field) -> Any:
 
 
 def whole(kind: str) -> dict[str, Any]:
-    return {field.name: value(field) for field in record(kind).fields}
+    return {field.name: value(field) for field in KINDS[kind].record.fields}
 
 
 def all_fields(kind: str) -> Iterator[tuple[str, Field, tuple[str | int, ...]]]:
@@ -51,11 +52,11 @@ def all_fields(kind: str) -> Iterator[tuple[str, Field, tuple[str | int, ...]]]:
             yield field, (*way, field.name)
             yield from inside(field.fields, (*way, field.name, *((0,) if field.type == "array" else ())))
 
-    for field, way in inside(record(kind).fields, ()):
+    for field, way in inside(KINDS[kind].record.fields, ()):
         yield kind, field, way
 
 
-EVERY = [found for kind in OPERATIONS for found in all_fields(kind)]
+EVERY = [found for kind in KINDS for found in all_fields(kind)]
 IDS = [f"{kind}-{'.'.join(map(str, way))}" for kind, _, way in EVERY]
 
 
@@ -78,7 +79,7 @@ def told(kind: str, body: dict[str, Any]) -> list[tuple[str, str]]:
     return [(found.field, found.code) for found in violations(kind, [body])]
 
 
-@pytest.mark.parametrize("kind", OPERATIONS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_body_with_every_field_holds_to_the_contract(kind: str) -> None:
     assert told(kind, whole(kind)) == []
     model(kind).model_validate(whole(kind))
@@ -124,13 +125,13 @@ def test_a_field_may_be_absent_unless_it_is_required(kind: str, field: Field, wa
     for step in way[:-1]:
         here = here[step]
     del here[way[-1]]
-    siblings = record(kind).fields if len(way) == 1 else ()
+    siblings = KINDS[kind].record.fields if len(way) == 1 else ()
     must = field.required or (bool(siblings) and field.name in required(kind))
     is_pair = len(way) == 3 and set(way[::2]) & pairs(kind) and field.name in PAIR
     assert told(kind, body) == ([(path_of(way), "required")] if must or is_pair else [])
 
 
-@pytest.mark.parametrize("kind", OPERATIONS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_field_that_the_contract_does_not_name_is_refused(kind: str) -> None:
     assert told(kind, {**whole(kind), "colour": "red"}) == [("colour", "unknown_field")]
 
@@ -170,6 +171,6 @@ def test_paths_name_each_value_once_and_those_of_the_request_first() -> None:
 
 
 def test_values_of_a_field_fit_all_or_not() -> None:
-    field = record("variants").field("jumpFactor")
+    field = KINDS["variants"].record.field("jumpFactor")
     assert fits(field, [1, 2, 2**63 - 1])
     assert not fits(field, [1, 0])

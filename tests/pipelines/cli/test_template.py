@@ -15,10 +15,10 @@ from pipelines.imports import open_inputs
 from pipelines.mapping import load
 from pipelines.mapping.places import examples
 from sources.errors import UsageError
-from sources.inputs import OPERATIONS
+from sources.kinds import KINDS
 
 
-@pytest.mark.parametrize("kind", OPERATIONS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_csv_has_a_column_for_each_field_and_needs_no_mapping(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "empty.csv"
     file.write_text(template(kind, mapping=False, file=None), "utf-8", newline="")
@@ -28,7 +28,7 @@ def test_the_csv_has_a_column_for_each_field_and_needs_no_mapping(tmp_path: Path
     assert list(inputs) == []
 
 
-@pytest.mark.parametrize("kind", OPERATIONS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_mapping_reads_and_maps_that_csv(tmp_path: Path, kind: str) -> None:
     path, file = tmp_path / "mapping.toml", tmp_path / "empty.csv"
     path.write_text(template(kind, mapping=True, file=None), "utf-8")

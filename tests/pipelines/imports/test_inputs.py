@@ -19,7 +19,8 @@ from pipelines.mapping import load
 from pipelines.mapping.places import examples
 from sources.contract import Field
 from sources.errors import UsageError
-from sources.inputs import OPERATIONS, paths, record
+from sources.inputs import paths
+from sources.kinds import KINDS
 
 VARIANT = "productId,variantId,"
 
@@ -256,7 +257,7 @@ def wrong(field: Field) -> list[tuple[str, str]]:
 
 CELLS = [
     (kind, path, cell, code)
-    for kind in OPERATIONS
+    for kind in KINDS
     for path, field in zip(examples(kind), paths(kind).values(), strict=True)
     if path != "password"
     for cell, code in wrong(field)
@@ -293,7 +294,7 @@ def test_a_cell_that_the_contract_refuses_is_told_with_line_column_and_reason(
     assert cell not in items[1].problems[0].words.split() or len(cell) < 2
 
 
-@pytest.mark.parametrize("kind", OPERATIONS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_field_that_is_required_is_missed_by_its_column(tmp_path: Path, kind: str) -> None:
     needed = [path for path, field in paths(kind).items() if field.required]
     if kind == "customers":
@@ -320,11 +321,11 @@ def test_all_problems_of_a_line_are_told(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", OPERATIONS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_line_that_the_columns_pass_is_one_that_the_model_passes(tmp_path: Path, kind: str) -> None:
     (item,) = read(tmp_path, as_csv([whole_row(kind)]), mapped(kind), kind, login_mode="code")
     assert isinstance(item, ReadyInput)
-    assert list(item.body) == [field.name for field in record(kind).fields if field.name != "password"]
+    assert list(item.body) == [field.name for field in KINDS[kind].record.fields if field.name != "password"]
 
 
 def test_a_line_that_does_not_fit_its_file_is_rejected_in_its_place(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_a_key_that_another_plan_has_in_hand_is_taken(
 ) -> None:
     same = {"erpCode": "C00001"} if shared == "erpCode" else {"email": " ANA1@example.test"}
     other = book_of(ledger, tmp_path / "a", [customer(1)])
-    mine = book_of(ledger, tmp_path / "b", [customer(5, password="made", **same)])
+    mine = book_of(ledger, tmp_path / "b", [customer(5, password="stored", **same)])
     lead(other, 1, *states)
     assert mine.taken(0.0, 0.0) == ({5: other.plan_id} if blocks else {})
 

@@ -14,7 +14,7 @@ from pipelines.mapping import Formats, Lookup, Make, MappedColumn, Mapping, load
 from pipelines.mapping.places import Place, examples, place
 from sources.errors import UsageError
 from sources.files import ReadOptions
-from sources.inputs import OPERATIONS
+from sources.kinds import KINDS
 
 GUIDES = [Path(__file__).parents[3] / "docs" / name for name in ("mapping.md", "push.md")]
 
@@ -268,7 +268,7 @@ def test_headers_in_english_and_spanish_are_proposed(kind: str, headers: str) ->
     assert proposed.unknown == ()
 
 
-@pytest.mark.parametrize("kind", OPERATIONS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_interfaces_own_names_are_proposed(kind: str) -> None:
     proposed = propose(examples(kind), kind)
     assert {name: column.field for name, column in proposed.columns.items()} == {path: path for path in examples(kind)}

@@ -363,7 +363,7 @@ def test_the_manifest_says_what_the_plan_rests_on(work: Path) -> None:
     assert manifest.mapping is not None
     assert manifest.mapping.path == str((work / "mapping.toml").resolve())
     assert (manifest.host, manifest.environment, manifest.read) == (HOST, "sandbox", None)
-    assert manifest.found["encoding"] == "cp1252" or manifest.found["encoding"] == "utf-8"
+    assert manifest.format["encoding"] == "cp1252" or manifest.format["encoding"] == "utf-8"
 
 
 def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -467,7 +467,7 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     ]
     made = customers("\n".join(rows[:3] + rows[4:]) + "\n")
     (one,) = operations(made)
-    assert (one.method, one.path, one.target, one.password) == ("POST", "/customers", "customers/2", "mail")
+    assert (one.method, one.path, one.target, one.password) == ("POST", "/customers", "customers/2", "mailed")
     assert one.keys == {"erpCode": "NEW1", "email": "ana@example.com"}
     assert one.body == {
         "erpCode": "NEW1",
@@ -543,7 +543,7 @@ def test_nobody_gets_a_message_unless_it_is_asked_for(platform: Bridge) -> None:
     assert [made.manifest.messages for made in (silent, notified, mailed)] == [0, 2, 2]
     assert operations(silent)[0].body["notification"] == {"send": False, "withCredentials": False}
     assert operations(notified)[0].body["notification"] == {"send": True, "withCredentials": False}
-    assert operations(silent)[0].password == "made"
+    assert operations(silent)[0].password == "stored"
     assert "No customer gets a message" in (silent.folder / "summary.md").read_text()
     assert "will send 2 messages" in (mailed.folder / "summary.md").read_text()
 
@@ -555,7 +555,7 @@ def test_where_passwords_come_from_must_be_told(platform: Bridge) -> None:
     for way in ("column", "mail", "file"):
         assert way in told.value.hint
     made = customers("A;Ana;a@x.es;;\n", CUSTOMERS + '[passwords]\nmake = "file"\n', passwords=None)
-    assert operations(made)[0].password == "made"
+    assert operations(made)[0].password == "stored"
 
 
 def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
@@ -564,7 +564,7 @@ def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
     rows = "Código;Nombre;Correo;Teléfono;NIF;Clave\nA;Ana;a@x.es;;;hunter2\nB;;;;;hunter3\nC;Ana;c@x.es;;;hunter4\n"
     rows += "C;Ana;c@x.es;;;hunter4\nD;Ana;d@x.es;;;hunter5\nD;Ana;d@x.es;;;hunter6\n"
     made = make(PlanOptions("customers", *written(Path.cwd(), rows, mapping)))
-    assert [(one.keys["erpCode"], one.password) for one in operations(made)] == [("A", "file"), ("C", "file")]
+    assert [(one.keys["erpCode"], one.password) for one in operations(made)] == [("A", "input"), ("C", "input")]
     assert fates(made) == {
         3: ("rejected", "required"),
         5: ("merged", ""),

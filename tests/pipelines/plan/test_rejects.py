@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipelines.imports.opening import OF_REJECTS, reject_columns
 from pipelines.mapping.model import MappedColumn, Mapping
-from pipelines.plan.model import REJECTS
+from pipelines.plan.model import REJECTS_FILE
 from pipelines.plan.rejects import AGAIN, write_rejects
 from sources.files import ReadOptions, RejectedRow, Row, open_table
 
@@ -21,10 +21,10 @@ def rejected(
     """The reject file of these lines of a file."""
     source = folder / "source.csv"
     source.write_bytes(content)
-    (folder / REJECTS).unlink(missing_ok=True)
+    (folder / REJECTS_FILE).unlink(missing_ok=True)
     table = open_table(source, told)
     write_rejects(folder, table, told or ReadOptions(), dict.fromkeys(lines, WHY), secret)
-    return (folder / REJECTS).read_bytes() if (folder / REJECTS).exists() else b""
+    return (folder / REJECTS_FILE).read_bytes() if (folder / REJECTS_FILE).exists() else b""
 
 
 DIALECTS = {
@@ -50,7 +50,7 @@ def test_a_rejected_row_reads_back_as_it_stood(tmp_path: Path, content: bytes) -
     rows = [row for row in table.rows() if isinstance(row, Row)]
     assert len(rows) == 2
     rejected(tmp_path, content, [row.line for row in rows])
-    again = open_table(tmp_path / REJECTS)
+    again = open_table(tmp_path / REJECTS_FILE)
     assert again.columns[: len(table.columns)] == table.columns
     assert reject_columns(again.columns) == 4
     assert again.found.has_bom == table.found.has_bom
@@ -84,7 +84,7 @@ def test_what_was_told_of_the_file_holds_for_the_rejects_too(tmp_path: Path, tol
     source.write_bytes(content)
     table = open_table(source, told)
     rejected(tmp_path, content, [5], told)
-    again = open_table(tmp_path / REJECTS, told)
+    again = open_table(tmp_path / REJECTS_FILE, told)
     assert again.columns == (*table.columns, *OF_REJECTS)
     words = WHY if told.quote is None else (*WHY[:2], WHY[2].replace(";", " "))
     assert [row.cells for row in again.rows()] == [("B", "y", "2", "5", *words)]
@@ -99,7 +99,7 @@ def test_words_that_the_file_cannot_hold_are_written_with_what_it_can(tmp_path: 
     source.write_bytes(b"a;b\n1;2\n")
     table = open_table(source, ReadOptions(encoding="ascii"))
     write_rejects(tmp_path, table, ReadOptions(encoding="ascii"), {2: ("a", "b", "Año – «x»")}, None)
-    assert (tmp_path / REJECTS).read_bytes() == b"a;b;line;field;code;words\n1;2;2;a;b;A?o ? ?x?\n"
+    assert (tmp_path / REJECTS_FILE).read_bytes() == b"a;b;line;field;code;words\n1;2;2;a;b;A?o ? ?x?\n"
 
 
 def test_the_password_is_left_out_and_the_row_says_so(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_password_in_a_broken_row_is_not_repeated_either(tmp_path: Path) -> No
 @pytest.mark.parametrize("line", ["B;1", "B", "B;1;2;3;4"], ids=["a cell short", "two short", "two too many"])
 def test_a_row_of_another_width_is_refused_again_until_it_is_mended(tmp_path: Path, line: str) -> None:
     made = rejected(tmp_path, f"code;name;price\nA;x;1\n{line}\nC;z;3\n".encode(), [3])
-    again = open_table(tmp_path / REJECTS)
+    again = open_table(tmp_path / REJECTS_FILE)
     assert not reject_columns(again.columns) or all(isinstance(row, RejectedRow) for row in again.rows())
     mended = made.decode().replace(f"\n{line};3;", "\nB;1;2;3;")
     (tmp_path / "mended.csv").write_text(mended)
@@ -142,7 +142,7 @@ def test_columns_of_these_names_that_the_mapping_names_are_the_files_own(tmp_pat
     names = ("sku", "line", "field", "code", "words")
     mapping = Mapping("variants", {name: MappedColumn(name, None) for name in names})
     write_rejects(tmp_path, open_table(source), ReadOptions(), {2: WHY}, None, mapping)
-    again = open_table(tmp_path / REJECTS)
+    again = open_table(tmp_path / REJECTS_FILE)
     assert again.columns == (*names, "line_2", "field_2", "code_2", "words_2")
     assert [row.cells for row in again.rows()] == [("A", "1", "2", "3", "4", "2", *WHY)]
 
@@ -176,5 +176,5 @@ def test_any_cell_survives(
     table = open_table(source, told)
     rows = [row for row in table.rows() if isinstance(row, Row)]
     write_rejects(folder, table, told, {row.line: WHY for row in rows}, None)
-    again = open_table(folder / REJECTS, told)
+    again = open_table(folder / REJECTS_FILE, told)
     assert [row.cells[:3] for row in again.rows()] == [tuple(row) for row in cells]

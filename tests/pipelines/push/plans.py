@@ -17,13 +17,13 @@ import msgspec
 from pipelines.cli.environment import prepare
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import (
-    LINES,
-    MANIFEST,
-    OPERATIONS,
-    RESULTS,
-    FileOfPlan,
-    KindName,
+    LINES_FILE,
+    MANIFEST_FILE,
+    OPERATIONS_FILE,
+    RESULTS_FOLDER,
     Manifest,
+    PasswordSource,
+    PlanFile,
     PlannedOperation,
     sent_as,
 )
@@ -32,13 +32,13 @@ from pipelines.push.plan_ledger import LedgerRow
 from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.http.client import Client, RetryPolicy, Timeouts
+from sources.kinds import KindName
 
 QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)
 YES = PushOptions(agreed=True, settle_s=0.0)
-Way = Literal["file", "mail", "made"]
 
 
-def customer(number: int, *, password: Way | None = "made", **body: Any) -> PlannedOperation:
+def customer(number: int, *, password: PasswordSource | None = "stored", **body: Any) -> PlannedOperation:
     """A create; line 1 of the input is its header."""
     sent = {"erpCode": f"C{number:05d}", "firstName": "Ana", "email": f"ana{number}@example.test", **body}
     return PlannedOperation(
@@ -117,8 +117,8 @@ def write_plan(
     source = folder.with_name(f"{folder.name}.csv")
     source.write_text(content or "Código\n" + "".join(f"{op.id}\n" for op in operations), encoding="utf-8")
     body = b"".join(msgspec.json.encode(operation) + b"\n" for operation in operations)
-    (folder / OPERATIONS).write_bytes(body)
-    with (folder / LINES).open("w", encoding="utf-8", newline="") as file:
+    (folder / OPERATIONS_FILE).write_bytes(body)
+    with (folder / LINES_FILE).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("line", "outcome", "same_as", "field", "code", "words"))
         writer.writerows([["" if value is None else value for value in line] for line in lines])
@@ -133,22 +133,22 @@ def write_plan(
         host=host,
         environment=environment,
         login_mode=login_mode if kind == "customers" else None,
-        input=FileOfPlan(path=str(source), sha256=hashlib.sha256(source.read_bytes()).hexdigest()),
+        input=PlanFile(path=str(source), sha256=hashlib.sha256(source.read_bytes()).hexdigest()),
         lines=len(sent) + len(lines),
         outcomes=outcomes,
         operations=len(operations),
         operations_sha256=hashlib.sha256(body).hexdigest(),
-        lines_sha256=hashlib.sha256((folder / LINES).read_bytes()).hexdigest(),
+        lines_sha256=hashlib.sha256((folder / LINES_FILE).read_bytes()).hexdigest(),
         messages=messages,
     )
-    (folder / MANIFEST).write_bytes(msgspec.json.encode(told))
+    (folder / MANIFEST_FILE).write_bytes(msgspec.json.encode(told))
     return folder
 
 
 def results(folder: Path) -> dict[str, list[dict[str, str]]]:
     """What the files of results say, by file."""
     found = {}
-    for path in sorted((folder / RESULTS).glob("*.csv")):
+    for path in sorted((folder / RESULTS_FOLDER).glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
             found[path.stem] = list(csv.DictReader(file))
     return found
@@ -184,7 +184,7 @@ class Place:
         """What the ledger knows of a plan's operations."""
         from pipelines.push.plan_ledger import PlanLedger
 
-        manifest = json.loads((plan / MANIFEST).read_text())
+        manifest = json.loads((plan / MANIFEST_FILE).read_text())
         with Ledger.open(self.ledger, readonly=True) as ledger:
             return list(PlanLedger(ledger, manifest["plan_id"]).rows())
 

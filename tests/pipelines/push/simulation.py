@@ -23,7 +23,7 @@ from unittest import mock
 import msgspec
 
 from pipelines.ledger.store import Ledger, identity
-from pipelines.plan.model import KindName, Plan, PlannedOperation
+from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push import checks, run
 from pipelines.push.listing import Key, Listing
 from pipelines.push.model import PushDependencies, PushOptions, PushResult
@@ -34,6 +34,7 @@ from sandbox.state import State
 from sources.errors import BridgeError, HttpRejected, Unreachable
 from sources.http.client import Client, RetryPolicy
 from sources.http.responses import WriteOutcome
+from sources.kinds import KindName
 from sources.settings import LegacySettings, Secret
 from tests.pipelines.push.plans import customer, patch, results, subcategory, write_plan
 
@@ -211,7 +212,7 @@ def drawn_plans(draw: random.Random, kind: KindName) -> list[list[PlannedOperati
             if kind == "customers":
                 person = place if number == 1 else place + draw.choice((0, 0, 100))
                 body = {"phone": str(mark), "erpCode": f"E{person}", "email": f"e{person}@example.test"}
-                operations.append(customer(place, password=draw.choice(("made", "mail")), **body))
+                operations.append(customer(place, password=draw.choice(("stored", "mailed")), **body))
             elif kind == "subcategories":
                 operations.append(subcategory(place, description=str(mark)))
             else:

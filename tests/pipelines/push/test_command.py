@@ -15,13 +15,14 @@ import duckdb
 import pytest
 
 from pipelines.ledger.push_log import publish
-from pipelines.plan.model import KindName, Plan
+from pipelines.plan.model import Plan
 from pipelines.pull.pull import PullOptions, pull
 from pipelines.push import verify as verifying
 from pipelines.push.model import SETTLE_S
 from pipelines.push.passwords import FILE
 from pipelines.push.verify import verify
 from sources.errors import UsageError
+from sources.kinds import KindName
 from tests.pipelines.bridge import command, start, wait_for
 from tests.pipelines.push.plans import YES, Place, customer, outcomes, patch, place, results, subcategory, warehouse
 

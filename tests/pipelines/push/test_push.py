@@ -17,7 +17,7 @@ import pytest
 
 from pipelines.cli.push import tell
 from pipelines.ledger.store import Ledger
-from pipelines.plan.model import KindName, PlannedOperation
+from pipelines.plan.model import PlannedOperation
 from pipelines.push import passwords
 from pipelines.push.model import SETTLE_S, PushOptions, PushResult
 from pipelines.push.plan_ledger import PlanLedger
@@ -25,6 +25,7 @@ from pipelines.push.send import DOUBTS_MAX
 from sources.errors import LockedError, UsageError
 from sources.http.client import Client
 from sources.http.responses import WriteOutcome
+from sources.kinds import KindName
 from tests.pipelines.push.plans import (
     YES,
     Place,
@@ -740,7 +741,7 @@ def kept(plan: Path) -> dict[str, str]:
 
 
 def test_mailed_passwords_are_kept_nowhere_and_the_platform_is_asked_to_mail_them(at: Place) -> None:
-    plan = at.plan([customer(1, password="mail")])
+    plan = at.plan([customer(1, password="mailed")])
     assert at.push(plan).exit_code == 0
     (body,) = at.platform.state.customer_inputs
     assert body["notification"] == {"send": True, "withCredentials": True}
@@ -757,7 +758,7 @@ def test_passwords_of_the_file_are_read_again_by_line(at: Place) -> None:
         return {2: "planted-one", 3: "planted-two"}
 
     at.means = replace(at.means, reader=reader)
-    plan = at.plan([customer(1, password="file"), customer(2, password="file")])
+    plan = at.plan([customer(1, password="input"), customer(2, password="input")])
     assert at.push(plan).exit_code == 0
     assert [body["password"] for body in at.platform.state.customer_inputs] == ["planted-one", "planted-two"]
     assert asked == [{2, 3}]
@@ -766,7 +767,7 @@ def test_passwords_of_the_file_are_read_again_by_line(at: Place) -> None:
 
 def test_a_line_without_its_password_is_told_before_anything_is_sent(at: Place) -> None:
     at.means = replace(at.means, reader=lambda plan, lines: {2: "one"})
-    plan = at.plan([customer(1, password="file"), customer(2, password="file")])
+    plan = at.plan([customer(1, password="input"), customer(2, password="input")])
     pushed = at.push(plan)
     assert (pushed.exit_code, at.codes()) == (2, [])
     assert "line 3" in str(pushed.error)
