@@ -351,7 +351,7 @@ def test_a_changed_plan_is_refused(work: Path, name: str) -> None:
     made = variants(work, "1;1;a;;\n1;2;b;x;\n")
     path = made.folder / name
     path.write_bytes(path.read_bytes().replace(b"a", b"", 1))
-    with pytest.raises(UsageError, match="is not as it was planned"):
+    with pytest.raises(UsageError, match="was changed after the plan was made"):
         Plan(made.folder)
 
 
