@@ -6,7 +6,6 @@ untouched. A folder that holds anything else is never written to. What a killed 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -14,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
+
+from filelock import lock_descriptor
 
 from sources.disk import disk_errors, sync
 from sources.errors import UsageError
@@ -38,7 +39,7 @@ def hidden_folder(parent: Path) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=HIDDEN, dir=parent))
     owner = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(owner, fcntl.LOCK_EX)
+        lock_descriptor(owner)
         with plan_disk_errors(parent):
             yield folder
     finally:
@@ -91,11 +92,9 @@ def _remove_unowned(folder: Path) -> None:
     except OSError:
         return  # it was just removed or renamed by its owner, or is none of ours
     try:
-        fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if any(folder.iterdir()):  # one that was made this moment, and is not locked yet, is empty
+        is_abandoned = lock_descriptor(owner, blocking=False)
+        if is_abandoned and any(folder.iterdir()):  # one that was made this moment, and is not locked yet, is empty
             shutil.rmtree(folder, ignore_errors=True)
-    except BlockingIOError:
-        return
     finally:
         os.close(owner)
 

@@ -26,7 +26,8 @@ from pipelines.push.model import MEANS, SETTLE_S, Gently, PushDependencies, Push
 from pipelines.push.pace import Pace
 from pipelines.push.plan_ledger import PlanLedger, Recorded, UnsettledUpdate
 from pipelines.push.send import Sender, SendLoop, Sent, Work
-from pipelines.warehouse.lock import locked
+from pipelines.warehouse.lock import run_lock
+from sources.disk import disk_errors
 from sources.errors import AccessError, PlatformError, Stopped, UsageError
 from sources.extract.walk import Progress, no_progress
 from sources.http.client import Client
@@ -87,19 +88,11 @@ def push(
 @contextmanager
 def held(ledger: Path) -> Iterator[None]:
     """Keeps other pushes out of this ledger. Raises LockedError, UsageError."""
-    try:
+    hint = "Name a file in LEDGER__PATH that can be written."
+    with disk_errors(ledger.parent, hint):
         ledger.parent.mkdir(parents=True, exist_ok=True)
-        lock = locked(ledger.with_name(f".{ledger.name}.lock"), "push")
-        lock.__enter__()
-    except OSError as error:
-        raise UsageError(
-            f"{ledger.parent}: {error.strerror or type(error).__name__}",
-            "Name a file in LEDGER__PATH that can be written.",
-        ) from None
-    try:
+    with run_lock(ledger.with_name(f".{ledger.name}.lock"), "push", hint):
         yield
-    finally:
-        lock.__exit__(None, None, None)
 
 
 def recorded(plan: Plan) -> Iterator[Recorded]:

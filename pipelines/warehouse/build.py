@@ -15,7 +15,7 @@ from typing import Final
 
 import duckdb
 
-from pipelines.warehouse.lock import locked
+from pipelines.warehouse.lock import run_lock
 from sources.disk import PRIVATE_FILE, disk_errors, is_disk_full, move_file, private_folder
 from sources.errors import BridgeError, UsageError
 from sources.settings import warehouse_path
@@ -24,6 +24,9 @@ SCHEMAS: Final = ("raw", "reconciled", "ops")
 _UNUSABLE_SIGNS: Final = "'%?\\"
 """In a path, these end up in dlt's SQL and addresses, where they mean something else."""
 _UNTOUCHED: Final = "The published warehouse is untouched."
+_LOCATION_HINT: Final = (
+    f"Name a file in WAREHOUSE__PATH whose folder exists and is writable, then run again. {_UNTOUCHED}"
+)
 _UNUSABLE_NAMES: Final = (*SCHEMAS, "temp", "system", "memory", "main")
 
 
@@ -154,14 +157,9 @@ class Build:
 
 @contextmanager
 def exclusive(build: Build, command: str) -> Iterator[None]:
-    """Keeps other runs out of this warehouse. Raises LockedError, UsageError."""
-    with warehouse_errors(build.path.parent):
-        held = locked(build.path.parent / f".{build.path.name}.lock", command)
-        held.__enter__()
-    try:
+    """Excludes other runs on this warehouse. Raises LockedError, UsageError."""
+    with run_lock(build.path.parent / f".{build.path.name}.lock", command, _LOCATION_HINT):
         yield
-    finally:
-        held.__exit__(None, None, None)
 
 
 @contextmanager
@@ -174,7 +172,7 @@ def warehouse_errors(folder: Path) -> Iterator[None]:
     with disk_errors(
         folder,
         f"Free space or make the folder writable, then run again. {_UNTOUCHED}",
-        f"Name a file in WAREHOUSE__PATH whose folder exists and is writable, then run again. {_UNTOUCHED}",
+        _LOCATION_HINT,
     ):
         try:
             yield

@@ -1,12 +1,14 @@
-"""One run at a time on one warehouse: a lock file beside it, held by the kernel, naming its holder.
+"""One run at a time: a lock file that the kernel locks, naming the process that holds it.
 
-The lock goes with the process, however that ends; the file is removed by a holder that ends well, and reused after
-one that was killed.
+In: the path of a lock file. Out: the lock, held while a block runs, or LockedError with the holder. The lock ends with
+its process, however that ends. The file is removed at a good end and reused after a kill.
+
+`filelock` takes the lock. Opening and removing the file stay here: its `FileLock` never removes the file, does not
+check the owner of one that another user prepared, and does not try again where the previous holder removed it.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -14,21 +16,30 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sources.disk import open_private
+from filelock import lock_descriptor
+
+from sources.disk import disk_errors, open_private
 from sources.errors import LockedError
 
 
 @contextmanager
-def locked(path: Path, command: str) -> Iterator[None]:
+def run_lock(path: Path, command: str, hint: str) -> Iterator[None]:
     """Holds the lock at `path` while the block runs.
+
+    Args:
+        path: of the lock file.
+        command: the command that holds it, named to others.
+        hint: what to do where the file cannot be created.
 
     Raises:
         LockedError: another process holds it; the message names that process.
+        UsageError: the file cannot be created, or is not this user's.
     """
-    descriptor = _acquire(path)
+    with disk_errors(path.parent, hint):
+        descriptor = _acquire(path)
     try:
-        os.ftruncate(descriptor, 0)
         holder = {"pid": os.getpid(), "command": command, "since": datetime.now(UTC).isoformat(timespec="seconds")}
+        os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(holder).encode(), 0)
         yield
     finally:
@@ -39,27 +50,28 @@ def locked(path: Path, command: str) -> Iterator[None]:
 def _acquire(path: Path) -> int:
     while True:
         descriptor = open_private(path, create=True)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            told = os.pread(descriptor, 1000, 0)
+        if not lock_descriptor(descriptor, blocking=False):
+            holder = os.pread(descriptor, 1000, 0)
             os.close(descriptor)
             raise LockedError(
-                f"another run holds the lock: {_describe(told)}", "Wait for it to end, or end that process."
-            ) from None
-        # A holder that ended between our open and our lock has removed the file: ours would guard nothing.
-        try:
-            current = path.stat().st_ino
-        except FileNotFoundError:
-            current = -1
-        if os.fstat(descriptor).st_ino == current:
+                f"another run holds the lock: {_describe(holder)}", "Wait for it to end, or end that process."
+            )
+        # A holder that ended between our open and our lock removed the file: a lock on it would exclude nobody.
+        if _is_same_file(descriptor, path):
             return descriptor
         os.close(descriptor)
 
 
-def _describe(told: bytes) -> str:
+def _is_same_file(descriptor: int, path: Path) -> bool:
     try:
-        holder = json.loads(told)
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _describe(content: bytes) -> str:
+    try:
+        holder = json.loads(content)
         return f"process {holder['pid']} ({holder['command']}, since {holder['since']})"
     except (ValueError, KeyError, TypeError):
         return "a process that is just starting"

@@ -16,7 +16,7 @@ import pytest
 from pipelines.pull.pull import PullOptions, pull
 from pipelines.reconcile import reconcile as module
 from pipelines.reconcile.reconcile import Reconciling, reconcile
-from pipelines.warehouse.lock import locked
+from pipelines.warehouse.lock import run_lock
 from sources.errors import BridgeError, LockedError, UsageError
 from tests.pipelines.bridge import Bridge, bridge, command, start
 
@@ -142,7 +142,7 @@ def test_without_a_warehouse_it_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_another_run_keeps_it_out(made: Bridge) -> None:
-    with locked(made.folder / ".warehouse.duckdb.lock", "pull"), pytest.raises(LockedError):
+    with run_lock(made.folder / ".warehouse.duckdb.lock", "pull", ""), pytest.raises(LockedError):
         reconcile()
 
 

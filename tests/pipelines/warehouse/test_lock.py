@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.warehouse.lock import locked
+from pipelines.warehouse.lock import run_lock
 from sources.contract import LISTS
-from sources.errors import LockedError
+from sources.errors import LockedError, UsageError
 from tests.pipelines.bridge import Bridge, bridge, command, start, wait_for
+
+HINT = "make the folder writable"
 
 
 def lock_file(made: Bridge) -> Path:
@@ -96,17 +98,17 @@ def test_a_lock_that_says_nothing_readable_is_a_lock(tmp_path: Path, told: bytes
     path.write_bytes(told)
     with path.open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(LockedError, match="a process that is just starting"), locked(path, "pull"):
+        with pytest.raises(LockedError, match="a process that is just starting"), run_lock(path, "pull", HINT):
             pass
     assert path.exists()
-    with locked(path, "pull"):
+    with run_lock(path, "pull", HINT):
         assert json.loads(path.read_text())["pid"] == os.getpid()
     assert not path.exists()
 
 
 def test_the_lock_goes_whatever_ends_the_block(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    with pytest.raises(KeyboardInterrupt), locked(path, "pull"):
+    with pytest.raises(KeyboardInterrupt), run_lock(path, "pull", HINT):
         raise KeyboardInterrupt
     assert not path.exists()
 
@@ -118,7 +120,7 @@ def test_many_at_once_hold_it_one_at_a_time(tmp_path: Path) -> None:
         until = time.monotonic() + 0.5
         while time.monotonic() < until:
             try:
-                with locked(path, "pull"):
+                with run_lock(path, "pull", HINT):
                     with inside:
                         held[0] += 1
                         most[0] = max(most[0], held[0])
@@ -136,3 +138,25 @@ def test_many_at_once_hold_it_one_at_a_time(tmp_path: Path) -> None:
         thread.join()
     assert most[0] == 1
     assert most[1] > 10
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "writable by others", "another user's"])
+def test_a_lock_file_that_somebody_else_prepared_is_not_used(tmp_path: Path, kind: str) -> None:
+    path, victim = tmp_path / "lock", tmp_path / "victim"
+    victim.write_text("theirs")
+    if kind == "link":
+        path.symlink_to(victim)
+    elif kind == "pipe":
+        os.mkfifo(path, 0o600)
+    else:
+        path.touch(0o600)
+        if kind == "writable by others":
+            path.chmod(0o666)
+        elif os.geteuid() != 0:
+            pytest.skip("only root can give a file to another user")
+        else:
+            os.chown(path, 65534, 65534)
+    with pytest.raises(UsageError, match=str(path)), run_lock(path, "pull", HINT):
+        pass
+    assert victim.read_text() == "theirs"
+    assert path.is_symlink() or path.exists()
