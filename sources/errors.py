@@ -17,11 +17,11 @@ No message holds a body, a row's values, a key or a password: only verbs, paths,
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class ExitCode(IntEnum):
-    """How a command ends (design §5)."""
+    """How a command ends (design §5). `--help`, the README and the schedules list these members with their meanings."""
 
     DONE = 0
     BUG = 1
@@ -33,6 +33,30 @@ class ExitCode(IntEnum):
     COVERAGE = 7
     LOCKED = 8
     STOPPED = 130
+
+    @property
+    def meaning(self) -> str:
+        """One line, for users."""
+        return _MEANINGS[self]
+
+    @property
+    def label(self) -> str:
+        """The number as documented; a stop has one for each signal."""
+        return "130, 143" if self is ExitCode.STOPPED else str(int(self))
+
+
+_MEANINGS: Final = {
+    ExitCode.DONE: "done, whole",
+    ExitCode.BUG: "internal error: a bug in orderbridge",
+    ExitCode.USAGE: "usage, settings or input file",
+    ExitCode.ACCESS: "authentication or scope",
+    ExitCode.PLATFORM: "the platform is unreachable, or its answer breaks the contract",
+    ExitCode.REJECTED: "done, with rejected rows",
+    ExitCode.IN_DOUBT: "outcomes in doubt remain: run the push again later",
+    ExitCode.COVERAGE: "coverage incomplete, a list held back, or older than --max-age",
+    ExitCode.LOCKED: "another run holds the lock",
+    ExitCode.STOPPED: "stopped by Ctrl-C or a signal: run it again",
+}
 
 
 class BridgeError(Exception):

@@ -1,7 +1,7 @@
-"""The demo: the whole bridge against the built-in sandbox, with no settings and nothing outside its own folder.
+"""The command `demo`: the whole bridge against the built-in sandbox, without settings, inside one folder.
 
-In: a folder. Out: a warehouse pulled and reconciled, two files of an ERP planned and pushed (the first push is killed
-in the middle, and goes on), what landed pulled and verified; all of it told on stdout.
+In: a folder. Out: a warehouse pulled and reconciled; two ERP files planned and pushed (the first push is killed in the
+middle and resumed); the result pulled and verified. Each step is printed on stdout.
 """
 
 from __future__ import annotations
@@ -20,60 +20,82 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from pipelines.cli.console import Reporter, Style
+from pipelines.cli import pull as pull_command
+from pipelines.cli import reconcile as reconcile_command
+from pipelines.cli import verify as verify_command
 from pipelines.cli.demo_files import CUSTOMERS, VARIANTS, write_files
-from pipelines.pull.pull import PullOptions, pull
-from pipelines.reconcile.reconcile import Reconciling
+from pipelines.cli.process import STOP, exit_process, start
+from pipelines.cli.terminal import escape
 from sources.errors import BridgeError, ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from pipelines.cli.console import Style
+    from pipelines.reconcile.reconcile import Reconciling
     from sandbox import Sandbox
     from sandbox.state import State
     from sources.kinds import KindName
 
 MARK: Final = ".orderbridge-demo"
 KILL_AFTER: Final = 20
-"""So many customers are created, then the push is killed."""
-PATIENCE_S: Final = 30.0
+"""The push is killed once this many customers have been created."""
+PUSH_TIMEOUT_S: Final = 30.0
 LATENCY_MS: Final = 15.0
 _NEEDED: Final = ("erpCode", "email", "firstName", "lastName")
 
 
+@click.command("demo", epilog="Example: orderbridge demo")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder of the demo; the folder of an earlier demo is replaced.",
+)
+def command(folder: Path) -> None:
+    """Show the whole bridge against the built-in sandbox; no settings needed.
+
+    Pull, reconcile, plan, push, a crash in the middle, resume, verify. Nothing outside the folder is touched.
+    """
+    style = start("auto").style
+    exit_process(demo(folder, style, STOP.event))
+
+
 def demo(folder: Path, style: Style, stop: threading.Event) -> int:
-    """Shows the whole bridge. Returns 0 where all came out as it should.
+    """Runs every step. Returns the exit code of the verification.
 
     Raises:
-        UsageError: the folder holds something that no demo made.
-        BridgeError: a step went wrong.
+        UsageError: the folder holds files that are not a demo's.
+        BridgeError: a step failed.
     """
+    from pipelines.reconcile.reconcile import Reconciling
     from sandbox import SandboxConfig, serve
 
     _fresh(folder)
     with serve(SandboxConfig(seed=7, latency_ms=LATENCY_MS)) as platform:
         os.environ |= _settings(platform, folder.absolute())
-        click.echo(f"A stand-in for the platform listens on {platform.url}.")
-        _step("Pull and reconcile: the platform's lists, published whole in one DuckDB file")
+        click.echo(f"A stand-in for the platform is listening on {platform.url}.")
+        _step("Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing")
         _pull(style, stop, Reconciling())
         write_files(folder, [row for row in platform.state.records("customers") if all(map(row.get, _NEEDED))])
-        _step(f"Plan: what {CUSTOMERS}, as an ERP exports it, would change; nothing is sent")
+        _step(f"Plan: what {CUSTOMERS}, exported from an ERP, would change; nothing is sent")
         customers = _plan("customers", folder, CUSTOMERS, style)
-        _step("Push the customers, and kill that process in the middle (SIGKILL)")
-        _killed(customers, platform.state, len(platform.state.customer_inputs) + KILL_AFTER)
+        _step("Push the customers, and kill the process in the middle (SIGKILL)")
+        _push_and_kill(customers, platform.state, len(platform.state.customer_inputs) + KILL_AFTER)
         reached = len(platform.state.customer_inputs)
         click.echo(
-            f"The platform had created {reached} customers when the push was killed. One answer was still awaited:\n"
-            "nobody knows whether that customer landed, so it is not sent again blindly."
+            f"The platform had created {reached} customers when the push was killed. One answer was outstanding:\n"
+            "whether that customer was created is unknown, so the request is not simply repeated."
         )
-        _step("Push again: it waits until the doubt can settle, looks for that customer, and goes on")
+        _step("Push again: wait until the outcome can be known, look that customer up, and resume")
         _push(customers, style, stop)
         created = Counter(str(body.get("erpCode")) for body in platform.state.customer_inputs)
-        click.echo(f"The platform has {len(created)} new customers, and {_twice(created) or 'none'} of them twice.")
+        click.echo(f"The platform has {len(created)} new customers, {_twice(created) or 'none'} of them twice.")
         _step(f"Plan and push {VARIANTS}: prices, stock and codes of variants")
         variants = _plan("variants", folder, VARIANTS, style)
         _push(variants, style, stop)
         sold = platform.state.variants[10, 1038].fields
         click.echo(f"19.367,25 in the file is {sold['price']} on the platform, and 00038 is {sold['sku']!r}.")
-        _step("Pull again, and verify: what landed against what was sent, field by field")
+        _step("Pull again and verify: what is on the platform against what was sent, field by field")
         _pull(style, stop)
         code = _verified(customers)
     _where_to_look(folder, customers, variants)
@@ -95,22 +117,26 @@ def _settings(platform: Sandbox, folder: Path) -> dict[str, str]:
     }
 
 
-def _step(words: str) -> None:
-    click.echo(f"\n── {words}\n")
+def _step(title: str) -> None:
+    click.echo(f"\n── {title}\n")
 
 
 def _pull(style: Style, stop: threading.Event, reconciling: Reconciling | None = None) -> None:
+    from pipelines.cli.console import Reporter
+    from pipelines.pull.pull import PullOptions, pull
+
     with Reporter(style) as reporter:
-        pulled = pull(PullOptions(command="demo"), reporter.progress, stop, reconciling)
-    reporter.pulled(pulled)
+        result = pull(PullOptions(command="demo"), reporter.progress, stop, reconciling)
+    pull_command.print_result(result, reporter)
     if reconciling is not None and reconciling.made is not None:
-        reporter.reconciled(reconciling.made)
-    if pulled.exit_code:
-        raise BridgeError(f"the pull ended with {pulled.exit_code}")
+        reconcile_command.print_result(reconciling.made, reporter)
+    if result.exit_code:
+        raise BridgeError(f"the pull ended with exit code {int(result.exit_code)}")
 
 
 def _plan(kind: KindName, folder: Path, file: str, style: Style) -> Path:
-    """Plans a file of the demo; that rows were rejected, exit 5, is what it is there for."""
+    """Plans a file of the demo, which has rows to reject: exit code 5 is expected."""
+    from pipelines.cli.console import Reporter
     from pipelines.cli.plan import plan
     from pipelines.plan.make import PlanOptions
 
@@ -120,32 +146,33 @@ def _plan(kind: KindName, folder: Path, file: str, style: Style) -> Path:
     return target
 
 
-def _killed(plan: Path, state: State, created: int) -> None:
-    """Pushes in a process of its own, which is killed once so many customers were created."""
+def _push_and_kill(plan: Path, state: State, created: int) -> None:
+    """Pushes in another process, and kills it once so many customers have been created."""
     command = [sys.executable, "-m", "pipelines.cli", "push", str(plan), "--yes", "--log", "plain"]
     path = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
     with subprocess.Popen(  # noqa: S603 # our own command
         command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as process:
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + PUSH_TIMEOUT_S
         while len(state.customer_inputs) < created:
             if process.poll() is not None or time.monotonic() > until:
                 process.kill()
-                said = process.communicate()[1].decode(errors="replace").strip()
-                raise BridgeError(f"the push that was to be killed ended by itself ({process.returncode}): {said}")
+                stderr = process.communicate()[1].decode(errors="replace").strip()
+                raise BridgeError(f"the push to be killed ended by itself ({process.returncode}): {stderr}")
             time.sleep(0.002)
         process.kill()
 
 
 def _push(plan: Path, style: Style, stop: threading.Event) -> None:
-    """Pushes, or goes on with a push. This platform answers in milliseconds: what is in doubt settles in seconds."""
+    """Pushes, or resumes a push. The sandbox answers in milliseconds, so a doubt can be settled within seconds."""
+    from pipelines.cli.console import Reporter
     from pipelines.cli.push import Watching, tell
     from pipelines.push.model import MEANS, PushOptions
     from pipelines.push.run import push
 
     with Watching(Reporter(style)) as watching:
-        asked = PushOptions(agreed=True, settle_s=2.0, wait=True)
-        pushed = push(plan, asked, stop, watching.sent, watching.page, means=replace(MEANS, deadline_s=1.0))
+        options = PushOptions(agreed=True, settle_s=2.0, wait=True)
+        pushed = push(plan, options, stop, watching.sent, watching.page, means=replace(MEANS, deadline_s=1.0))
     tell(pushed, style)
     if pushed.error is not None:
         raise pushed.error
@@ -153,18 +180,17 @@ def _push(plan: Path, style: Style, stop: threading.Event) -> None:
 
 
 def _verified(plan: Path) -> int:
-    from pipelines.cli.push import tell_verified
     from pipelines.push.verify import verify
 
-    made = verify(plan)
-    tell_verified(made, "plain")
-    return made.exit_code
+    result = verify(plan)
+    verify_command.print_result(result, "plain")
+    return result.exit_code
 
 
-def _expect(code: int, wanted: int) -> None:
-    if code != wanted:
-        raise BridgeError(f"this step ended with {code}, and {wanted} was to be expected")
-    click.echo(f"(exit code {code}: done, with rejected rows)")
+def _expect(code: int, expected: ExitCode) -> None:
+    if code != expected:
+        raise BridgeError(f"this step ended with exit code {int(code)}, expected {int(expected)}")
+    click.echo(f"(exit code {int(expected)}: {expected.meaning})")
 
 
 def _twice(created: Counter[str]) -> int:
@@ -174,7 +200,7 @@ def _twice(created: Counter[str]) -> int:
 def _fresh(folder: Path) -> None:
     if folder.exists() and any(folder.iterdir()) and not (folder / MARK).exists():
         raise UsageError(
-            f"{folder} holds something that no demo made", "Name another folder: orderbridge demo --folder NAME"
+            f"{folder} holds files that are not a demo's", "Name another folder: orderbridge demo --folder NAME"
         )
     try:
         shutil.rmtree(folder, ignore_errors=True)
@@ -182,21 +208,21 @@ def _fresh(folder: Path) -> None:
         (folder / MARK).touch()
     except OSError as error:
         raise UsageError(
-            f"{folder} cannot be made: {error.strerror}", "Name another folder: orderbridge demo --folder NAME"
+            f"{folder} cannot be created: {error.strerror}", "Name another folder: orderbridge demo --folder NAME"
         ) from None
 
 
 def _where_to_look(folder: Path, customers: Path, variants: Path) -> None:
-    things = {
-        f"{CUSTOMERS}, {VARIANTS}": "the files, each with its mapping (.toml)",
-        f"{customers.name}/summary.md": "what was planned; beside it rejects.csv, the rows to mend with their reasons",
-        f"{customers.name}/results/": "what became of each line; passwords.csv has those that were made",
+    files = {
+        f"{CUSTOMERS}, {VARIANTS}": "the ERP files, each with its mapping (.toml)",
+        f"{customers.name}/summary.md": "what was planned; rejects.csv next to it has rows to fix, with reasons",
+        f"{customers.name}/results/": "the outcome of each line; generated passwords are in passwords.csv",
         f"{variants.name}/operations.jsonl": "each request as it was sent",
-        "warehouse.duckdb": "tables raw, reconciled and ops; ops.coverage tells how well each list was read",
+        "warehouse.duckdb": "schemas raw, reconciled and ops; ops.coverage has the verdict of each list",
     }
-    width = max(map(len, things))
-    click.echo(f"\n── Look at it, in {folder}\n")
-    for name, words in things.items():
-        click.echo(f"{name:<{width}}  {words}")
+    width = max(map(len, files))
+    click.echo(f"\n── Where to look, in {escape(folder)}\n")
+    for name, description in files.items():
+        click.echo(f"{name:<{width}}  {description}")
     look = f"import duckdb; print(duckdb.connect('{folder}/warehouse.duckdb', read_only=True).sql('FROM ops.coverage'))"
     click.echo(f'\n  {shlex.quote(os.path.relpath(sys.executable))} -c "{look}"')

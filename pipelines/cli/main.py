@@ -1,4 +1,4 @@
-"""The command `orderbridge`: arguments in, exit codes out. Only this module tells errors."""
+"""The command `orderbridge`: arguments in, exit codes out. The only module that prints errors."""
 
 from __future__ import annotations
 
@@ -11,16 +11,56 @@ from typing import Final
 
 import click
 
-from pipelines.cli.commands import COMMANDS
-from pipelines.cli.process import STOP, Output, begin, end, say
+from pipelines.cli import (
+    check,
+    demo,
+    plan,
+    preview,
+    pull,
+    push,
+    reconcile,
+    report,
+    run,
+    sandbox,
+    status,
+    template,
+    verify,
+)
+from pipelines.cli.process import STOP, Output, exit_process, open_streams, print_error
 from sources import __version__
-from sources.errors import BridgeError
+from sources.errors import BridgeError, ExitCode
 
-_KEPT: Final = "; nothing was published, what was fetched is kept for the next run"
+COMMANDS: Final = (
+    check,
+    demo,
+    plan,
+    preview,
+    pull,
+    push,
+    reconcile,
+    report,
+    run,
+    sandbox,
+    status,
+    template,
+    verify,
+)
+"""Each module holds one command."""
+_KEPT: Final = "; nothing was published, and pages already fetched are kept for the next run"
 
 
-def _versions(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if not wanted or context.resilient_parsing:
+class _Group(click.Group):
+    """A group whose help shows the summary of each command in full: click cuts it to one line."""
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """See click.Group."""
+        rows = [(name, command.get_short_help_str(limit=200)) for name, command in sorted(self.commands.items())]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def _print_versions(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if not value or context.resilient_parsing:
         return
     from importlib.metadata import version
 
@@ -29,33 +69,40 @@ def _versions(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     context.exit()
 
 
-@click.group(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done, whole · 1 a bug · 2 usage or settings · 3 access · 4 the platform · 5 rows refused · "
-    "6 outcomes in doubt · 7 coverage not complete or too old · 8 another run holds the lock.",
-)
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_versions, help="Show versions.")
-def orderbridge() -> None:
-    """The bridge between an ordering platform and an ERP.
+def _exit_codes() -> str:
+    rows = "\n".join(f"  {code.label:<10}{code.meaning}" for code in ExitCode)
+    return f"\b\nExit codes:\n{rows}"
 
-    Pulls customers, promotions, price lists and orders into one DuckDB file, whole or not at all; plans and sends what
-    a file of the ERP's would change.
+
+@click.group(
+    cls=_Group,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_exit_codes(),
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_versions, help="Show versions."
+)
+def orderbridge() -> None:
+    """A bridge between an ordering platform and an ERP.
+
+    Pulls customers, promotions, price lists and orders into one DuckDB file, all or nothing. Plans what an ERP file
+    would change on the platform, and sends that plan, each write exactly once.
 
     \b
-    Example, without any settings: orderbridge demo
-    Then, with your own:           orderbridge check
-                                   orderbridge pull
-    """  # noqa: D301 # the mark of lines that stay is a control character: click knows no other
+    Try it without settings: orderbridge demo
+    Then with your own:      orderbridge check
+                             orderbridge pull
+    """  # noqa: D301 # \b is a control character that click requires to keep line breaks
     os.umask(0o077)
 
 
-for _command in COMMANDS:
-    orderbridge.add_command(_command)
+for _module in COMMANDS:
+    orderbridge.add_command(_module.command)
 
 
-def _unexpected(error: BaseException) -> str:
-    """A bug as types and places, without the exceptions' own texts: those can hold values of rows."""
-    lines = ["orderbridge met an error of its own. Please report these lines; they hold no data of yours:"]
+def _internal_error(error: BaseException) -> str:
+    """A bug as exception types and code locations. The exceptions' own texts are left out: they can hold row values."""
+    lines = ["internal error in orderbridge. Please report these lines; they contain none of your data:"]
     cause: BaseException | None = error
     while cause is not None:
         lines.append(f"{type(cause).__module__}.{type(cause).__qualname__}")
@@ -65,41 +112,42 @@ def _unexpected(error: BaseException) -> str:
 
 
 def _invoke() -> int:
-    """Runs the command. click's own `main` would end the process by itself on a closed pipe, and print on ctrl-C."""
+    """Runs the command. click's own `main` would exit by itself on a closed pipe, and print on Ctrl-C."""
     if "_ORDERBRIDGE_COMPLETE" in os.environ:
         orderbridge.main()  # the shell asks for completions
     with orderbridge.make_context("orderbridge", sys.argv[1:]) as context:
         orderbridge.invoke(context)
     sys.stdout.flush()
-    return 2 if isinstance(sys.stdout, Output) and sys.stdout.refused is not None else 0  # it was all there is to do
+    # a command that returns here only printed something: what could not be written is a failure of the whole
+    return ExitCode.USAGE if isinstance(sys.stdout, Output) and sys.stdout.write_error is not None else ExitCode.DONE
 
 
 def _stopped() -> int:
     code = 128 + (STOP.signal or signal.SIGINT)
-    published = {"pull", "run"} & set(sys.argv[1:2])
-    say(code, f"stopped{_KEPT if published else ''}")
+    publishes = {"pull", "run"} & set(sys.argv[1:2])
+    print_error(code, f"stopped{_KEPT if publishes else ''}")
     return code
 
 
-def _last_words(error: Exception) -> int:
-    """Tells an exception that nobody expected, and gives its exit code."""
+def _unexpected(error: Exception) -> int:
+    """Prints an exception that nothing handled. Returns its exit code."""
     if STOP.signal:
-        return _stopped()  # DuckDB makes a RuntimeError of what a signal raises while it is at work
-    say(1, _unexpected(error))
-    return 1
+        return _stopped()  # DuckDB turns the exception of a signal into a RuntimeError while a query runs
+    print_error(ExitCode.BUG, _internal_error(error))
+    return ExitCode.BUG
 
 
 def main() -> None:
     """The entry point. Every way out has its exit code (design §5)."""
-    begin()
+    open_streams()
     try:
         code = _invoke()
     except click.exceptions.Exit as error:
         code = error.exit_code
     except click.ClickException as error:
-        code = 2
+        code = ExitCode.USAGE
         if STOP.as_json:
-            say(code, error.format_message())
+            print_error(code, error.format_message())
         else:
             error.show()
     except (KeyboardInterrupt, click.Abort):
@@ -108,7 +156,7 @@ def main() -> None:
         code = 128 + signal.SIGPIPE
     except BridgeError as error:
         code = error.exit_code
-        say(code, str(error), "orderbridge: ")
-    except Exception as error:  # the last resort: told as a bug, exit 1
-        code = _last_words(error)
-    end(code)
+        print_error(code, str(error), "orderbridge: ")
+    except Exception as error:  # the last resort: reported as a bug, exit code 1
+        code = _unexpected(error)
+    exit_process(code)

@@ -14,21 +14,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import Console
-from rich.table import Table as Grid
+import click
 
+from pipelines.cli.options import json_option
+from pipelines.cli.process import STOP, exit_process
+from pipelines.cli.terminal import escape
 from sources.disk import disk_errors, replace_file
 from sources.errors import ExitCode, UsageError
-from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, open_table
-from sources.files.dialect import NAMES
+
+if TYPE_CHECKING:
+    from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
 
 MAX_TOLD: Final = 100
 MAX_SHOWN: Final = 40
 """Characters of a cell on a terminal; JSON and CSV hold it whole."""
 WIDE: Final = 100_000
-_DELIMITERS: Final = {name: mark for mark, name in NAMES.items()} | {"\\t": "\t"}
 _NONE: Final = {"none": "", "double": "", "doubled": ""}
 _QUOTES: Final = {"single": "'"} | _NONE | {"double": '"'}
 
@@ -44,9 +46,13 @@ def told(
     sheet: str | None,
 ) -> ReadOptions:
     """What was said on the command line: characters, or words for those that a shell makes hard to type."""
+    from sources.files import ReadOptions
+    from sources.files.dialect import NAMES
+
+    delimiters = {name: mark for mark, name in NAMES.items()} | {"\\t": "\t"}
     return ReadOptions(
         encoding,
-        _DELIMITERS.get(delimiter, delimiter) if delimiter is not None else None,
+        delimiters.get(delimiter, delimiter) if delimiter is not None else None,
         _QUOTES.get(quote, quote) if quote is not None else None,
         {**_NONE, "backslash": "\\"}.get(escape, escape) if escape is not None else None,
         header_row,
@@ -74,6 +80,8 @@ def preview(path: Path, said: ReadOptions, rows: int, target: Path | None, as_js
     Raises:
         UsageError: the file cannot be read, or the target not be written.
     """
+    from sources.files import RejectedRow, open_table
+
     table = open_table(path, said)
     first: list[Row] = []
     refused: list[RejectedRow] = []
@@ -85,7 +93,7 @@ def preview(path: Path, said: ReadOptions, rows: int, target: Path | None, as_js
                 if len(refused) < MAX_TOLD:
                     refused.append(row)
                 if not as_json and (target is not None or bad <= MAX_TOLD):
-                    sys.stderr.write(f"line {row.line} refused: {row.reason}\n")
+                    sys.stderr.write(f"line {row.line} refused: {escape(row.reason)}\n")
                 continue
             good += 1
             if len(first) < rows:
@@ -114,10 +122,12 @@ def _facts(found: DetectedFormat, first: list[Row], refused: list[RejectedRow], 
 
 
 def _show(found: DetectedFormat, first: list[Row], good: int, bad: int) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+
     out = Console(highlight=False)
     for name, words in _words(found):
-        printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in words)
-        out.print(f"{name:<12}{printable}", markup=False, soft_wrap=True)
+        out.print(f"{name:<12}{escape(words)}", markup=False, soft_wrap=True)
     out.print(f"{'rows':<12}{good}, and {bad} refused", markup=False, soft_wrap=True)
     if not first:
         return
@@ -133,13 +143,15 @@ def _show(found: DetectedFormat, first: list[Row], good: int, bad: int) -> None:
 
 def _plain(cell: str) -> str:
     """A cell for a terminal: its controls, which could steer it, and rich's marks are shown as text."""
-    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in cell[: MAX_SHOWN + 1])
+    shown = escape(cell[: MAX_SHOWN + 1])
     if len(shown) > MAX_SHOWN:
         shown = shown[: MAX_SHOWN - 1] + "…"
     return shown.replace("[", "\\[")
 
 
 def _words(found: DetectedFormat) -> Iterator[tuple[str, str]]:
+    from sources.files.dialect import NAMES
+
     if found.kind == "workbook":
         yield "sheet", f"{found.sheet} (of {', '.join(found.sheets)})"
     else:
@@ -185,3 +197,27 @@ def _written(target: Path | None, source: Path, table: SourceTable) -> Iterator[
         write = csv.writer(file)
         write.writerow(table.columns)
         yield write
+
+
+@click.command("preview", epilog="Example: orderbridge preview articulos.csv --csv clean.csv")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--csv", "target", type=click.Path(path_type=Path), metavar="OUT", help="Write the whole table as UTF-8 CSV."
+)
+@click.option("--rows", type=click.IntRange(min=0), default=10, show_default=True, help="Number of rows to show.")
+@click.option("--encoding", help="utf-8, cp1252, utf-16, cp850 …; detected by default, like the options below.")
+@click.option("--delimiter", help="A character, or comma, semicolon, tab, pipe, spaces, 'runs of two spaces'.")
+@click.option("--quote", help="A character, or double, single, none.")
+@click.option("--escape", help="How a quote inside quotes is written: doubled, or backslash.")
+@click.option("--header-row", type=click.IntRange(min=0), metavar="N", help="Line of the header; 0 for none.")
+@click.option("--header-rows", type=click.IntRange(1, 5), metavar="N", help="Number of lines that the header spans.")
+@click.option("--fill-short", is_flag=True, help="Accept rows with too few cells; fill them with empty ones.")
+@click.option("--sheet", metavar="NAME", help="Sheet of a workbook: its name, or its number from 1.")
+@json_option
+def command(file: Path, target: Path | None, rows: int, as_json: bool, **options: object) -> None:
+    """Show how a CSV or .xlsx is read (encoding, dialect, header) and its first rows.
+
+    Each cell is shown as its text. Rows that do not fit are reported on stderr, and the exit code is 5.
+    """
+    STOP.listen()
+    exit_process(preview(file, told(**options), rows, target, as_json))  # type: ignore[arg-type] # checked by click

@@ -1,4 +1,4 @@
-"""What every command of `orderbridge` shares: how it begins, how it is stopped, how it ends, how it says so."""
+"""What every command shares: how its process starts, how a signal stops it, how it ends and with which exit code."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
 
-import click
+from pipelines.cli.terminal import escape_lines
+from sources.resolution import find_root, prepare_dlt
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
 
-F = TypeVar("F", bound=Callable[..., Any])
+UNUSED_DLT_FOLDER: Final = "orderbridge-dlt-unused"
 
 
 class Stop:
-    """Ctrl-C and SIGTERM: the first one asks the walks to stop and unwinds; what is on disk stays whole.
+    """Ctrl-C and SIGTERM: the first one asks the walks to stop and unwinds the stack; files on disk stay whole.
 
     Attributes:
-        event: set once the process is to end.
-        signal: which one came.
-        as_json: whether last words are for machines.
+        event: set once the process should end.
+        signal: number of the signal that was received; 0 for none.
+        as_json: whether the final error message is printed as JSON.
     """
 
     def __init__(self) -> None:
@@ -38,13 +40,13 @@ class Stop:
         self._is_gentle = False
 
     def listen(self) -> None:
-        """From now on both signals come here."""
+        """Handles both signals from now on."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, frame: object) -> None:
         if self.signal:
-            return  # it is stopping: another one must not break off what clears up
+            return  # already stopping: a second signal must not interrupt the clean-up
         self.signal = number
         self.event.set()
         if not self._is_gentle:
@@ -52,7 +54,7 @@ class Stop:
 
     @contextmanager
     def gently(self) -> Iterator[None]:
-        """Inside the block a signal sets the event, and breaks in nowhere."""
+        """Inside the block a signal only sets `event`; it interrupts nothing."""
         self._is_gentle = True
         try:
             yield
@@ -63,50 +65,58 @@ class Stop:
 STOP = Stop()
 
 
-def started(style: str) -> Reporter:
-    """The settings' root, dlt made quiet, logging to stderr: what every command that works begins with."""
+def start(style: str) -> Reporter:
+    """Prepares the process of a command that uses settings: logging, dlt's folders, signals. Returns its reporter."""
     from pipelines.cli.console import Reporter
-    from pipelines.cli.environment import prepare
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    prepare()
+    prepare_environment()
     STOP.listen()
     return Reporter(style)  # type: ignore[arg-type]
 
 
+def prepare_environment() -> None:
+    """Points dlt at the project's settings, before dlt is imported.
+
+    Each load uses a working folder of its own, so dlt needs no data folder: it gets the name of one that does not
+    exist, or it would use the home folder or, for root, one below /var.
+    """
+    prepare_dlt(find_root(), Path(os.environ.get("TMPDIR") or "/tmp") / UNUSED_DLT_FOLDER)  # noqa: S108 # never created
+
+
 class Output(io.TextIOWrapper):
-    """What is told on stdout. Once the disk refuses it, the rest goes nowhere: what was done is done.
+    """stdout. When it cannot be written (disk full), the rest is dropped: what the command did is done all the same.
 
     Attributes:
-        refused: why, from then on.
+        write_error: the first error, if there was one.
     """
 
-    refused: OSError | None = None
+    write_error: OSError | None = None
 
     def write(self, text: str, /) -> int:
         """See TextIOWrapper."""
-        self._try(lambda: super(Output, self).write(text))
+        self._attempt(lambda: super(Output, self).write(text))
         return len(text)
 
     def flush(self) -> None:
         """See TextIOWrapper."""
-        self._try(super().flush)
+        self._attempt(super().flush)
 
-    def _try(self, does: Callable[[], object]) -> None:
+    def _attempt(self, action: Callable[[], object]) -> None:
         try:
-            does()
+            action()
         except BrokenPipeError:
             raise
         except OSError as error:
-            self.refused = self.refused or error
+            self.write_error = self.write_error or error
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
             super().flush()
 
 
-def begin() -> None:
-    """Sees to it that there is something to write to, and that every sign can be written, whatever started us.
+def open_streams() -> None:
+    """Opens standard streams that the parent process closed, and lets stdout escape what its encoding cannot hold.
 
-    A descriptor that is closed would be that of the next file opened: the warehouse, or the ledger.
+    A closed descriptor would be reused by the next file opened: the warehouse, or the ledger.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -121,59 +131,24 @@ def begin() -> None:
         sys.stdout = Output(out.detach(), encoding, "backslashreplace", line_buffering=by_line)
 
 
-def end(code: int) -> NoReturn:
-    """Ends the process now: neither a fetch that waits for an answer nor memory to be given back may hold it up."""
+def exit_process(code: int) -> NoReturn:
+    """Ends the process at once, without waiting for threads that await an answer or for memory to be freed."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         code = code or 128 + signal.SIGPIPE
-    if isinstance(sys.stdout, Output) and sys.stdout.refused is not None:
-        sys.stderr.write(f"orderbridge: not all that was told could be written: {sys.stdout.refused.strerror}\n")
+    if isinstance(sys.stdout, Output) and sys.stdout.write_error is not None:
+        sys.stderr.write(f"orderbridge: stdout could not be written: {sys.stdout.write_error.strerror}\n")
     with suppress(OSError):
         sys.stderr.flush()
     os._exit(code)
 
 
-def say(code: int, words: str, prefix: str = "") -> None:
-    """The last words of a command that did not end well: for a person, or an object for machines."""
+def print_error(code: int, message: str, prefix: str = "") -> None:
+    """Prints why a command failed, on stderr: text, or one JSON object where the command was asked for JSON."""
     if STOP.as_json:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        words = json.dumps({"at": at, "event": "error", "message": words, "exit_code": code})
-        prefix = ""
-    sys.stderr.write(f"{prefix}{words}\n")
-
-
-def _remember(_: click.Context, __: click.Parameter, style: str) -> str:
-    STOP.as_json = style == "json"
-    return style
-
-
-def log_option(function: F) -> F:
-    """`--log`: how progress and errors are told, on stderr."""
-    return click.option(
-        "--log",
-        "style",
-        is_eager=True,
-        callback=_remember,
-        type=click.Choice(["auto", "plain", "json"]),
-        default="auto",
-        show_default=True,
-        help="Bars on a terminal and lines in a pipe, always lines, or JSON for machines.",
-    )(function)
-
-
-def _remember_json(_: click.Context, __: click.Parameter, as_json: bool) -> bool:
-    STOP.as_json = STOP.as_json or as_json
-    return as_json
-
-
-def json_option(function: F) -> F:
-    """`--json`: the answer for machines, on stdout."""
-    return click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        is_eager=True,
-        callback=_remember_json,
-        help="JSON on stdout; an error as JSON on stderr.",
-    )(function)
+        record = {"at": at, "event": "error", "message": message, "exit_code": code}
+        sys.stderr.write(json.dumps(record) + "\n")
+    else:
+        sys.stderr.write(f"{prefix}{escape_lines(message)}\n")

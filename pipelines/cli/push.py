@@ -10,29 +10,21 @@ import sys
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
+import click
 
-from pipelines.cli.console import LINE_EVERY_S, Reporter
-from pipelines.plan.model import RESULTS_FOLDER
-from pipelines.plan.summary import number
-from pipelines.push.eligibility import GIVEN_UP, at_words
-from pipelines.push.model import PushResult
-from pipelines.push.passwords import FILE as PASSWORDS
-from pipelines.push.results import FILES
-from pipelines.push.verify import VerifyResult
-from sources.errors import ExitCode
-from sources.kinds import KINDS
+from pipelines.cli.options import log_option
+from pipelines.cli.process import STOP, exit_process, print_error, start
+from sources.errors import BridgeError, ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from pipelines.cli.console import Reporter
+    from pipelines.push.model import PushResult
 
 _SAID: Final = {
     "confirmed": "confirmed",
@@ -50,6 +42,15 @@ class Watching:
     """
 
     def __init__(self, reporter: Reporter) -> None:
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
         self._reporter = reporter
         self._lock = threading.Lock()
         self._began: tuple[float, int] | None = None
@@ -87,6 +88,8 @@ class Watching:
         self._show("sending", done, total, f"{rate:.0f}/s" if rate else "")
 
     def _show(self, what: str, done: int, total: int | None, rate: str) -> None:
+        from pipelines.cli.console import LINE_EVERY_S
+
         with self._lock:
             if self._reporter.style == "auto":
                 if what not in self._tasks:
@@ -114,6 +117,12 @@ def tell(pushed: PushResult, style: str) -> None:
 
 
 def _lines(pushed: PushResult) -> list[str]:
+    from pipelines.plan.model import RESULTS_FOLDER
+    from pipelines.plan.summary import number
+    from pipelines.push.eligibility import GIVEN_UP, at_words
+    from pipelines.push.passwords import FILE as PASSWORDS
+    from pipelines.push.results import FILES
+
     told, folder = pushed.plan.manifest, pushed.plan.folder
     said = [f"{number(told.lines, 'line')} of {told.kind}, for {told.host} ({told.environment}):"]
     for file in FILES:
@@ -140,29 +149,100 @@ def _lines(pushed: PushResult) -> list[str]:
     return said
 
 
-def tell_verified(made: VerifyResult, style: str) -> None:
-    """What a verification found, on stdout."""
-    if style == "json":
-        facts = {"kind": made.kind, "verdict": made.verdict, "outcomes": made.outcomes, "fields": made.fields}
-        file = str(made.file) if made.file else None
-        sys.stdout.write(json.dumps({**facts, "file": file, "exit_code": made.exit_code}) + "\n")
-        return
-    said = [f"{made.outcomes[name]:>8}  {words}" for name, words in _FOUND.items() if made.outcomes[name]]
-    if not KINDS[made.kind].is_listed:
-        said.append(f"{made.kind} cannot be read from the platform: what it confirmed is all that there is to know")
-    said += [f"          {count} differ in {name}" for name, count in made.fields.most_common()]
-    if made.outcomes["missing"] and made.verdict != "complete":
-        said.append(f"the list of customers is {made.verdict}: what is missing may be there")
-    if made.file is not None and any(made.outcomes[name] for name in ("differs", "missing", "several")):
-        said.append(f"each difference: {made.file}")
-    sys.stdout.write("".join(f"{line}\n" for line in said))
+@click.command("push", epilog="Example: orderbridge push plan-customers --yes; run it again to resume")
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option(
+    "--confirm",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Production: the number of operations, as a confirmation.",
+)
+@click.option("--yes", is_flag=True, help="Sandbox: send without asking.")
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Maximum requests per second.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 16),
+    metavar="N",
+    help="Requests at once. Default: 1 for creates, 4 for updates.",
+)
+@click.option(
+    "--settle",
+    type=click.FloatRange(min=0),
+    default=15,
+    show_default=True,
+    metavar="MINUTES",
+    help="How long a create whose answer was lost may still take effect; less for a sandbox only.",
+)
+@click.option(
+    "--resend", is_flag=True, help="Production: send a create again if the customer is absent after that time."
+)
+@click.option("--wait", is_flag=True, help="Wait until operations in doubt can be looked up, then continue.")
+@click.option("--accept-unproven", is_flag=True, help="Create customers although the list is not proven complete.")
+@click.option(
+    "--landed", type=int, multiple=True, metavar="ID", help="Operation in doubt that took effect on the platform."
+)
+@click.option(
+    "--not-landed", type=int, multiple=True, metavar="ID", help="Operation in doubt that did not: it is sent again."
+)
+@click.option(
+    "--abandon", type=int, multiple=True, metavar="ID", help="Operation in doubt to give up: it is never sent again."
+)
+@log_option
+def command(
+    plan: Path,
+    confirm: int | None,
+    yes: bool,
+    settle: float,
+    landed: tuple[int, ...],
+    not_landed: tuple[int, ...],
+    abandon: tuple[int, ...],
+    style: str,
+    **options: Any,  # noqa: ANN401 # checked by click
+) -> None:
+    """Send a plan, each write exactly once; run it again to resume.
+
+    The outcome of each line is in the plan's folder, under results. Outcomes in doubt make the exit code 6: run the
+    same command again after the time that it prints.
+    """
+    reporter = start(style)
+    from pipelines.ledger.push_log import publish
+    from pipelines.push.model import PushOptions
+    from pipelines.push.run import push as send
+
+    asked = PushOptions(
+        confirm=confirm,
+        agreed=yes or (confirm is None and _agreed(plan)),
+        settle_s=settle * 60,
+        landed=frozenset(landed),
+        not_landed=frozenset(not_landed),
+        abandon=frozenset(abandon),
+        **options,
+    )
+    with Watching(reporter) as watching:
+        pushed = send(plan, asked, STOP.event, watching.sent, watching.page, STOP.gently)
+    tell(pushed, style)
+    if pushed.error is not None:
+        print_error(pushed.exit_code, str(pushed.error), "orderbridge: ")
+    if not pushed.stopped:
+        try:
+            publish(pushed.plan.manifest.plan_id, pushed.observed)
+        except BridgeError as error:  # the ledger has what was sent: the next run copies it
+            print_error(
+                pushed.exit_code, f"ops.push_log was not updated; the next pull does it: {error}", "orderbridge: "
+            )
+    exit_process(128 + STOP.signal if pushed.stopped and STOP.signal else pushed.exit_code)
 
 
-_FOUND: Final = {
-    "same": "are on the platform as they were sent",
-    "differs": "differ",
-    "missing": "are not in the list of customers",
-    "several": "are there more than once",
-    "unreadable": "were confirmed, and cannot be read back",
-    "unsettled": "were not sent, were refused, or are in doubt",
-}
+def _agreed(folder: Path) -> bool:
+    """Asks on a terminal whether to send a plan for a sandbox."""
+    if not sys.stdin.isatty():
+        return False
+    from pipelines.plan.model import Plan
+    from pipelines.push.checks import would
+
+    plan = Plan(folder)
+    if plan.manifest.environment != "sandbox":
+        return False
+    if not click.confirm(f"{would(plan)}. Send?", err=True):
+        raise UsageError("nothing was sent", "Run the same command again to send it.")
+    return True

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from pipelines.mapping import MappedColumn, Mapping, propose, to_toml
-from pipelines.mapping.places import examples
+import click
+
 from sources.contract import Field
 from sources.errors import UsageError
-from sources.files import open_table
-from sources.inputs import paths, required
 from sources.kinds import KINDS, PASSWORD
 
 _HEAD: Final = """\
@@ -81,6 +80,9 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
         return csv_of(kind)
     if file is None:
         return mapping_of(kind)
+    from pipelines.mapping import propose, to_toml
+    from sources.files import open_table
+
     proposed = propose(open_table(file).columns, kind, doubtful="leave")
     first, rest = to_toml(proposed).split("\n", 1)
     return "".join([_HEAD, first, "\n", _IGNORE, rest, _PASSWORDS if KINDS[kind].has_login else "", _KEYS])
@@ -88,6 +90,8 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
 
 def csv_of(kind: str) -> str:
     """The header of a CSV in which every field has its column, the first item of each list."""
+    from pipelines.mapping.places import examples
+
     out = io.StringIO()
     csv.writer(out).writerow(examples(kind))
     return out.getvalue()
@@ -95,6 +99,10 @@ def csv_of(kind: str) -> str:
 
 def mapping_of(kind: str) -> str:
     """A mapping of that CSV, with what is known of each field."""
+    from pipelines.mapping import MappedColumn, Mapping, to_toml
+    from pipelines.mapping.places import examples
+    from sources.inputs import paths
+
     proposed = Mapping(kind, {path: MappedColumn(path, path) for path in examples(kind)})
     limits = dict(zip(examples(kind), paths(kind).items(), strict=True))
     lines = to_toml(proposed).splitlines()
@@ -109,6 +117,8 @@ def mapping_of(kind: str) -> str:
 
 def _words(kind: str, path: str, field: Field) -> Iterator[str]:
     """What a person should know of a field."""
+    from sources.inputs import required
+
     yield {"identifier": "id", "boolean": "yes or no", "integer": "whole number"}.get(field.type, field.type)
     top = path.partition(".")[0].partition("[")[0]
     if path in required(kind) or any(one.required and one.name == top for one in KINDS[kind].record.fields):
@@ -128,3 +138,23 @@ def _words(kind: str, path: str, field: Field) -> Iterator[str]:
         yield field.meaning
     if path in {one.name for one in KINDS[kind].operation.params}:
         yield "part of the request's path"
+
+
+@click.command("template", epilog="Example: orderbridge template customers > clientes.csv")
+@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
+@click.option("--mapping", is_flag=True, help="Print a commented mapping file instead of a CSV.")
+@click.option(
+    "--for",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --mapping: start from the columns of this CSV or .xlsx.",
+)
+def command(kind: str, mapping: bool, file: Path | None) -> None:
+    """Print an empty CSV with every column of KIND, or a mapping file to start from.
+
+    KIND: customers, variants, subcategories, warehouses. With --mapping: which column is which field; a column that
+    fits no field is in it as a comment, to be mapped or ignored.
+    """
+    sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr] # a text file, whatever the terminal
+    click.echo(template(kind, mapping=mapping, file=file), nl=False)

@@ -1,7 +1,7 @@
 """Check: settings, permissions, keys and one page of each list, before a first pull.
 
-In: the settings. Out: a line for each thing looked at, with the mend where something is wrong, and an exit code.
-Nothing is written but what a test of the folder needs.
+In: the settings. Out: `CheckResult`s, one for each thing checked, with the fix for what is wrong. Nothing is written
+except a temporary file that proves the folder writable.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 
 from pipelines.pull.pull import Targets, targets
 from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
 from sources.contract import LISTS, WHOAMI, Operation
-from sources.errors import AccessError, BridgeError, UsageError
+from sources.errors import AccessError, BridgeError, ExitCode, UsageError
 from sources.extract.paginators import LegacyPages, OnePage, Paginator, V1Cursor
 from sources.http.client import Client
 from sources.http.retries import BrokenBody
@@ -32,47 +31,59 @@ from sources.settings import (
 ENVIRONMENTS = {"live": "production", "production": "production", "sandbox": "sandbox", "test": "sandbox"}
 
 
-class Say(Protocol):
-    """How a line is told: a name for machines, words for people, facts."""
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One thing that was checked.
 
-    def __call__(self, name: str, words: str, **facts: object) -> None:
-        """Tells one line."""
+    Attributes:
+        what: its name; empty for a remark.
+        message: what was found; where it is wrong, also how to fix it.
+        exit_code: `DONE` where nothing is wrong.
+        is_warning: nothing fails because of it, but it should be fixed.
+    """
+
+    what: str
+    message: str
+    exit_code: ExitCode = ExitCode.DONE
+    is_warning: bool = False
 
 
-def check(say: Say, stop: threading.Event) -> int:
-    """Looks at everything, and does not stop at the first fault. Returns the exit code of the gravest."""
-    worst = 0
-
-    def attempt(what: str, look: Callable[[], str]) -> bool:
-        nonlocal worst
-        try:
-            say("check", f"ok    {what}: {look()}", what=what, ok=True)
-        except BridgeError as error:
-            worst = min(worst, error.exit_code) if worst else error.exit_code
-            say("check", f"wrong {what}: {error}", what=what, ok=False, exit_code=error.exit_code)
-            return False
-        return True
-
+def check(stop: threading.Event) -> Iterator[CheckResult]:
+    """Checks everything, and does not stop at the first problem."""
     root = find_root()
-    say("check", f"      settings are read from the environment and from {root / '.dlt'}")
+    yield CheckResult("", f"settings are read from the environment and from {root / '.dlt'}")
     for warning in permission_warnings(root):
-        say("check", f"mind  {warning}", ok=False)
-    attempt("warehouse", _warehouse)
-    attempt("settings of reconcile", _reconcile)
-    has_legacy = attempt("settings of the legacy family", lambda: legacy_settings().base_url)
-    has_v1 = attempt("settings of public v1", lambda: public_v1_settings().base_url)
-    usable = [op for op in LISTS.values() if (has_legacy if op.family == "legacy" else has_v1)]
-    if has_legacy and has_v1 and not attempt("one environment", _environment):
-        return worst
-    found = targets([op.records.name for op in usable if op.records]) if usable else Targets(None, None)
-    if has_v1:
+        yield CheckResult("", warning, is_warning=True)
+    yield _attempt("warehouse", _warehouse)
+    yield _attempt("settings of reconcile", _reconcile)
+    yield (legacy := _attempt("settings of the legacy family", lambda: legacy_settings().base_url))
+    yield (public_v1 := _attempt("settings of public v1", lambda: public_v1_settings().base_url))
+    usable = {"legacy": legacy.exit_code == ExitCode.DONE, "public_v1": public_v1.exit_code == ExitCode.DONE}
+    if all(usable.values()):
+        yield (same := _attempt("one environment", _environment))
+        if same.exit_code != ExitCode.DONE:
+            return
+    operations = [operation for operation in LISTS.values() if usable[operation.family]]
+    found = targets([op.records.name for op in operations if op.records]) if operations else Targets(None, None)
+    if usable["public_v1"]:
         with found.client("public_v1", stop) as client:
-            attempt("key of public v1 (whoami)", lambda: _whoami(client, found))
-    for operation in usable:
+            yield _attempt("key of public v1 (whoami)", lambda: _whoami(client, found))
+    for operation in operations:
         name = operation.records.name if operation.records else operation.name
         with found.client(operation.family, stop) as client:
-            attempt(f"first page of {name}", lambda op=operation, c=client: _first_page(op, c, found))  # type: ignore[misc]
-    return worst
+            yield _attempt(f"first page of {name}", lambda op=operation, c=client: _first_page(op, c, found))  # type: ignore[misc]
+
+
+def gravest(results: Iterable[CheckResult]) -> ExitCode:
+    """The exit code of the gravest problem, `DONE` where there is none."""
+    return min((result.exit_code for result in results if result.exit_code), default=ExitCode.DONE)
+
+
+def _attempt(what: str, action: Callable[[], str]) -> CheckResult:
+    try:
+        return CheckResult(what, action())
+    except BridgeError as error:
+        return CheckResult(what, str(error), error.exit_code)
 
 
 def _environment() -> str:
@@ -95,8 +106,8 @@ def _warehouse() -> str:
 
 
 def _reconcile() -> str:
-    told = {name: value for name, value in asdict(reconcile_settings()).items() if value}
-    return ", ".join(f"{name} {value}" for name, value in told.items()) or "none: what they would say is proposed"
+    values = {name: value for name, value in asdict(reconcile_settings()).items() if value}
+    return ", ".join(f"{name} {value}" for name, value in values.items()) or "not set; detected automatically"
 
 
 def _first_page(operation: Operation, client: Client, found: Targets) -> str:

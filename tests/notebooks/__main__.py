@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nbformat
 
-from pipelines.cli.environment import prepare
+from pipelines.cli.process import prepare_environment
 from sources.settings import warehouse_path
 from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, executed, stripped
 
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _warehouse() -> Path:
-    prepare()
+    prepare_environment()
     told = warehouse_path()
     if told.is_file() or "WAREHOUSE__PATH" in os.environ:
         return told

@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from pipelines.cli.environment import prepare
+from pipelines.cli.process import prepare_environment
 from pipelines.pull.pull import PullOptions, PullResult, pull
 from pipelines.warehouse.build import connect
 from sandbox import Sandbox, SandboxConfig, serve
@@ -104,7 +104,7 @@ def bridge(folder: Path, *, page_limit: int = 20, **config: Any) -> Iterator[Bri
         home = folder / "warehouse"
         home.mkdir(parents=True, exist_ok=True)
         os.environ.update(settings(platform, home / "warehouse.duckdb", page_limit=page_limit))
-        prepare()
+        prepare_environment()
         yield Bridge(platform, home / "warehouse.duckdb", page_limit)
 
 

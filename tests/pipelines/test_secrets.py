@@ -22,7 +22,7 @@ from urllib.parse import quote
 import duckdb
 import pytest
 
-from pipelines.cli.main import _unexpected
+from pipelines.cli.main import _internal_error
 from pipelines.pull.check import check
 from sandbox.app import PLANTED_KEY, PLANTED_PASSWORD
 from sandbox.config import LEGACY_KEY, V1_KEY
@@ -80,7 +80,7 @@ def heard(text: str, *secrets: str) -> list[str]:
 
 def in_words(error: BaseException) -> str:
     """All that could be said of an error."""
-    return "\n".join([repr(error), str(vars(error)), _unexpected(error), *traceback.format_exception(error)])
+    return "\n".join([repr(error), str(vars(error)), _internal_error(error), *traceback.format_exception(error)])
 
 
 @pytest.fixture
@@ -249,7 +249,7 @@ def test_a_wrong_setting_is_not_shown(
         with pytest.raises(BridgeError) as refused:
             made.pull()
         assert refused.value.exit_code == 2
-        check(lambda name, words, **facts: said.append(f"{words} {facts}"), threading.Event())
+        said += map(str, check(threading.Event()))
         out, err = capfd.readouterr()
     assert heard("\n".join([*said, out, err, listening.text, in_words(refused.value)]), HIDDEN) == []
     assert leaks(tmp_path, HIDDEN) == []
@@ -352,7 +352,7 @@ def test_no_answer_brings_a_secret_out(
             made.pull()
         assert refused.value.exit_code == code
         said: list[str] = []
-        check(lambda name, words, **facts: said.append(f"{words} {facts}"), threading.Event())
+        said += map(str, check(threading.Event()))
         out, err = capfd.readouterr()
         assert heard("\n".join([*said, out, err, listening.text, in_words(refused.value)]), HIDDEN) == []
         assert leaks(tmp_path, HIDDEN) == []

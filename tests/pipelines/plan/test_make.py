@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pipelines.cli.console import Reporter
-from pipelines.cli.environment import prepare
 from pipelines.cli.plan import plan
+from pipelines.cli.process import prepare_environment
 from pipelines.ledger.store import Ledger, body_hash
 from pipelines.plan.dedupe import partition
 from pipelines.plan.make import PlanOptions, PlanResult, make
@@ -59,7 +59,7 @@ def work(tmp_path: Path) -> Path:
         WAREHOUSE__PATH=str(tmp_path / "warehouse.duckdb"),
         DLT_PROJECT_DIR=str(tmp_path),
     )
-    prepare()
+    prepare_environment()
     os.chdir(tmp_path)
     return tmp_path
 

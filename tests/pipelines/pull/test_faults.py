@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.pull.check import check
+from pipelines.pull.check import check, gravest
 from pipelines.pull.pull import PullResult
 from sandbox.public_v1 import KEYS, Key
 from sources.gaps import GAPS
@@ -198,24 +198,19 @@ def test_a_missing_scope_keeps_that_list_from_being_published(tmp_path: Path, re
 
 @pytest.mark.parametrize("reading", ["camel", "nested", "terse"])
 def test_whoami_is_read_whatever_its_names(tmp_path: Path, reading: str) -> None:
-    said: list[str] = []
-
-    def say(name: str, words: str, **facts: object) -> None:
-        said.append(words)
-
     with bridge(tmp_path, readings={"whoami_names": reading}):
-        assert check(say, threading.Event()) == 0
-    (told,) = (words for words in said if "(whoami)" in words)
-    assert "environment sandbox, scopes " in told
-    assert "prices:read" in told
+        results = list(check(threading.Event()))
+    assert gravest(results) == 0
+    (found,) = (result.message for result in results if "(whoami)" in result.what)
+    assert "environment sandbox, scopes " in found
+    assert "prices:read" in found
 
 
 def test_a_key_that_says_it_lacks_a_scope_is_a_matter_of_access(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[tuple[str, object]] = []
     with bridge(tmp_path):
         monkeypatch.setitem(KEYS, os.environ["SOURCES__PUBLIC_V1__API_KEY"], Key(scopes=("orders:read",)))
-        code = check(lambda name, words, **facts: said.append((words, facts.get("exit_code"))), threading.Event())
-    assert code == 3
-    assert any("lacking: prices:read" in words and found == 3 for words, found in said)
+        results = list(check(threading.Event()))
+    assert gravest(results) == 3
+    assert any("lacking: prices:read" in result.message and result.exit_code == 3 for result in results)

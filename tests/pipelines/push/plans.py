@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from pipelines.cli.environment import prepare
+from pipelines.cli.process import prepare_environment
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import (
     LINES_FILE,
@@ -236,5 +236,5 @@ def place(folder: Path, **config: Any) -> Iterator[Place]:
     """A small sandbox, this process's settings for it, and an empty folder."""
     with serve(SandboxConfig(**{"customers": 8, "orders": 0, "promotions": 0, "price_lists": 2, **config})) as platform:
         os.environ.update(settings(platform, folder))
-        prepare()
+        prepare_environment()
         yield Place(platform, folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.console import match_lines
+from pipelines.cli.reconcile import match_lines
 from pipelines.pull.pull import PullOptions, pull
 from pipelines.reconcile.erp_customers import ErpFiles
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile

@@ -1,0 +1,103 @@
+"""The command `pull`: walks lists, publishes the raw tables, prints a line for each list.
+
+In: names of lists and how strict to be. Out: stderr for progress, stdout for the result. No row value is printed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from pipelines.cli.options import log_option, pull_options
+from pipelines.cli.process import STOP, exit_process, start
+from sources.contract import LISTS
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pipelines.cli.console import Reporter
+    from pipelines.pull.pull import PullResult
+    from sources.extract.walk import ListResult
+
+
+@click.command("pull", epilog="Example: orderbridge pull customers orders --require-complete")
+@click.argument("resources", nargs=-1, type=click.Choice(tuple(LISTS)), metavar="[RESOURCE]...")
+@pull_options
+@log_option
+def command(resources: tuple[str, ...], sweeps: int, require_complete: bool, accept_shrink: bool, style: str) -> None:
+    """Walk the lists to their ends and publish the raw tables.
+
+    RESOURCE: customers, promotions, price_lists, orders; all of them by default. A list whose walk fails keeps its
+    previous table and sets the exit code; if every list fails, nothing is published.
+    """
+    with start(style) as reporter:
+        from pipelines.pull.pull import PullOptions, pull
+
+        options = PullOptions(tuple(dict.fromkeys(resources)), sweeps, require_complete, accept_shrink)
+        result = pull(options, reporter.progress, STOP.event)
+    print_result(result, reporter)
+    exit_process(result.exit_code)
+
+
+def print_result(result: PullResult, reporter: Reporter) -> None:
+    """Prints what a pull did on stdout, in the reporter's style."""
+    if reporter.style == "json":
+        record = {
+            "run_id": result.run_id,
+            "published": result.published,
+            "warehouse": str(result.path),
+            "exit_code": result.exit_code,
+            "lists": [_facts(result, walk) for walk in result.walked],
+        }
+        sys.stdout.write(json.dumps(record) + "\n")
+        return
+    out = reporter.stdout()
+    out.table(table(result))
+    for walk in result.walked:
+        if walk.verdict != "complete":
+            out.line(f"{walk.resource} is {walk.verdict}: {'; '.join(walk.evidence)}")
+    quarantined = sum(len(walk.quarantined) for walk in result.walked)
+    if quarantined:
+        from pipelines.pull.pull import quarantine_file
+
+        out.line(
+            f"{quarantined} rows quarantined: reasons in ops.quarantine, rows in {quarantine_file(result.path).name}"
+        )
+    if result.published:
+        out.line(f"published {result.path} (run {result.run_id})")
+
+
+def table(result: PullResult) -> Table:
+    """The lists of a pull: rows, changes, sweeps, verdict."""
+    from rich.table import Table
+
+    grid = Table(box=None, pad_edge=False)
+    grid.add_column("list")
+    columns = ("rows", "new", "changed", "missing", "quarantined", "sweeps")
+    for name in columns:
+        grid.add_column(name, justify="right")
+    grid.add_column("verdict")
+    for walk in result.walked:
+        facts = _facts(result, walk)
+        cells = ("–" if facts[name] is None else str(facts[name]) for name in (*columns, "verdict"))
+        grid.add_row(walk.resource, *cells)
+    return grid
+
+
+def _facts(result: PullResult, walk: ListResult) -> dict[str, object]:
+    change = result.changes.get(walk.resource)
+    return {
+        "resource": walk.resource,
+        "verdict": walk.verdict,
+        "rows": walk.distinct,
+        "new": change.new if change else None,
+        "changed": change.changed if change else None,
+        "missing": change.newly_missing if change else None,
+        "duplicates": walk.duplicates if walk.error is None else 0,
+        "quarantined": len(walk.quarantined),
+        "sweeps": len(walk.sweeps),
+        "evidence": walk.evidence,
+    }

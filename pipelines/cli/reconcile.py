@@ -1,0 +1,131 @@
+"""The command `reconcile`: builds the reconciled tables, prints their sizes and findings and the match with the ERP."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from pipelines.cli.options import erp_options, log_option
+from pipelines.cli.process import exit_process, start
+
+if TYPE_CHECKING:
+    from pipelines.cli.console import Reporter
+    from pipelines.reconcile.erp_customers import ErpFiles, MatchSummary
+    from pipelines.reconcile.erp_variants import VariantSummary
+    from pipelines.reconcile.reconcile import ReconcileResult
+
+MAX_LINE_NUMBERS: Final = 20
+_UNMATCHED: Final = {
+    "ambiguous": "ambiguous",
+    "only_in_erp": "only in the ERP",
+    "only_in_platform": "only on the platform",
+}
+_VARIANT_STATUSES: Final = {
+    "same": "as last confirmed",
+    "differs": "different",
+    "never_sent": "never sent by orderbridge",
+}
+
+
+@click.command("reconcile", epilog="Example: orderbridge reconcile --erp-customers clientes.csv")
+@erp_options
+@log_option
+def command(style: str, **files: Path | None) -> None:
+    """Build the reconciled tables from the published raw tables.
+
+    With --erp-customers, the ERP's customers are matched with the platform's by ERP code, login code, e-mail address or
+    document number. Rejected lines of an ERP file are listed, and the exit code is 5.
+    """
+    with start(style) as reporter:
+        from pipelines.reconcile.reconcile import reconcile
+
+        result = reconcile(erp_files(**files))
+    print_result(result, reporter)
+    exit_process(result.exit_code)
+
+
+def erp_files(
+    erp_customers: Path | None, erp_mapping: Path | None, erp_variants: Path | None, erp_variants_mapping: Path | None
+) -> ErpFiles:
+    """The values of `erp_options` as one object."""
+    from pipelines.reconcile.erp_customers import ErpFiles
+
+    return ErpFiles(erp_customers, erp_mapping, erp_variants, erp_variants_mapping)
+
+
+def print_result(result: ReconcileResult, reporter: Reporter) -> None:
+    """Prints what reconciling built on stdout, in the reporter's style."""
+    if reporter.style == "json":
+        record = {
+            "run_id": result.run_id,
+            "warehouse": str(result.path),
+            "rows": result.rows,
+            "findings": [
+                dict(zip(("entity", "rule", "severity", "count"), row, strict=True)) for row in result.findings
+            ],
+            "order_fields": result.order_fields,
+            "proposed": result.proposed,
+            "exit_code": result.exit_code,
+            "erp": asdict(result.match) if result.match else None,
+            "erp_variants": asdict(result.variants) if result.variants else None,
+        }
+        sys.stdout.write(json.dumps(record) + "\n")
+        return
+    out = reporter.stdout()
+    out.line("reconciled: " + ", ".join(f"{rows} {name.replace('_', ' ')}" for name, rows in result.rows.items()))
+    if result.findings:
+        from rich.table import Table
+
+        grid = Table(box=None, pad_edge=False)
+        for name in ("severity", "entity", "rule"):
+            grid.add_column(name)
+        grid.add_column("count", justify="right")
+        for entity, rule, severity, count in result.findings:
+            grid.add_row(severity, entity, rule, str(count))
+        out.table(grid)
+    for line in (match_lines(result.match) if result.match else []) + (
+        variant_lines(result.variants) if result.variants else []
+    ):
+        out.line(line)
+    for name, evidence in result.proposed.items():
+        out.line(
+            f"order field {name}: read from {result.order_fields[name]} ({evidence}); "
+            f"to use another column, set RECONCILE__ORDER_{name.upper()}"
+        )
+
+
+def match_lines(match: MatchSummary) -> list[str]:
+    """The match with the ERP's customers, in sentences."""
+    counts: dict[str, int] = {}
+    for status, _, rows in match.statuses:
+        counts[status] = counts.get(status, 0) + rows
+    keys = [f"{rows} by {key.replace('_', ' ')}" for status, key, rows in match.statuses if status == "matched" and key]
+    parts = [f"{counts.get('matched', 0)} matched" + (f" ({', '.join(keys)})" if keys else "")]
+    parts += [f"{counts.get(status, 0)} {words}" for status, words in _UNMATCHED.items()]
+    lines = [f"customers of the ERP and the platform: {', '.join(parts)}"]
+    if match.doubt:
+        lines.append(f"customers only in the ERP may still be on the platform ({match.doubt})")
+    if match.differences:
+        fields = ", ".join(f"{count} {field.replace('_', ' ')}" for field, count in match.differences)
+        lines.append(f"differences: {fields}; both values are in reconciled.erp_differences")
+    lines.append("columns read as: " + ", ".join(f"{column} → {field}" for field, column in match.columns.items()))
+    if match.unread:
+        lines.append(f"columns of the file not used: {', '.join(match.unread)}")
+    return lines + _rejected(match.refused)
+
+
+def variant_lines(compared: VariantSummary) -> list[str]:
+    """The comparison of the ERP's variants with the ledger, in sentences."""
+    counts = dict(compared.statuses)
+    parts = ", ".join(f"{counts.get(status, 0)} {words}" for status, words in _VARIANT_STATUSES.items())
+    return [f"variants of the ERP: {parts}", *_rejected(compared.refused)]
+
+
+def _rejected(lines: list[int]) -> list[str]:
+    shown = ", ".join(map(str, lines[:MAX_LINE_NUMBERS])) + (" …" if len(lines) > MAX_LINE_NUMBERS else "")
+    return [f"{len(lines)} lines rejected, which do not fit the file: {shown}"] if lines else []

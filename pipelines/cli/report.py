@@ -1,0 +1,33 @@
+"""The command `report`: writes the HTML page and prints where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pipelines.cli.process import start
+from pipelines.cli.terminal import escape
+
+
+@click.command("report", epilog="Example: orderbridge report --out bridge.html")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="Output file; an existing report is replaced.",
+)
+def command(out: Path) -> None:
+    """Write one HTML page about the published warehouse, without personal data.
+
+    It shows coverage, findings with what to do about each, the comparison with the ERP, price lists, promotions and
+    orders, and loads nothing from elsewhere. A new file can be read by you alone (mode 0600); a replaced one keeps its
+    mode.
+    """
+    start("plain")
+    from pipelines.reporting.report import report
+
+    data = report(out)
+    findings = sum(row["findings"] for row in data.findings)
+    click.echo(f"wrote {escape(out)}: as of run {data.run['run_id']}, {findings} findings")

@@ -1,0 +1,43 @@
+"""The command `run`: pull and reconcile, published once. What a scheduler calls."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from pipelines.cli import pull as pull_command
+from pipelines.cli import reconcile as reconcile_command
+from pipelines.cli.options import erp_options, log_option, pull_options
+from pipelines.cli.process import STOP, exit_process, start
+
+
+@click.command(
+    "run", epilog="Example, in a crontab: 15 3 * * * cd /srv/orderbridge && .venv/bin/orderbridge run --log json"
+)
+@pull_options
+@erp_options
+@log_option
+def command(
+    sweeps: int,
+    require_complete: bool,
+    accept_shrink: bool,
+    style: str,
+    **erp_files: Path | None,
+) -> None:
+    """Pull every list, reconcile, publish once: what a scheduler calls."""
+    with start(style) as reporter:
+        from pipelines.pull.pull import PullOptions, pull
+        from pipelines.reconcile.reconcile import Reconciling
+        from pipelines.warehouse.failure import record_failure
+        from sources.settings import warehouse_path
+
+        with record_failure(warehouse_path(), "run", datetime.now(UTC)):
+            reconciling = Reconciling(reconcile_command.erp_files(**erp_files))
+        options = PullOptions((), sweeps, require_complete, accept_shrink, command="run")
+        result = pull(options, reporter.progress, STOP.event, reconciling)
+    pull_command.print_result(result, reporter)
+    if reconciling.made is not None:
+        reconcile_command.print_result(reconciling.made, reporter)
+    exit_process(result.exit_code)

@@ -1,0 +1,77 @@
+"""The command `sandbox`: serves the stand-in platform on loopback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pipelines.cli.options import name_value_pairs
+from sources.errors import UsageError
+from sources.gaps import GAPS
+
+
+class _SandboxCommand(click.Command):
+    """A command whose help lists faults and readings; they are imported only when help is shown."""
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """See click.Command."""
+        from sandbox.faults import NAMES
+
+        faults = "\n".join(f"  {name:<22} {description}" for name, description in NAMES.items())
+        readings = "\n".join(f"  {gap.name:<22} {', '.join(gap.readings)}" for gap in GAPS)
+        heading = "Readings of what the interface does not show (the first is the default):"
+        example = "Example: orderbridge sandbox --customers 1000 --fault error_503=0.05"
+        for paragraph in (f"Faults:\n{faults}", f"{heading}\n{readings}", example):
+            formatter.write_paragraph()
+            formatter.write(f"{paragraph}\n")
+
+
+@click.command("sandbox", cls=_SandboxCommand)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on. Default 0: any free port.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same records and faults.")
+@click.option("--customers", type=click.IntRange(min=0), default=650, show_default=True)
+@click.option("--orders", type=click.IntRange(min=0), default=400, show_default=True)
+@click.option("--promotions", type=click.IntRange(min=0), default=60, show_default=True)
+@click.option("--price-lists", type=click.IntRange(min=0), default=12, show_default=True)
+@click.option(
+    "--records",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Serve your own: JSON arrays customers.json, promotions.json, price_lists.json, orders.json.",
+)
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="NAME=RATE",
+    callback=name_value_pairs("NAME=RATE"),
+    help="Share of requests that fail this way, 0 to 1. Repeatable.",
+)
+@click.option(
+    "--reading",
+    "readings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=name_value_pairs("NAME=VALUE"),
+    help="How to behave where the interface is silent. Repeatable.",
+)
+@click.option("--latency-ms", type=click.FloatRange(min=0), default=0.0, help="Delay before each answer.")
+@click.option("--login-mode", type=click.Choice(["email", "code"]), default="email", show_default=True)
+def command(faults: dict[str, str], readings: dict[str, str], **options: object) -> None:
+    """Serve both interface families on loopback: a stand-in for the platform.
+
+    Prints `ready http://127.0.0.1:PORT` and the settings to use.
+    """
+    from sandbox import SandboxConfig, SandboxConfigError
+    from sandbox.command import run as serve
+
+    try:
+        rates = {name: float(rate) for name, rate in faults.items()}
+    except ValueError:
+        raise UsageError("the rate of a fault is a number from 0 to 1", "Example: --fault error_503=0.05") from None
+    try:
+        serve(SandboxConfig(faults=rates, readings=readings, **options))  # type: ignore[arg-type] # checked by click
+    except SandboxConfigError as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(f"the sandbox cannot listen on port {options['port']}: {error.strerror}") from None

@@ -1,0 +1,74 @@
+"""The command `status`: prints lists, runs, the last failure and open plans, as text or JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from pipelines.cli.options import json_option
+from pipelines.cli.process import exit_process, start
+from pipelines.cli.terminal import escape, escape_lines
+from sources.errors import ExitCode
+
+if TYPE_CHECKING:
+    from pipelines.ledger.store import OpenPlan
+    from pipelines.reporting.status import ListStatus, Status
+
+
+@click.command("status", epilog="Example, for a monitor: orderbridge status --max-age 26 --json")
+@click.option(
+    "--max-age",
+    type=click.FloatRange(min=0),
+    metavar="HOURS",
+    help="Exit with 7 if a list was last read longer ago than this.",
+)
+@json_option
+def command(max_age: float | None, as_json: bool) -> None:
+    """Show the last runs, the verdict and age of each list, the last failure and open plans."""
+    start("plain")
+    from pipelines.reporting.status import read_status
+
+    status = read_status(max_age)
+    if as_json:
+        click.echo(json.dumps(status.as_dict(), default=str))
+    else:
+        click.echo("\n".join(lines(status)))
+    exit_process(ExitCode.COVERAGE if status.too_old else ExitCode.DONE)
+
+
+def lines(status: Status) -> list[str]:
+    """The status as text, one item a line."""
+    shown = [f"warehouse {escape(status.warehouse)}"]
+    shown += [_list_line(one, status) for one in status.lists]
+    for name in status.never_read:
+        shown.append(f"  {escape(name):<12} never read whole{_mark(name, status)}")
+    for run in status.runs:
+        ended = f"{run['ended_at']:%Y-%m-%d %H:%M:%S}"
+        shown.append(f"  run {run['run_id']}  {run['command']:<8} ended {ended} UTC, exit {run['exit_code']}")
+    if status.failure:
+        outcome = "published, then failed" if status.failure.get("published") else "failed and published nothing"
+        shown.append(f"the last run {outcome} ({escape(status.failure.get('failed_at', 'time unknown'))}):")
+        for text in (status.failure.get("message"), status.failure.get("hint")):
+            shown += [f"  {escape_lines(text)}"] if text else []
+    if status.too_old and not status.lists:
+        shown.append("nothing was ever pulled")
+    return shown + [_plan_line(plan) for plan in status.open_plans]
+
+
+def _list_line(one: ListStatus, status: Status) -> str:
+    quarantined = f", {one.quarantined} quarantined" if one.quarantined else ""
+    age = f"{one.age_h * 60:.0f} min old" if one.age_h < 1 else f"{one.age_h:.1f} h old"
+    mark = _mark(one.resource, status)
+    return f"  {one.resource:<12} {one.rows:>10} rows  {one.verdict:<9} {age}{quarantined}{mark}"
+
+
+def _mark(resource: str, status: Status) -> str:
+    return "  TOO OLD" if resource in status.too_old else ""
+
+
+def _plan_line(plan: OpenPlan) -> str:
+    left = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in sorted(plan.states.items()))
+    resume = f"orderbridge push {escape(plan.folder)}"
+    return f"  open plan {plan.plan_id}  {plan.kind}: {left}; to resume: {resume}"

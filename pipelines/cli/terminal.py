@@ -1,0 +1,26 @@
+"""Text from outside, made safe for a terminal.
+
+In: names, headers, scopes and messages that may hold anything. Out: the same text without a character that a terminal
+would act on: controls, ANSI escapes, bidirectional overrides. Everything that a command prints goes through here.
+"""
+
+from __future__ import annotations
+
+
+def escape(text: object, keep: str = "") -> str:
+    """The text with each character that is not printable written as its Python escape.
+
+    Args:
+        text: anything; its `str` is taken.
+        keep: characters that stay as they are, such as the line breaks of a message that was composed here.
+    """
+    return "".join(
+        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode("ascii")
+        for char in str(text)
+    )
+
+
+def escape_lines(text: object) -> str:
+    """The escaped text with its line breaks, each further line indented, so that none can pose as a line of its own."""
+    first, *rest = escape(text, keep="\n").split("\n")
+    return "\n".join([first, *(line if line.startswith("  ") or not line else f"  {line}" for line in rest)])

@@ -1,0 +1,63 @@
+"""The command `verify`: compares what a plan sent with what was pulled since, and prints the counts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from pipelines.cli.options import log_option
+from pipelines.cli.process import exit_process, start
+from sources.kinds import KINDS
+
+if TYPE_CHECKING:
+    from pipelines.push.verify import VerifyResult
+
+_OUTCOMES: Final = {
+    "same": "on the platform as sent",
+    "differs": "different on the platform",
+    "missing": "not in the list of customers",
+    "several": "on the platform more than once",
+    "unreadable": "confirmed, and cannot be read back",
+    "unsettled": "not sent, rejected or in doubt",
+}
+
+
+@click.command("verify", epilog="Example: orderbridge pull customers && orderbridge verify plan-customers")
+@click.argument("plan", type=click.Path(path_type=Path))
+@log_option
+def command(plan: Path, style: str) -> None:
+    """Compare what was sent with what was pulled since, field by field."""
+    start(style)
+    from pipelines.push.verify import verify
+
+    result = verify(plan)
+    print_result(result, style)
+    exit_process(result.exit_code)
+
+
+def print_result(result: VerifyResult, style: str) -> None:
+    """Prints what a verification found on stdout."""
+    if style == "json":
+        record = {
+            "kind": result.kind,
+            "verdict": result.verdict,
+            "outcomes": result.outcomes,
+            "fields": result.fields,
+            "file": str(result.file) if result.file else None,
+            "exit_code": result.exit_code,
+        }
+        sys.stdout.write(json.dumps(record) + "\n")
+        return
+    lines = [f"{result.outcomes[name]:>8}  {words}" for name, words in _OUTCOMES.items() if result.outcomes[name]]
+    if not KINDS[result.kind].is_listed:
+        lines.append(f"{result.kind} cannot be read from the platform: its confirmation is the only evidence")
+    lines += [f"          {count} differ in {name}" for name, count in result.fields.most_common()]
+    if result.outcomes["missing"] and result.verdict != "complete":
+        lines.append(f"the list of customers is {result.verdict}: missing customers may exist")
+    if result.file is not None and any(result.outcomes[name] for name in ("differs", "missing", "several")):
+        lines.append(f"each difference: {result.file}")
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
