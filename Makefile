@@ -14,12 +14,13 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # uv_build looks for its program on the path
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup demo notebooks test lint types unit smoke bench bench-plan bench-push bench-reconcile docs format lock clean
+.PHONY: help setup demo notebooks test lint types unit smoke soak bench bench-plan bench-push bench-reconcile docs format lock clean
 
 help:
 	@echo 'make demo     the whole bridge against the built-in sandbox; leaves demo/ to look at'
 	@echo 'make notebooks  the notebooks executed, of your warehouse or else the demo, into notebooks/executed/'
 	@echo 'make test     lint, types, tests, and the command from a wheel in an empty environment'
+	@echo 'make soak     long seeded campaigns of pulls, pushes and requests (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push")'
 	@echo 'make docs     write docs/rules.md from the catalogue of rules'
 	@echo 'make bench    how fast a pull is beside a floor and beside dlt as it comes (BENCH=arguments)'
 	@echo 'make bench-plan     how fast a million lines are planned, beside pandas and pydantic (BENCH=arguments)'
@@ -64,6 +65,9 @@ unit: setup
 
 smoke: setup
 	.ci/smoke $(PY)
+
+soak: setup
+	$(PY) -m tests.soak $(or $(SEEDS),100) $(or $(FIRST),0) $(CAMPAIGNS)
 
 bench: setup
 	$(PY) -m tests.bench $(BENCH)

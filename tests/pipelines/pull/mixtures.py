@@ -6,10 +6,7 @@ them was told wrongly.
 
 from __future__ import annotations
 
-import os
 import random
-import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,21 +106,3 @@ def judge(mixed: Mixture, folder: Path) -> list[str]:
     with without_backoff(), bridge(folder, page_limit=10, stall_s=1, **config) as made:
         done, code = pulled(made, *RESOURCES)
         return list(wrongs(made, done, code, bool(ALTERED & set(mixed.faults))))
-
-
-def main() -> int:
-    """Judges as many mixtures as are asked for."""
-    number, first = int(sys.argv[1]), int((sys.argv[2:] or ["0"])[0])
-    os.environ["PYTHONWARNINGS"] = "error"
-    told = 0
-    for seed in range(first, first + number):
-        with tempfile.TemporaryDirectory() as folder:
-            for wrong in judge(mixture(seed), Path(folder)):
-                told += 1
-                sys.stdout.write(f"{mixture(seed)}: {wrong}\n")
-    sys.stdout.write(f"{number} mixtures, {told} told wrongly\n")
-    return 1 if told else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Pushes against a simulated platform and clock: `python -m tests.pipelines.push.simulation N [FIRST]`.
+"""Pushes against a simulated platform and clock; `make soak CAMPAIGNS=push` runs any number of seeds.
 
 Each seed draws two plans that overlap, faults of every kind, crashes at any moment, writes that land late, a person who
 answers for what is in doubt. After each push, and at the end, the truth is held against the ledger and the results:
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 import tempfile
 import threading
 from collections import Counter
@@ -366,22 +365,3 @@ def simulate(seed: int, settle_s: float = SETTLE_S) -> Run:
         except BridgeError as error:
             raise Wrong(f"seed {seed}: {type(error).__name__}: {error}") from error
         return made
-
-
-def main() -> int:
-    """Any number of seeds; prints those that fail."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    failed, pushes = 0, 0
-    for seed in range(first, first + count):
-        try:
-            pushes += simulate(seed).pushes
-        except Wrong as wrong:
-            failed += 1
-            sys.stdout.write(f"{wrong}\n")
-    sys.stdout.write(f"{count} seeds from {first}, {pushes} pushes, {failed} wrong\n")
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
