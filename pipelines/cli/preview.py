@@ -1,7 +1,7 @@
-"""The command `preview`: what the intake found in a file, its first rows, and the whole as clean CSV.
+"""The command `preview`: the detected format of a file, its first rows, and the whole file as clean CSV.
 
-In: a file. Out: on stdout what was found, and values of its first rows, as asked for; on stderr each refused row by
-line and reason; with a target, UTF-8 CSV with CRLF, which appears whole or not at all.
+In: a file. Out: on stdout the format and the first rows; on stderr each rejected row with line and reason; with a
+target, UTF-8 CSV with CRLF, written completely or not at all.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from sources.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
 
-MAX_TOLD: Final = 100
+MAX_REPORTED: Final = 100
 MAX_SHOWN: Final = 40
-"""Characters of a cell on a terminal; JSON and CSV hold it whole."""
+"""Characters of a cell on a terminal; JSON and CSV have all of them."""
 WIDE: Final = 100_000
 _NONE: Final = {"none": "", "double": "", "doubled": ""}
 _QUOTES: Final = {"single": "'"} | _NONE | {"double": '"'}
 
 
-def told(
+def read_options(
     encoding: str | None,
     delimiter: str | None,
     quote: str | None,
@@ -45,7 +45,7 @@ def told(
     fill_short: bool,
     sheet: str | None,
 ) -> ReadOptions:
-    """What was said on the command line: characters, or words for those that a shell makes hard to type."""
+    """The options of the command line: characters, or words for those that are hard to type in a shell."""
     from sources.files import ReadOptions
     from sources.files.dialect import NAMES
 
@@ -57,121 +57,122 @@ def told(
         {**_NONE, "backslash": "\\"}.get(escape, escape) if escape is not None else None,
         header_row,
         header_rows,
-        "fill" if fill_short else "refuse",
+        "fill" if fill_short else "reject",
         sheet,
     )
 
 
-def preview(path: Path, said: ReadOptions, rows: int, target: Path | None, as_json: bool) -> int:
-    """Prints what was found and the first rows; writes the whole where a target is named.
+def preview(path: Path, options: ReadOptions, rows: int, target: Path | None, as_json: bool) -> ExitCode:
+    """Prints the format and the first rows; with a target, writes the whole file as CSV.
 
-    Without one, the other rows are read and counted all the same, so that a refused one at the end is told.
+    All rows are read in any case, so that a rejected row at the end is reported.
 
     Args:
         path: the file.
-        said: what need not be found.
-        rows: how many to show.
-        target: of the clean CSV.
-        as_json: for machines.
-
-    Returns:
-        5 where a row was refused, else 0.
+        options: what is not to be detected.
+        rows: the number of rows to show.
+        target: the CSV to write.
+        as_json: print JSON for scripts.
 
     Raises:
-        UsageError: the file cannot be read, or the target not be written.
+        UsageError: the file cannot be read, or the target cannot be written.
     """
     from sources.files import RejectedRow, open_table
 
-    table = open_table(path, said)
+    table = open_table(path, options)
     first: list[Row] = []
-    refused: list[RejectedRow] = []
-    good = bad = 0
-    with _written(target, path, table) as write:
+    rejected: list[RejectedRow] = []
+    accepted_count = rejected_count = 0
+    with _written(target, path, table) as writer:
         for row in table.rows():
             if isinstance(row, RejectedRow):
-                bad += 1
-                if len(refused) < MAX_TOLD:
-                    refused.append(row)
-                if not as_json and (target is not None or bad <= MAX_TOLD):
-                    sys.stderr.write(f"line {row.line} refused: {escape(row.reason)}\n")
+                rejected_count += 1
+                if len(rejected) < MAX_REPORTED:
+                    rejected.append(row)
+                if not as_json and (target is not None or rejected_count <= MAX_REPORTED):
+                    sys.stderr.write(f"line {row.line} rejected: {escape(row.reason)}\n")
                 continue
-            good += 1
+            accepted_count += 1
             if len(first) < rows:
                 first.append(row)
-            if write is not None:
-                write.writerow(row.cells)
+            if writer is not None:
+                writer.writerow(row.cells)
     if as_json:
-        sys.stdout.write(json.dumps(_facts(table.found, first, refused, good, bad), ensure_ascii=False) + "\n")
+        sys.stdout.write(
+            json.dumps(_as_json(table.format, first, rejected, accepted_count, rejected_count), ensure_ascii=False)
+            + "\n"
+        )
     else:
-        if bad > MAX_TOLD and target is None:
-            sys.stderr.write(f"and {bad - MAX_TOLD} more; --csv OUT tells all\n")
-        _show(table.found, first, good, bad)
-    return ExitCode.REJECTED if bad else 0
+        if rejected_count > MAX_REPORTED and target is None:
+            sys.stderr.write(f"and {rejected_count - MAX_REPORTED} more; --csv OUT lists all of them\n")
+        _show(table.format, first, accepted_count, rejected_count)
+    return ExitCode.REJECTED if rejected_count else ExitCode.DONE
 
 
-def _facts(found: DetectedFormat, first: list[Row], refused: list[RejectedRow], good: int, bad: int) -> dict[str, Any]:
+def _as_json(
+    detected: DetectedFormat, first: list[Row], rejected: list[RejectedRow], accepted_count: int, rejected_count: int
+) -> dict[str, Any]:
     return {
-        "found": asdict(found),
-        "rows": good,
-        "refused": bad,
+        "format": asdict(detected),
+        "rows": accepted_count,
+        "rejected": rejected_count,
         "first": [{"line": row.line, "cells": row.cells} for row in first],
-        "first_refused": [
-            {"line": row.line, "last_line": row.last_line, "code": row.code, "reason": row.reason} for row in refused
+        "first_rejected": [
+            {"line": row.line, "last_line": row.last_line, "code": row.code, "reason": row.reason} for row in rejected
         ],
     }
 
 
-def _show(found: DetectedFormat, first: list[Row], good: int, bad: int) -> None:
+def _show(detected: DetectedFormat, first: list[Row], accepted_count: int, rejected_count: int) -> None:
     from rich.console import Console
     from rich.table import Table as Grid
 
     out = Console(highlight=False)
-    for name, words in _words(found):
-        out.print(f"{name:<12}{escape(words)}", markup=False, soft_wrap=True)
-    out.print(f"{'rows':<12}{good}, and {bad} refused", markup=False, soft_wrap=True)
+    for name, value in _described(detected):
+        out.print(f"{name:<12}{escape(value)}", markup=False, soft_wrap=True)
+    out.print(f"{'rows':<12}{accepted_count}, and {rejected_count} rejected", markup=False, soft_wrap=True)
     if not first:
         return
     grid = Grid(box=None, pad_edge=False)
-    for name in ("line", *found.columns):
-        grid.add_column(_plain(name), no_wrap=True)
+    for name in ("line", *detected.columns):
+        grid.add_column(_printable(name), no_wrap=True)
     for row in first:
-        grid.add_row(str(row.line), *map(_plain, row.cells))
+        grid.add_row(str(row.line), *map(_printable, row.cells))
     out.print()
-    # a terminal wraps what is wider than it is; no column is squeezed away
+    # the terminal wraps long lines; no column is cut
     Console(highlight=False, width=WIDE).print(grid, soft_wrap=True)
 
 
-def _plain(cell: str) -> str:
-    """A cell for a terminal: its controls, which could steer it, and rich's marks are shown as text."""
+def _printable(cell: str) -> str:
+    """A cell for a terminal: control characters and the markup of rich are shown as text."""
     shown = escape(cell[: MAX_SHOWN + 1])
     if len(shown) > MAX_SHOWN:
         shown = shown[: MAX_SHOWN - 1] + "…"
     return shown.replace("[", "\\[")
 
 
-def _words(found: DetectedFormat) -> Iterator[tuple[str, str]]:
+def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
+    """The detected format as labelled values."""
     from sources.files.dialect import NAMES
 
-    if found.kind == "workbook":
-        yield "sheet", f"{found.sheet} (of {', '.join(found.sheets)})"
+    if detected.kind == "workbook":
+        yield "sheet", f"{detected.sheet} (of {', '.join(detected.sheets)})"
     else:
-        yield "encoding", f"{found.encoding}{', byte order mark' if found.has_bom else ''}"
-        yield "delimiter", NAMES.get(found.delimiter or "", repr(found.delimiter))
-        yield (
-            "quote",
-            f"{found.quote or 'none'}, {'escaped by ' + found.escape if found.escape else 'doubled in cells'}",
-        )
-        yield "line ends", ", ".join(found.line_ends) or "none"
-    yield "header", f"line {_lines(found.header_lines)}" if found.header_lines else "none, columns are numbered"
-    if found.preamble:
-        yield "preamble", f"line {_lines(found.preamble)}"
-    if found.footnotes:
-        yield "footnotes", f"line {_lines(found.footnotes)}"
-    yield "columns", f"{len(found.columns)}: {', '.join(found.columns)}"
-    if found.renamed:
-        yield "numbered", f"{', '.join(found.renamed)} (the name was empty or taken)"
-    if found.dropped_columns:
-        yield "left out", f"{found.dropped_columns} at the end, without name and cells"
+        yield "encoding", f"{detected.encoding}{', byte order mark' if detected.has_bom else ''}"
+        yield "delimiter", NAMES.get(detected.delimiter or "", repr(detected.delimiter))
+        escape = f"escaped by {detected.escape}" if detected.escape else "doubled in cells"
+        yield "quote", f"{detected.quote or 'none'}, {escape}"
+        yield "line ends", ", ".join(detected.line_ends) or "none"
+    yield "header", f"line {_lines(detected.header_lines)}" if detected.header_lines else "none, columns are numbered"
+    if detected.preamble:
+        yield "preamble", f"line {_lines(detected.preamble)}"
+    if detected.footnotes:
+        yield "footnotes", f"line {_lines(detected.footnotes)}"
+    yield "columns", f"{len(detected.columns)}: {', '.join(detected.columns)}"
+    if detected.renamed:
+        yield "numbered", f"{', '.join(detected.renamed)} (name empty or already used)"
+    if detected.dropped_columns:
+        yield "left out", f"{detected.dropped_columns} empty columns without a name at the right"
 
 
 def _lines(lines: tuple[int, ...]) -> str:
@@ -181,22 +182,22 @@ def _lines(lines: tuple[int, ...]) -> str:
 
 @contextmanager
 def _written(target: Path | None, source: Path, table: SourceTable) -> Iterator[Any]:
-    """A writer of CSV into a file that takes the target's place when all went well."""
+    """A CSV writer to a temporary file that replaces the target on success."""
     if target is None:
         yield None
         return
     if target.exists() and (not target.is_file() or target.samefile(source)):
-        what = "the file itself" if target.is_file() else "a folder" if target.is_dir() else "a device or a pipe"
-        raise UsageError(f"--csv names {what}", "Name another file.")
-    target = target.resolve()  # what a link names is replaced, and not the link
+        what = "the input file" if target.is_file() else "a folder" if target.is_dir() else "a device or a pipe"
+        raise UsageError(f"--csv is {what}", "Choose another file.")
+    target = target.resolve()  # replace the target of a link, not the link
     with (
-        disk_errors(f"{target.name} cannot be written", "Free space, or name a file in another folder."),
+        disk_errors(f"{target.name} cannot be written", "Free space, or choose a file in another folder."),
         replace_file(target) as raw,
         io.TextIOWrapper(raw, "utf-8", newline="") as file,
     ):
-        write = csv.writer(file)
-        write.writerow(table.columns)
-        yield write
+        writer = csv.writer(file)
+        writer.writerow(table.columns)
+        yield writer
 
 
 @click.command("preview", epilog="Example: orderbridge preview articulos.csv --csv clean.csv")
@@ -220,4 +221,4 @@ def command(file: Path, target: Path | None, rows: int, as_json: bool, **options
     Each cell is shown as its text. Rows that do not fit are reported on stderr, and the exit code is 5.
     """
     STOP.listen()
-    exit_process(preview(file, told(**options), rows, target, as_json))  # type: ignore[arg-type] # checked by click
+    exit_process(preview(file, read_options(**options), rows, target, as_json))  # type: ignore[arg-type] # checked by click

@@ -1,7 +1,7 @@
-"""The command `template`: an empty CSV with every column of a kind, or a mapping file to begin with.
+"""The command `template`: an empty CSV with every column of a kind, or a mapping file to start from.
 
-In: a kind, and maybe a file of the ERP's. Out: text. The CSV needs no mapping: its columns are named as the fields are.
-The mapping file reads as it stands; what a person has to decide is in it as a comment.
+In: a kind, and optionally a file of the ERP. Out: text. The CSV needs no mapping, since its columns are named like the
+fields. The mapping file is valid as printed; what a person has to decide is commented out.
 """
 
 from __future__ import annotations
@@ -20,44 +20,44 @@ from sources.errors import UsageError
 from sources.kinds import KINDS, PASSWORD
 
 _HEAD: Final = """\
-# A mapping: which column of a file is which field of the platform's. docs/mapping.md explains every key.
-# A line that begins with # is a comment. Names with blanks, accents or brackets stand in quotes.
+# Mapping file: which column fills which field of the platform. docs/mapping.md explains every key.
+# Lines that begin with # are comments. Names with spaces, accents or brackets need quotes.
 """
 _IGNORE: Final = """\
-# Columns that are not sent; it stands here, before the first [table]:
+# Columns that are not sent; must come before the first [table]:
 # ignore = ["Observaciones"]
 """
 _KEYS: Final = """
-# How numbers are written, where the columns do not prove it:
+# Number format, if it cannot be detected from the columns:
 # [numbers]
 # decimal = ","
 # thousands = "."
 
-# Words for true and false, in any case:
+# Words for true and false, case-insensitive:
 # [booleans]
 # yes = ["S", "Sí"]
 # no = ["N", "No"]
 
-# How the file is read, where it is not found rightly (see orderbridge preview):
+# How the file is read, if orderbridge preview does not detect it correctly:
 # [file]
 # encoding = "cp1252"
 # delimiter = ";"
 # header_row = 1
 # sheet = "Hoja1"
 
-# Texts that mean an empty cell; a line that is no input where these columns are empty:
+# Texts that count as empty; skip lines in which these columns are empty:
 # [rows]
 # empty = ["NULL"]
 # skip_blank = ["PVP"]
 
-# Ids that stand in another file, beside this one:
+# Ids from another file in the same folder:
 # [[lookup]]
 # file = "ids.csv"
 # match = { "Artículo" = "sku" }
 # give = { productId = "product_id", variantId = "variant_id" }
 """
 _PASSWORDS: Final = """
-# Passwords of new customers, where no column holds them: mailed by the platform, or kept in a file for you.
+# Generate passwords for new customers: "mail" (sent by the platform) or "file" (written to a file for you).
 # [passwords]
 # make = "mail"
 """
@@ -67,56 +67,55 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
     """A CSV, or a mapping file.
 
     Args:
-        kind: of the inputs.
-        mapping: a mapping file is wanted.
-        file: whose columns it is of; None: of the CSV that this makes.
+        kind: customers, variants, subcategories or warehouses.
+        mapping: whether to make a mapping file.
+        file: the file to map; None: the CSV template.
 
     Raises:
-        UsageError: the file cannot be read, or is told for a CSV.
+        UsageError: the file cannot be read, or is given without `mapping`.
     """
     if file is not None and not mapping:
-        raise UsageError("--for is of a mapping file", "Add --mapping.")
+        raise UsageError("--for requires --mapping", "Add --mapping.")
     if not mapping:
-        return csv_of(kind)
+        return csv_template(kind)
     if file is None:
-        return mapping_of(kind)
+        return mapping_template(kind)
     from pipelines.mapping import propose, to_toml
     from sources.files import open_table
 
-    proposed = propose(open_table(file).columns, kind, doubtful="leave")
+    proposed = propose(open_table(file).columns, kind, conflicts="leave")
     first, rest = to_toml(proposed).split("\n", 1)
     return "".join([_HEAD, first, "\n", _IGNORE, rest, _PASSWORDS if KINDS[kind].has_login else "", _KEYS])
 
 
-def csv_of(kind: str) -> str:
-    """The header of a CSV in which every field has its column, the first item of each list."""
-    from pipelines.mapping.places import examples
+def csv_template(kind: str) -> str:
+    """A CSV header with a column for every field; of each list, the first item."""
+    from pipelines.mapping.field_paths import all_paths
 
     out = io.StringIO()
-    csv.writer(out).writerow(examples(kind))
+    csv.writer(out).writerow(all_paths(kind))
     return out.getvalue()
 
 
-def mapping_of(kind: str) -> str:
-    """A mapping of that CSV, with what is known of each field."""
+def mapping_template(kind: str) -> str:
+    """A mapping of the CSV template, with a comment on each field."""
     from pipelines.mapping import MappedColumn, Mapping, to_toml
-    from pipelines.mapping.places import examples
+    from pipelines.mapping.field_paths import all_paths
     from sources.inputs import paths
 
-    proposed = Mapping(kind, {path: MappedColumn(path, path) for path in examples(kind)})
-    limits = dict(zip(examples(kind), paths(kind).items(), strict=True))
+    proposed = Mapping(kind, {path: MappedColumn(path, path) for path in all_paths(kind)})
     lines = to_toml(proposed).splitlines()
     begin = lines.index("[columns]") + 1
     fields = [
-        f"{line}  # {'; '.join(_words(kind, path, field))}"
-        for line, (path, field) in zip(lines[begin:], limits.values(), strict=True)
+        f"{line}  # {'; '.join(_described(kind, path, field))}"
+        for line, (path, field) in zip(lines[begin:], paths(kind).items(), strict=True)
     ]
     tables = "\n".join([*lines[1:begin], *fields, ""])
     return "".join([_HEAD, lines[0], "\n", _IGNORE, tables, _PASSWORDS if KINDS[kind].has_login else "", _KEYS])
 
 
-def _words(kind: str, path: str, field: Field) -> Iterator[str]:
-    """What a person should know of a field."""
+def _described(kind: str, path: str, field: Field) -> Iterator[str]:
+    """The type and limits of a field, in words."""
     from sources.inputs import required
 
     yield {"identifier": "id", "boolean": "yes or no", "integer": "whole number"}.get(field.type, field.type)
@@ -124,20 +123,20 @@ def _words(kind: str, path: str, field: Field) -> Iterator[str]:
     if path in required(kind) or any(one.required and one.name == top for one in KINDS[kind].record.fields):
         yield "required" if path == top else f"{top} is required"
     if path == PASSWORD:
-        yield "or made, see [passwords]"
+        yield "or generated, see [passwords]"
     if field.minimum is not None:
         yield f"at least {field.minimum}"
     if field.max_decimals is not None:
         yield f"at most {field.max_decimals} decimals"
     array = next((one for one in KINDS[kind].record.fields if one.name == top and one.type == "array"), None)
     if array is not None and array.max_items is not None:
-        yield f"at most {array.max_items}, the next is [1]"
+        yield f"at most {array.max_items}; the next one is [1]"
     elif array is not None:
-        yield "the next is [1]"
+        yield "the next one is [1]"
     if field.meaning:
         yield field.meaning
     if path in {one.name for one in KINDS[kind].operation.params}:
-        yield "part of the request's path"
+        yield "part of the request path"
 
 
 @click.command("template", epilog="Example: orderbridge template customers > clientes.csv")

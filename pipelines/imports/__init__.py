@@ -1,14 +1,14 @@
-"""A file and its mapping to inputs of the interface: ready ones, rejected ones with their reasons, skipped lines.
+"""Import: a file and its mapping become checked inputs of the interface, rejected inputs and skipped lines.
 
-In: a file that the intake reads, and which column is which field. Out: a stream in the file's order, the same at each
-walk. No body holds a password, and no reason holds what a cell says.
+In: a file that `sources.files` reads, and a mapping. Out: a stream in the file's order, the same on every iteration.
+No body contains a password, and no reject reason contains a cell's value.
 """
 
 from __future__ import annotations
 
-from pipelines.imports.columns import Clean
+from pipelines.imports.columnar import CleanBatch
+from pipelines.imports.inputs import Inputs
 from pipelines.imports.model import Problem, ReadyInput, RejectedInput, SkippedLine
-from pipelines.imports.opening import open_inputs
-from pipelines.imports.walk import Inputs
+from pipelines.imports.open import open_inputs
 
-__all__ = ["Clean", "Inputs", "Problem", "ReadyInput", "RejectedInput", "SkippedLine", "open_inputs"]
+__all__ = ["CleanBatch", "Inputs", "Problem", "ReadyInput", "RejectedInput", "SkippedLine", "open_inputs"]

@@ -1,6 +1,7 @@
-"""The fields that a mapping fills, ready to be read: where the cells come from, how they are read, where they go.
+"""The fields that a mapping fills, resolved: where their cells are, how they are parsed, where the values go.
 
-In: a checked mapping. Out: a source for each field, and the shape of the bodies.
+In: a checked mapping. Out: `Bindings`, a source for each field and the shape of the bodies, which both converters and
+the survey of the file work from.
 """
 
 from __future__ import annotations
@@ -8,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, Final
 
+from pipelines.imports.lookups import LookupTable
 from pipelines.mapping import Blank, Formats, Mapping, Scalar
-from pipelines.mapping.places import EACH, Place, Step, place
+from pipelines.mapping.field_paths import EACH, FieldPath, Step, resolve
 from sources.contract import Field
 from sources.errors import BridgeError
-from sources.inputs import pairs
-from sources.kinds import KINDS, PASSWORD
+from sources.inputs import pairs, required
+from sources.kinds import KINDS, PASSWORD, LoginMode
 from transforms.numbers import COMMA, POINT, Notation
 from transforms.upserts.bodies import Array, Leaf, Node, Object
 from transforms.upserts.cells import NO, YES, Kind, Reading
@@ -28,7 +31,8 @@ _KINDS: Final[dict[str, Kind]] = {
     "boolean": "boolean",
     "date": "date",
 }
-MAPPED: Final = -1
+IN_FILE: Final = -1
+"""The `lookup` of a source whose column is in the input file itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,81 +40,126 @@ class Source:
     """What fills a field.
 
     Attributes:
-        place: where it goes.
-        reading: how the texts are read.
-        column: of the file, or of the lookup's file.
-        lookup: which one; `MAPPED`: the file itself.
-        proves: whether its column must prove how its numbers are written.
-        blank, default, change: as the mapping says.
+        target: the field.
+        reading: how the cells are parsed.
+        column: the column, of the input file or of a lookup file.
+        lookup: the index of the lookup, or `IN_FILE`.
+        detects_notation: whether the notation of its numbers has to be detected from the column.
+        blank, default, change: as in the mapping.
     """
 
-    place: Place
+    target: FieldPath
     reading: Reading
     column: str
-    lookup: int = MAPPED
-    proves: bool = False
+    lookup: int = IN_FILE
+    detects_notation: bool = False
     blank: Blank = "omit"
     default: Any = None
     change: bool = False
 
     @property
     def path(self) -> str:
-        """As the mapping writes it."""
-        return self.place.path
+        """The field path as the mapping writes it."""
+        return self.target.path
 
     @property
     def is_number(self) -> bool:
-        """Whether its cells are read as numbers."""
+        """Whether its cells are parsed as numbers."""
         return self.reading.kind in ("integer", "number")
 
 
-def sources(mapping: Mapping) -> list[Source]:
+@dataclass(frozen=True)
+class Bindings:
+    """Everything that fills the inputs of one kind.
+
+    Attributes:
+        mapping: checked.
+        sources: of the fields that a column or a lookup fills, in the mapping's order.
+        lookups: the opened lookup files.
+        login_mode: of customers.
+    """
+
+    mapping: Mapping
+    sources: Sequence[Source]
+    lookups: Sequence[LookupTable]
+    login_mode: LoginMode | None
+
+    @cached_property
+    def shape(self) -> Object:
+        """The shape of the bodies."""
+        return body_shape(self.mapping.kind, self.sources, self.mapping.constants)
+
+    @property
+    def params(self) -> list[str]:
+        """The parameters of the request's path."""
+        return [field.name for field in KINDS[self.mapping.kind].operation.params]
+
+    @property
+    def required_fields(self) -> list[str]:
+        """Top-level fields that every body must have; the password is never in a body."""
+        names = required(self.mapping.kind, self.login_mode)
+        fields = KINDS[self.mapping.kind].record.fields
+        return [field.name for field in fields if field.name != PASSWORD and (field.required or field.name in names)]
+
+    @property
+    def password_column(self) -> str | None:
+        """The column with the passwords."""
+        return next((source.column for source in self.sources if source.path == PASSWORD), None)
+
+    @property
+    def columns(self) -> list[str]:
+        """Every column of the input file that is read."""
+        mapping = self.mapping
+        names = [source.column for source in self.sources if source.lookup == IN_FILE]
+        names += [*mapping.group, *mapping.fill_down, *mapping.fill_within, *mapping.skip_blank]
+        names += [name for lookup in mapping.lookups for name in lookup.match]
+        return list(dict.fromkeys(names))
+
+
+def field_sources(mapping: Mapping) -> list[Source]:
     """A source for each field that a column or a lookup fills, in the mapping's order."""
-    found: list[Source] = []
+    sources: list[Source] = []
     for name, column in mapping.columns.items():
         for path in (column.field, *column.also):
             if path is None:
                 continue
-            where = found_place(mapping.kind, path)
-            formats = column.formats.over(mapping.formats)
-            reading, proves = _reading(where, formats, trim=column.trim)
-            default = None if column.default is None else constant(where.field, column.default)
-            found.append(
-                Source(where, reading, name, MAPPED, proves, column.blank, default, column.change and not where.is_item)
-            )
-    for at, lookup in enumerate(mapping.lookups):
+            target = _resolved(mapping.kind, path)
+            reading, detects = _reading(target, column.formats.over(mapping.formats), trim=column.trim)
+            default = None if column.default is None else _body_value(target.field, column.default)
+            change = column.change and not target.is_item
+            sources.append(Source(target, reading, name, IN_FILE, detects, column.blank, default, change))
+    for index, lookup in enumerate(mapping.lookups):
         for path, name in lookup.give.items():
-            where = found_place(mapping.kind, path)
-            reading, proves = _reading(where, Formats(), trim=True)
-            found.append(Source(where, reading, name, at, proves))
-    return found
+            target = _resolved(mapping.kind, path)
+            reading, detects = _reading(target, Formats(), trim=True)
+            sources.append(Source(target, reading, name, index, detects))
+    return sources
 
 
-def found_place(kind: str, path: str) -> Place:
-    """The place of a path that was checked."""
-    found = place(kind, path)
-    if isinstance(found, str):
-        raise BridgeError(f"a mapping was not checked: {path} {found}")
-    return found
+def _resolved(kind: str, path: str) -> FieldPath:
+    target = resolve(kind, path)
+    if isinstance(target, str):
+        raise BridgeError(f"unchecked mapping: {path} {target}")
+    return target
 
 
-def constant(field: Field, value: Scalar) -> Any:  # noqa: ANN401 # of the field's type
-    """A value of TOML as a body has it."""
+def _body_value(field: Field, value: Scalar) -> Any:  # noqa: ANN401 # of the field's type
+    """A TOML value as it appears in a body."""
     if field.type == "number":
         return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     return str(value) if field.type == "identifier" else value
 
 
-def _reading(where: Place, formats: Formats, *, trim: bool) -> tuple[Reading, bool]:
-    """How a field's texts are read, and whether their notation must be proven."""
-    field = where.field
-    if where.path == PASSWORD:
+def _reading(target: FieldPath, formats: Formats, *, trim: bool) -> tuple[Reading, bool]:
+    """How a field's cells are parsed, and whether their notation has to be detected."""
+    field = target.field
+    if target.path == PASSWORD:
         return Reading("secret"), False
     kind: Kind = (
         ("number_id" if field.json == "integer" else "id") if field.type == "identifier" else _KINDS[field.type]
     )
     notation = _notation(formats)
-    return Reading(
+    reading = Reading(
         kind,
         notation,
         yes=formats.yes or YES,
@@ -118,7 +167,8 @@ def _reading(where: Place, formats: Formats, *, trim: bool) -> tuple[Reading, bo
         date=formats.date or "YYYY-MM-DD",
         empty=formats.empty or (),
         trim=trim,
-    ), kind in ("integer", "number") and notation is None
+    )
+    return reading, kind in ("integer", "number") and notation is None
 
 
 def _notation(formats: Formats) -> Notation | None:
@@ -128,50 +178,50 @@ def _notation(formats: Formats) -> Notation | None:
     return Notation(formats.decimal, usual.thousands if formats.thousands is None else formats.thousands)
 
 
-def shape(kind: str, found: Iterable[Source], constants: dict[str, Scalar]) -> Object:
-    """The shape of the bodies: what the sources and constants fill, in the contract's order, without the password."""
-    ways: list[tuple[tuple[Step, ...], Leaf]] = [
-        (source.place.steps, Leaf(source.path, source.default))
-        for source in found
-        if source.path != PASSWORD and source.place.steps
+def body_shape(kind: str, sources: Iterable[Source], constants: dict[str, Scalar]) -> Object:
+    """The shape of the bodies: the fields that sources and constants fill, in the contract's order; no password."""
+    leaves: list[tuple[tuple[Step, ...], Leaf]] = [
+        (source.target.steps, Leaf(source.path, source.default))
+        for source in sources
+        if source.path != PASSWORD and source.target.steps
     ]
     for path, value in constants.items():
-        where = found_place(kind, path)
-        if where.steps:
-            ways.append((where.steps, Leaf(None, constant(where.field, value))))
-    return Object(tuple(_members(KINDS[kind].record.fields, ways, pairs(kind))))
+        target = _resolved(kind, path)
+        if target.steps:
+            leaves.append((target.steps, Leaf(None, _body_value(target.field, value))))
+    return Object(tuple(_members(KINDS[kind].record.fields, leaves, pairs(kind))))
 
 
 def _members(
-    fields: Iterable[Field], ways: Sequence[tuple[tuple[Step, ...], Leaf]], named: frozenset[str]
+    fields: Iterable[Field], leaves: Sequence[tuple[tuple[Step, ...], Leaf]], pair_arrays: frozenset[str]
 ) -> list[tuple[str, Node]]:
-    made: list[tuple[str, Node]] = []
+    members: list[tuple[str, Node]] = []
     for field in fields:
-        mine = [(steps[1:], leaf) for steps, leaf in ways if steps[0] == field.name]
-        if not mine:
+        below = [(steps[1:], leaf) for steps, leaf in leaves if steps[0] == field.name]
+        if not below:
             continue
         if field.type == "object":
-            made.append((field.name, Object(tuple(_members(field.fields, mine, frozenset())))))
+            members.append((field.name, Object(tuple(_members(field.fields, below, frozenset())))))
         elif field.type == "array":
-            made.append((field.name, _array(field, mine, is_pair=field.name in named)))
+            members.append((field.name, _array(field, below, is_pair=field.name in pair_arrays)))
         else:
-            made.append((field.name, mine[0][1]))
-    return made
+            members.append((field.name, below[0][1]))
+    return members
 
 
-def _array(field: Field, ways: Sequence[tuple[tuple[Step, ...], Leaf]], *, is_pair: bool) -> Array:
-    keys = sorted({steps[0] for steps, _ in ways if isinstance(steps[0], int)})
-    names = dict.fromkeys(steps[0] for steps, _ in ways if isinstance(steps[0], str) and steps[0] != EACH)
+def _array(field: Field, leaves: Sequence[tuple[tuple[Step, ...], Leaf]], *, is_pair: bool) -> Array:
+    positions = sorted({steps[0] for steps, _ in leaves if isinstance(steps[0], int)})
+    names = dict.fromkeys(steps[0] for steps, _ in leaves if isinstance(steps[0], str) and steps[0] != EACH)
     items: dict[Step, Node] = {}
-    order: list[Step] = [*keys, *names, EACH]
+    order: list[Step] = [*positions, *names, EACH]
     for key in order:
-        mine = [(steps[1:], leaf) for steps, leaf in ways if steps[0] == key]
-        if not mine:
+        below = [(steps[1:], leaf) for steps, leaf in leaves if steps[0] == key]
+        if not below:
             continue
         if not field.fields:
-            items[key] = mine[0][1]
+            items[key] = below[0][1]
             continue
-        members = _members(field.fields, mine, frozenset())
+        members = _members(field.fields, below, frozenset())
         if key in names:
             members.insert(0, ("name", Leaf(None, str(key)[1:])))
         has_value = any(name == "value" for name, _ in members)

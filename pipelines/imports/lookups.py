@@ -1,7 +1,7 @@
-"""Ids and other values that stand in another file: found by what a line says.
+"""Lookup files: ids and other values that are in another file, found by the values of a line.
 
-In: a lookup of the mapping, and the lines. Out: what that file gives for each line, or a code where it gives nothing,
-or two things. The file lies in memory by its keys.
+In: a lookup of the mapping, and lines. Out: the values for each line, or a code if there is no row or no single answer.
+The file is held in memory, indexed by its key columns.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.model import named
+from pipelines.imports.model import listed
 from pipelines.mapping import Lookup
-from pipelines.mapping.places import nearest
+from pipelines.mapping.field_paths import suggestion
 from sources.errors import UsageError
 from sources.files import open_table
 from transforms.frames import TEXT
@@ -23,19 +23,20 @@ from transforms.upserts.cells import filled
 from transforms.upserts.lines import whole
 
 NOT_FOUND, AMBIGUOUS = "lookup_not_found", "lookup_ambiguous"
-WORDS: Final = {
-    NOT_FOUND: "no line of {file} has the same in {columns}",
-    AMBIGUOUS: "several lines of {file} have the same in {columns}, and do not give the same",
+MESSAGES: Final = {
+    NOT_FOUND: "no row of {file} matches in {columns}",
+    AMBIGUOUS: "several rows of {file} match in {columns}, with different values",
 }
-_BETWEEN: Final = "\x1f"
+_SEPARATOR: Final = "\x1f"
+_SEVERAL: Final = -1
 
 
 class LookupTable:
-    """A lookup's file, opened.
+    """An opened lookup file.
 
     Args:
         lookup: of the mapping.
-        numbers: columns of its file that are read as numbers.
+        numbers: columns of the file that are parsed as numbers.
 
     Raises:
         UsageError: the file cannot be read, or lacks a column.
@@ -44,49 +45,44 @@ class LookupTable:
     def __init__(self, lookup: Lookup, numbers: Collection[str] = ()) -> None:
         self.lookup = lookup
         if not lookup.path.is_file():
-            raise UsageError(
-                f"the lookup {lookup.file} is not there", f"It is looked for as {lookup.path}, beside the mapping file."
-            )
+            raise UsageError(f"lookup file {lookup.file} not found", f"It is expected at {lookup.path}.")
         table = open_table(lookup.path)
-        for name in (*lookup.match.values(), *lookup.give.values()):
+        names = list(dict.fromkeys([*lookup.match.values(), *lookup.give.values()]))
+        for name in names:
             if name not in table.columns:
                 raise UsageError(
-                    f"the lookup {lookup.file} has no column {name!r}{nearest(name, table.columns)}",
-                    f"Its columns: {named(table.columns)}.",
+                    f"lookup file {lookup.file} has no column {name!r}{suggestion(name, table.columns)}",
+                    f"Its columns: {listed(table.columns)}.",
                 )
         table = table.with_decimals(dict.fromkeys(numbers, DOT))
-        names = list(dict.fromkeys([*lookup.match.values(), *lookup.give.values()]))
         empty = pa.schema([(name, TEXT) for name in names]).empty_table()
         rows = pa.concat_tables([empty, *(batch.select(names) for batch in table.batches())])
-        self.given = {path: filled(whole(rows, name)) for path, name in lookup.give.items()}
-        said = _joined(rows, list(lookup.give.values()), keep_null=True)
-        self._places: dict[str, int] = {}
-        self._said = said.to_pylist()
-        for place, key in enumerate(_joined(rows, list(lookup.match.values())).to_pylist()):
+        self.values = {path: filled(whole(rows, name)) for path, name in lookup.give.items()}
+        values = _joined(rows, list(lookup.give.values()), keep_null=True).to_pylist()
+        self._row_of: dict[str, int] = {}
+        for row, key in enumerate(_joined(rows, list(lookup.match.values())).to_pylist()):
             if key is None:
                 continue
-            first = self._places.setdefault(key, place)
-            if first >= 0 and self._said[first] != self._said[place]:
-                self._places[key] = -1
+            first = self._row_of.setdefault(key, row)
+            if first != _SEVERAL and values[first] != values[row]:
+                self._row_of[key] = _SEVERAL
 
     def find(self, lines: pa.Table) -> tuple[dict[str, pa.Array], pa.Array]:
-        """What the file gives for each line, by field; and a code where it gives nothing for certain."""
+        """The values for each line by field path; and a code for each line without a single answer, else null."""
         keys = _joined(lines, list(self.lookup.match))
-        places = list(map(self._places.get, keys.to_numpy(zero_copy_only=False).tolist()))
-        found = pa.array([None if place is None or place < 0 else place for place in places], pa.int64())
-        codes = [
-            None if place is not None and place >= 0 else NOT_FOUND if place is None else AMBIGUOUS for place in places
-        ]
-        return {path: column.take(found) for path, column in self.given.items()}, pa.array(codes, TEXT)
+        rows = list(map(self._row_of.get, keys.to_numpy(zero_copy_only=False).tolist()))
+        indices = pa.array([None if row == _SEVERAL else row for row in rows], pa.int64())
+        codes = [NOT_FOUND if row is None else AMBIGUOUS if row == _SEVERAL else None for row in rows]
+        return {path: column.take(indices) for path, column in self.values.items()}, pa.array(codes, TEXT)
 
     def words(self, code: str) -> str:
-        """What a code means."""
-        return WORDS[code].format(file=self.lookup.file, columns=", ".join(self.lookup.match))
+        """The explanation of a code."""
+        return MESSAGES[code].format(file=self.lookup.file, columns=", ".join(self.lookup.match))
 
 
 def _joined(table: pa.Table, columns: Sequence[str], *, keep_null: bool = False) -> pa.Array:
-    """One text for several columns; null where one of them is empty, unless that is to be kept."""
+    """The texts of several columns joined; null where one of them is empty, unless `keep_null`."""
     texts = [filled(whole(table, name)) for name in columns]
     if keep_null:
         texts = [pc.fill_null(column, "") for column in texts]
-    return pc.binary_join_element_wise(*texts, _BETWEEN) if texts else pa.nulls(table.num_rows, TEXT)
+    return pc.binary_join_element_wise(*texts, _SEPARATOR) if texts else pa.nulls(table.num_rows, TEXT)

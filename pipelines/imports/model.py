@@ -1,4 +1,4 @@
-"""What a file's lines become: an input that is ready, one that is rejected, or none."""
+"""What the lines of a file become: a ready input, a rejected input, or a skipped line."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any, Final
 
 import msgspec
 
-MAX_NAMED: Final = 10
-"""Columns that an error names; a file may have thousands."""
+MAX_LISTED: Final = 10
+"""Columns listed in a message; a file may have thousands."""
 
 
 class Problem(msgspec.Struct, frozen=True):
     """Why an input is rejected.
 
     Attributes:
-        column: of the file; empty where no one column is at fault.
-        field: its path; empty where the whole line is at fault.
-        code: stable, for machines.
-        words: for people; they never hold what the cell says.
-        line: of the cell; 0 where it is the input as a whole.
+        column: the column of the file; empty if no single column is at fault.
+        field: the field path; empty if the whole line is at fault.
+        code: a stable code for scripts.
+        words: the explanation for people; never contains the cell's value.
+        line: the line of the cell; 0 if the input as a whole is at fault.
     """
 
     column: str
@@ -30,13 +30,13 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class ReadyInput(msgspec.Struct, frozen=True):
-    """An input that holds to the interface.
+    """An input that meets every limit of the interface.
 
     Attributes:
-        lines: of the file, 1-based, in order.
+        lines: its 1-based lines in the file, ascending.
         path: parameters of the request's path.
-        body: fields in the contract's order; numbers are Decimals, to be written with all their digits.
-        password_line: the line whose password it is; None where none is given.
+        body: fields in the contract's order; numbers are Decimal, so that every digit is sent.
+        password_line: the line with its password; None if there is none.
     """
 
     lines: tuple[int, ...]
@@ -46,23 +46,23 @@ class ReadyInput(msgspec.Struct, frozen=True):
 
 
 class RejectedInput(msgspec.Struct, frozen=True):
-    """An input that does not hold to it, and all that is wrong with it."""
+    """An input that is not sent, with all of its problems."""
 
     lines: tuple[int, ...]
     problems: tuple[Problem, ...]
 
 
 class SkippedLine(msgspec.Struct, frozen=True):
-    """Lines that are no input, and need not be."""
+    """Lines that are not an input, and why that is expected."""
 
     lines: tuple[int, ...]
-    why: str
+    reason: str
 
 
 Item = ReadyInput | RejectedInput | SkippedLine
 
 
-def named(names: Sequence[str], told: Callable[[str], str] = str) -> str:
-    """The first of many names in a row, each as it is told, and how many more there are."""
-    row = ", ".join(map(told, names[:MAX_NAMED]))
-    return f"{row} and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else row
+def listed(names: Sequence[str], label: Callable[[str], str] = str) -> str:
+    """The first `MAX_LISTED` names, labelled and separated by commas, and the number of further ones."""
+    text = ", ".join(map(label, names[:MAX_LISTED]))
+    return f"{text} and {len(names) - MAX_LISTED:,} more" if len(names) > MAX_LISTED else text

@@ -1,13 +1,24 @@
-"""Which column of a file is which field of the interface: told in a TOML file, or proposed by the columns' names.
+"""Column mappings: which column of a file fills which field of the interface.
 
-In: a mapping file, or the names of columns. Out: a `Mapping`, and its TOML.
+In: a mapping file (TOML), or the column names of an input file. Out: a `Mapping`, loaded or proposed, and its TOML.
 """
 
 from __future__ import annotations
 
-from pipelines.mapping.model import Blank, Formats, Lookup, Make, MappedColumn, Mapping, Scalar
+from pipelines.mapping.model import Blank, Formats, GeneratePasswords, Lookup, MappedColumn, Mapping, Scalar
 from pipelines.mapping.propose import propose
 from pipelines.mapping.read import load
 from pipelines.mapping.write import to_toml
 
-__all__ = ["Blank", "Formats", "Lookup", "Make", "MappedColumn", "Mapping", "Scalar", "load", "propose", "to_toml"]
+__all__ = [
+    "Blank",
+    "Formats",
+    "GeneratePasswords",
+    "Lookup",
+    "MappedColumn",
+    "Mapping",
+    "Scalar",
+    "load",
+    "propose",
+    "to_toml",
+]

@@ -1,6 +1,6 @@
-"""What a mapping says, held against the interface and against itself.
+"""Checks of a mapping against the interface and against itself.
 
-In: a mapping. Out: each mistake with the key at which it stands, so that all are told at once.
+In: a mapping. Out: every mistake with the key where it is, so that all of them are reported at once.
 """
 
 from __future__ import annotations
@@ -8,51 +8,52 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from pipelines.mapping.field_paths import FieldPath, resolve
 from pipelines.mapping.model import Formats, MappedColumn, Mapping
-from pipelines.mapping.places import Place, place
 from sources.kinds import ADDED_FIELDS, KINDS, PASSWORD
 from transforms.upserts.cells import is_date_form
 
 Mistake = tuple[tuple[str, ...], str]
-_PASSED_AS_CONSTANT: Final = "a password comes from a column, or is made; it is never one for all, nor looked up"
+"""The key in the file, outermost table first, and the message."""
+_NEEDS_COLUMN: Final = "a password must come from a column or be generated; it cannot be a constant or a lookup"
 
 
 def mistakes(mapping: Mapping) -> list[Mistake]:
-    """All that is wrong, with the keys under which it stands in the file."""
-    return [*_formats(mapping), *_places(mapping), *_columns(mapping), *_constants(mapping), *_rows(mapping)]
+    """All mistakes of a mapping."""
+    return [*_formats(mapping), *_targets(mapping), *_columns(mapping), *_constants(mapping), *_rows(mapping)]
 
 
-def used_fields(mapping: Mapping) -> list[tuple[str, tuple[str, ...], str]]:
-    """Each field that the mapping fills: its path, the key in the file, and what fills it, in words."""
-    used: list[tuple[str, tuple[str, ...], str]] = []
+def _used_fields(mapping: Mapping) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Each field that the mapping fills: its path, the key in the file, and a description of what fills it."""
     for name, column in mapping.columns.items():
         for path in (column.field, *column.also):
             if path is not None:
-                used.append((path, ("columns", name), f"the column {name!r}"))
-    used += [(path, ("constants", path), "a constant") for path in mapping.constants]
+                yield path, ("columns", name), f"column {name!r}"
+    for path in mapping.constants:
+        yield path, ("constants", path), "a constant"
     for lookup in mapping.lookups:
-        used += [(path, ("lookup", "give"), f"a lookup in {lookup.file}") for path in lookup.give]
-    return used
+        for path in lookup.give:
+            yield path, ("lookup", "give"), f"lookup {lookup.file}"
 
 
-def _places(mapping: Mapping) -> Iterator[Mistake]:
-    seen: dict[str, str] = {}
-    for path, key, source in used_fields(mapping):
-        found = place(mapping.kind, path)
-        if isinstance(found, str):
-            yield key, f"{path!r} {found}"
+def _targets(mapping: Mapping) -> Iterator[Mistake]:
+    filled: dict[str, str] = {}
+    for path, key, source in _used_fields(mapping):
+        target = resolve(mapping.kind, path)
+        if isinstance(target, str):
+            yield key, f"{path!r} {target}"
             continue
-        if path in seen and not found.is_each:
-            yield key, f"{path} is filled twice: by {seen[path]} and by {source}"
-        seen.setdefault(path, source)
-        if found.is_each and not mapping.group:
-            yield key, f"{path}: [+] takes an item from each line of a group, and there is no [group]"
+        if path in filled and not target.is_each:
+            yield key, f"{path} is filled twice: by {filled[path]} and by {source}"
+        filled.setdefault(path, source)
+        if target.is_each and not mapping.group:
+            yield key, f"{path}: [+] takes one item per line of a group; add a [group] table or use a position"
         if path == PASSWORD and key[0] != "columns":
-            yield key, _PASSED_AS_CONSTANT
-    arrays = {path.partition("[")[0] for path in seen if "[+]" in path}
-    for path in seen:
+            yield key, _NEEDS_COLUMN
+    arrays = {path.partition("[")[0] for path in filled if "[+]" in path}
+    for path in filled:
         if "[+]" not in path and path.partition("[")[0] in arrays:
-            yield ("columns",), f"{path}: the list takes an item from each line already"
+            yield ("columns",), f"{path}: the same list already takes one item per line ([+]); use one or the other"
 
 
 def _columns(mapping: Mapping) -> Iterator[Mistake]:
@@ -60,102 +61,102 @@ def _columns(mapping: Mapping) -> Iterator[Mistake]:
         key = ("columns", name)
         if column.field is None:
             if column != MappedColumn(name, None):
-                yield key, f"{name!r} is ignored, so that nothing else need be said of it"
+                yield key, f"{name!r} is ignored; remove its other keys"
             continue
         for path in (column.field, *column.also):
-            found = place(mapping.kind, path)
-            if not isinstance(found, str):
-                for words in _column(column, found):
-                    yield key, f"{name!r}: {words}"
+            target = resolve(mapping.kind, path)
+            if not isinstance(target, str):
+                for message in _column(column, target):
+                    yield key, f"{name!r}: {message}"
         if column.default is not None and column.blank != "omit":
-            yield key, f"{name!r}: an empty cell has a default, so that it cannot be told to {column.blank} it too"
-    if mapping.make is not None and any(
-        PASSWORD in (column.field, *column.also) for column in mapping.columns.values()
-    ):
-        yield ("passwords", "make"), "passwords are in a column already: map it, or make them, not both"
-    if mapping.make is not None and not KINDS[mapping.kind].has_login:
+            yield key, f'{name!r} has both a default and blank = "{column.blank}"; remove one'
+    if mapping.generate_passwords is None:
+        return
+    if any(PASSWORD in (column.field, *column.also) for column in mapping.columns.values()):
+        yield ("passwords", "make"), "a column is already mapped to password; map it or generate passwords, not both"
+    if not KINDS[mapping.kind].has_login:
         yield ("passwords", "make"), f"{mapping.kind} have no passwords"
 
 
-def _column(column: MappedColumn, found: Place) -> Iterator[str]:
-    kind = found.field.type
-    if found.path == PASSWORD and (column.also or column.field != PASSWORD):
-        yield "a column of passwords is nothing else"
-    if found.path == PASSWORD and column.default is not None:
-        yield _PASSED_AS_CONSTANT
-    if column.blank == "clear" and (
-        kind != "text" or found.field.min_length or found.is_item or not found.steps or found.pair
-    ):
-        yield f"the interface shows no way to empty {found.path}: leave it out, or reject the row"
-    if column.change and found.path not in ADDED_FIELDS:
+def _column(column: MappedColumn, target: FieldPath) -> Iterator[str]:
+    kind, formats = target.field.type, column.formats
+    if target.path == PASSWORD and (column.also or column.field != PASSWORD):
+        yield "a password column cannot fill other fields"
+    if target.path == PASSWORD and column.default is not None:
+        yield _NEEDS_COLUMN
+    is_clearable = kind == "text" and not target.field.min_length and not target.is_item and target.steps
+    if column.blank == "clear" and (not is_clearable or target.pair):
+        yield f'the interface cannot clear {target.path}; use blank = "omit" or "reject"'
+    if column.change and target.path not in ADDED_FIELDS:
         yield f"only {' and '.join(ADDED_FIELDS)} can be changes"
-    told = column.formats
-    if (told.decimal is not None or told.thousands is not None) and kind not in ("number", "integer"):
-        yield f"{found.path} is no number, so that it has no decimal and thousands"
-    if (told.yes is not None or told.no is not None) and kind != "boolean":
-        yield f"{found.path} is not true or false, so that it has no yes and no"
-    if told.date is not None and kind != "date":
-        yield f"{found.path} is no date"
-    if column.default is not None and found.path != PASSWORD:
-        yield from _value(found, column.default, "default")
+    if (formats.decimal is not None or formats.thousands is not None) and kind not in ("number", "integer"):
+        yield f"{target.path} is not a number; remove decimal and thousands"
+    if (formats.yes is not None or formats.no is not None) and kind != "boolean":
+        yield f"{target.path} is not true or false; remove yes and no"
+    if formats.date is not None and kind != "date":
+        yield f"{target.path} is not a date; remove date"
+    if column.default is not None and target.path != PASSWORD:
+        yield from _value(target, column.default, "default")
 
 
 def _formats(mapping: Mapping) -> Iterator[Mistake]:
-    yield from ((("numbers",), words) for words in _marks(mapping.formats))
-    yield from ((("booleans",), words) for words in _words(mapping.formats))
+    yield from ((("numbers",), message) for message in _marks(mapping.formats))
+    yield from ((("booleans",), message) for message in _boolean_words(mapping.formats))
     if mapping.formats.date is not None and not is_date_form(mapping.formats.date):
-        yield ("dates", "format"), "a date's format has DD, MM and YYYY once each, as in DD/MM/YYYY"
+        yield ("dates", "format"), "a date format has DD, MM and YYYY once each, e.g. DD/MM/YYYY"
     for name, column in mapping.columns.items():
-        for words in (*_marks(column.formats), *_words(column.formats)):
-            yield ("columns", name), f"{name!r}: {words}"
+        for message in (*_marks(column.formats), *_boolean_words(column.formats)):
+            yield ("columns", name), f"{name!r}: {message}"
 
 
 def _marks(formats: Formats) -> Iterator[str]:
     if formats.decimal is not None and formats.decimal not in (",", "."):
-        yield 'decimal is "," or "."'
+        yield 'decimal must be "," or "."'
     if formats.thousands is not None and formats.thousands not in ("", ",", ".", " ", "'", "’"):
-        yield 'thousands is ".", ",", " ", "\'" or "" for none'
+        yield 'thousands must be ".", ",", " ", "\'", or "" for none'
     if formats.decimal is not None and formats.decimal == formats.thousands:
         yield "decimal and thousands are the same mark"
     if formats.decimal is None and formats.thousands is not None:
-        yield "thousands is told, and decimal is not: tell both"
+        yield "thousands is set without decimal; set both"
 
 
-def _words(formats: Formats) -> Iterator[str]:
+def _boolean_words(formats: Formats) -> Iterator[str]:
     if (formats.yes is None) != (formats.no is None):
-        yield "yes and no are told together"
+        yield "set both yes and no"
     both = {word.casefold() for word in formats.yes or ()} & {word.casefold() for word in formats.no or ()}
     if both:
-        yield f"{sorted(both)[0]!r} is said to mean yes and no"
+        yield f"{min(both)!r} is listed under both yes and no"
 
 
 def _constants(mapping: Mapping) -> Iterator[Mistake]:
     for path, value in mapping.constants.items():
-        found = place(mapping.kind, path)
-        if not isinstance(found, str):
-            yield from ((("constants", path), f"{path}: {words}") for words in _value(found, value, "constant"))
+        target = resolve(mapping.kind, path)
+        if not isinstance(target, str):
+            yield from ((("constants", path), f"{path}: {message}") for message in _value(target, value, "constant"))
 
 
-def _value(found: Place, value: object, what: str) -> Iterator[str]:
-    wanted = {"text": "a text", "identifier": "a text or a whole number", "boolean": "true or false"}
-    kind = found.field.type
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    fits = {
-        "boolean": isinstance(value, bool),
-        "integer": isinstance(value, int) and not isinstance(value, bool),
-        "number": is_number,
-        "identifier": isinstance(value, str) or (is_number and isinstance(value, int)),
+def _value(target: FieldPath, value: object, name: str) -> Iterator[str]:
+    expected = {
+        "text": "a text in quotes",
+        "identifier": "a text or a whole number",
+        "boolean": "true or false",
+        "integer": "a whole number",
+    }
+    kind = target.field.type
+    is_boolean = isinstance(value, bool)
+    is_valid = {
+        "boolean": is_boolean,
+        "integer": isinstance(value, int) and not is_boolean,
+        "number": isinstance(value, int | float) and not is_boolean,
+        "identifier": isinstance(value, str | int) and not is_boolean,
     }.get(kind, isinstance(value, str))
-    if not fits:
-        yield f"the {what} should be {wanted.get(kind, f'a {kind}')}"
+    if not is_valid:
+        yield f"the {name} must be {expected.get(kind, f'a {kind}')}"
 
 
 def _rows(mapping: Mapping) -> Iterator[Mistake]:
     if mapping.fill_within and not mapping.fill_down:
-        yield ("rows", "fill_within"), "fill_within is told, and fill_down names no column"
-    ignored = {name for name, column in mapping.columns.items() if column.field == PASSWORD}
-    for name in (*mapping.fill_down, *mapping.group):
-        if name in ignored:
-            yield ("rows", "fill_down"), "a password is of its own line: it is neither filled down nor grouped by"
-    if mapping.group and mapping.kind not in KINDS:
-        yield ("group",), "unknown kind"
+        yield ("rows", "fill_within"), "fill_within is set without fill_down; name the columns to fill"
+    passwords = {name for name, column in mapping.columns.items() if column.field == PASSWORD}
+    if passwords & {*mapping.fill_down, *mapping.group}:
+        yield ("rows", "fill_down"), "a password column can be neither filled down nor grouped by"

@@ -1,8 +1,7 @@
-"""What a mapping is: which column of a file is which field, and how its texts are read.
+"""The `Mapping` value, shared by the TOML reader and writer, the proposal and the import.
 
-In: nothing. Out: values that the TOML reader, the proposal and the inputs share. A path that ends in a position names
-one item of an array (`images[1].url`, the second), `[+]` one item a line of a group, `attributes.Color` the attribute
-of that name.
+A field path names the target of a column: `price`, `documents[0].number` (the first document), `images[+].url` (one
+image per line of a group), `attributes.Color` (the attribute named Color).
 """
 
 from __future__ import annotations
@@ -15,18 +14,19 @@ from sources.files import ReadOptions
 
 Scalar = str | int | float | bool
 Blank = Literal["omit", "clear", "reject"]
-Make = Literal["mail", "file"]
+GeneratePasswords = Literal["mail", "file"]
 
 
 @dataclass(frozen=True, slots=True)
 class Formats:
-    """How texts are read; None is "as for the file", and there "to be proven by the column".
+    """How the text of cells is parsed. None in a column: as in the file; None in the file: detected per column.
 
     Attributes:
-        decimal: the decimal mark. thousands: the mark between groups of three digits; "" is none.
-        date: of `YYYY`, `MM`, `DD` and what stands between them.
-        yes, no: words of a boolean, in any case.
-        empty: texts that mean nothing, as they stand, e.g. `NULL`.
+        decimal: the decimal mark.
+        thousands: the mark between groups of three digits; "" for none.
+        date: a form made of `YYYY`, `MM`, `DD` and separators.
+        yes, no: words for true and false, case-insensitive.
+        empty: texts that count as an empty cell, e.g. `NULL`.
     """
 
     decimal: str | None = None
@@ -36,34 +36,34 @@ class Formats:
     no: tuple[str, ...] | None = None
     empty: tuple[str, ...] | None = None
 
-    def over(self, file: Formats) -> Formats:
-        """These formats, and those of the file where these say nothing."""
-        numbers = self if self.decimal is not None or self.thousands is not None else file
-        booleans = self if self.yes is not None or self.no is not None else file
+    def over(self, defaults: Formats) -> Formats:
+        """These formats, completed from the file's defaults. Marks and boolean words are taken in pairs."""
+        numbers = self if self.decimal is not None or self.thousands is not None else defaults
+        booleans = self if self.yes is not None or self.no is not None else defaults
         return Formats(
             numbers.decimal,
             numbers.thousands,
-            self.date if self.date is not None else file.date,
+            self.date if self.date is not None else defaults.date,
             booleans.yes,
             booleans.no,
-            self.empty if self.empty is not None else file.empty,
+            self.empty if self.empty is not None else defaults.empty,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class MappedColumn:
-    """A column of the file.
+    """A column of the file and the field that it fills.
 
     Attributes:
-        name: its header.
-        field: the path of the field; None where it is ignored.
-        also: further fields that get the same.
-        formats: where they differ from the file's.
-        blank: what an empty cell does: the field is left out, cleared (an empty text or list, where the interface
-            allows one), or the row is rejected.
-        default: what stands for an empty cell.
-        change: the numbers are changes and not new values, as `increment` semantics want.
-        trim: blanks around a text are cut; never those of a password.
+        name: the column's name in the header.
+        field: a field path; None for an ignored column.
+        also: further field paths that get the same value.
+        formats: formats that differ from the file's.
+        blank: what an empty cell does: leave the field out, clear it (send an empty text, where the interface allows
+            one), or reject the row.
+        default: the value used for an empty cell.
+        change: the numbers are changes, not new values (for fields with `increment` semantics).
+        trim: whether surrounding spaces are removed. Passwords are never trimmed.
     """
 
     name: str
@@ -78,12 +78,13 @@ class MappedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Fields whose values stand in another file.
+    """Fields whose values come from another file.
 
     Attributes:
-        file: as the mapping names it. path: where it is.
-        match: column of the input → column of that file; all must be equal.
-        give: field → column of that file.
+        file: the file as written in the mapping.
+        path: the file's resolved location.
+        match: column of the input → column of the lookup file; all pairs must be equal.
+        give: field path → column of the lookup file.
     """
 
     file: str
@@ -94,29 +95,30 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """How a file becomes inputs of a kind.
+    """How the rows of a file become inputs of one kind.
 
     Attributes:
-        kind: of the inputs.
-        columns: by their headers, in the mapping's order.
-        told: what the intake is told of the file.
-        formats: of the file.
-        constants: field → value, for every input.
-        make: passwords are made, and mailed by the platform or kept in a file.
-        group: columns whose equal cells make several lines one input.
-        lookups: other files.
-        fill_down: columns whose empty cells take the cell above; fill_within: only as long as these columns stay equal.
-        skip_blank: a line in which all of these are empty is no input.
-        path: of the mapping file; None where it was proposed.
-        unknown: of a proposal: columns that fit no field.
+        kind: customers, variants, subcategories or warehouses.
+        columns: mapped and ignored columns by name, in the mapping's order.
+        read_options: how the file is read.
+        formats: the file's default formats.
+        constants: field path → value for every input.
+        generate_passwords: passwords are generated, and mailed by the platform or written to a file.
+        group: columns whose equal values make consecutive lines one input.
+        lookups: lookup files.
+        fill_down: columns whose empty cells take the value above.
+        fill_within: fill down only while these columns do not change.
+        skip_blank: skip a line in which all of these columns are empty.
+        path: the mapping file; None for a proposal.
+        unknown: of a proposal, the columns that match no field.
     """
 
     kind: str
     columns: dict[str, MappedColumn]
-    told: ReadOptions = field(default_factory=ReadOptions)
+    read_options: ReadOptions = field(default_factory=ReadOptions)
     formats: Formats = field(default_factory=Formats)
     constants: dict[str, Scalar] = field(default_factory=dict)
-    make: Make | None = None
+    generate_passwords: GeneratePasswords | None = None
     group: tuple[str, ...] = ()
     lookups: tuple[Lookup, ...] = ()
     fill_down: tuple[str, ...] = ()
@@ -125,15 +127,15 @@ class Mapping:
     path: Path | None = None
     unknown: tuple[str, ...] = ()
 
-    def with_passwords(self, make: Make) -> Mapping:
-        """The same with passwords that are made."""
-        return replace(self, make=make)
+    def with_passwords(self, generate: GeneratePasswords) -> Mapping:
+        """A copy with generated passwords."""
+        return replace(self, generate_passwords=generate)
 
     def explain(self) -> list[str]:
-        """A line for each column, as a person reads it: what it is taken for."""
-        taken = {
+        """One line per column, aligned: the column and the fields it fills."""
+        targets = {
             name: f"→ {', '.join((column.field, *column.also))}" if column.field else "ignored"
             for name, column in self.columns.items()
-        } | dict.fromkeys(self.unknown, "fits no field")
-        width = max(map(len, taken), default=0)
-        return [f"{name:<{width}}  {words}" for name, words in taken.items()]
+        } | dict.fromkeys(self.unknown, "matches no field")
+        width = max(map(len, targets), default=0)
+        return [f"{name:<{width}}  {target}" for name, target in targets.items()]

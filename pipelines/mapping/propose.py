@@ -1,7 +1,7 @@
-"""A mapping proposed from headers: the interface's own names, and those that ERPs use in English and Spanish.
+"""A mapping proposed from column names: the interface's own, and those that ERPs use in English and Spanish.
 
-In: the names of a file's columns. Out: a mapping that a person can read, save and change, with the columns that fit no
-field beside it. Nothing is guessed from what the cells hold.
+In: the column names of a file. Out: a mapping that a person can save and edit, and the columns that match no field.
+Cell values are not looked at.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final, Literal
 
+from pipelines.mapping.field_paths import resolve
 from pipelines.mapping.model import MappedColumn, Mapping
-from pipelines.mapping.places import place
 from sources.errors import UsageError
 from sources.inputs import pairs, paths
 
@@ -89,77 +89,68 @@ WORDS: Final = {
     "subcategories": _SUBCATEGORY,
     "warehouses": _WAREHOUSE,
 }
-"""Headers by field, beside the interface's own names."""
-_NAMED: Final = ("color", "colour", "talla", "size", "tamaño", "material", "sabor", "flavour", "flavor")
-"""Headers that are an attribute of that name, where a kind has attributes."""
+"""Common column names by field, in addition to the interface's own."""
+_ATTRIBUTES: Final = ("color", "colour", "talla", "size", "tamaño", "material", "sabor", "flavour", "flavor")
+"""Column names that become an attribute of the same name, for kinds that have attributes."""
 
 
-def propose(columns: Sequence[str], kind: str, *, doubtful: Literal["refuse", "leave"] = "refuse") -> Mapping:
-    """A mapping by the names of columns; those that fit no field are in its `unknown`.
+def propose(columns: Sequence[str], kind: str, *, conflicts: Literal["error", "leave"] = "error") -> Mapping:
+    """A mapping by column names; columns that match no field are listed as `unknown`.
 
     Args:
-        columns: of the file.
-        kind: of the inputs.
-        doubtful: what becomes of columns that would be the same field; left, they are unknown.
+        columns: the column names of the file.
+        kind: the kind of input.
+        conflicts: what happens when several columns match the same field: an error, or all of them become unknown.
 
     Raises:
-        UsageError: two columns would be the same field.
+        UsageError: several columns match the same field.
     """
-    made: dict[str, MappedColumn] = {}
-    unknown: list[str] = []
-    taken: dict[str, list[str]] = {}
-    for name in columns:
-        path = _path(name, kind)
-        if path is None:
-            unknown.append(name)
-            continue
-        made[name] = MappedColumn(name, path)
-        taken.setdefault(path, []).append(name)
-    if doubtful == "leave":
-        left = {name for names in taken.values() if names[1:] for name in names}
-        kept = {name: column for name, column in made.items() if name not in left}
-        return Mapping(kind, kept, unknown=tuple(name for name in columns if name not in kept))
-    twice = [f"{' and '.join(map(repr, names))} both read like {path}" for path, names in taken.items() if names[1:]]
-    if twice:
+    targets = {name: path for name in columns if (path := _path(name, kind)) is not None}
+    by_path: dict[str, list[str]] = {}
+    for name, path in targets.items():
+        by_path.setdefault(path, []).append(name)
+    ambiguous = {path: names for path, names in by_path.items() if len(names) > 1}
+    if ambiguous and conflicts == "error":
         raise UsageError(
-            "; ".join(twice),
-            f"Say which one it is in a mapping file: `orderbridge template {kind} --mapping --for FILE` begins one.",
+            "; ".join(f"{' and '.join(map(repr, names))} both match {path}" for path, names in ambiguous.items()),
+            f"Choose one in a mapping file. To create one: orderbridge template {kind} --mapping --for FILE",
         )
-    return Mapping(kind, made, unknown=tuple(unknown))
+    mapped = {name: MappedColumn(name, path) for name, path in targets.items() if path not in ambiguous}
+    return Mapping(kind, mapped, unknown=tuple(name for name in columns if name not in mapped))
 
 
-def plain(header: str) -> str:
-    """A header without case, accents, signs and blanks; letters of other scripts stay."""
+def normalize(header: str) -> str:
+    """A column name without case, accents, punctuation and spaces; letters of other scripts stay."""
     letters = unicodedata.normalize("NFKD", header).casefold()
     return re.sub(r"[\W_]", "", letters)
 
 
 def _path(header: str, kind: str) -> str | None:
-    if not isinstance(place(kind, header), str):
+    if not isinstance(resolve(kind, header), str):
         return header
-    name = plain(header)
+    name = normalize(header)
     known = _known(kind)
     if name in known:
         return known[name]
-    if any(name == plain(word) for word in _NAMED):
+    if any(name == normalize(word) for word in _ATTRIBUTES):
         return next((f"{array}.{header.strip()}" for array in pairs(kind)), None)
     numbered = re.fullmatch(r"(\D+?)([1-9])", name)
     if numbered and "[0]" in known.get(numbered[1], ""):
         path = known[numbered[1]].replace("[0]", f"[{int(numbered[2]) - 1}]")
-        return None if isinstance(place(kind, path), str) else path
+        return None if isinstance(resolve(kind, path), str) else path
     return None
 
 
 @cache
 def _known(kind: str) -> dict[str, str]:
-    """Fields by their headers; a list's fields are those of its first item."""
-    known = {plain(word): path for path, words in WORDS[kind].items() for word in words.split(", ")}
+    """Field paths by normalized column name; of each array, the first item."""
+    known = {normalize(word): path for path, words in WORDS[kind].items() for word in words.split(", ")}
     for path in reversed(paths(kind)):
         first = path.replace("[]", "[0]")
-        known[plain(first.replace("[0]", ""))] = first
-        own = plain(first.removesuffix("[0]").rpartition(".")[2])
+        known[normalize(first.replace("[0]", ""))] = first
+        own = normalize(first.removesuffix("[0]").rpartition(".")[2])
         if "." not in path:
             known[own] = first
-        elif own not in {plain(other) for other in paths(kind)}:
+        elif own not in {normalize(other) for other in paths(kind)}:
             known.setdefault(own, first)
     return known

@@ -1,10 +1,14 @@
-"""A mapping file, read: TOML in, a checked `Mapping` out, or an error with file, line and cure for each mistake."""
+"""Loads a mapping file: TOML in, a checked `Mapping` out.
+
+The TOML is validated by pydantic models that mirror its tables, then checked against the interface. An error lists
+every mistake with its line.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -22,17 +26,27 @@ from pydantic import (
 from pydantic import Field as Limits
 
 from pipelines.mapping.check import Mistake, mistakes
+from pipelines.mapping.field_paths import suggestion
 from pipelines.mapping.model import Formats, Lookup, MappedColumn, Mapping
-from pipelines.mapping.places import nearest
 from sources.errors import UsageError
 from sources.files import ReadOptions
 from sources.kinds import KINDS, KindName
 
-GUIDE: Final = "docs/mapping.md explains every key."
+GUIDE: Final = "See docs/mapping.md for every key."
 _Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 _Words = Annotated[tuple[StrictStr, ...], Limits(min_length=1)]
 _Mark = Annotated[StrictStr, Limits(min_length=1, max_length=1)]
 _Thousands = Annotated[StrictStr, Limits(max_length=1)]
+
+
+def _current_name(value: object) -> object:
+    """The former name of `short_rows = "reject"` is still accepted."""
+    return "reject" if value == "refuse" else value
+
+
+def _as_table(value: object) -> object:
+    """`Column = "field"` is short for `Column = { field = "field" }`."""
+    return {"field": value} if isinstance(value, str) else value
 
 
 class _Strict(BaseModel):
@@ -46,7 +60,7 @@ class _File(_Strict):
     escape: StrictStr | None = None
     header_row: Annotated[StrictInt, Limits(ge=0)] | None = None
     header_rows: Annotated[StrictInt, Limits(ge=1, le=5)] | None = None
-    short_rows: Literal["refuse", "fill"] = "refuse"
+    short_rows: Annotated[Literal["reject", "fill"], BeforeValidator(_current_name)] = "reject"
     sheet: StrictStr | None = None
 
 
@@ -80,10 +94,6 @@ class _Column(_Strict):
     trim: StrictBool = True
 
 
-def _spelled_out(said: object) -> object:
-    return {"field": said} if isinstance(said, str) else said
-
-
 class _Passwords(_Strict):
     make: Literal["mail", "file"]
 
@@ -112,7 +122,7 @@ class _Mapping(_Strict):
     numbers: _Numbers = _Numbers()
     dates: _Dates | None = None
     booleans: _Booleans | None = None
-    columns: dict[str, Annotated[_Column, BeforeValidator(_spelled_out)]]
+    columns: dict[str, Annotated[_Column, BeforeValidator(_as_table)]]
     constants: dict[str, _Scalar] = {}
     passwords: _Passwords | None = None
     group: _Group | None = None
@@ -135,61 +145,69 @@ _KEY: Final = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)\s*=""
 
 
 def load(path: Path, kind: str | None = None) -> Mapping:
-    """Reads a mapping file.
+    """Loads and checks a mapping file.
 
     Args:
-        path: of the file.
-        kind: what it should be a mapping of; None takes any.
+        path: the TOML file.
+        kind: the expected kind of input; None accepts any.
 
     Raises:
-        UsageError: it is no mapping, with the file, the line and what is wrong.
+        UsageError: the file is not a valid mapping; the message has the file, the lines and all mistakes.
     """
+    text, data = _parse(path)
+    if kind is not None and data.get("kind", kind) in KINDS and data.setdefault("kind", kind) != kind:
+        raise UsageError(
+            f"{path} is a mapping for {data['kind']}, not {kind}",
+            f"Choose another file, or create one: orderbridge template {kind} --mapping",
+        )
+    positions = _KeyPositions(text)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        told = tomllib.loads(text)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}", "Name a mapping file.") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not UTF-8, as TOML must be", "Save it as UTF-8.") from None
-    except tomllib.TOMLDecodeError as error:
-        hint = 'Names with other signs than a-z, 0-9, - and _ stand in quotes, and so do texts: "Código" = "erpCode".'
-        raise UsageError(f"{path} is no TOML: {error}", hint) from None
-    if kind is not None and told.get("kind", kind) in KINDS and told.setdefault("kind", kind) != kind:
-        raise UsageError(f"{path} maps {told['kind']}, not {kind}", f"orderbridge template {kind} --mapping makes one.")
-    lines = _Lines(text)
-    try:
-        checked = _Mapping.model_validate(told)
+        document = _Mapping.model_validate(data)
     except ValidationError as error:
-        found = [_words(dict(one)) for one in error.errors(include_url=False, include_input=False)]
-        raise _refused(path, lines, dict.fromkeys(found)) from None
-    made = _made(checked, path)
-    neither: list[Mistake] = [
-        (("columns", name), f"{name!r} is neither a field nor ignored, or both")
-        for name, column in checked.columns.items()
+        errors = [_mistake(dict(one)) for one in error.errors(include_url=False, include_input=False)]
+        raise _invalid(path, positions, list(dict.fromkeys(errors))) from None
+    mapping = _mapping(document, path)
+    found: list[Mistake] = [
+        (("columns", name), f"{name!r} needs either a field or ignore = true")
+        for name, column in document.columns.items()
         if column.ignore == (column.field is not None)
     ]
-    neither += [
-        (("ignore",), f"{name!r} is ignored, and stands under [columns] too")
-        for name in checked.ignore
-        if name in checked.columns
+    found += [
+        (("ignore",), f"{name!r} is ignored, but is also listed under [columns]; remove one")
+        for name in document.ignore
+        if name in document.columns
     ]
-    if wrong := [*neither, *mistakes(made)]:
-        raise _refused(path, lines, wrong)
-    return made
+    if found := [*found, *mistakes(mapping)]:
+        raise _invalid(path, positions, found)
+    return mapping
 
 
-def _refused(path: Path, lines: _Lines, wrong: Any) -> UsageError:  # noqa: ANN401 # pairs, in any collection
-    told = []
-    for where, words in wrong:
-        line = lines.find(where)
-        told.append(f"line {line}: {words}" if line else words)
-    if len(told) == 1:
-        return UsageError(f"{path}: {told[0]}", GUIDE)
-    return UsageError("\n  ".join([f"{path}: {len(told)} mistakes", *told]), GUIDE)
+def _parse(path: Path) -> tuple[str, dict[str, Any]]:
+    """The text of a TOML file and its content."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        return text, tomllib.loads(text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", "Check the file name and permissions.") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not UTF-8", "Save it in your editor with the encoding UTF-8.") from None
+    except tomllib.TOMLDecodeError as error:
+        hint = 'Put texts in quotes, and names with spaces or accents too: "Código" = "erpCode".'
+        raise UsageError(f"{path} is not valid TOML: {error}", hint) from None
 
 
-class _Lines:
-    """On which line of the text a key stands, which tomllib does not say; 0 where it is not found."""
+def _invalid(path: Path, positions: _KeyPositions, found: Sequence[Mistake]) -> UsageError:
+    lines = []
+    for key, message in found:
+        line = positions.line_of(key)
+        lines.append(f"line {line}: {message}" if line else message)
+    if len(lines) == 1:
+        return UsageError(f"{path}: {lines[0]}", GUIDE)
+    return UsageError("\n  ".join([f"{path}: {len(lines)} mistakes", *lines]), GUIDE)
+
+
+class _KeyPositions:
+    """The line of each key in a TOML text; tomllib does not report it."""
 
     def __init__(self, text: str) -> None:
         self._keys: dict[tuple[str, str], int] = {}
@@ -208,64 +226,59 @@ class _Lines:
                         continue
                 self._keys.setdefault((table, name), number)
 
-    def find(self, where: tuple[str, ...]) -> int:
-        if len(where) == 1:
-            return self._keys.get(("", where[0]), self._tables.get(where[0], 0))
-        names = [name for name in where[1:] if (where[0], name) in self._keys]
-        return (
-            self._keys[(where[0], names[0])] if names else self._tables.get(where[0], self._keys.get(("", where[0]), 0))
-        )
+    def line_of(self, key: tuple[str, ...]) -> int:
+        """The 1-based line of a key, or of its table; 0 if unknown."""
+        table = self._tables.get(key[0], self._keys.get(("", key[0]), 0))
+        if len(key) == 1:
+            return self._keys.get(("", key[0]), table)
+        return next((self._keys[key[0], name] for name in key[1:] if (key[0], name) in self._keys), table)
 
 
-def _words(problem: dict[str, Any]) -> tuple[tuple[str, ...], str]:
-    """Where a mistake of form is, and what it is."""
-    where = tuple(str(part) for part in problem["loc"])
+def _mistake(error: dict[str, Any]) -> Mistake:
+    """A validation error of pydantic as key and message."""
+    key = tuple(str(part) for part in error["loc"])
     table: type[BaseModel]
-    if where[0] == "columns" and len(where) > 2 and where[-1] not in _Column.model_fields:
-        table, name = _Column, where[2]
+    if key[0] == "columns" and len(key) > 2 and key[-1] not in _Column.model_fields:
+        table, name = _Column, key[2]
     else:
-        table, name = _TABLES.get(where[0], _Mapping) if len(where) > 1 else _Mapping, where[-1]
-    said = " › ".join(where)
-    if problem["type"] == "extra_forbidden":
-        return where, f"{said} is no key of a mapping{nearest(name, table.model_fields)}"
-    if problem["type"] == "missing":
-        return where, f"{said} is missing"
-    words = str(problem["msg"]).replace("Input should", "it should")
-    return where, f"{said}: {words[:1].lower()}{words[1:]}"
+        table, name = _TABLES.get(key[0], _Mapping) if len(key) > 1 else _Mapping, key[-1]
+    shown = " › ".join(key)
+    if error["type"] == "extra_forbidden":
+        return key, f"unknown key {shown}{suggestion(name, table.model_fields)}"
+    if error["type"] == "missing":
+        return key, f"{shown} is missing"
+    message = str(error["msg"]).replace("Input should", "should")
+    return key, f"{shown}: {message[:1].lower()}{message[1:]}"
 
 
-def _made(told: _Mapping, path: Path) -> Mapping:
+def _mapping(document: _Mapping, path: Path) -> Mapping:
+    folder = path.absolute().parent
     return Mapping(
-        kind=told.kind,
+        kind=document.kind,
         columns={
-            **{name: _column(name, said) for name, said in told.columns.items()},
-            **{name: MappedColumn(name, None) for name in told.ignore},
+            **{name: _column(name, column) for name, column in document.columns.items()},
+            **{name: MappedColumn(name, None) for name in document.ignore},
         },
-        told=ReadOptions(**{one.name: getattr(told.file, one.name) for one in fields(ReadOptions)}),
+        read_options=ReadOptions(**{one.name: getattr(document.file, one.name) for one in fields(ReadOptions)}),
         formats=Formats(
-            told.numbers.decimal,
-            told.numbers.thousands,
-            told.dates.format if told.dates else None,
-            told.booleans.yes if told.booleans else None,
-            told.booleans.no if told.booleans else None,
-            told.rows.empty,
+            document.numbers.decimal,
+            document.numbers.thousands,
+            document.dates.format if document.dates else None,
+            document.booleans.yes if document.booleans else None,
+            document.booleans.no if document.booleans else None,
+            document.rows.empty,
         ),
-        constants=dict(told.constants),
-        make=told.passwords.make if told.passwords else None,
-        group=told.group.by if told.group else (),
-        lookups=tuple(_lookups(told, path)),
-        fill_down=told.rows.fill_down,
-        fill_within=told.rows.fill_within,
-        skip_blank=told.rows.skip_blank,
+        constants=dict(document.constants),
+        generate_passwords=document.passwords.make if document.passwords else None,
+        group=document.group.by if document.group else (),
+        lookups=tuple(Lookup(one.file, folder / one.file, dict(one.match), dict(one.give)) for one in document.lookup),
+        fill_down=document.rows.fill_down,
+        fill_within=document.rows.fill_within,
+        skip_blank=document.rows.skip_blank,
         path=path,
     )
 
 
-def _lookups(told: _Mapping, path: Path) -> Iterator[Lookup]:
-    for one in told.lookup:
-        yield Lookup(one.file, path.absolute().parent / one.file, dict(one.match), dict(one.give))
-
-
-def _column(name: str, said: _Column) -> MappedColumn:
-    formats = Formats(said.decimal, said.thousands, said.date, said.yes, said.no, said.empty)
-    return MappedColumn(name, said.field, said.also, formats, said.blank, said.default, said.change, said.trim)
+def _column(name: str, data: _Column) -> MappedColumn:
+    formats = Formats(data.decimal, data.thousands, data.date, data.yes, data.no, data.empty)
+    return MappedColumn(name, data.field, data.also, formats, data.blank, data.default, data.change, data.trim)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports import Clean, Inputs, Problem, ReadyInput, RejectedInput
+from pipelines.imports import CleanBatch, Inputs, Problem, ReadyInput, RejectedInput
 from pipelines.plan.decide import Decider
 from pipelines.plan.model import OPERATIONS_FILE
 from pipelines.plan.outcomes import CONFLICT, Outcomes, first_of, joined
@@ -99,7 +99,7 @@ def _walk(inputs: Inputs, spool: InputSpool, outcomes: Outcomes) -> int:
     lines = 0
     for item in inputs.in_columns():
         lines += len(item.lines)
-        if isinstance(item, Clean):
+        if isinstance(item, CleanBatch):
             spool.add_columns(item.lines, item.columns)
         elif isinstance(item, ReadyInput):
             spool.add(item)
@@ -108,7 +108,7 @@ def _walk(inputs: Inputs, spool: InputSpool, outcomes: Outcomes) -> int:
             field, code, words = (joined(parts) for parts in zip(*told, strict=True))
             outcomes.add(item.lines, "rejected", field=field, code=code, words=words)
         else:
-            outcomes.add(item.lines, "skipped", words=item.why)
+            outcomes.add(item.lines, "skipped", words=item.reason)
     spool.end()
     return lines
 

@@ -148,7 +148,7 @@ def _written(
     write(folder, unsent, decider.differences)
     problems = unsent.filter(pc.equal(unsent["outcome"], "rejected")).select(["line", "field", "code", "words"])
     why = {line: tuple(told) for line, *told in zip(*problems.to_pydict().values(), strict=True)}
-    write_rejects(folder, inputs.table, inputs.mapping.told, why, inputs.password_column, inputs.mapping)
+    write_rejects(folder, inputs.table, inputs.mapping.read_options, why, inputs.password_column, inputs.mapping)
     if any(file.sha256 != file_sha256(Path(file.path)) for file in rests_on):
         raise UsageError(f"{wanted.file.name}, or what its mapping names, changed while it was planned", "Plan again.")
     counts = counted(unsent)
@@ -173,7 +173,7 @@ def _written(
         input=rests_on[0],
         mapping=rests_on[1] if wanted.mapping is not None else None,
         lookups=tuple(rests_on[2 if wanted.mapping is not None else 1 :]),
-        format=asdict(inputs.table.found),
+        format=asdict(inputs.table.format),
         mapping_toml=in_full,
         read=people.read if people is not None else None,
         lines=made.lines,
@@ -204,7 +204,7 @@ def _opened(wanted: PlanOptions, settings: LegacySettings) -> Inputs:
 def _in_full(inputs: Inputs) -> Mapping:
     """The mapping with what the file proved, so that a part of the file, its rejects, is read as the whole was."""
     columns = dict(inputs.mapping.columns)
-    for name, notation in inputs.proven.items():
+    for name, notation in inputs.notations.items():
         formats = replace(columns[name].formats, decimal=notation.decimal, thousands=notation.thousands)
         columns[name] = replace(columns[name], formats=formats)
     lookups = tuple(replace(lookup, file=str(lookup.path.resolve())) for lookup in inputs.mapping.lookups)
@@ -238,7 +238,7 @@ def _passwords(wanted: PlanOptions, inputs: Inputs) -> PasswordSource:
                 "Leave --passwords out, or ignore the column in the mapping.",
             )
         return "input"
-    make = wanted.passwords or inputs.mapping.make
+    make = wanted.passwords or inputs.mapping.generate_passwords
     if make is None:
         raise UsageError(
             "a new customer needs a password, and nothing says which",

@@ -21,7 +21,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.opening import OF_REJECTS, reject_columns
+from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns
 from pipelines.mapping import Mapping as Mapped
 from pipelines.plan.model import REJECTS_FILE
 from sources.disk import create_private
@@ -52,11 +52,11 @@ def write_rejects(
         password_column: of the input; its cells are left empty.
         mapping: of the input: columns that it names are the input's own.
     """
-    columns = _columns(table.found, mapping)
+    columns = _columns(table.format, mapping)
     path = folder / REJECTS_FILE
     for hint in (False, True, False):  # a few rows may not show their delimiter; then a `sep=` line may
         _write(path, table, columns, told, problems, password_column, hint=hint)
-        if not problems or _reads_back(path, table.found, columns, told, mapping) or told.header_row is not None:
+        if not problems or _reads_back(path, table.format, columns, told, mapping) or told.header_row is not None:
             return
 
 
@@ -70,7 +70,7 @@ def _write(
     *,
     hint: bool,
 ) -> None:
-    found = table.found
+    found = table.format
     encoding = found.encoding or "utf-8"
     delimiter = _delimiter(found)
     end = _LINE_ENDS[found.line_ends[0]] if found.line_ends else "\r\n"
@@ -105,7 +105,7 @@ def _write(
 def _rejected(table: SourceTable, lines: pa.Array) -> Iterator[Row | RejectedRow]:
     """The rows of these lines, in the file's order."""
     refused: list[RejectedRow] = []
-    for batch in table.batches(refuse=refused.append):
+    for batch in table.batches(on_reject=refused.append):
         part = batch.filter(pc.is_in(batch[LINE_COLUMN], value_set=lines))
         cells = zip(*(part[name].to_pylist() for name in table.columns), strict=True)
         rows: list[Row | RejectedRow] = list(map(Row, part[LINE_COLUMN].to_pylist(), cells))
@@ -116,7 +116,7 @@ def _rejected(table: SourceTable, lines: pa.Array) -> Iterator[Row | RejectedRow
 
 def _columns(found: DetectedFormat, mapping: Mapped | None) -> tuple[str, ...]:
     """The file's own: where it is a reject file itself, without the four, which are told anew."""
-    return found.columns[: len(found.columns) - reject_columns(found.columns, mapping)]
+    return found.columns[: len(found.columns) - count_reject_columns(found.columns, mapping)]
 
 
 def _delimiter(found: DetectedFormat) -> str:
@@ -140,7 +140,7 @@ def _kept(row: Row | RejectedRow, width: int, secret: int | None, words: str) ->
 
 def _header(columns: tuple[str, ...], rows: int) -> list[list[str]]:
     """The names over so many rows. None may be blank; a name that stands in a lower row has nothing above it."""
-    names = [*columns, *OF_REJECTS]
+    names = [*columns, *REJECT_COLUMNS]
     header = [["" if at < rows - 1 else name for at, name in enumerate(names)]]
     for below in range(1, rows):
         only = rows - 1 - below
@@ -163,10 +163,10 @@ def _reads_back(
         again = open_table(path, told)
     except UsageError:
         return False
-    own = _columns(again.found, mapping) if found.header_lines else again.columns
-    if own != columns or again.found.delimiter != _delimiter(found):
+    own = _columns(again.format, mapping) if found.header_lines else again.columns
+    if own != columns or again.format.delimiter != _delimiter(found):
         return False
-    return found.encoding is None or _same_codec(again.found.encoding, found.encoding)
+    return found.encoding is None or _same_codec(again.format.encoding, found.encoding)
 
 
 def _same_codec(one: str | None, other: str) -> bool:

@@ -108,7 +108,7 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
     from transforms.frames import from_arrow
 
     mapping = load(files.mapping, "customers") if files.mapping is not None else None
-    table = open_table(files.customers, mapping.told if mapping is not None else None)
+    table = open_table(files.customers, mapping.read_options if mapping is not None else None)
     mapping = mapping or propose(table.columns, "customers")
     read = {
         CUSTOMER_FIELDS[path]: column
@@ -130,7 +130,7 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
     refused: list[RejectedRow] = []
     schema = pa.schema([*((name, pa.string()) for name in read), ("_line", pa.int64())])
     parts = [schema.empty_table()]
-    for batch in table.batches(refuse=refused.append):
+    for batch in table.batches(on_reject=refused.append):
         cells = {
             name: _without(batch[column.name], column.formats.over(mapping.formats).empty or ())
             for name, column in read.items()

@@ -1,8 +1,8 @@
-"""The intake: files as an ERP writes them, to rows of text cells.
+"""Reads CSV and .xlsx files into rows of text cells.
 
-In: a path, and what a person tells about it. Out: a `SourceTable`, which says how it reads the file (`found`) and
-streams its rows: each cell is text as it stands in the file, nothing is typed. A row that does not fit is handed on as
-refused, with its line and the reason; a file that cannot be read for certain is an error.
+In: a path and `ReadOptions`. Out: a `SourceTable`: the detected format, and a stream of rows. Cells are the text of the
+file; nothing is typed. A row that does not fit is returned as a `RejectedRow` with its line and the reason; a file that
+cannot be read with certainty raises an error.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from sources.files.workbook import is_workbook, open_workbook
 __all__ = ["DetectedFormat", "ReadOptions", "RejectedRow", "Row", "SourceTable", "open_table"]
 
 
-def open_table(path: Path, told: ReadOptions | None = None) -> SourceTable:
-    """Opens a file of text or a workbook; what it is, its bytes say and not its name.
+def open_table(path: Path, options: ReadOptions | None = None) -> SourceTable:
+    """Opens a text file or a workbook. The content decides which, not the name.
 
     Args:
         path: the file.
-        told: what is known about it; the rest is found.
+        options: what is known about the file; the rest is detected.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: the file cannot be read.
     """
-    told = told or ReadOptions()
-    return open_workbook(path, told) if is_workbook(path) else open_text(path, told)
+    options = options or ReadOptions()
+    return open_workbook(path, options) if is_workbook(path) else open_text(path, options)

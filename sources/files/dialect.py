@@ -1,8 +1,8 @@
-"""The dialect of a text: delimiter, quote and escape, from a bounded sample; and records in it.
+"""Detects the dialect of a text (delimiter, quote, escape) from a bounded sample, and reads records in it.
 
-In: lines of text, their ends kept. Out: `Dialect`, and records (lists of cells) read strictly: a quote out of place is
-an error and not a guess. Each combination is tried on the sample; the one with most cells in rows of one width wins,
-where the first of these rows reads like names.
+In: lines of text with their line ends. Out: `Dialect`, and records (lists of cells). Reading is strict: a misplaced
+quote is an error. Detection tries each combination on the sample and takes the one with the most cells in rows of equal
+width, preferring a first row that looks like column names.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from sources.errors import UsageError
-from sources.files.encoding import MAX_LINE
 from sources.files.model import MAX_COLUMNS, ReadOptions
+from sources.files.text import MAX_LINE
 
 DELIMITERS: Final = (";", ",", "\t", "|")
 SPACE_RUNS: Final = ("  ", " ")
@@ -29,7 +29,7 @@ _RUNS: Final = re.compile(r" {2,}")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How cells stand in a line. `quote` and `escape` are "" where there is none."""
+    """How cells are delimited. `quote` and `escape` are "" for none."""
 
     delimiter: str
     quote: str = '"'
@@ -38,7 +38,7 @@ class Dialect:
 
 @dataclass(frozen=True)
 class Record:
-    """What stands between two ends of records; `cells` is empty for a blank line, None where quoting is broken."""
+    """A record of the file; `cells` is empty for a blank line, None if its quoting is broken."""
 
     line: int
     last: int
@@ -46,7 +46,7 @@ class Record:
 
 
 class Reader(Protocol):
-    """What csv.reader gives."""
+    """The interface of csv.reader."""
 
     @property
     def line_num(self) -> int: ...  # noqa: D102 # as in csv
@@ -56,7 +56,7 @@ class Reader(Protocol):
 
 
 class _Runs:
-    """Cells between runs of two or more spaces, for which csv has no delimiter. Nothing is quoted there."""
+    """Splits lines at runs of two or more spaces, which csv cannot do. There are no quotes."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.line_num = 0
@@ -75,26 +75,26 @@ def reader(lines: Iterable[str], dialect: Dialect) -> Reader:
     """A strict reader of records; its `line_num` counts lines."""
     if dialect.delimiter == "  ":
         return _Runs(lines)
-    csv.field_size_limit(MAX_LINE)  # of the process, so it is said again each time
+    csv.field_size_limit(MAX_LINE)  # process-wide, so it is set each time
     return csv.reader(
         lines,
         delimiter=dialect.delimiter,
         quotechar=dialect.quote or None,
         quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
         escapechar=dialect.escape or None,
-        doublequote=True,  # beside a backslash too: an empty cell in quotes looks like a doubled one
+        doublequote=True,  # with a backslash too: an empty quoted cell looks like a doubled quote
         skipinitialspace=dialect.delimiter == " ",
         strict=True,
     )
 
 
 def lines_of(text: str) -> io.StringIO:
-    """Lines with their ends: LF, CRLF or CR, and nothing else that Unicode calls a line end."""
+    """Lines with their ends: LF, CRLF or CR; other line separators of Unicode are text."""
     return io.StringIO(text, newline="")
 
 
 def is_blank(cells: list[str], width: int) -> bool:
-    """A line with nothing, or nothing but spaces where that is not the one cell."""
+    """Whether a line is empty, or only spaces in a table of several columns."""
     return not cells or (len(cells) == 1 and width > 1 and not cells[0].strip(" \t"))
 
 
@@ -104,9 +104,9 @@ def records_of(text: str, dialect: Dialect, *, cut_off: bool) -> list[Record]:
     Args:
         text: whole lines.
         dialect: how to read them.
-        cut_off: the sample is not the whole file, so that its last record may be half of one and is left out.
+        cut_off: the sample is not the whole file; an incomplete last record is left out.
     """
-    found: list[Record] = []
+    records: list[Record] = []
     rows = reader(lines_of(text), dialect)
     last = 0
     while True:
@@ -118,89 +118,93 @@ def records_of(text: str, dialect: Dialect, *, cut_off: bool) -> list[Record]:
             cells = None
             if cut_off and "end of data" in str(error):
                 break
-        found.append(Record(last + 1, rows.line_num, cells))
+        records.append(Record(last + 1, rows.line_num, cells))
         last = rows.line_num
-    return found
+    return records
 
 
 def width_of(records: list[Record]) -> int:
-    """The width with most cells in it; where every record has one cell, 1."""
+    """The most frequent width, weighted by cells; 1 if every record has one cell."""
     counts = Counter(len(record.cells) for record in records if record.cells)
     return max(counts, key=lambda width: (counts[width] * (width - 1), width), default=1)
 
 
 def looks_like_names(cells: list[str]) -> bool:
-    """Whether a row could be a header: all cells filled, none with a digit, no two alike."""
+    """Whether a row could be a header: no empty cell, no digits, no duplicates."""
     return all(cells) and len(set(cells)) == len(cells) and not any(map(_DIGIT.search, cells))
 
 
-def find_dialect(sample: str, told: ReadOptions, *, cut_off: bool) -> tuple[Dialect, int]:
-    """The dialect of a sample, and how many lines at its head are a `sep=` line (0 or 1).
+def detect_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple[Dialect, int]:
+    """The dialect of a sample, and the number of `sep=` lines at its start (0 or 1).
 
     Raises:
-        UsageError: what was told is no delimiter, quote or escape.
+        UsageError: the delimiter, quote or escape in the options is invalid.
     """
-    _check(told)
+    _check(options)
     first = next(lines_of(sample), "")
     hint = _SEP.fullmatch(first)
     body = sample[len(first) :] if hint else sample
-    delimiter = told.delimiter or (hint.group(1) if hint else None)
+    delimiter = options.delimiter or (hint.group(1) if hint else None)
     choices = DELIMITERS if delimiter is None else (delimiter,)
-    best, score = _best(body, choices, told, cut_off=cut_off)
+    best, score = _best(body, choices, options, cut_off=cut_off)
     if delimiter is None and score < 0.2:
-        spaced, by_spaces = _best(body, SPACE_RUNS, told, cut_off=cut_off)
-        if by_spaces > max(score, 0.2):
+        spaced, spaced_score = _best(body, SPACE_RUNS, options, cut_off=cut_off)
+        if spaced_score > max(score, 0.2):
             best = spaced
     return best, int(hint is not None)
 
 
-def _check(told: ReadOptions) -> None:
-    if told.delimiter is not None and (
-        (len(told.delimiter) != 1 and told.delimiter != "  ") or told.delimiter in "\r\n\0"
+def _check(options: ReadOptions) -> None:
+    if options.delimiter is not None and (
+        (len(options.delimiter) != 1 and options.delimiter != "  ") or options.delimiter in "\r\n\0"
     ):
-        raise UsageError("the delimiter is one character", 'Examples: --delimiter ";", --delimiter tab.')
-    if told.quote and (len(told.quote) != 1 or told.quote in "\r\n\0 " or told.quote == told.delimiter):
-        raise UsageError("the quote is one character, and not the delimiter", 'Example: --quote "\'".')
-    if told.escape and (len(told.escape) != 1 or told.escape in f"\r\n\0 {told.delimiter or ''}{told.quote or ''}"):
-        raise UsageError("the escape is one character, and neither delimiter nor quote", "Example: --escape backslash.")
+        raise UsageError("the delimiter must be one character", 'Examples: --delimiter ";" or --delimiter tab')
+    if options.quote and (len(options.quote) != 1 or options.quote in "\r\n\0 " or options.quote == options.delimiter):
+        raise UsageError("the quote must be one character other than the delimiter", "Example: --quote single")
+    if options.escape and (
+        len(options.escape) != 1 or options.escape in f"\r\n\0 {options.delimiter or ''}{options.quote or ''}"
+    ):
+        raise UsageError(
+            "the escape must be one character other than delimiter and quote", "Example: --escape backslash"
+        )
 
 
-def _best(text: str, delimiters: tuple[str, ...], told: ReadOptions, *, cut_off: bool) -> tuple[Dialect, float]:
-    best = Dialect(delimiters[0], told.quote if told.quote is not None else '"', told.escape or "")
+def _best(text: str, delimiters: tuple[str, ...], options: ReadOptions, *, cut_off: bool) -> tuple[Dialect, float]:
+    best = Dialect(delimiters[0], options.quote if options.quote is not None else '"', options.escape or "")
     top = -1.0
     for delimiter in delimiters:
-        for dialect in _dialects(text, delimiter, told):
+        for dialect in _dialects(text, delimiter, options):
             score = _score(records_of(text, dialect, cut_off=cut_off), dialect)
-            if score > top * 1.001:  # the earlier one where there is nothing between them
+            if score > top * 1.001:  # on a tie, the earlier one
                 best, top = dialect, score
     return best, top
 
 
-def _dialects(text: str, delimiter: str, told: ReadOptions) -> Iterator[Dialect]:
+def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Dialect]:
     if delimiter == "  ":
         yield Dialect(delimiter, "", "")
         return
     wrapped = {quote: _wrapped(text, delimiter, quote) for quote in ('"', "'")}
     quotes = ('"', "'") if wrapped['"'] >= wrapped["'"] else ("'", '"')
-    for quote in (told.quote,) if told.quote is not None else quotes:
-        if quote == delimiter or (quote == "'" and not wrapped["'"] and told.quote is None):
+    for quote in (options.quote,) if options.quote is not None else quotes:
+        if quote == delimiter or (quote == "'" and not wrapped["'"] and options.quote is None):
             continue
-        plain = Dialect(delimiter, quote, told.escape or "")
+        plain = Dialect(delimiter, quote, options.escape or "")
         yield plain
-        if told.escape is None and quote and f"\\{quote}" in text and delimiter != "\\":
+        if options.escape is None and quote and f"\\{quote}" in text and delimiter != "\\":
             yield replace(plain, escape="\\")
-    if told.quote is None and not wrapped['"'] and not wrapped["'"]:
-        yield Dialect(delimiter, "", told.escape or "")
+    if options.quote is None and not wrapped['"'] and not wrapped["'"]:
+        yield Dialect(delimiter, "", options.escape or "")
 
 
 def _wrapped(text: str, delimiter: str, quote: str) -> int:
-    """How many cells look quoted: the quote at their beginning and at their end."""
+    """The number of cells that begin and end with the quote."""
     edge, mark = re.escape(delimiter), re.escape(quote)
     return len(re.findall(rf"(?:^|{edge}|[\r\n]){mark}(?:[^{mark}\r\n]|{mark}{mark})*{mark}(?={edge}|[\r\n]|$)", text))
 
 
 def _score(records: list[Record], dialect: Dialect) -> float:
-    """From 0 to 1: the share of lines in rows of one width, less for few cells and for cells with other delimiters."""
+    """0 to 1: the share of lines in rows of equal width, lower for few cells and for cells with other delimiters."""
     filled = [record for record in records if record.cells is None or not is_blank(record.cells, 2)]
     if not filled:
         return 0.0
@@ -215,8 +219,8 @@ def _score(records: list[Record], dialect: Dialect) -> float:
         return 0.02 * share
     if len(rows) == 1 and len(filled) > 1:
         share *= 0.5
-    stronger = [mark for mark in (";", "\t", "|") if mark != dialect.delimiter]
+    other_marks = [mark for mark in (";", "\t", "|") if mark != dialect.delimiter]
     cells = [cell for record in rows for cell in record.cells or ()]
-    strange = sum(any(mark in cell for mark in stronger) for cell in cells) / len(cells)
-    named = 1.0 if looks_like_names(rows[0].cells or []) else 0.5
-    return share**2 * (1 - 1 / width) * (1 - strange) ** 3 * named
+    with_mark = sum(any(mark in cell for mark in other_marks) for cell in cells) / len(cells)
+    header_factor = 1.0 if looks_like_names(rows[0].cells or []) else 0.5
+    return share**2 * (1 - 1 / width) * (1 - with_mark) ** 3 * header_factor

@@ -1,7 +1,7 @@
-"""Where the table stands in its file: preamble, header (over one row or two), footnotes; and the names of its columns.
+"""Detects the layout of a table: preamble, header (one row or two), footnotes, and the column names.
 
-In: the records at the head of a file, and its last lines. Out: `Layout`. What could be data is never taken for
-anything else without evidence: where the evidence is thin, the person is asked.
+In: the records at the beginning of a file, and its last lines. Out: `Layout`. Nothing that could be data is left out
+without evidence; if the evidence is weak, an error asks the user.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLOSING: Final = re.compile(
 
 @dataclass(frozen=True)
 class Layout:
-    """Names, and where the header stands; `data_line` is the first line after it."""
+    """The column names and the position of the header; `data_line` is the first line after it."""
 
     columns: tuple[str, ...]
     header_lines: tuple[int, ...]
@@ -36,37 +36,39 @@ class Layout:
     dropped: int
 
 
-def find_layout(records: list[Record], told: ReadOptions, *, skipped: tuple[int, ...] = ()) -> Layout:
-    """The layout of a table from the records at its head.
+def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple[int, ...] = ()) -> Layout:
+    """The layout of a table, from the records at its beginning.
 
     Args:
-        records: in order, blank lines too.
-        told: header_row and header_rows count here.
-        skipped: lines before the first record that hold something.
+        records: in order, with blank lines.
+        options: header_row and header_rows.
+        skipped: non-blank lines before the first record.
 
     Raises:
-        UsageError: there is no header where it was said to be, or none that could be one.
+        UsageError: there is no header at the given line, or no line looks like one.
     """
     filled = [r for r in records if r.cells is not None and r.cells and any(cell.strip() for cell in r.cells)]
     if not filled:
-        raise UsageError("the file holds no table: every line is blank or broken", "Look at how it was made.")
+        raise UsageError("no table found: every line is blank or broken", "Check how the file was exported.")
     rows = [record.cells or [] for record in filled]
-    if told.header_row == 0:
+    if options.header_row == 0:
         width = _trimmed(rows, width_of(filled))
         begin = next(at for at, cells in enumerate(rows) if len(cells) >= width)
         names = [""] * width
         before = tuple(r.line for r in filled[:begin])
         return _named(names, (), filled[begin].line, skipped + before, len(rows[begin]) - width)
-    if told.header_row is not None:
-        at = next((at for at, record in enumerate(filled) if record.line == told.header_row), None)
+    if options.header_row is not None:
+        at = next((at for at, record in enumerate(filled) if record.line == options.header_row), None)
         if at is None:
-            raise UsageError(f"no header begins on line {told.header_row}", "Look at the lines with preview.")
-        count = told.header_rows or 1
+            raise UsageError(
+                f"no header begins on line {options.header_row}", "Look at the lines of the file in a text editor."
+            )
+        count = options.header_rows or 1
     else:
         at, count = _header(filled, rows)
-        count = told.header_rows or count
+        count = options.header_rows or count
     if at + count > len(rows):
-        raise UsageError(f"the header is said to have {count} rows, and there are fewer", "Tell another --header-rows.")
+        raise UsageError(f"--header-rows is {count}, but fewer rows follow", "Use a smaller --header-rows.")
     header = rows[at : at + count]
     width = max(map(len, header))
     kept = _trimmed(header + [cells for cells in rows[at + count :] if len(cells) == width], width)
@@ -77,7 +79,7 @@ def find_layout(records: list[Record], told: ReadOptions, *, skipped: tuple[int,
 
 
 def _trimmed(rows: list[list[str]], width: int) -> int:
-    """The width without the last cells that are empty in every row of it: a delimiter at the end of each line."""
+    """The width without trailing cells that are empty in every row: a delimiter at the end of each line."""
     full = [cells for cells in rows if len(cells) == width]
     while width > 1 and all(not cells[width - 1] for cells in full):
         width -= 1
@@ -85,7 +87,7 @@ def _trimmed(rows: list[list[str]], width: int) -> int:
 
 
 def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
-    """Where the header begins, and over how many rows it runs."""
+    """The index of the header and its number of rows."""
     raw = width_of(filled)
     width = _trimmed(rows, raw)
     for at, cells in enumerate(rows):
@@ -100,17 +102,19 @@ def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
         if width == 1 or count >= width / 2:
             _refuse_doubt(filled, rows, at, width)
             return at, 1
-    raise UsageError("no line looks like the names of the columns", "Say which one it is: --header-row N, 0 for none.")
+    raise UsageError(
+        "no line looks like column names", "Give its line: --header-row N, or --header-row 0 if there is none."
+    )
 
 
 def _has_gap(names: list[str]) -> bool:
-    """Empty cells between filled ones: names of groups of columns."""
+    """Whether there are empty cells between filled ones, as in names of column groups."""
     filled = [at for at, name in enumerate(names) if name]
     return bool(filled) and filled[-1] - filled[0] + 1 > len(filled)
 
 
 def _goes_on(rows: list[list[str]], width: int) -> bool:
-    """Whether the second row is header too: together they name each column, and only what follows has digits."""
+    """Whether the second row belongs to the header: both together name each column, and only later rows have digits."""
     if len(rows) < 4 or len(rows[1]) < width or any(map(_DIGIT.search, rows[0] + rows[1])):
         return False
     names = _joined([cells[:width] for cells in rows[:2]])
@@ -122,19 +126,19 @@ def _goes_on(rows: list[list[str]], width: int) -> bool:
 
 
 def _refuse_doubt(filled: list[Record], rows: list[list[str]], at: int, width: int) -> None:
-    """The names may stand a line higher, with a cell more or less than the rows: data taken for names is a row lost."""
+    """Raises if the line above looks more like the header but has a different width: a data row would be lost."""
     if at == 0 or looks_like_names(rows[at][:width]) or filled[at - 1].last + 1 != filled[at].line:
         return
     above = rows[at - 1]
     if len(above) >= 2 and len(above) > width / 2 and looks_like_names(above):
         raise UsageError(
             f"line {filled[at - 1].line} looks like the header, but has {len(above)} cells where the rows have {width}",
-            f"Mend that line, or say where the header is: --header-row {filled[at - 1].line} or {filled[at].line}.",
+            f"Fix that line, or give the line of the header: --header-row {filled[at - 1].line} or {filled[at].line}.",
         )
 
 
 def _joined(header: list[list[str]]) -> list[str]:
-    """One name a column; a group's name also stands for columns to its right that have a name below and none here."""
+    """One name per column. A group's name also applies to the columns to its right that only have a name below."""
     spread = []
     for depth, cells in enumerate(header):
         group, row = "", []
@@ -147,9 +151,9 @@ def _joined(header: list[list[str]]) -> list[str]:
 
 
 def _named(names: list[str], lines: tuple[int, ...], data: int, before: tuple[int, ...], dropped: int) -> Layout:
-    """Numbers what is empty or taken, never into a name that another column has."""
+    """Numbers empty and duplicate names, avoiding the names of other columns."""
     if len(names) > MAX_COLUMNS:
-        raise UsageError(f"the header has {len(names)} columns, more than {MAX_COLUMNS}", "Tell another --delimiter.")
+        raise UsageError(f"the header has {len(names)} columns; the limit is {MAX_COLUMNS}", "Try another --delimiter.")
     uses = Counter(names)
     taken, seen = set(names), Counter[str]()
     columns, renamed = [], []
@@ -168,13 +172,13 @@ def _named(names: list[str], lines: tuple[int, ...], data: int, before: tuple[in
 
 
 def is_footnote(cells: list[str], width: int, *, after_blank: bool, ended: bool) -> bool:
-    """Whether a record narrower than the table is one of its footnotes, and not a row that was cut off.
+    """Whether a record narrower than the table is a footnote, not a truncated row.
 
     Args:
         cells: of the record.
         width: of the table.
-        after_blank: a blank line stands between it, or the footnotes before it, and the table.
-        ended: its line has an end: a file cut off in the middle of a row lacks it.
+        after_blank: a blank line separates it, or the footnotes before it, from the table.
+        ended: its line has a line end; a truncated file lacks it.
     """
     if len(cells) >= width or width < 2:
         return False
@@ -183,17 +187,17 @@ def is_footnote(cells: list[str], width: int, *, after_blank: bool, ended: bool)
     return ended and width > 2 and sum(map(bool, cells)) == 1 and len(cells) == 1
 
 
-def find_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list[int]]:
-    """Footnotes in the last lines of a text.
+def detect_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list[int]]:
+    """The footnotes in the last lines of a text.
 
     Args:
-        tail: the end of the text, beginning somewhere.
+        tail: the end of the text; its first line may be incomplete.
         dialect: how to read it.
-        width: of the table, with the cells that a delimiter at the end of each line makes.
+        width: of the table, including empty cells at the end of each line.
 
     Returns:
-        How many characters at the end are no rows, and which of the last lines hold a footnote, counted from the last
-        (1). Lines after the table that lie within a quoted cell are recognized by the quote that closes it.
+        The number of characters at the end that are not rows, and the lines with footnotes, counted from the last one
+        (1). Lines within a quoted cell are recognized by the closing quote.
     """
     lines = list(lines_of(tail))[1:]
     low = len(lines)

@@ -1,4 +1,4 @@
-"""What the intake is told, what it finds, and what it hands on: rows of text cells, or rows refused with a reason."""
+"""The types of the file reader: options in, detected format and rows out."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from sources.errors import UsageError
 LINE_COLUMN: Final = "_line"
 BATCH_ROWS: Final = 65_536
 MAX_COLUMNS: Final = 16_384
-"""What a sheet can have; a file with more is a delimiter misread, or hostile."""
+"""The limit of a spreadsheet; more means a wrong delimiter or a hostile file."""
+OnReject = Callable[["RejectedRow"], object]
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a person says instead of leaving it to be found; None is "find it".
+    """How to read a file. None: detect.
 
     Attributes:
-        encoding: a name that Python knows.
-        delimiter: one character; two spaces are "runs of at least two spaces", one space "runs of spaces".
-        quote: one character, or "" where nothing is quoted.
-        escape: a backslash, or "" where a quote inside quotes is doubled.
-        header_row: the 1-based line of the header; 0 where there is none, and columns are numbered.
-        header_rows: over how many records the header runs.
-        short_rows: what happens to a row with fewer cells than the header: it is refused, or filled with empty cells.
-        sheet: of a workbook; a name, or a 1-based number.
+        encoding: a codec name of Python.
+        delimiter: one character. Two spaces stand for runs of two or more spaces, one space for runs of spaces.
+        quote: one character, or "" for none.
+        escape: a backslash, or "" if quotes within quotes are doubled.
+        header_row: the 1-based line of the header; 0 for none, and the columns are numbered.
+        header_rows: the number of rows of the header.
+        short_rows: whether a row with fewer cells than the header is rejected, or filled with empty cells.
+        sheet: the sheet of a workbook, by name or 1-based number.
     """
 
     encoding: str | None = None
@@ -38,24 +39,24 @@ class ReadOptions:
     escape: str | None = None
     header_row: int | None = None
     header_rows: int | None = None
-    short_rows: Literal["refuse", "fill"] = "refuse"
+    short_rows: Literal["reject", "fill"] = "reject"
     sheet: str | None = None
 
 
 @dataclass(frozen=True)
 class DetectedFormat:
-    """How the file is read. The same file and the same `ReadOptions` give the same `DetectedFormat`; lines are 1-based.
+    """How a file is read: the same for the same file and `ReadOptions`. Lines are 1-based.
 
     Attributes:
-        kind: text or workbook; what belongs to the other kind is None or empty.
-        line_ends: of LF, CRLF and CR those that occur, within cells too.
-        header_lines: the line on which each row of the header begins.
-        preamble: lines before the header that hold something.
-        footnotes: lines after the table that hold something.
-        columns: names, in order.
-        renamed: columns whose name was empty or taken, and so was numbered.
-        dropped_columns: columns without name and cells after the last one: a delimiter at the end of each line.
-        lines: of the whole file.
+        kind: text or workbook; attributes of the other kind are None or empty.
+        columns: the column names, in order.
+        header_lines: the line of each header row.
+        preamble: non-blank lines before the header.
+        footnotes: non-blank lines after the table.
+        renamed: columns that were numbered because their name was empty or taken.
+        dropped_columns: empty columns without a name at the right: a delimiter at the end of each line.
+        lines: the number of lines of the file.
+        line_ends: those of LF, CRLF and CR that occur, including within cells.
         sheets: all sheets of the workbook.
     """
 
@@ -78,7 +79,7 @@ class DetectedFormat:
 
 
 class Row(NamedTuple):
-    """A row that fits: as many cells as there are columns. `line` is where it begins, 1-based."""
+    """A row with one cell per column. `line` is the 1-based line on which it begins."""
 
     line: int
     cells: tuple[str, ...]
@@ -86,7 +87,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class RejectedRow:
-    """A row that does not fit. `reason` names lines and columns, never what a cell holds."""
+    """A row that does not fit. `reason` names lines and columns, never the content of a cell."""
 
     line: int
     last_line: int
@@ -96,40 +97,38 @@ class RejectedRow:
 
 
 class SourceTable(ABC):
-    """A file as rows of text cells. It may be walked any number of times."""
+    """A file as rows of text cells; it can be read any number of times."""
 
-    found: DetectedFormat
+    format: DetectedFormat
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return self.found.columns
+        """The column names."""
+        return self.format.columns
 
     @abstractmethod
     def rows(self) -> Iterator[Row | RejectedRow]:
-        """Each row in the file's order, or why it was refused; blank lines are passed over.
+        """The rows in the file's order; blank lines are skipped.
 
         Raises:
-            UsageError: the file cannot be read any further, e.g. a quote is never closed.
+            UsageError: the file cannot be read further, e.g. a quote is never closed.
         """
 
-    def batches(
-        self, size: int = BATCH_ROWS, refuse: Callable[[RejectedRow], object] | None = None
-    ) -> Iterator[pa.Table]:
-        """The rows as Arrow tables of text columns, and `_line` (int64); none is longer than `size`.
+    def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
+        """The rows as Arrow tables of text columns plus `_line` (int64), each of at most `size` rows.
 
         Args:
-            size: rows of a table.
-            refuse: called with each refused row; without it, the first of them is an error.
+            size: the maximum number of rows of a table.
+            on_reject: called with each rejected row; without it, the first one raises.
 
         Raises:
-            UsageError: as for rows(); or a row was refused, and nobody takes it; or a column is named `_line`.
+            UsageError: as for rows(); a row was rejected without `on_reject`; or a column is named `_line`.
         """
-        self.refuse_line_column()
+        self.check_line_column()
         rows: list[Row] = []
         for row in self.rows():
             if isinstance(row, RejectedRow):
-                take(row, refuse)
+                handle_reject(row, on_reject)
                 continue
             rows.append(row)
             if len(rows) >= size:
@@ -139,61 +138,59 @@ class SourceTable(ABC):
             yield to_arrow(rows, self.columns)
 
     def with_decimals(self, signs: Mapping[str, str]) -> SourceTable:
-        """The same table; in these columns, cells that are numbers and not texts have this decimal sign.
+        """A copy in which numeric cells of these columns are written with the given decimal sign.
 
-        A file of text has no such cells.
+        Only workbooks have numeric cells; a text file returns itself.
         """
         return self
 
-    def refuse_line_column(self) -> None:
-        """A column of the file with the name of ours would take its place."""
+    def check_line_column(self) -> None:
+        """Raises UsageError if a column has the reserved name `_line`."""
         if LINE_COLUMN in self.columns:
-            raise UsageError(f"a column is named {LINE_COLUMN}, which is taken", "Give it another name in the file.")
+            raise UsageError(f"a column is named {LINE_COLUMN}, which is reserved", "Rename the column in the file.")
 
 
-def take(refused: RejectedRow, refuse: Callable[[RejectedRow], object] | None) -> None:
-    """Hands a refused row on; where nobody takes it, it is an error."""
-    if refuse is None:
-        raise UsageError(f"line {refused.line}: {refused.reason}", "Mend the line, or leave it out.")
-    refuse(refused)
+def handle_reject(row: RejectedRow, on_reject: OnReject | None) -> None:
+    """Passes a rejected row on; raises UsageError if there is no callback."""
+    if on_reject is None:
+        raise UsageError(f"line {row.line}: {row.reason}", "Fix or remove the line.")
+    on_reject(row)
 
 
 def to_arrow(rows: list[Row], columns: tuple[str, ...]) -> pa.Table:
-    """Rows that fit, as columns of text and `_line`."""
+    """Rows as text columns and `_line`."""
     cells = zip(*(row.cells for row in rows), strict=True)
     arrays = [pa.array(column, pa.string()) for column in cells]
     lines = pa.array([row.line for row in rows], pa.int64())
     return pa.Table.from_arrays([*arrays, lines], names=[*columns, LINE_COLUMN])
 
 
-class Shape(NamedTuple):
-    """What a record must look like to be a row: so many cells, and so many empty ones may follow."""
+class RowShape(NamedTuple):
+    """The cells that a row must have: one per column; `fill` allows fewer."""
 
     columns: tuple[str, ...]
     fill: bool
 
     def fit(self, line: int, last: int, cells: list[str], *, nul: bool) -> Row | RejectedRow:
-        """The record as a row, or why it is none.
+        """A record as a row, or the reason why it does not fit.
 
-        A longer record whose surplus cells are all empty loses nothing when it is cut, so it is. A shorter one may lack
-        any cell, not the last ones, as where a line was broken in two; it is refused unless filling was asked for.
+        Surplus cells are cut off if all of them are empty. In a short record any cell may be missing, not only the
+        last ones, e.g. if a line was broken in two; so it is rejected unless `fill` is set.
         """
         width = len(self.columns)
         count = len(cells)
         if count > width:
             if any(cells[width:]):
-                words = f"{count} cells, and the header has {width}"
-                return RejectedRow(line, last, "too_long", words, tuple(cells))
+                reason = f"{count} cells, but the header has {width}"
+                return RejectedRow(line, last, "too_long", reason, tuple(cells))
             del cells[width:]
         elif count < width:
             if not self.fill:
-                words = (
-                    f"{count} cells, and the header has {width}: {self.columns[count]!r} and what follows is missing"
-                )
-                return RejectedRow(line, last, "too_short", words, tuple(cells))
+                reason = f"{count} cells, but the header has {width}: no cell for {self.columns[count]!r}"
+                return RejectedRow(line, last, "too_short", reason, tuple(cells))
             cells += [""] * (width - count)
         if nul:
             for name, cell in zip(self.columns, cells, strict=True):
                 if "\0" in cell:
-                    return RejectedRow(line, last, "nul", f"a NUL character in {name!r}", tuple(cells))
+                    return RejectedRow(line, last, "nul", f"NUL character in {name!r}", tuple(cells))
         return Row(line, tuple(cells))

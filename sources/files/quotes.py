@@ -1,8 +1,7 @@
-"""Quotes that are out of place, and yet leave cells that a strict reader takes.
+"""Misplaced quotes that a strict CSV reader accepts.
 
-In: cells as they were read. Out: whether a quote among them opened where none should, so that other lines lie in one
-cell, or a cell has a quote that nothing closes. Neither is known for certain, so a person who tells the quote of the
-file is believed.
+In: the cells of a record. Out: whether a stray quote made other lines part of one cell, or a quote is never closed.
+Both are heuristics, so they are switched off if the options state the quote of the file.
 """
 
 from __future__ import annotations
@@ -12,22 +11,22 @@ from collections.abc import Sequence
 from typing import Final
 
 WIDE: Final = 6
-"""Columns from which on a line within a cell is one of the table's by their number alone: no prose has so many."""
+"""From this number of columns on, a line inside a cell with as many delimiters is a row of the table, not prose."""
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 
 def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> bool:
-    """Whether lines of the table lie within a cell: two stray quotes make one of all that stands between them.
+    """Whether a multi-line record contains rows of the table: two stray quotes join everything between them.
 
-    Taken as the lines of the file that they are, with quotes that mean nothing, they have as many cells as the table.
-    Lines of an address, a description or of HTML have that by chance: the fewer columns, the more easily. So in a
-    narrow table the first and the last line of the record must have it too, since they are lines of the table in their
-    own right; up to three columns, all of the lines. A delimiter with a blank behind it is prose, and none.
+    Each line of the record is counted as if quotes had no meaning; a row of the table has as many cells as the table.
+    Lines of an address, of prose or HTML can match by chance, more easily with few columns. So in a narrow table the
+    first and the last line must match too, and up to three columns every line. A delimiter followed by a space is
+    prose.
 
     Args:
-        cells: of a record that runs over several lines.
-        widths: of the table, with and without the empty cells at the end of its lines.
-        delimiter: of the file.
+        cells: the cells of a multi-line record.
+        widths: the widths of the table, with and without empty cells at the end of its lines.
+        delimiter: the delimiter of the file.
     """
     width = max(widths)
     first, *inner, last = (size in widths for size in _sizes(cells, delimiter))
@@ -39,17 +38,17 @@ def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> boo
 
 
 def is_unclosed(cell: str) -> bool:
-    """Whether a cell begins with a quote that nothing closes. One at its end may mean inches, as may a pair."""
+    """Whether a cell begins with a quote that is never closed. A final quote or a pair may be inches."""
     return cell.startswith('"') and not cell.endswith('"') and cell.count('"') % 2 == 1
 
 
 def cells_with_quotes(delimiter: str) -> re.Pattern[str]:
-    """What finds a cell that begins with a quote in a text. The quote stands first, for speed."""
+    """A pattern that finds cells beginning with a quote. The quote comes first in it, for speed."""
     return re.compile(rf'"(?<![^{re.escape(delimiter)}\r\n]")')
 
 
 def _sizes(cells: Sequence[str], delimiter: str) -> list[int]:
-    """How many cells each line of a record has, were quotes ordinary signs; blank ones are none, and 0 is prose."""
+    """The number of cells of each line of a record if quotes had no meaning; 0 for prose, blank lines left out."""
     text = delimiter.join(cell if _LINE_END.search(cell) else "" for cell in cells)
     first, *inner, last = _LINE_END.split(text)
     lines = [first, *(line for line in inner if line.strip()), last]

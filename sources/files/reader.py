@@ -1,66 +1,68 @@
-"""A table in a file of text: opened from a bounded sample, then streamed.
+"""A table in a text file: its format is detected from a bounded sample, then the rows are streamed.
 
-In: a path and what was told. Out: rows as they come, or Arrow tables. A block of text that holds neither quotes,
-escapes, NULs nor blank lines goes through Arrow's parser; any other, and any that Arrow refuses, is read row by row, so
-that both ways give the same cells.
+In: a path and `ReadOptions`. Out: rows, or Arrow tables. A block of text without quotes, escapes, NULs and blank lines
+is parsed by Arrow; other blocks, and those that Arrow cannot parse, are read row by row. Both give the same cells.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from sources.errors import UsageError
-from sources.files.dialect import Dialect, find_dialect, is_blank, lines_of, reader, records_of, width_of
-from sources.files.encoding import MAX_LINE, MIB, Text, read_text
-from sources.files.layout import find_footnotes, find_layout
+from sources.files.dialect import Dialect, detect_dialect, is_blank, lines_of, reader, records_of, width_of
+from sources.files.encoding import read_text
+from sources.files.layout import detect_footnotes, detect_layout
 from sources.files.model import (
     BATCH_ROWS,
     LINE_COLUMN,
     DetectedFormat,
+    OnReject,
     ReadOptions,
     RejectedRow,
     Row,
-    Shape,
+    RowShape,
     SourceTable,
-    take,
+    handle_reject,
     to_arrow,
 )
 from sources.files.quotes import cells_with_quotes, is_unclosed, swallows
+from sources.files.text import MAX_LINE, MIB, Text
 
 SAMPLE: Final = 256 * 1024
 _SWALLOWS: Final = (
-    "a quoted cell runs to line {}, and holds what look like lines of the table: mend the quotes; if they are right, "
-    "tell which quote the file has"
+    "a quoted cell runs to line {} and contains what look like rows of the table; fix the quotes, or if they are "
+    "right, confirm them with --quote double"
 )
-_UNCLOSED: Final = "a cell begins with a quote that is not closed: mend it; if it belongs to the cell, tell quote none"
+_UNCLOSED: Final = "a cell begins with a quote that is not closed; close it, or if it belongs to the cell: --quote none"
+_QUOTE_HINT: Final = "Fix that line, or describe the quotes of the file: --quote none or --escape backslash"
 
 
-def open_text(path: Path, told: ReadOptions) -> TextTable:
-    """Opens a file of text.
+def open_text(path: Path, options: ReadOptions) -> TextTable:
+    """Opens a text file.
 
     Raises:
-        UsageError: it is no text, or holds no table.
+        UsageError: the file is not text, or contains no table.
     """
-    text = read_text(path, told.encoding)
+    text = read_text(path, options.encoding)
     sample, cut_off = _sample(text)
-    dialect, hints = find_dialect(sample, told, cut_off=cut_off)
+    dialect, hints = detect_dialect(sample, options, cut_off=cut_off)
     records = [record for record in records_of(sample, dialect, cut_off=cut_off) if record.line > hints]
-    layout = find_layout(records, told, skipped=(1,) if hints else ())
+    layout = detect_layout(records, options, skipped=(1,) if hints else ())
     raw = max(width_of([r for r in records if r.line >= layout.data_line]), len(layout.columns))
-    cut, from_end = find_footnotes(text.tail, dialect, raw)
+    cut, from_end = detect_footnotes(text.tail, dialect, raw)
     if text.lines - max(from_end, default=0) + 1 < layout.data_line:
         cut, from_end = 0, []
-    found = DetectedFormat(
+    detected = DetectedFormat(
         kind="text",
         columns=layout.columns,
         header_lines=layout.header_lines,
@@ -76,13 +78,12 @@ def open_text(path: Path, told: ReadOptions) -> TextTable:
         escape=dialect.escape,
         line_ends=text.line_ends,
     )
-    shape = Shape(layout.columns, told.short_rows == "fill")
-    told_quote = told.quote is not None
-    return TextTable(replace(text, chars=text.chars - cut), dialect, shape, found, layout.data_line, told_quote)
+    body = _Body(replace(text, chars=text.chars - cut), dialect, layout.data_line, options.quote is not None)
+    return TextTable(body, RowShape(layout.columns, options.short_rows == "fill"), detected)
 
 
 def _sample(text: Text) -> tuple[str, bool]:
-    """Whole lines from the beginning, and whether there is more behind them."""
+    """Whole lines from the beginning, and whether more lines follow."""
     parts: list[str] = []
     size = 0
     blocks = text.blocks()
@@ -98,43 +99,50 @@ def _sample(text: Text) -> tuple[str, bool]:
     return sample, len(sample) < text.chars
 
 
-class TextTable(SourceTable):
-    """A table in a file of text."""
+class _Body(NamedTuple):
+    """Where the rows are in a text, and how they are delimited; `quote_given`: by the options."""
 
-    def __init__(
-        self, text: Text, dialect: Dialect, shape: Shape, found: DetectedFormat, data_line: int, told_quote: bool
-    ) -> None:
-        self.found = found
-        self._text, self._dialect, self._shape, self._data_line = text, dialect, shape, data_line
-        self._careful = [mark for mark in (dialect.quote, dialect.escape, "\0") if mark]
-        self._quoted = None if dialect.quote or told_quote else cells_with_quotes(dialect.delimiter)
-        self._widths = () if told_quote else (len(found.columns), len(found.columns) + found.dropped_columns)
+    text: Text
+    dialect: Dialect
+    data_line: int
+    quote_given: bool
+
+
+class TextTable(SourceTable):
+    """A table in a text file."""
+
+    def __init__(self, body: _Body, shape: RowShape, detected: DetectedFormat) -> None:
+        self.format = detected
+        self._text, self._dialect, self._data_line, quote_given = body
+        self._shape = shape
+        dialect, width = body.dialect, len(detected.columns)
+        self._slow_marks = [mark for mark in (dialect.quote, dialect.escape, "\0") if mark]
+        self._quoted = None if dialect.quote or quote_given else cells_with_quotes(dialect.delimiter)
+        self._widths = () if quote_given else (width, width + detected.dropped_columns)
 
     def rows(self) -> Iterator[Row | RejectedRow]:
         """See `SourceTable`."""
         return self._read(chain.from_iterable(map(lines_of, self._blocks())), self._data_line - 1)
 
-    def batches(
-        self, size: int = BATCH_ROWS, refuse: Callable[[RejectedRow], object] | None = None
-    ) -> Iterator[pa.Table]:
+    def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
         """See `SourceTable`."""
-        self.refuse_line_column()
-        held: list[pa.Table] = []
+        self.check_line_column()
+        parts: list[pa.Table] = []
         count = 0
-        for part in self._parts(refuse):
-            held.append(part)
+        for part in self._parts(on_reject):
+            parts.append(part)
             count += part.num_rows
             if count >= size:
-                whole = pa.concat_tables(held)
+                table = pa.concat_tables(parts)
                 full = count // size * size
-                for at in range(0, full, size):
-                    yield whole.slice(at, size).combine_chunks()
-                held, count = [whole.slice(full)], count - full
+                for start in range(0, full, size):
+                    yield table.slice(start, size).combine_chunks()
+                parts, count = [table.slice(full)], count - full
         if count:
-            yield pa.concat_tables(held).combine_chunks()
+            yield pa.concat_tables(parts).combine_chunks()
 
     def _blocks(self) -> Iterator[str]:
-        """The text from the first line after the header on."""
+        """The text after the header."""
         skip = self._data_line - 1
         for block in self._text.blocks():
             if not skip:
@@ -146,14 +154,14 @@ class TextTable(SourceTable):
             if rest := lines.read():
                 yield rest
 
-    def _parts(self, refuse: Callable[[RejectedRow], object] | None) -> Iterator[pa.Table]:
-        """Arrow tables of about a block each."""
+    def _parts(self, on_reject: OnReject | None) -> Iterator[pa.Table]:
+        """An Arrow table for about each block."""
         blocks = self._blocks()
         line = self._data_line
         for block in blocks:
             count = _count_lines(block)
-            is_careful = any(mark in block for mark in self._careful) or (self._quoted and self._quoted.search(block))
-            fast = None if is_careful else self._arrow(block, line, count)
+            is_slow = any(mark in block for mark in self._slow_marks) or (self._quoted and self._quoted.search(block))
+            fast = None if is_slow else self._arrow(block, line, count)
             if fast is not None:
                 yield fast
                 line += count
@@ -164,18 +172,18 @@ class TextTable(SourceTable):
                 if isinstance(row, Row):
                     rows.append(row)
                 else:
-                    take(row, refuse)
+                    handle_reject(row, on_reject)
             if rows:
                 yield to_arrow(rows, self.columns)
             line += feed.count
 
     def _arrow(self, block: str, line: int, count: int) -> pa.Table | None:
-        """A block without quotes through Arrow; None where a line in it is blank or has another width."""
+        """A block without quotes parsed by Arrow; None if a line in it is blank or has another width."""
         if len(self._dialect.delimiter) != 1 or self._dialect.delimiter == " " or not self._dialect.delimiter.isascii():
             return None
-        if block[0] == "\ufeff":  # Arrow takes it for a byte order mark, and it is in a cell
+        if block[0] == "\ufeff":  # part of a cell; Arrow would remove it as a byte order mark
             return None
-        names = [*self.columns, *(f"\0{at}" for at in range(self.found.dropped_columns))]  # no name of a file's
+        names = [*self.columns, *(f"\0{at}" for at in range(self.format.dropped_columns))]  # no name of a file's
         try:
             table = arrow_csv.read_csv(
                 io.BytesIO(block.encode()),
@@ -202,7 +210,7 @@ class TextTable(SourceTable):
         return table.select(list(self.columns)).append_column(LINE_COLUMN, numbers)
 
     def _read(self, lines: Iterable[str], before: int, feed: _Feed | None = None) -> Iterator[Row | RejectedRow]:
-        """Rows from lines; `before` is how many lines come before them. With a feed, to the end of its block."""
+        """Rows from lines; `before` is the number of lines before them. With a feed, up to the end of its block."""
         records = reader(lines, self._dialect)
         width = len(self.columns)
         fit, nul = self._shape.fit, self._text.nuls > 0
@@ -232,25 +240,25 @@ class TextTable(SourceTable):
             return
 
     def _broken(self, line: int, last: int, error: csv.Error) -> RejectedRow:
-        """What csv's few words mean for the record that begins on a line; some leave nothing to go on with."""
+        """An error of csv as a rejected row; raises UsageError if reading cannot continue."""
         words = str(error)
         if "end of data" in words:
             raise UsageError(
                 f"a quote opened on line {line} is never closed",
-                "Mend that line; or say how the file quotes: --quote none, --escape backslash.",
+                _QUOTE_HINT,
             ) from None
         if "field limit" in words:
             what = "a quote opened on line {} is not closed" if last > line else "a cell on line {} does not end"
             raise UsageError(
                 f"{what.format(line)} within {MAX_LINE // MIB} million characters",
-                "Mend that line; or say how the file quotes: --quote none, --escape backslash.",
+                _QUOTE_HINT,
             ) from None
-        until = f"; it ends on line {last}, and what lies between is refused with it" if last > line else ""
-        return RejectedRow(line, last, "quoting", f"something follows a closing quote{until}")
+        until = f"; lines {line} to {last} are rejected" if last > line else ""
+        return RejectedRow(line, last, "quoting", f"text after a closing quote{until}; double quotes within the cell")
 
 
 class _Feed:
-    """Lines of a block, and of those after it for as long as a reader asks; `count` is how many were offered."""
+    """Lines of a block, then of the next blocks while a reader asks for more; `count` is the number offered."""
 
     def __init__(self, block: str, count: int, more: Iterator[str]) -> None:
         self.count = count

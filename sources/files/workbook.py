@@ -1,8 +1,8 @@
-"""A table in a sheet of an .xlsx, read by calamine: cells as text, the way a CSV of it would hold them.
+"""A table in a sheet of an .xlsx file, read by calamine: cells as text, as a CSV export would have them.
 
-In: a path and what was told. Out: rows. A number is written out with the 15 digits that a spreadsheet keeps and shows
-(no `.0`, no exponent where digits do), a date in ISO's form; a row with an error in a cell is refused. A sheet lies in
-memory as a whole, so its size is capped; a file of text has no such limit.
+In: a path and `ReadOptions`. Out: rows. Numbers have the 15 digits that a spreadsheet keeps (no `.0`, no exponent if
+digits suffice), dates are ISO 8601; a row with an error value is rejected. The sheet is held in memory, so its size is
+capped; text files have no such limit.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from python_calamine import SheetVisibleEnum as Visible
 
 from sources.errors import UsageError
 from sources.files.dialect import Record
-from sources.files.layout import MAX_FOOTNOTES, find_layout, is_footnote
-from sources.files.model import DetectedFormat, ReadOptions, RejectedRow, Row, Shape, SourceTable
+from sources.files.layout import MAX_FOOTNOTES, detect_layout, is_footnote
+from sources.files.model import DetectedFormat, ReadOptions, RejectedRow, Row, RowShape, SourceTable
 
 MAX_UNPACKED_BYTES: Final = 1 << 30
 HEAD_ROWS: Final = 2_000
 DIGITS: Final = 15
-"""What a spreadsheet keeps of a number: of a longer one it makes zeros of the others, or a neighbour of it."""
+"""The digits that a spreadsheet keeps of a number; further ones are lost."""
 _ERROR: Final = re.compile(rb"<(?:\w+:)?c\s[^>]*?\bt=[\"']e[\"'][^>]*>")
 _REF: Final = re.compile(rb"\br=[\"']([A-Z]{1,3})([0-9]{1,7})[\"']")
 Cell = int | float | str | bool | dt.time | dt.date | dt.datetime | dt.timedelta
 
 
 def is_workbook(path: Path) -> bool:
-    """Whether a file is an .xlsx, whatever its name."""
+    """Whether a file is an .xlsx, by its content."""
     try:
         with path.open("rb") as file:
             if file.read(4) != b"PK\x03\x04":
@@ -47,49 +47,51 @@ def is_workbook(path: Path) -> bool:
         return False
 
 
-def open_workbook(path: Path, told: ReadOptions) -> SheetTable:
-    """Opens a sheet: the one told, else the first visible one that holds something.
+def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
+    """Opens a sheet: the one in the options, otherwise the first visible one with cells.
 
     Raises:
-        UsageError: no such sheet, a password, a broken file, one too large, or no table in it.
+        UsageError: no such sheet, a password, a damaged or oversized file, or no table in it.
     """
     try:
-        # given the bytes, calamine goes by them too, and not by the name
+        # given a file object, calamine also goes by the content, not by the name
         with path.open("rb") as file, zipfile.ZipFile(path) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
             if unpacked > MAX_UNPACKED_BYTES:
                 raise UsageError(
-                    f"{path.name} unpacks to {unpacked >> 20} MiB, more than {MAX_UNPACKED_BYTES >> 20}",
+                    f"{path.name} unpacks to {unpacked >> 20} MiB; the limit is {MAX_UNPACKED_BYTES >> 20}",
                     "Save the sheet as CSV.",
                 )
             with CalamineWorkbook.from_filelike(file) as workbook:
-                sheet = _chosen(workbook, told.sheet)
+                sheet = _choose_sheet(workbook, options.sheet)
                 errors = _errors(archive, sheet.name)
-                return _table(sheet, tuple(workbook.sheet_names), errors, told)
+                return _table(sheet, tuple(workbook.sheet_names), errors, options)
     except PasswordError:
-        raise UsageError(f"{path.name} has a password", "Save it without one.") from None
+        raise UsageError(f"{path.name} has a password", "Remove the password in the spreadsheet and save it.") from None
     except (CalamineError, zipfile.BadZipFile, KeyError, OSError, EOFError, RuntimeError):
-        raise UsageError(f"{path.name} is a broken workbook", "Open it, and save it again as .xlsx or CSV.") from None
+        raise UsageError(
+            f"{path.name} is a damaged workbook", "Open it in a spreadsheet and save it again as .xlsx or CSV."
+        ) from None
 
 
-def _chosen(workbook: CalamineWorkbook, told: str | None) -> CalamineSheet:
+def _choose_sheet(workbook: CalamineWorkbook, choice: str | None) -> CalamineSheet:
     names = workbook.sheet_names
-    if told is not None:
-        if told in names:
-            return workbook.get_sheet_by_name(told)
-        if told.isdecimal() and 1 <= int(told) <= len(names):
-            return workbook.get_sheet_by_index(int(told) - 1)
-        raise UsageError("the workbook has no such sheet", f"It has: {', '.join(names)}.")
+    if choice is not None:
+        if choice in names:
+            return workbook.get_sheet_by_name(choice)
+        if choice.isdecimal() and 1 <= int(choice) <= len(names):
+            return workbook.get_sheet_by_index(int(choice) - 1)
+        raise UsageError(f"the workbook has no sheet {choice!r}", f"Its sheets: {', '.join(names)}.")
     for about in workbook.sheets_metadata:
         if about.typ == SheetTypeEnum.WorkSheet and about.visible == Visible.Visible:
             sheet = workbook.get_sheet_by_name(about.name)
             if sheet.end is not None:
                 return sheet
-    raise UsageError("the workbook has no visible sheet with cells", "Name one with --sheet NAME.")
+    raise UsageError("the workbook has no visible sheet with cells", "Choose a sheet: --sheet NAME")
 
 
 def _errors(archive: zipfile.ZipFile, sheet: str) -> dict[int, set[int]]:
-    """Cells with an error, by 1-based row and 0-based column: calamine gives them as empty ones."""
+    """Cells with an error value, by 1-based row and 0-based column; calamine returns them as empty."""
     found: dict[int, set[int]] = {}
     with archive.open(_part(archive, sheet)) as file:
         held = b""
@@ -104,7 +106,7 @@ def _errors(archive: zipfile.ZipFile, sheet: str) -> dict[int, set[int]]:
 
 
 def _part(archive: zipfile.ZipFile, sheet: str) -> str:
-    """The archive's member that holds a sheet."""
+    """The archive member of a sheet."""
     from xml.sax.saxutils import unescape
 
     book = archive.read("xl/workbook.xml").decode("utf-8", "replace")
@@ -115,7 +117,7 @@ def _part(archive: zipfile.ZipFile, sheet: str) -> str:
             for target in re.findall(r"<(?:\w+:)?Relationship\s[^>]*>", links):
                 if _attribute(target, "Id") == link:
                     return posixpath.normpath(posixpath.join("/xl", _attribute(target, "Target"))).lstrip("/")
-    raise UsageError("the workbook does not say where its sheet is", "Open it, and save it again as .xlsx or CSV.")
+    raise UsageError("the workbook is damaged: a sheet is missing", "Open it in a spreadsheet and save it again.")
 
 
 def _attribute(tag: str, name: str) -> str:
@@ -132,9 +134,9 @@ def _column(letters: bytes) -> int:
 
 @dataclass(frozen=True)
 class _Cells:
-    """A sheet's cells as text, row by row from row 1; cells left of the sheet's first column are not there.
+    """A sheet's cells as text, from row 1 on and from the first used column on.
 
-    `signs` are the decimal signs of numbers that have another than a point, by column.
+    `signs` are decimal signs other than a point, by column.
     """
 
     sheet: CalamineSheet
@@ -164,16 +166,18 @@ def text_of(cell: Cell) -> str:
 
 
 def _number(cell: float) -> str:
-    """A number with 15 digits; one with more before its point as a power of ten, which no code is, nor a number."""
+    """A number with 15 digits; a longer one gets an exponent, which is rejected both as a code and as a number."""
     if abs(cell) < 10**DIGITS and cell == (whole := int(cell)):
         return str(whole)
     short = format(cell, f".{DIGITS}g")
     if "e+" in short:
-        return format(cell, ".16E")  # of two that differ, not the same text
+        return format(cell, ".16E")  # different numbers keep different texts
     return format(Decimal(short), "f") if "e" in short and abs(cell) > 1e-7 else short
 
 
-def _table(sheet: CalamineSheet, sheets: tuple[str, ...], errors: dict[int, set[int]], told: ReadOptions) -> SheetTable:
+def _table(
+    sheet: CalamineSheet, sheets: tuple[str, ...], errors: dict[int, set[int]], options: ReadOptions
+) -> SheetTable:
     head: list[Record] = []
     tail: list[tuple[int, list[str]]] = []
     lines = 0
@@ -184,10 +188,10 @@ def _table(sheet: CalamineSheet, sheets: tuple[str, ...], errors: dict[int, set[
         tail.append((line, cells))
         if len(tail) > 4 * MAX_FOOTNOTES:
             del tail[: 2 * MAX_FOOTNOTES]
-    layout = find_layout(head, told)
+    layout = detect_layout(head, options)
     width = len(layout.columns)
     notes = _footnotes([(line, cells) for line, cells in tail if line >= layout.data_line], width, errors)
-    found = DetectedFormat(
+    detected = DetectedFormat(
         kind="workbook",
         columns=layout.columns,
         header_lines=layout.header_lines,
@@ -199,11 +203,11 @@ def _table(sheet: CalamineSheet, sheets: tuple[str, ...], errors: dict[int, set[
         sheet=sheet.name,
         sheets=sheets,
     )
-    return SheetTable(sheet, Shape(layout.columns, fill=True), found, layout.data_line, errors)
+    return SheetTable(sheet, RowShape(layout.columns, fill=True), detected, layout.data_line, errors)
 
 
 def _footnotes(tail: list[tuple[int, list[str]]], width: int, errors: dict[int, set[int]]) -> tuple[int, ...]:
-    """Lines at the end with one filled cell: the first one, after a blank line or with a word such as "Total"."""
+    """Lines at the end with only a first cell, after a blank line or with a word such as "Total"."""
     notes: list[int] = []
     filled = [(line, cells) for line, cells in tail if any(cells) or line in errors]
     for at in range(len(filled) - 1, 0, -1):
@@ -218,12 +222,17 @@ def _footnotes(tail: list[tuple[int, list[str]]], width: int, errors: dict[int, 
 
 
 class SheetTable(SourceTable):
-    """A table in a sheet. A blank row is passed over; an empty cell is empty text."""
+    """A table in a sheet. Blank rows are skipped; an empty cell is empty text."""
 
     def __init__(
-        self, sheet: CalamineSheet, shape: Shape, found: DetectedFormat, data_line: int, errors: dict[int, set[int]]
+        self,
+        sheet: CalamineSheet,
+        shape: RowShape,
+        detected: DetectedFormat,
+        data_line: int,
+        errors: dict[int, set[int]],
     ) -> None:
-        self.found = found
+        self.format = detected
         self._sheet, self._shape, self._data_line, self._errors = sheet, shape, data_line, errors
         self._signs: dict[int, str] = {}
 
@@ -236,14 +245,14 @@ class SheetTable(SourceTable):
     def rows(self) -> Iterator[Row | RejectedRow]:
         """See `SourceTable`."""
         left = self._sheet.start[1] if self._sheet.start else 0
-        end = self.found.footnotes[0] if self.found.footnotes else self.found.lines + 1
+        end = self.format.footnotes[0] if self.format.footnotes else self.format.lines + 1
         for line, cells in _Cells(self._sheet, self._signs):
             if not self._data_line <= line < end:
                 continue
             wrong = sorted(column - left for column in self._errors.get(line, ()))
             if wrong:
                 at = wrong[0]
-                name = repr(self.columns[at]) if 0 <= at < len(self.columns) else "a cell beside the table"
-                yield RejectedRow(line, line, "cell_error", f"{name} holds an error of the sheet", tuple(cells))
+                name = repr(self.columns[at]) if 0 <= at < len(self.columns) else "a cell outside the table"
+                yield RejectedRow(line, line, "cell_error", f"{name} has an error value such as #N/A", tuple(cells))
             elif any(cells):
                 yield self._shape.fit(line, line, cells, nul=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.preview import preview, told
+from pipelines.cli.preview import preview, read_options
 from sources.errors import UsageError
 
 DATA = "Listado\n\nCódigo;Nombre\n007;Peña, SL\n1E5;x;y\n008;\x1b[31m[red]\n"
@@ -22,7 +22,7 @@ def said(**options: object) -> dict[str, object]:
 
 
 def shown(path: Path, *, rows: int = 10, target: Path | None = None, as_json: bool = False, **options: object) -> int:
-    return preview(path, told(**said(**options)), rows, target, as_json)  # type: ignore[arg-type] # as click gives them
+    return preview(path, read_options(**said(**options)), rows, target, as_json)  # type: ignore[arg-type] # as click gives them
 
 
 @pytest.fixture
@@ -40,13 +40,13 @@ def test_it_shows_what_was_found_and_the_first_rows(file: Path, capsys: pytest.C
         "semicolon",
         "preamble    line 1",
         "header      line 3",
-        "2, and 1 refused",
+        "2, and 1 rejected",
         "007",
         "[red]",
     ):
         assert words in out
     assert "\x1b" not in out
-    assert err == "line 5 refused: 3 cells, and the header has 2\n"
+    assert err == "line 5 rejected: 3 cells, but the header has 2\n"
 
 
 def test_no_column_of_a_wide_table_is_squeezed_away(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,7 +74,7 @@ def test_a_failure_leaves_the_old_target(file: Path, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="never closed"):
         shown(file, target=target, quote="double")
     assert target.read_text() == "old"
-    with pytest.raises(Exception, match="the file itself"):
+    with pytest.raises(Exception, match="the input file"):
         shown(file, target=file)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.csv"]
 
@@ -85,7 +85,7 @@ def test_a_device_or_a_pipe_is_left_as_it_is(file: Path, tmp_path: Path) -> None
     link = tmp_path / "link"
     link.symlink_to(pipe)
     for target, words in ((pipe, "a device or a pipe"), (link, "a device or a pipe"), (tmp_path, "a folder")):
-        with pytest.raises(UsageError, match=f"--csv names {words}"):
+        with pytest.raises(UsageError, match=f"--csv is {words}"):
             shown(file, target=target)
     assert pipe.is_fifo()
     assert link.readlink() == pipe
@@ -102,15 +102,15 @@ def test_a_link_to_a_file_stays_one(file: Path, tmp_path: Path) -> None:
 def test_json_is_for_machines(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(file, as_json=True, rows=1) == 5
     facts = json.loads(capsys.readouterr().out)
-    assert (facts["rows"], facts["refused"], facts["found"]["delimiter"]) == (2, 1, ";")
+    assert (facts["rows"], facts["rejected"], facts["format"]["delimiter"]) == (2, 1, ";")
     assert facts["first"] == [{"line": 4, "cells": ["007", "Peña, SL"]}]
-    assert facts["first_refused"][0]["code"] == "too_long"
+    assert facts["first_rejected"][0]["code"] == "too_long"
 
 
 def test_words_stand_for_signs_that_a_shell_eats() -> None:
-    made = told(**said(delimiter="tab", quote="single", escape="backslash"))  # type: ignore[arg-type] # as click does
+    made = read_options(**said(delimiter="tab", quote="single", escape="backslash"))  # type: ignore[arg-type] # as click does
     assert (made.delimiter, made.quote, made.escape) == ("\t", "'", "\\")
-    assert told(**said(quote="none", escape="doubled")).quote == ""  # type: ignore[arg-type] # as click does
+    assert read_options(**said(quote="none", escape="doubled")).quote == ""  # type: ignore[arg-type] # as click does
 
 
 def test_the_command_has_its_exit_codes(file: Path) -> None:

@@ -13,7 +13,7 @@ from pipelines.cli.main import orderbridge
 from pipelines.cli.template import template
 from pipelines.imports import open_inputs
 from pipelines.mapping import load
-from pipelines.mapping.places import examples
+from pipelines.mapping.field_paths import all_paths
 from sources.errors import UsageError
 from sources.kinds import KINDS
 
@@ -22,9 +22,9 @@ from sources.kinds import KINDS
 def test_the_csv_has_a_column_for_each_field_and_needs_no_mapping(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "empty.csv"
     file.write_text(template(kind, mapping=False, file=None), "utf-8", newline="")
-    assert next(csv.reader(file.read_text("utf-8").splitlines())) == examples(kind)
+    assert next(csv.reader(file.read_text("utf-8").splitlines())) == all_paths(kind)
     inputs = open_inputs(kind, file)
-    assert [column.field for column in inputs.mapping.columns.values()] == examples(kind)
+    assert [column.field for column in inputs.mapping.columns.values()] == all_paths(kind)
     assert list(inputs) == []
 
 
@@ -33,7 +33,7 @@ def test_the_mapping_reads_and_maps_that_csv(tmp_path: Path, kind: str) -> None:
     path, file = tmp_path / "mapping.toml", tmp_path / "empty.csv"
     path.write_text(template(kind, mapping=True, file=None), "utf-8")
     file.write_text(template(kind, mapping=False, file=None), "utf-8")
-    assert list(load(path, kind).columns) == examples(kind)
+    assert list(load(path, kind).columns) == all_paths(kind)
     assert list(open_inputs(kind, file, load(path))) == []
 
 
@@ -45,7 +45,7 @@ def test_what_is_a_comment_in_it_reads_too_once_it_is_none(tmp_path: Path) -> No
     path.write_text(re.sub(r"^# (\[|\w+ = )", r"\1", text, flags=re.MULTILINE), "utf-8")
     mapping = load(path)
     assert mapping.columns["Observaciones"].field is None
-    assert (mapping.told.encoding, mapping.formats.decimal, mapping.skip_blank) == ("cp1252", ",", ("PVP",))
+    assert (mapping.read_options.encoding, mapping.formats.decimal, mapping.skip_blank) == ("cp1252", ",", ("PVP",))
     assert mapping.lookups[0].give == {"productId": "product_id", "variantId": "variant_id"}
 
 
@@ -60,7 +60,7 @@ def test_it_begins_from_the_columns_of_a_file(tmp_path: Path) -> None:
 
 
 def test_a_file_is_for_a_mapping_only(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--for is of a mapping file"):
+    with pytest.raises(UsageError, match="--for requires --mapping"):
         template("variants", mapping=False, file=tmp_path / "a.csv")
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pipelines.imports import Inputs, ReadyInput, RejectedInput, SkippedLine, open_inputs
 from pipelines.imports import lines as walking
 from pipelines.mapping import load
-from pipelines.mapping.places import examples
+from pipelines.mapping.field_paths import all_paths
 from sources.contract import Field
 from sources.errors import UsageError
 from sources.inputs import paths
@@ -122,7 +122,7 @@ def test_an_empty_cell_leaves_the_field_out(tmp_path: Path) -> None:
 
 def test_a_line_that_gives_nothing_is_skipped(tmp_path: Path) -> None:
     assert read(tmp_path, f"{VARIANT}sku\n1,1,\n1,2,a\n") == [
-        SkippedLine((2,), "no field is given"),
+        SkippedLine((2,), "no field has a value"),
         ReadyInput((3,), {"productId": "1", "variantId": "2"}, {"sku": "a"}),
     ]
 
@@ -173,11 +173,11 @@ def test_a_number_that_may_be_two_is_refused_until_the_column_proves_it(tmp_path
     ]
     proven = opened(tmp_path, "productId;variantId;price\n1;1;1.234\n1;2;12,5\n")
     assert [item.body["price"] for item in proven if isinstance(item, ReadyInput)] == [Decimal(1234), Decimal("12.5")]
-    assert proven.notes == ["price: a comma is the decimal mark, as its numbers prove"]
+    assert proven.notes == ["price: decimal comma (detected from its numbers)"]
 
 
 def test_the_proof_may_stand_in_the_last_of_many_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walking, "WALK_ROWS", 3)
+    monkeypatch.setattr(walking, "BATCH_ROWS", 3)
     lines = "".join(f"1;{n};1.234\n" for n in range(1, 20))
     rows = bodies(tmp_path, f"productId;variantId;price\n{lines}1;20;0,5\n")
     assert [row["price"] for row in rows] == [Decimal(1234)] * 19 + [Decimal("0.5")]
@@ -258,14 +258,14 @@ def wrong(field: Field) -> list[tuple[str, str]]:
 CELLS = [
     (kind, path, cell, code)
     for kind in KINDS
-    for path, field in zip(examples(kind), paths(kind).values(), strict=True)
+    for path, field in zip(all_paths(kind), paths(kind).values(), strict=True)
     if path != "password"
     for cell, code in wrong(field)
 ]
 
 
 def whole_row(kind: str) -> dict[str, str]:
-    return {path: right(field) for path, field in zip(examples(kind), paths(kind).values(), strict=True)}
+    return {path: right(field) for path, field in zip(all_paths(kind), paths(kind).values(), strict=True)}
 
 
 def as_csv(rows: Sequence[dict[str, str]]) -> str:
@@ -280,7 +280,7 @@ POINT = '[numbers]\ndecimal = "."\n'
 
 
 def mapped(kind: str) -> str:
-    return POINT + "[columns]\n" + "".join(f'"{path}" = "{path}"\n' for path in examples(kind))
+    return POINT + "[columns]\n" + "".join(f'"{path}" = "{path}"\n' for path in all_paths(kind))
 
 
 @pytest.mark.parametrize(("kind", "path", "cell", "code"), CELLS, ids=lambda value: str(value)[:24])
@@ -372,7 +372,7 @@ by = ["code"]
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(walking, "WALK_ROWS", size)
+    monkeypatch.setattr(walking, "BATCH_ROWS", size)
     text = "code,name,nif\nA,Ana,1\nA,,2\nB,Bo,3\nA2,Al,\nC,,4\nC,Cy,\n"
     assert read(tmp_path, text, GROUPED, "customers") == [
         ReadyInput((2, 3), {}, {"erpCode": "A", "firstName": "Ana", "documents": [{"number": "1"}, {"number": "2"}]}),
@@ -397,7 +397,7 @@ def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_group_that_is_not_whole_is_rejected_as_a_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: list[tuple[tuple[int, ...], str]], size: int
 ) -> None:
-    monkeypatch.setattr(walking, "WALK_ROWS", size)
+    monkeypatch.setattr(walking, "BATCH_ROWS", size)
     items = read(tmp_path, f"code,name,nif\n{text}", GROUPED, "customers")
     assert [(item.lines, item.problems[-1].code) for item in items if isinstance(item, RejectedInput)] == told
     assert sorted(line for item in items for line in item.lines) == list(range(2, 2 + text.count("\n")))
@@ -444,7 +444,7 @@ cup,Big,8,83
 
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_a_shops_export_becomes_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(walking, "WALK_ROWS", size)
+    monkeypatch.setattr(walking, "BATCH_ROWS", size)
     (tmp_path / "ids.csv").write_text(IDS)
     text = (
         "Handle,Title,Option1 Name,Option1 Value,Price\n"
@@ -456,7 +456,7 @@ def test_a_shops_export_becomes_variants(tmp_path: Path, monkeypatch: pytest.Mon
     assert items[:4] == [
         ReadyInput((2,), {"productId": "7", "variantId": "71"}, {"price": Decimal("69.99"), "attributes": gold}),
         ReadyInput((3,), {"productId": "7", "variantId": "72"}, {"price": Decimal(55), "attributes": silver}),
-        SkippedLine((4,), "Price: empty, so that it is no input"),
+        SkippedLine((4,), "Price: empty"),
         ReadyInput((5,), {"productId": "8", "variantId": "81"}, {"price": Decimal("9.5")}),
     ]
     assert problems(items)[0] == (6, "Handle, Option1 Value", "productId", "lookup_not_found")
@@ -465,9 +465,9 @@ def test_a_shops_export_becomes_variants(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_lookup_that_is_not_there_or_lacks_a_column_is_told(tmp_path: Path) -> None:
     header = "Handle,Title,Option1 Name,Option1 Value,Price\na,b,c,d,1\n"
-    assert "ids.csv is not there" in refused(tmp_path, header, SHOP)
+    assert "lookup file ids.csv not found" in refused(tmp_path, header, SHOP)
     (tmp_path / "ids.csv").write_text("handle,option,productid,variant_id\na,b,1,2\n")
-    assert "no column 'product_id' (is it productid?)" in refused(tmp_path, header, SHOP)
+    assert "no column 'product_id' (did you mean productid?)" in refused(tmp_path, header, SHOP)
 
 
 def test_what_an_input_rests_on_is_named(tmp_path: Path) -> None:
@@ -494,7 +494,7 @@ def test_a_password_is_in_no_body_and_read_again_by_its_line(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("mode", "field"), [("email", "email"), ("code", "loginCode")])
 def test_customers_need_what_they_log_in_by(tmp_path: Path, mode: Any, field: str) -> None:
-    assert f"nothing gives {field}" in refused(tmp_path, "erpCode,phone\n1,2\n", kind="customers", login_mode=mode)
+    assert f"no column fills {field}" in refused(tmp_path, "erpCode,phone\n1,2\n", kind="customers", login_mode=mode)
     items = read(tmp_path, f"erpCode,{field}\n1,x\n2,\n", kind="customers", login_mode=mode)
     assert problems(items) == [(3, field, field, "required")]
 
@@ -502,15 +502,15 @@ def test_customers_need_what_they_log_in_by(tmp_path: Path, mode: Any, field: st
 def test_a_login_code_that_the_platform_ignores_is_left_out_and_said(tmp_path: Path) -> None:
     inputs = opened(tmp_path, "email,loginCode\na@b,7\n", kind="customers", login_mode="email")
     assert [item.body for item in inputs if isinstance(item, ReadyInput)] == [{"email": "a@b"}]
-    assert "loginCode is left out" in inputs.notes[0]
+    assert "loginCode is not sent" in inputs.notes[0]
 
 
 def test_changes_must_be_said_where_the_platform_adds(tmp_path: Path) -> None:
     text, change = f"{VARIANT}stock\n1,1,5\n1,2,0\n1,3,-2\n", 'stock = { field = "stock", change = true }\n'
     columns = '[columns]\nproductId = "productId"\nvariantId = "variantId"\n'
     adds, replaces = {"stock": "increment"}, {"stock": "set"}
-    assert "not said to hold changes" in refused(tmp_path, text, semantics=adds)
-    assert "not known to add them" in refused(tmp_path, text, columns + change, semantics=replaces)
+    assert "not marked as changes" in refused(tmp_path, text, semantics=adds)
+    assert "sources.legacy.stock_semantics is set" in refused(tmp_path, text, columns + change, semantics=replaces)
     items = read(tmp_path, text, columns + change, semantics=adds)
     assert [getattr(item, "body", None) for item in items] == [{"stock": 5}, None, {"stock": -2}]
     assert [body["stock"] for body in bodies(tmp_path, text, semantics=replaces)] == [5, 0, -2]
@@ -521,14 +521,14 @@ def test_changes_must_be_said_where_the_platform_adds(tmp_path: Path) -> None:
 
 def test_every_column_that_fits_no_field_is_told_at_once_with_the_nearest(tmp_path: Path) -> None:
     told = refused(tmp_path, f"{VARIANT}wieght,Descripción\n1,1,1,1\n")
-    assert "2 columns fit no field of variants: 'wieght' (is it weight?), 'Descripción'" in told
+    assert "2 columns match no field of variants: 'wieght' (did you mean weight?), 'Descripción'" in told
     assert "template variants --mapping --for file.csv" in told
 
 
 def test_of_thousands_of_columns_that_fit_no_field_the_first_are_named(tmp_path: Path) -> None:
     names = [f"x{n}" for n in range(5000)]
     told = refused(tmp_path, f"{VARIANT}{','.join(names)}\n1,1{',1' * 5000}\n")
-    assert "5,000 columns fit no field of variants: 'x0', 'x1'" in told
+    assert "5,000 columns match no field of variants: 'x0', 'x1'" in told
     assert "'x9' and 4,990 more" in told
     assert len(told) < 600
     lacking = refused(tmp_path, f"{','.join(names)}\n{',1' * 4999}\n", '[columns]\nName = "sku"\n')
@@ -538,7 +538,7 @@ def test_of_thousands_of_columns_that_fit_no_field_the_first_are_named(tmp_path:
 
 def test_a_column_of_the_mapping_that_the_file_lacks_is_told(tmp_path: Path) -> None:
     columns = '[columns]\nproductId = "productId"\nvariantId = "variantId"\nprecios = "price"\n'
-    assert "no column 'precios' (is it Precio?)" in refused(tmp_path, f"{VARIANT}Precio\n1,1,1\n", columns)
+    assert "no column 'precios' (did you mean Precio?)" in refused(tmp_path, f"{VARIANT}Precio\n1,1,1\n", columns)
 
 
 def test_an_ignored_column_need_not_be_there(tmp_path: Path) -> None:
@@ -570,7 +570,7 @@ def test_a_constant_gives_what_the_file_lacks_and_holds_its_limits(tmp_path: Pat
 
 
 def test_a_file_with_nothing_but_a_header_has_no_inputs(tmp_path: Path) -> None:
-    assert read(tmp_path, ",".join(examples("variants")) + "\n") == []
+    assert read(tmp_path, ",".join(all_paths("variants")) + "\n") == []
 
 
 # --- laws ---------------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.mapping import Formats, Lookup, Make, MappedColumn, Mapping, load, propose, to_toml
-from pipelines.mapping.places import Place, examples, place
+from pipelines.mapping import Formats, GeneratePasswords, Lookup, MappedColumn, Mapping, load, propose, to_toml
+from pipelines.mapping.field_paths import FieldPath, all_paths, resolve
 from sources.errors import UsageError
 from sources.files import ReadOptions
 from sources.kinds import KINDS
@@ -83,7 +83,7 @@ give = { variantId = "id" }
             "Zona": MappedColumn("Zona", None),
             "Notas": MappedColumn("Notas", None),
         },
-        told=ReadOptions("cp1252", ";", header_row=3, short_rows="fill"),
+        read_options=ReadOptions("cp1252", ";", header_row=3, short_rows="fill"),
         formats=Formats(",", ".", "DD/MM/YYYY", ("S",), ("N",), ("NULL",)),
         constants={"jumpFactor": 2},
         group=("Producto",),
@@ -101,50 +101,50 @@ give = { variantId = "id" }
         ('kind = "custmers"\n[columns]\n', "line 1: kind"),
         ("[columns]\n", "kind is missing"),
         ('C\n', "columns is missing"),
-        ('C\n[columns]\nA = \n', "no TOML"),
-        ('C\n[colums]\n[columns]\n', "line 2: colums is no key of a mapping (is it columns?)"),
-        ('C\n[file]\ndelimitr = ";"\n[columns]\n', "line 3: file › delimitr is no key of a mapping (is it"),
-        ('C\n[columns]\nA = "emial"\n', "line 3: 'emial' is no field of customers (is it email?)"),
-        ('C\n[columns]\nA = "fiscalname"\n', "(is it documents[0].fiscalName?)"),
-        ('C\n[columns]\nA = "documents[].number"\n', "(is it documents[0].number?)"),
-        ('C\n[columns]\nA = "documents.number"\n', "(is it documents[0].number?)"),
-        ('C\n[columns]\nA = "documents"\n', "is no field of customers"),
-        ('C\n[columns]\nA = { feld = "email" }\n', "line 3: columns › A"),
+        ('C\n[columns]\nA = \n', "not valid TOML"),
+        ('C\n[colums]\n[columns]\n', "line 2: unknown key colums (did you mean columns?)"),
+        ('C\n[file]\ndelimitr = ";"\n[columns]\n', "line 3: unknown key file › delimitr (did you mean"),
+        ('C\n[columns]\nA = "emial"\n', "line 3: 'emial' is not a field of customers (did you mean email?)"),
+        ('C\n[columns]\nA = "fiscalname"\n', "(did you mean documents[0].fiscalName?)"),
+        ('C\n[columns]\nA = "documents[].number"\n', "(did you mean documents[0].number?)"),
+        ('C\n[columns]\nA = "documents.number"\n', "(did you mean documents[0].number?)"),
+        ('C\n[columns]\nA = "documents"\n', "is not a field of customers"),
+        ('C\n[columns]\nA = { feld = "email" }\n', "line 3: unknown key columns › A"),
         ('C\n[columns]\nA = 5\n', "line 3: columns › A"),
-        ('C\n[columns]\nA = { field = "email", ignore = true }\n', "line 3: 'A' is neither"),
-        ('C\n[columns]\nA = { decimal = "," }\n', "line 3: 'A' is neither"),
-        ('C\n[columns]\nA = { ignore = true, blank = "reject" }\n', "line 3: 'A' is ignored, so that"),
-        ('C\n[columns]\nA = "email"\nB = "email"\n', "line 4: email is filled twice: by the column 'A'"),
+        ('C\n[columns]\nA = { field = "email", ignore = true }\n', "line 3: 'A' needs either a field or ignore"),
+        ('C\n[columns]\nA = { decimal = "," }\n', "line 3: 'A' needs either a field or ignore"),
+        ('C\n[columns]\nA = { ignore = true, blank = "reject" }\n', "line 3: 'A' is ignored; remove"),
+        ('C\n[columns]\nA = "email"\nB = "email"\n', "line 4: email is filled twice: by column 'A'"),
         ('C\n[columns]\nA = "email"\n[constants]\nemail = "x"\n', "line 5: email is filled twice"),
-        ('C\nignore = ["A"]\n[columns]\nA = "email"\n', "line 2: 'A' is ignored, and stands under"),
-        ('C\n[columns]\nA = "documents[+].number"\n', "there is no [group]"),
-        ('C\n[columns]\nA = { field = "email", blank = "clear" }\n', "shows no way to empty email"),
-        ('V\n[columns]\nA = { field = "price", blank = "clear" }\n', "shows no way to empty price"),
+        ('C\nignore = ["A"]\n[columns]\nA = "email"\n', "line 2: 'A' is ignored, but is also listed under"),
+        ('C\n[columns]\nA = "documents[+].number"\n', "add a [group] table"),
+        ('C\n[columns]\nA = { field = "email", blank = "clear" }\n', "cannot clear email"),
+        ('V\n[columns]\nA = { field = "price", blank = "clear" }\n', "cannot clear price"),
         ('C\n[columns]\nA = { field = "email", blank = "null" }\n', "line 3: columns › A"),
-        ('C\n[columns]\nA = { field = "email", blank = "reject", default = "x" }\n', "has a default"),
+        ('C\n[columns]\nA = { field = "email", blank = "reject", default = "x" }\n', "has both a default and"),
         ('C\n[columns]\nA = { field = "email", change = true }\n', "only price and stock can be changes"),
-        ('C\n[columns]\nA = { field = "email", decimal = "," }\n', "email is no number"),
+        ('C\n[columns]\nA = { field = "email", decimal = "," }\n', "email is not a number"),
         ('C\n[columns]\nA = { field = "email", yes = ["S"], no = ["N"] }\n', "email is not true or false"),
-        ('C\n[columns]\nA = { field = "email", date = "DD/MM/YYYY" }\n', "email is no date"),
-        ('C\n[columns]\nA = { field = "email", default = 5 }\n', "the default should be a text"),
-        ('C\n[columns]\n[constants]\npriceListId = "1"\n', "line 4: priceListId: the constant should be"),
-        ('C\n[columns]\n[constants]\npassword = "hunter2"\n', "it is never one for all"),
-        ('C\n[columns]\nA = { field = "password", default = "x" }\n', "it is never one for all"),
-        ('C\n[columns]\nA = { field = "erpCode", also = ["password"] }\n', "passwords is nothing else"),
+        ('C\n[columns]\nA = { field = "email", date = "DD/MM/YYYY" }\n', "email is not a date"),
+        ('C\n[columns]\nA = { field = "email", default = 5 }\n', "the default must be a text"),
+        ('C\n[columns]\n[constants]\npriceListId = "1"\n', "line 4: priceListId: the constant must be"),
+        ('C\n[columns]\n[constants]\npassword = "hunter2"\n', "it cannot be a constant or a lookup"),
+        ('C\n[columns]\nA = { field = "password", default = "x" }\n', "it cannot be a constant or a lookup"),
+        ('C\n[columns]\nA = { field = "erpCode", also = ["password"] }\n', "a password column cannot fill other"),
         ('C\n[columns]\nA = "password"\n[passwords]\nmake = "mail"\n', "not both"),
         ('V\n[columns]\n[passwords]\nmake = "mail"\n', "variants have no passwords"),
         ('C\n[columns]\n[passwords]\nmake = "sms"\n', "line 4: passwords › make"),
-        ('V\n[columns]\nA = "images[5].url"\n', "at most 5 items, from [0] to [4]"),
-        ('V\n[columns]\nA = "attributes."\n', "names no attribute"),
-        ('V\n[numbers]\ndecimal = ";"\n[columns]\n', 'decimal is "," or "."'),
+        ('V\n[columns]\nA = "images[5].url"\n', "at most 5 items, [0] to [4]"),
+        ('V\n[columns]\nA = "attributes."\n', "has no attribute name"),
+        ('V\n[numbers]\ndecimal = ";"\n[columns]\n', 'decimal must be "," or "."'),
         ('V\n[numbers]\ndecimal = ","\nthousands = ","\n[columns]\n', "are the same mark"),
-        ('V\n[numbers]\nthousands = "."\n[columns]\n', "decimal is not: tell both"),
-        ('V\n[booleans]\nyes = ["S"]\nno = ["s"]\n[columns]\n', "'s' is said to mean yes and no"),
+        ('V\n[numbers]\nthousands = "."\n[columns]\n', "thousands is set without decimal; set both"),
+        ('V\n[booleans]\nyes = ["S"]\nno = ["s"]\n[columns]\n', "'s' is listed under both yes and no"),
         ('V\n[booleans]\nyes = ["S"]\n[columns]\n', "booleans › no is missing"),
-        ('V\n[dates]\nformat = "DD/MM"\n[columns]\n', "line 3: a date's format has DD, MM and YYYY"),
-        ('V\n[rows]\nfill_within = ["A"]\n[columns]\n', "fill_down names no column"),
+        ('V\n[dates]\nformat = "DD/MM"\n[columns]\n', "line 3: a date format has DD, MM and YYYY"),
+        ('V\n[rows]\nfill_within = ["A"]\n[columns]\n', "fill_within is set without fill_down"),
         ('V\n[columns]\n[[lookup]]\nfile = "a"\nmatch = {}\ngive = { productId = "a" }\n', "lookup"),
-        ('C\n[columns]\nA = "password"\n[group]\nby = ["A"]\n', "a password is of its own line"),
+        ('C\n[columns]\nA = "password"\n[group]\nby = ["A"]\n', "a password column can be neither filled down nor"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_with_its_place_and_the_nearest_name(tmp_path: Path, text: str, words: str) -> None:
@@ -165,7 +165,9 @@ def test_no_mistake_repeats_a_value_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_mapping_of_another_kind_is_refused(tmp_path: Path) -> None:
-    assert "maps variants, not customers" in refused(tmp_path, 'kind = "variants"\n[columns]\n', "customers")
+    assert "is a mapping for variants, not customers" in refused(
+        tmp_path, 'kind = "variants"\n[columns]\n', "customers"
+    )
     assert load(written(tmp_path, "[columns]\n"), "customers").kind == "customers"
 
 
@@ -204,7 +206,7 @@ def test_what_is_written_reads_back_as_the_same(
     ignored: dict[str, None],
     formats: Formats,
     constants: dict[str, str],
-    make: Make | None,
+    make: GeneratePasswords | None,
     name: str,
 ) -> None:
     folder = tmp_path_factory.mktemp("mapping")
@@ -270,21 +272,21 @@ def test_headers_in_english_and_spanish_are_proposed(kind: str, headers: str) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_interfaces_own_names_are_proposed(kind: str) -> None:
-    proposed = propose(examples(kind), kind)
-    assert {name: column.field for name, column in proposed.columns.items()} == {path: path for path in examples(kind)}
+    proposed = propose(all_paths(kind), kind)
+    assert {name: column.field for name, column in proposed.columns.items()} == {path: path for path in all_paths(kind)}
 
 
 def test_a_proposal_is_explained_a_line_a_column() -> None:
     assert propose(["PVP", "Descripción"], "variants").explain() == [
         "PVP          → price",
-        "Descripción  fits no field",
+        "Descripción  matches no field",
     ]
 
 
 def test_two_columns_for_one_field_are_refused_or_left() -> None:
-    with pytest.raises(UsageError, match="'Correo' and 'E-mail' both read like email"):
+    with pytest.raises(UsageError, match="'Correo' and 'E-mail' both match email"):
         propose(["Correo", "E-mail", "Nombre"], "customers")
-    left = propose(["Correo", "E-mail", "Nombre"], "customers", doubtful="leave")
+    left = propose(["Correo", "E-mail", "Nombre"], "customers", conflicts="leave")
     assert (list(left.columns), left.unknown) == (["Nombre"], ("Correo", "E-mail"))
 
 
@@ -299,8 +301,8 @@ def test_two_columns_for_one_field_are_refused_or_left() -> None:
     ],
 )
 def test_a_path_leads_to_its_place(kind: str, path: str, steps: tuple[object, ...]) -> None:
-    found = place(kind, path)
-    assert isinstance(found, Place)
+    found = resolve(kind, path)
+    assert isinstance(found, FieldPath)
     assert found.steps == steps
 
 

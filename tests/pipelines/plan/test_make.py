@@ -271,10 +271,10 @@ def test_a_skipped_line_is_told_with_what_it_lacks(work: Path) -> None:
     (work / "in.csv").write_text("productId,variantId,sku\n1,1,A\n1,2,\n1,3,\n", "utf-8")
     made = make(PlanOptions("variants", work / "in.csv"))
     assert fates(made) == {3: ("skipped", ""), 4: ("skipped", "")}
-    assert "\n- 2 lines skipped: no field is given (lines 3, 4)\n" in (made.folder / "summary.md").read_text("utf-8")
+    assert "\n- 2 lines skipped: no field has a value (lines 3, 4)\n" in (made.folder / "summary.md").read_text("utf-8")
     mapping = VARIANTS + '[rows]\nskip_blank = ["PVP"]\n'
     told = (variants(work, "1;1;A;;\n1;2;;1,5;\n", mapping).folder / "summary.md").read_text("utf-8")
-    assert "\n- 1 line skipped: PVP: empty, so that it is no input (line 2)\n" in told
+    assert "\n- 1 line skipped: PVP: empty (line 2)\n" in told
 
 
 def test_operations_stand_in_batches(work: Path) -> None:

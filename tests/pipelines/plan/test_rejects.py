@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.imports.opening import OF_REJECTS, reject_columns
+from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns
 from pipelines.mapping.model import MappedColumn, Mapping
 from pipelines.plan.model import REJECTS_FILE
 from pipelines.plan.rejects import AGAIN, write_rejects
@@ -52,8 +52,8 @@ def test_a_rejected_row_reads_back_as_it_stood(tmp_path: Path, content: bytes) -
     rejected(tmp_path, content, [row.line for row in rows])
     again = open_table(tmp_path / REJECTS_FILE)
     assert again.columns[: len(table.columns)] == table.columns
-    assert reject_columns(again.columns) == 4
-    assert again.found.has_bom == table.found.has_bom
+    assert count_reject_columns(again.columns) == 4
+    assert again.format.has_bom == table.format.has_bom
     assert [row.cells for row in again.rows()] == [(*row.cells, str(row.line), *WHY) for row in rows]
 
 
@@ -85,7 +85,7 @@ def test_what_was_told_of_the_file_holds_for_the_rejects_too(tmp_path: Path, tol
     table = open_table(source, told)
     rejected(tmp_path, content, [5], told)
     again = open_table(tmp_path / REJECTS_FILE, told)
-    assert again.columns == (*table.columns, *OF_REJECTS)
+    assert again.columns == (*table.columns, *REJECT_COLUMNS)
     words = WHY if told.quote is None else (*WHY[:2], WHY[2].replace(";", " "))
     assert [row.cells for row in again.rows()] == [("B", "y", "2", "5", *words)]
 
@@ -120,7 +120,7 @@ def test_a_password_in_a_broken_row_is_not_repeated_either(tmp_path: Path) -> No
 def test_a_row_of_another_width_is_refused_again_until_it_is_mended(tmp_path: Path, line: str) -> None:
     made = rejected(tmp_path, f"code;name;price\nA;x;1\n{line}\nC;z;3\n".encode(), [3])
     again = open_table(tmp_path / REJECTS_FILE)
-    assert not reject_columns(again.columns) or all(isinstance(row, RejectedRow) for row in again.rows())
+    assert not count_reject_columns(again.columns) or all(isinstance(row, RejectedRow) for row in again.rows())
     mended = made.decode().replace(f"\n{line};3;", "\nB;1;2;3;")
     (tmp_path / "mended.csv").write_text(mended)
     (row,) = open_table(tmp_path / "mended.csv").rows()

@@ -9,7 +9,7 @@ import pytest
 
 from sources.errors import UsageError
 from sources.files import ReadOptions, mixed_encoding, open_table
-from sources.files.mixed_encoding import refuse_mixture
+from sources.files.mixed_encoding import check_single_encoding
 
 HEAD = b"code;name\n"
 
@@ -27,7 +27,7 @@ def test_lines_in_two_encodings_are_refused_with_the_first_of_each(tmp_path: Pat
     path = file_of(tmp_path, *(["1;José Muñoz".encode()] * utf8), *(["2;José Muñoz".encode("cp1252")] * other))
     with pytest.raises(UsageError) as error:
         open_table(path)
-    assert f"line 2 holds UTF-8 (byte 15), line {utf8 + 2} does not" in str(error.value)
+    assert f"line 2 is UTF-8 (byte 15), line {utf8 + 2} is not" in str(error.value)
     assert "Jos" not in str(error.value)
 
 
@@ -38,7 +38,7 @@ def test_lines_in_two_encodings_are_refused_with_the_first_of_each(tmp_path: Pat
 )  # fmt: skip
 def test_one_word_of_utf8_among_many_lines_of_cp1252_is_found(tmp_path: Path, word: str) -> None:
     lines = ["1;Peña".encode("cp1252")] * 300
-    with pytest.raises(UsageError, match=r"line 302 holds UTF-8 \(byte \d+\), line 2 does not"):
+    with pytest.raises(UsageError, match=r"line 302 is UTF-8 \(byte \d+\), line 2 is not"):
         open_table(file_of(tmp_path, *lines, f"2;{word}".encode()))
 
 
@@ -50,29 +50,29 @@ def test_one_word_of_utf8_among_many_lines_of_cp1252_is_found(tmp_path: Path, wo
 def test_real_cp1252_is_read(tmp_path: Path, text: str) -> None:
     lines = ["1;Peña, Muñoz, Ibáñez, López".encode("cp1252"), f"2;{text}".encode("cp1252")]
     opened = open_table(file_of(tmp_path, *lines))
-    assert opened.found.encoding == "cp1252"
+    assert opened.format.encoding == "cp1252"
     assert [cell for part in opened.batches() for cell in part["name"].to_pylist()][1] == text
 
 
 def test_more_traces_than_other_bytes_are_no_traces(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"line 2 holds UTF-8 \(byte 12\), line 3 does not \(byte 17\)"):
+    with pytest.raises(UsageError, match=r"line 2 is UTF-8 \(byte 12\), line 3 is not \(byte 17\)"):
         open_table(file_of(tmp_path, b"1;\xc9\xae", b"2;\xf1"))
 
 
-def test_a_told_encoding_is_taken_as_told(tmp_path: Path) -> None:
+def test_a_given_encoding_is_used(tmp_path: Path) -> None:
     path = file_of(tmp_path, "1;José".encode(), "2;José".encode("cp1252"))
     rows = [
         cell for part in open_table(path, ReadOptions(encoding="cp1252")).batches() for cell in part["name"].to_pylist()
     ]
     assert rows == ["JosÃ©", "José"]
-    with pytest.raises(UsageError, match=r"byte 23 of in\.csv is nothing in utf-8"):
+    with pytest.raises(UsageError, match=r"in\.csv: invalid utf-8 at byte 23"):
         open_table(path, ReadOptions(encoding="utf-8"))
 
 
 def test_utf8_that_was_cut_off_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_bytes(HEAD + "1;José Muñoz\n2;ñ".encode()[:-1])
-    with pytest.raises(UsageError, match=r"line 2 holds UTF-8 .* line 3 does not"):
+    with pytest.raises(UsageError, match=r"line 2 is UTF-8 .* line 3 is not"):
         open_table(path)
 
 
@@ -84,10 +84,10 @@ def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.
     for size in range(1, 12):
         monkeypatch.setattr(mixed_encoding, "CHUNK_BYTES", size)
         path.write_bytes(fine)
-        refuse_mixture(path, 0)
+        check_single_encoding(path, 0)
         path.write_bytes(fine + "x€".encode())
-        with pytest.raises(UsageError, match=r"line 4 holds UTF-8 .* line 1 does not"):
-            refuse_mixture(path, 0)
+        with pytest.raises(UsageError, match=r"line 4 is UTF-8 .* line 1 is not"):
+            check_single_encoding(path, 0)
 
 
 def test_sequences_of_utf8_are_those_that_python_decodes() -> None:

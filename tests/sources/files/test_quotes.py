@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
-from sources.files import encoding as encodings
+from sources.files import text as texts
 
 
 def table(folder: Path, text: str, told: ReadOptions | None = None) -> SourceTable:
@@ -64,7 +64,7 @@ def test_a_delimiter_at_the_end_of_each_line_hides_nothing(tmp_path: Path) -> No
 
 def test_quotes_beyond_the_sample_are_found_across_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = customers(20_000, l19000='u@b.c,"open,x,s', l19004='u@b.c,b",x,s')
-    monkeypatch.setattr(encodings, "CHUNK_BYTES", 1000)
+    monkeypatch.setattr(texts, "CHUNK_BYTES", 1000)
     lines, refused = walked(table(tmp_path, text))
     assert (len(lines), refused) == (19_995, [(19_000, 19_004, "quoting")])
 
@@ -100,7 +100,7 @@ def test_a_told_quote_is_believed(tmp_path: Path) -> None:
 def test_a_quote_that_nothing_closes_is_refused_where_none_is_meant(tmp_path: Path) -> None:
     text = customers(9, l4='u@b.c,"unclosed,x,p')
     opened = table(tmp_path, text)
-    assert opened.found.quote == ""
+    assert opened.format.quote == ""
     assert walked(opened) == ([2, 3, 5, 6, 7, 8, 9, 10], [(4, 4, "quoting")])
     assert walked(table(tmp_path, text, ReadOptions(quote=""))) == (list(range(2, 11)), [])
 
@@ -109,6 +109,6 @@ def test_inches_are_no_quotes(tmp_path: Path) -> None:
     sizes = ['5"', '1/2" x 3/4"', '"a" b', 'x "y" z', '"', "'t Hoff", '4" tube']
     text = "part,size,kind\n" + "".join(f"{n},{size},x\n" for n, size in enumerate(sizes))
     opened = table(tmp_path, text + '7,"open,x\n')
-    assert opened.found.quote == ""
+    assert opened.format.quote == ""
     assert walked(opened) == (list(range(2, 9)), [(9, 9, "quoting")])
     assert [row.cells[1] for row in opened.rows() if isinstance(row, Row)] == sizes

@@ -1,4 +1,4 @@
-"""Files of text: encodings, dialects, layouts, and what is refused. Each file is bytes in its test."""
+"""Files of text: texts, dialects, layouts, and what is refused. Each file is bytes in its test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from sources.errors import UsageError
 from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
-from sources.files import encoding as encodings
+from sources.files import text as texts
 
 BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n ;  x  ;3,10\r\n"
 CELLS = [("007", "Peña", "1,50"), ("1E5", "NULL", "2,75"), (" ", "  x  ", "3,10")]
@@ -40,7 +40,7 @@ def refusals(opened: SourceTable) -> list[tuple[int, int, str]]:
     return [(row.line, row.last_line, row.code) for row in refused]
 
 
-# --- encodings -------------------------------------------------------------------------------------------------------
+# --- texts -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def refusals(opened: SourceTable) -> list[tuple[int, int, str]]:
 )
 def test_the_encoding_is_found(tmp_path: Path, written: str, found: str, mark: bool) -> None:
     opened = table(tmp_path, BASIC.encode(written))
-    assert (opened.found.encoding, opened.found.has_bom) == (found, mark)
+    assert (opened.format.encoding, opened.format.has_bom) == (found, mark)
     assert opened.columns == ("Código", "Nombre", "PVP")
     assert cells(opened) == CELLS
 
@@ -68,23 +68,23 @@ def test_a_told_encoding_is_taken(tmp_path: Path, told: str) -> None:
 
 
 def test_a_byte_that_cp1252_lacks_is_refused_with_its_offset(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"byte 6 of in\.csv is nothing in cp1252"):
+    with pytest.raises(UsageError, match=r"in\.csv: invalid cp1252 at byte 6"):
         table(tmp_path, b"a;b\n\xe9;\x81\n")
 
 
 def test_a_late_byte_makes_the_whole_file_cp1252(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encodings, "CHUNK_BYTES", 7)
+    monkeypatch.setattr(texts, "CHUNK_BYTES", 7)
     opened = table(tmp_path, b"a;b\n" + b"1;2\n" * 50 + b"3;\xf1\n")
-    assert opened.found.encoding == "cp1252"
+    assert opened.format.encoding == "cp1252"
     assert cells(opened)[-1] == ("3", "ñ")
 
 
 def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for size in range(1, 12):
-        monkeypatch.setattr(encodings, "CHUNK_BYTES", size)
+        monkeypatch.setattr(texts, "CHUNK_BYTES", size)
         opened = table(tmp_path, 'k;v\r\nñ;"a\r\nb"\r\n\r\n€;2\r3;4\n\x1a\0\0')
         assert cells(opened) == [("ñ", "a\r\nb"), ("€", "2"), ("3", "4")]
-        assert opened.found.lines == 6
+        assert opened.format.lines == 6
         assert [row.line for row in opened.rows()] == [2, 5, 6]
 
 
@@ -94,7 +94,7 @@ def test_a_byte_order_mark_within_the_file_stays_in_its_cell(tmp_path: Path) -> 
 
 def test_an_unknown_encoding_is_a_usage_error(tmp_path: Path) -> None:
     for told in ("klingon", "base64", "rot13"):
-        with pytest.raises(UsageError, match="no encoding of text"):
+        with pytest.raises(UsageError, match="unknown text encoding"):
             table(tmp_path, BASIC, ReadOptions(encoding=told))
 
 
@@ -114,13 +114,13 @@ def test_a_nul_in_a_cell_refuses_its_row(tmp_path: Path) -> None:
 def test_delimiter_and_quote_are_found(tmp_path: Path, delimiter: str, quote: str) -> None:
     lines = [("code", "name", "price")] + [(f"{n:03}", f"{quote}A{delimiter}B{quote}", f"{n}.50") for n in range(5)]
     opened = table(tmp_path, "\n".join(map(delimiter.join, lines)))
-    assert (opened.found.delimiter, opened.found.quote) == (delimiter, quote)
+    assert (opened.format.delimiter, opened.format.quote) == (delimiter, quote)
     assert cells(opened) == [(f"{n:03}", f"A{delimiter}B", f"{n}.50") for n in range(5)]
 
 
 def test_decimal_commas_do_not_make_the_delimiter(tmp_path: Path) -> None:
     opened = table(tmp_path, "base;peso\n" + "".join(f"{n},5;{n},25\n" for n in range(30)))
-    assert opened.found.delimiter == ";"
+    assert opened.format.delimiter == ";"
 
 
 def test_runs_of_spaces_delimit(tmp_path: Path) -> None:
@@ -133,35 +133,35 @@ def test_runs_of_spaces_delimit(tmp_path: Path) -> None:
 
 def test_backslashes_before_quotes_are_found(tmp_path: Path) -> None:
     opened = table(tmp_path, 'a,b\n"x \\"y\\", z",""\n"q",1\n')
-    assert opened.found.escape == "\\"
+    assert opened.format.escape == "\\"
     assert cells(opened) == [('x "y", z', ""), ("q", "1")]
     plain = table(tmp_path, 'a,b\n"x ""y""",C:\\dir\n')
-    assert plain.found.escape == ""
+    assert plain.format.escape == ""
     assert cells(plain) == [('x "y"', "C:\\dir")]
 
 
 def test_inches_at_the_beginning_of_cells_mean_that_nothing_is_quoted(tmp_path: Path) -> None:
     opened = table(tmp_path, 'part\tsize\n1\t"a" b\n2\t"c" d\n')
-    assert opened.found.quote == ""
+    assert opened.format.quote == ""
     assert cells(opened) == [("1", '"a" b'), ("2", '"c" d')]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_line_ends_are_found(tmp_path: Path, end: str) -> None:
     opened = table(tmp_path, BASIC.replace("\r\n", end))
-    assert opened.found.line_ends == ({"\n": "LF", "\r\n": "CRLF", "\r": "CR"}[end],)
+    assert opened.format.line_ends == ({"\n": "LF", "\r\n": "CRLF", "\r": "CR"}[end],)
     assert cells(opened) == CELLS
 
 
 def test_mixed_line_ends_and_signs_that_only_unicode_calls_line_ends(tmp_path: Path) -> None:
     opened = table(tmp_path, "a;b\r\n1;x\x0by\n2;\x85\u2028\r3;z")
-    assert opened.found.line_ends == ("CRLF", "LF", "CR")
+    assert opened.format.line_ends == ("CRLF", "LF", "CR")
     assert cells(opened) == [("1", "x\x0by"), ("2", "\x85\u2028"), ("3", "z")]
 
 
 def test_a_sep_line_names_the_delimiter(tmp_path: Path) -> None:
     opened = table(tmp_path, "sep=^\r\na^b\r\n1;1^2\r\n")
-    assert (opened.found.delimiter, opened.found.preamble) == ("^", (1,))
+    assert (opened.format.delimiter, opened.format.preamble) == ("^", (1,))
     assert cells(opened) == [("1;1", "2")]
 
 
@@ -169,7 +169,7 @@ def test_what_is_told_is_not_looked_for(tmp_path: Path) -> None:
     told = ReadOptions(delimiter=",", quote="", header_row=2)
     opened = table(tmp_path, 'x\n"a;b",c\n1;2,3\n', told)
     assert opened.columns == ('"a;b"', "c")
-    assert opened.found.preamble == (1,)
+    assert opened.format.preamble == (1,)
     for wrong in (
         ReadOptions(delimiter=";;"),
         ReadOptions(quote="ab"),
@@ -185,15 +185,15 @@ def test_what_is_told_is_not_looked_for(tmp_path: Path) -> None:
 
 def test_preamble_and_footnotes_are_told_and_left_out(tmp_path: Path) -> None:
     opened = table(tmp_path, "Listado de precios\nFecha;2024-05-01\n\n" + BASIC + "\r\nTotal registros: 3\r\n")
-    assert opened.found.preamble == (1, 2)
-    assert opened.found.header_lines == (4,)
-    assert opened.found.footnotes == (9,)
+    assert opened.format.preamble == (1, 2)
+    assert opened.format.header_lines == (4,)
+    assert opened.format.footnotes == (9,)
     assert cells(opened) == CELLS
 
 
 def test_a_padded_preamble_is_no_header(tmp_path: Path) -> None:
     opened = table(tmp_path, "Listado;;\r\n;;\r\n" + BASIC)
-    assert (opened.found.preamble, opened.columns) == ((1,), ("Código", "Nombre", "PVP"))
+    assert (opened.format.preamble, opened.columns) == ((1,), ("Código", "Nombre", "PVP"))
 
 
 def test_a_row_cut_off_at_the_end_is_refused_and_no_footnote(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_header_over_two_rows_is_joined(tmp_path: Path) -> None:
     data = "Artículo;;Precios;\nCódigo;Nombre;Compra;Venta\n" + "1;a;2;3\n" * 3
     opened = table(tmp_path, data)
     assert opened.columns == ("Artículo Código", "Artículo Nombre", "Precios Compra", "Precios Venta")
-    assert (opened.found.header_lines, len(cells(opened))) == ((1, 2), 3)
+    assert (opened.format.header_lines, len(cells(opened))) == ((1, 2), 3)
     told = table(tmp_path, "co;na\nde;me\n1;2\n", ReadOptions(header_row=1, header_rows=2))
     assert told.columns == ("co de", "na me")
 
@@ -223,7 +223,7 @@ def test_a_first_row_of_data_is_never_joined_to_the_header(tmp_path: Path) -> No
 def test_empty_and_repeated_names_are_numbered(tmp_path: Path) -> None:
     opened = table(tmp_path, "a;;a;a_2\n1;2;3;4\n")
     assert opened.columns == ("a", "column_2", "a_3", "a_2")
-    assert opened.found.renamed == ("column_2", "a_3")
+    assert opened.format.renamed == ("column_2", "a_3")
 
 
 def test_no_header_numbers_the_columns(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_blank_lines_are_passed_over_and_lines_counted(tmp_path: Path) -> None:
 def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
     opened = table(tmp_path, "a;b;c\n1;2;3\n1;2;3;4\n1;2\n1;2;3;;\n1;2;3\n")
     assert refusals(opened) == [(3, 3, "too_long"), (4, 4, "too_short")]
-    with pytest.raises(UsageError, match="line 3: 4 cells, and the header has 3"):
+    with pytest.raises(UsageError, match="line 3: 4 cells, but the header has 3"):
         list(opened.batches())
     filled = table(tmp_path, "a;b;c\n1;2;3\n1;2\n1;2;3\n", ReadOptions(short_rows="fill"))
     assert cells(filled)[1] == ("1", "2", "")

@@ -141,7 +141,7 @@ def test_a_cell_with_an_error_refuses_its_row(tmp_path: Path) -> None:
     table = open_table(workbook(tmp_path, ("H", sheet(HEADER, *rows))))
     refused = [row for row in table.rows() if isinstance(row, RejectedRow)]
     assert [(row.line, row.code, row.reason) for row in refused] == [
-        (3, "cell_error", "'value' holds an error of the sheet")
+        (3, "cell_error", "'value' has an error value such as #N/A")
     ]
     assert cells(table) == [("1", "", ""), ("3", "", "")]
 
@@ -156,7 +156,7 @@ def test_a_table_that_begins_inside_the_sheet_is_found(tmp_path: Path) -> None:
     )
     table = open_table(workbook(tmp_path, ("H", rows)))
     assert table.columns == ("code", "name", "city")
-    assert (table.found.preamble, table.found.header_lines, table.found.footnotes) == ((2,), (4,), (9,))
+    assert (table.format.preamble, table.format.header_lines, table.format.footnotes) == ((2,), (4,), (9,))
     assert [(row.line, type(row)) for row in table.rows()] == [(6, Row), (7, RejectedRow)]
     assert "'city'" in next(row.reason for row in table.rows() if isinstance(row, RejectedRow))
 
@@ -164,11 +164,11 @@ def test_a_table_that_begins_inside_the_sheet_is_found(tmp_path: Path) -> None:
 def test_the_first_visible_sheet_with_cells_is_taken_or_the_one_told(tmp_path: Path) -> None:
     body = sheet(HEADER, (2, text("A2", "1")))
     path = workbook(tmp_path, ("Old", body.replace("code", "old")), ("Empty", ""), ("A &amp; B", body), hidden=("Old",))
-    assert open_table(path).found.sheet == "A & B"
-    assert open_table(path).found.sheets == ("Old", "Empty", "A & B")
+    assert open_table(path).format.sheet == "A & B"
+    assert open_table(path).format.sheets == ("Old", "Empty", "A & B")
     assert open_table(path, ReadOptions(sheet="Old")).columns[0] == "old"
     assert open_table(path, ReadOptions(sheet="1")).columns[0] == "old"
-    with pytest.raises(UsageError, match="no such sheet"):
+    with pytest.raises(UsageError, match="no sheet 'Hoja9'"):
         open_table(path, ReadOptions(sheet="Hoja9"))
     with pytest.raises(UsageError, match="no table"):
         open_table(path, ReadOptions(sheet="Empty"))
@@ -176,9 +176,9 @@ def test_the_first_visible_sheet_with_cells_is_taken_or_the_one_told(tmp_path: P
 
 def test_the_bytes_and_not_the_name_say_what_a_file_is(tmp_path: Path) -> None:
     path = workbook(tmp_path, ("H", sheet(HEADER, (2, text("A2", "1")))), name="in.csv")
-    assert open_table(path).found.kind == "workbook"
+    assert open_table(path).format.kind == "workbook"
     (tmp_path / "real.xlsx").write_bytes(b"a;b\n1;2\n")
-    assert open_table(tmp_path / "real.xlsx").found.kind == "text"
+    assert open_table(tmp_path / "real.xlsx").format.kind == "text"
 
 
 def test_a_broken_or_huge_workbook_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_a_broken_or_huge_workbook_is_an_error(tmp_path: Path, monkeypatch: pyte
     broken = tmp_path / "broken.xlsx"
     with zipfile.ZipFile(broken, "w") as archive:
         archive.writestr("xl/workbook.xml", "<workbook")
-    with pytest.raises(UsageError, match=r"broken\.xlsx is a broken workbook"):
+    with pytest.raises(UsageError, match=r"broken\.xlsx is a damaged workbook"):
         open_table(broken)
     monkeypatch.setattr(workbooks, "MAX_UNPACKED_BYTES", 100)
     with pytest.raises(UsageError, match="unpacks to"):

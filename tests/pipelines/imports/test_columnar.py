@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.imports import Clean, Inputs, ReadyInput, open_inputs
+from pipelines.imports import CleanBatch, Inputs, ReadyInput, open_inputs
 from pipelines.mapping import load
 from transforms.upserts.json_columns import json_text
 
@@ -112,7 +112,7 @@ def as_texts(inputs: Inputs, *, in_columns: bool) -> tuple[dict[int, dict[str, s
     ready: dict[int, dict[str, str]] = {}
     others: dict[int, Any] = {}
     for item in inputs.in_columns() if in_columns else inputs:
-        if isinstance(item, Clean):
+        if isinstance(item, CleanBatch):
             names = list(item.columns)
             for line, *texts in zip(item.lines.to_pylist(), *(item.columns[n].to_pylist() for n in names), strict=True):
                 ready[line] = {name: text for name, text in zip(names, texts, strict=True) if text is not None}
@@ -138,7 +138,7 @@ def test_clean_lines_go_as_columns_and_no_other_does(tmp_path: Path) -> None:
     rows = [["7", str(n), "s", "1,5", "", "1", "no", "", ""] for n in range(50)]
     rows[20][3], rows[30][5], rows[40][3] = "gratis", "0", ""
     items = list(opened(tmp_path, "variants", rows).in_columns())
-    assert isinstance(items[0], Clean)
+    assert isinstance(items[0], CleanBatch)
     assert len(items[0].lines) == 47
     assert [item.lines for item in items[1:]] == [(22,), (32,), (42,)]
     assert not any(isinstance(item, ReadyInput) for item in items)

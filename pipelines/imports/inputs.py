@@ -1,0 +1,191 @@
+"""`Inputs`: a file and its mapping as a stream of inputs in the file's order.
+
+In: a source table and the bindings of its mapping. Out: inputs, one batch at a time in memory; either one by one, or
+clean ones as columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from heapq import merge
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.imports.columnar import CleanBatch, columnar_converter
+from pipelines.imports.convert import Bounds, Converter
+from pipelines.imports.fields import IN_FILE, Bindings, Source
+from pipelines.imports.lines import BATCH_ROWS, Lines
+from pipelines.imports.model import Item, Problem, RejectedInput, SkippedLine
+from pipelines.imports.survey import group_keys, survey
+from sources.files import RejectedRow, SourceTable
+from sources.files.model import LINE_COLUMN
+from transforms.numbers import DOT
+from transforms.upserts.lines import changes
+
+_NO_LINE: Final = 2**63
+_SCATTERED = "group_apart", "the lines of this group are not consecutive; sort the file by the group's columns"
+_TORN = "group_torn", "a neighbouring line could not be read and may belong to this group; fix that line"
+_NO_KEY = "group_blank", "the columns that identify the group are empty"
+
+
+class Inputs:
+    """The inputs of a file; they can be iterated any number of times.
+
+    Attributes:
+        kind: customers, variants, subcategories or warehouses.
+        table: the file.
+        mapping: loaded or proposed.
+        files: the input file, the mapping file and the lookup files: everything that the inputs depend on.
+        password_column: the column with the passwords; None if there is none.
+        notations: the detected notation of number columns, by column.
+        notes: remarks for a person, e.g. a field that the login mode ignores.
+    """
+
+    def __init__(self, file: Path, table: SourceTable, bindings: Bindings, notes: Sequence[str]) -> None:
+        self.mapping = mapping = bindings.mapping
+        self.kind = mapping.kind
+        self.files = [file, *([mapping.path] if mapping.path else []), *(lookup.path for lookup in mapping.lookups)]
+        self.password_column = bindings.password_column
+        first_pass = Lines(table.with_decimals(_decimal_signs(bindings.sources)), mapping, bindings.columns)
+        result = survey(first_pass, bindings)
+        self.table = table.with_decimals(_decimal_signs(result.bindings.sources))
+        self._lines = Lines(self.table, mapping, bindings.columns)
+        self.notes = [*notes, *result.notes]
+        self.notations = {
+            source.column: source.reading.notation
+            for source in result.bindings.sources
+            if source.detects_notation and source.lookup == IN_FILE and source.reading.notation is not None
+        }
+        self._scattered = result.scattered
+        self._converter = Converter(result.bindings)
+        self._columnar = columnar_converter(result.bindings)
+
+    def __iter__(self) -> Iterator[Item]:
+        """Each input at the position of its first line.
+
+        Raises:
+            UsageError: the file cannot be read further.
+        """
+        pending: list[Item] = []
+        torn: list[int] = []
+        open_group: pa.Table | None = None
+        for table, skipped, rejected in self._lines:
+            pending += self._skipped(skipped)
+            pending += map(_as_input, rejected)
+            torn += [row.line for row in rejected]
+            closed, open_group = self._split(table, open_group)
+            limit = _first_line(open_group) if open_group is not None else _last_line(table) + 1
+            yield from self._convert(closed, pending, limit, torn)
+            pending = [item for item in pending if item.lines[0] >= limit]
+            torn = [line for line in torn if line > _last_line(closed)]
+        yield from self._convert(open_group, pending, _NO_LINE, torn)
+
+    def in_columns(self) -> Iterator[CleanBatch | Item]:
+        """The same inputs; of each batch, clean ones first and as columns, if the mapping allows it.
+
+        Raises:
+            UsageError: the file cannot be read further.
+        """
+        if self._columnar is None:
+            yield from self
+            return
+        for table, skipped, rejected in self._lines:
+            clean, rest = self._columnar.split(table)
+            if len(clean.lines):
+                yield clean
+            yield from self._convert(rest, [*self._skipped(skipped), *map(_as_input, rejected)], _NO_LINE, ())
+
+    def passwords(self, lines: Collection[int]) -> dict[int, str]:
+        """The passwords on these lines, read from the file again; lines without one are left out."""
+        if self.password_column is None or not lines:
+            return {}
+        found: dict[int, str] = {}
+        numbers = pa.array(sorted(lines), pa.int64())
+        for batch in self.table.batches(BATCH_ROWS, lambda _: None):
+            part = batch.select([self.password_column, LINE_COLUMN])
+            part = part.filter(pc.is_in(part[LINE_COLUMN], numbers))
+            pairs = zip(part[LINE_COLUMN].to_pylist(), part[self.password_column].to_pylist(), strict=True)
+            found |= {line: secret for line, secret in pairs if secret.strip()}
+        return found
+
+    def _skipped(self, lines: Sequence[int]) -> list[SkippedLine]:
+        reason = f"{', '.join(self.mapping.skip_blank)}: empty"
+        return [SkippedLine((line,), reason) for line in lines]
+
+    def _split(self, table: pa.Table, open_group: pa.Table | None) -> tuple[pa.Table, pa.Table | None]:
+        """The lines of closed groups, and those of the last group, which may continue in the next batch."""
+        if not self.mapping.group:
+            return table, None
+        joined = table if open_group is None else pa.concat_tables([open_group, table])
+        if not joined.num_rows:
+            return joined, None
+        last = int(np.flatnonzero(changes(joined, self.mapping.group))[-1])
+        return joined.slice(0, last), joined.slice(last)
+
+    def _convert(
+        self, table: pa.Table | None, pending: Sequence[Item], limit: int, torn: Sequence[int]
+    ) -> Iterator[Item]:
+        """The inputs of a table, merged in line order with the pending items before a line."""
+        items: Sequence[Item] = []
+        if table is not None and table.num_rows:
+            bounds = self._bounds(table)
+            items = self._converter.convert(table, bounds)
+            if bounds:
+                items = self._check_groups(table, bounds, items, torn)
+        before = sorted((item for item in pending if item.lines[0] < limit), key=lambda item: item.lines[0])
+        return merge(items, before, key=lambda item: item.lines[0]) if before else iter(items)
+
+    def _bounds(self, table: pa.Table) -> Bounds:
+        if not self.mapping.group:
+            return ()
+        starts = np.flatnonzero(changes(table, self.mapping.group)).tolist()
+        return list(zip(starts, [*starts[1:], table.num_rows], strict=True))
+
+    def _check_groups(self, table: pa.Table, bounds: Bounds, items: Sequence[Item], torn: Sequence[int]) -> list[Item]:
+        """Rejects groups that are not certainly complete."""
+        keys = group_keys(table, self.mapping.group).to_pylist()
+        numbers = table[LINE_COLUMN].to_numpy()
+        starts = np.array([begin for begin, _ in bounds])
+        torn_groups: set[int] = set()
+        for line in torn:
+            after = int(np.searchsorted(numbers, line))
+            neighbours = [row for row in (after - 1, after) if 0 <= row < len(numbers)]
+            torn_groups |= {int(np.searchsorted(starts, row, "right")) - 1 for row in neighbours}
+        checked: list[Item] = []
+        for group, item in enumerate(items):
+            key = keys[bounds[group][0]]
+            is_scattered, is_torn = key in self._scattered, group in torn_groups
+            reason = _NO_KEY if key is None else _SCATTERED if is_scattered else _TORN if is_torn else None
+            if reason is None:
+                checked.append(item)
+                continue
+            problems = item.problems if isinstance(item, RejectedInput) else ()
+            problem = Problem(", ".join(self.mapping.group), "", *reason)
+            checked.append(RejectedInput(item.lines, (*problems, problem)))
+        return checked
+
+
+def _decimal_signs(sources: Sequence[Source]) -> dict[str, str]:
+    """The decimal sign that numeric cells of a sheet are written with, by column: that of the column's texts."""
+    signs: dict[str, str] = {}
+    for source in sources:
+        if source.is_number and source.lookup == IN_FILE:
+            sign = DOT if source.reading.notation is None else source.reading.notation.decimal
+            signs[source.column] = DOT if signs.get(source.column, sign) != sign else sign
+    return signs
+
+
+def _as_input(row: RejectedRow) -> RejectedInput:
+    return RejectedInput((row.line,), (Problem("", "", row.code, row.reason, row.line),))
+
+
+def _first_line(table: pa.Table) -> int:
+    return int(table[LINE_COLUMN][0].as_py()) if table.num_rows else _NO_LINE
+
+
+def _last_line(table: pa.Table) -> int:
+    return int(table[LINE_COLUMN][-1].as_py()) if table.num_rows else -1

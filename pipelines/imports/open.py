@@ -1,0 +1,160 @@
+"""Opens a file with its mapping, after checking one against the other.
+
+In: a file, a mapping or none, and the relevant settings. Out: `Inputs`; or an error that lists all columns without a
+field at once. No row is converted yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Pairs
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pipelines.imports.fields import Bindings, Source, body_shape, field_sources
+from pipelines.imports.inputs import Inputs
+from pipelines.imports.lookups import LookupTable
+from pipelines.imports.model import listed
+from pipelines.mapping import Mapping, propose
+from pipelines.mapping.field_paths import all_paths, suggestion
+from sources.errors import UsageError
+from sources.files import open_table
+from sources.inputs import paths, required, violations
+from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
+from transforms.upserts.bodies import Given, bodies
+
+REJECT_COLUMNS: Final = ("line", "field", "code", "words")
+"""The columns that a reject file has after those of the input; a name that was taken has a number."""
+
+
+def open_inputs(
+    kind: str,
+    file: Path,
+    mapping: Mapping | None = None,
+    *,
+    login_mode: LoginMode | None = None,
+    semantics: Pairs[str, str] | None = None,
+) -> Inputs:
+    """Opens a file as inputs of a kind.
+
+    Args:
+        kind: customers, variants, subcategories or warehouses.
+        file: CSV or .xlsx.
+        mapping: of the file's columns; None proposes one from their names.
+        login_mode: of customers.
+        semantics: of additive fields: field → `unknown`, `set` or `increment`.
+
+    Raises:
+        UsageError: the file cannot be read, or does not fit the mapping.
+    """
+    if mapping is not None and mapping.kind != kind:
+        raise UsageError(f"the mapping is for {mapping.kind}, not for {kind}", "Choose the mapping of this file.")
+    table = open_table(file, mapping.read_options if mapping is not None else None)
+    table.check_line_column()
+    columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
+    if mapping is None:
+        mapping = propose(columns, kind)
+    _check_columns(file, columns, mapping)
+    _check_semantics(mapping, semantics or {})
+    sources = field_sources(mapping)
+    notes = []
+    if len(columns) < len(table.columns):
+        notes.append("the columns line, field, code and words come from a reject file and are ignored")
+    if KINDS[kind].has_login and login_mode == "email" and any(s.path == LOGIN_FIELDS["code"] for s in sources):
+        sources = [source for source in sources if source.path != LOGIN_FIELDS["code"]]
+        notes.append("loginCode is not sent: customers log in by e-mail, and the platform ignores it")
+    _check_required(file, mapping, sources, login_mode)
+    _check_constants(mapping)
+    lookups = [
+        LookupTable(lookup, {source.column for source in sources if source.lookup == index and source.is_number})
+        for index, lookup in enumerate(mapping.lookups)
+    ]
+    return Inputs(file, table, Bindings(mapping, sources, lookups, login_mode), notes)
+
+
+def count_reject_columns(columns: Sequence[str], mapping: Mapping | None = None) -> int:
+    """How many columns at the end come from a reject file: 4 or 0. Columns that the mapping names do not count."""
+    last = columns[-len(REJECT_COLUMNS) :]
+    if len(columns) <= len(REJECT_COLUMNS) or (mapping is not None and set(last) <= mapping.columns.keys()):
+        return 0
+    is_reject_file = all(
+        column == name or (column.startswith(f"{name}_") and column[len(name) + 1 :].isdecimal())
+        for name, column in zip(REJECT_COLUMNS, last, strict=True)
+    )
+    return len(REJECT_COLUMNS) if is_reject_file else 0
+
+
+def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> None:
+    """Every column of the file is mapped or ignored, and every mapped column is in the file."""
+    others = {
+        *mapping.group,
+        *mapping.fill_down,
+        *mapping.fill_within,
+        *mapping.skip_blank,
+        *(name for lookup in mapping.lookups for name in lookup.match),
+    }
+    mapped = [name for name, column in mapping.columns.items() if column.field is not None]
+    missing = [name for name in dict.fromkeys([*mapped, *sorted(others)]) if name not in columns]
+    if missing:
+        names = listed(missing, lambda name: f"{name!r}{suggestion(name, columns)}")
+        raise UsageError(
+            f"{file.name} has no column {names}, which the mapping uses", f"Its columns: {listed(columns)}."
+        )
+    unmapped = [name for name in columns if name not in mapping.columns and name not in others]
+    if unmapped:
+        fields = all_paths(mapping.kind)
+        names = listed(unmapped, lambda name: f"{name!r}{suggestion(name, fields)}")
+        count = "1 column matches" if len(unmapped) == 1 else f"{len(unmapped):,} columns match"
+        hint = (
+            'Map each one to a field in the mapping, or ignore it by name: ignore = ["…"].'
+            if mapping.path is not None
+            else "Create a mapping, map or ignore each of them there, and add --mapping: "
+            f"orderbridge template {mapping.kind} --mapping --for {file.name} > {file.stem}.toml"
+        )
+        raise UsageError(f"{file.name}: {count} no field of {mapping.kind}: {names}", hint)
+
+
+def _check_semantics(mapping: Mapping, semantics: Pairs[str, str]) -> None:
+    """The settings and the mapping agree on whether numbers are changes or new values."""
+    for name, column in mapping.columns.items():
+        for path in (column.field, *column.also):
+            meaning = semantics.get(path or "")
+            if meaning == "increment" and not column.change:
+                raise UsageError(
+                    f"the platform adds {path} to the present value (sources.legacy.{path}_semantics), but {name!r} is "
+                    "not marked as changes",
+                    f'If it holds changes, write in the mapping: "{name}" = {{ field = "{path}", change = true }}',
+                )
+            if meaning is not None and meaning != "increment" and column.change:
+                raise UsageError(
+                    f"{name!r} holds changes of {path}, but sources.legacy.{path}_semantics is {meaning}",
+                    f'If the platform adds, set it to "increment"; otherwise map a column with the new {path}.',
+                )
+    for path in (*mapping.constants, *(path for lookup in mapping.lookups for path in lookup.give)):
+        if semantics.get(path) == "increment":
+            raise UsageError(f"{path} is a change and cannot be a constant or a lookup", "Map a column to it.")
+
+
+def _check_required(file: Path, mapping: Mapping, sources: Sequence[Source], login_mode: LoginMode | None) -> None:
+    """Every required field is filled by something."""
+    filled = {source.path for source in sources} | mapping.constants.keys()
+    roots = {path.partition(".")[0].partition("[")[0] for path in filled}
+    fields = KINDS[mapping.kind].record.fields
+    names = required(mapping.kind, login_mode) | {field.name for field in fields if field.required}
+    order = dict.fromkeys([*paths(mapping.kind), *(field.name for field in fields)])
+    missing = [name for name in order if name in names and name not in roots and name != PASSWORD]
+    if missing:
+        raise UsageError(
+            f"{file.name}: no column fills {', '.join(missing)}, required for {mapping.kind}",
+            "Map a column to it, or set a constant or a lookup in the mapping (docs/mapping.md).",
+        )
+
+
+def _check_constants(mapping: Mapping) -> None:
+    """The constants are within their limits."""
+    body: dict[str, Any] = bodies(body_shape(mapping.kind, (), mapping.constants), Given({}, 1, {}))[0]
+    for violation in violations(mapping.kind, [body], with_password=False):
+        if violation.code != "required":
+            raise UsageError(
+                f"the constant {violation.field} {violation.words}", "Change it in the mapping, under [constants]."
+            )

@@ -1,0 +1,89 @@
+"""Field paths as a mapping writes them: `price`, `documents[0].number`, `images[+].url`, `attributes.Color`.
+
+In: a kind and a path. Out: the contract's field and the steps that lead to it, or the reason why there is no such
+field, with the most similar path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Final, NamedTuple
+
+from sources.contract import Field
+from sources.inputs import pairs, paths, pattern
+from sources.kinds import KINDS
+
+EACH: Final = "+"
+_STEP: Final = re.compile(r"([A-Za-z0-9]+)(?:\[(\d{1,3}|\+)\])?")
+Step = str | int
+
+
+class FieldPath(NamedTuple):
+    """A resolved field path.
+
+    Attributes:
+        path: as the mapping writes it.
+        field: the field of the contract.
+        steps: member names and item positions (`EACH`: one item per line) from the body down to the value. Empty for
+            a parameter of the request's path.
+        pair: the attribute's name in `attributes.NAME`; None otherwise.
+    """
+
+    path: str
+    field: Field
+    steps: tuple[Step, ...]
+    pair: str | None = None
+
+    @property
+    def is_item(self) -> bool:
+        """Whether the field lies in an array."""
+        return len(self.steps) > 1 and any(isinstance(step, int) or step == EACH for step in self.steps)
+
+    @property
+    def is_each(self) -> bool:
+        """Whether each line of a group contributes an item."""
+        return EACH in self.steps
+
+
+def resolve(kind: str, path: str) -> FieldPath | str:
+    """The field that a path names; otherwise the reason why there is none, worded to follow the path."""
+    fields = paths(kind)
+    for array in pairs(kind):
+        if path.startswith(f"{array}."):
+            name = path[len(array) + 1 :].strip()
+            leaf = fields[f"{array}[].value"]
+            return FieldPath(path, leaf, (array, f"={name}", "value"), name) if name else "has no attribute name"
+    general = pattern(path)
+    if "[]" in path or general not in fields:
+        return f"is not a field of {kind}{suggestion(path, all_paths(kind))}"
+    if path in {field.name for field in KINDS[kind].operation.params}:
+        return FieldPath(path, fields[path], ())
+    steps: list[Step] = []
+    for part in path.split("."):
+        match = _STEP.fullmatch(part)
+        if match is None:
+            return f"is not a field of {kind}{suggestion(path, all_paths(kind))}"
+        steps.append(match[1])
+        if match[2] is not None:
+            steps.append(EACH if match[2] == EACH else int(match[2]))
+    if len(steps) > 1 and isinstance(steps[1], int):
+        limit = KINDS[kind].record.field(str(steps[0])).max_items
+        if limit is not None and steps[1] >= limit:
+            return f"is out of range: {steps[0]} has at most {limit} items, [0] to [{limit - 1}]"
+    return FieldPath(path, fields[general], tuple(steps))
+
+
+def all_paths(kind: str) -> list[str]:
+    """Every field of a kind as a mapping writes it; of each array, the first item."""
+    return [path.replace("[]", "[0]") for path in paths(kind)]
+
+
+def suggestion(name: str, names: Collection[str]) -> str:
+    """` (did you mean …?)` with the most similar name; empty where none is similar."""
+    known = {path.casefold(): path for path in names}
+    for path in reversed(list(names)):
+        known.setdefault(path.rpartition(".")[2].casefold(), path)
+    near = get_close_matches(name.casefold(), known, 1, 0.7)
+    return f" (did you mean {known[near[0]]}?)" if near else ""

@@ -1,0 +1,151 @@
+"""A text file, decoded and measured in one streaming pass, then read in blocks of whole lines.
+
+In: a path and an encoding. Out: `Text`, with the length, line ends and NULs of the file. Invalid bytes raise an error
+with their offset; they are never replaced.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sources.errors import UsageError
+
+MIB: Final = 1 << 20
+MAX_LINE: Final = 8 * MIB
+"""Characters of a line or a cell; a spreadsheet allows 32,767 per cell."""
+CHUNK_BYTES: Final = 512 * 1024
+TAIL: Final = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text file that was decoded once from end to end.
+
+    Attributes:
+        begin: the offset of the first byte after the byte order mark.
+        chars: the number of characters, without NUL and Ctrl-Z padding at the end.
+        lines: the number of lines, including a last one without a line end.
+        nuls: the number of NUL characters.
+        line_ends: those of LF, CRLF and CR that occur.
+        tail: the last characters.
+    """
+
+    path: Path
+    encoding: str
+    has_bom: bool
+    begin: int
+    chars: int
+    lines: int
+    nuls: int
+    line_ends: tuple[str, ...]
+    tail: str
+
+    def blocks(self) -> Iterator[str]:
+        """The text in blocks that end with a line end; only the last one may lack it."""
+        partial: list[str] = []
+        remaining = self.chars
+        for chunk in decode(self.path, self.encoding, self.begin):
+            text = chunk[:remaining]
+            remaining -= len(text)
+            # a final CR may be half of a CRLF, so it stays with the next chunk
+            cut = max(text.rfind("\n"), text.rfind("\r", 0, max(len(text) - 1, 0))) + 1
+            if cut:
+                yield "".join([*partial, text[:cut]])
+                partial = []
+            if cut < len(text):
+                partial.append(text[cut:])
+            if not remaining:
+                break
+        if partial:
+            yield "".join(partial)
+
+
+def decode(path: Path, encoding: str, begin: int) -> Iterator[str]:
+    """The text in chunks. The `start` of a UnicodeDecodeError is the offset in the file."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with path.open("rb") as file:
+        file.seek(begin)
+        at = begin
+        while True:
+            chunk = file.read(CHUNK_BYTES)
+            pending = len(decoder.getstate()[0])
+            try:
+                text = decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                error.start += at - pending
+                raise
+            at += len(chunk)
+            if text:
+                yield text
+            if not chunk:
+                return
+
+
+def measure(path: Path, encoding: str, bom: bytes = b"") -> Text:
+    """Decodes the whole file.
+
+    Raises:
+        UnicodeDecodeError: a byte is invalid in the encoding; its `start` is the offset in the file.
+        UsageError: the file is empty, cannot be read, or has an excessively long line.
+    """
+    chars = feeds = returns = pairs = nuls = run = 0
+    tail = ""
+    last = ""
+    padding = -1  # the position of trailing NULs and Ctrl-Zs
+    try:
+        for text in decode(path, encoding, len(bom)):
+            body = text.rstrip("\0\x1a\r\n")
+            rest = text[len(body) :]
+            first = min((at for at in (rest.find("\0"), rest.find("\x1a")) if at >= 0), default=-1)
+            if body:
+                padding = -1
+            if padding < 0 and first >= 0:
+                padding = chars + len(body) + first
+            feeds += text.count("\n")
+            returns += text.count("\r")
+            pairs += text.count("\r\n") + (last == "\r" and text[0] == "\n")
+            nuls += text.count("\0")
+            end = max(text.rfind("\n"), text.rfind("\r"))
+            run = run + len(text) if end < 0 else len(text) - end - 1
+            if run > MAX_LINE and padding < 0:
+                raise UsageError(
+                    f"line {feeds + returns - pairs + 1} of {path.name} is longer than {MAX_LINE // MIB} million "
+                    "characters",
+                    "This is not a table with a row per line. Export it again as CSV or .xlsx.",
+                )
+            chars += len(text)
+            last = text[-1]
+            tail = (tail + text)[-TAIL:]
+    except OSError as error:
+        raise UsageError(f"{path.name} cannot be read: {error.strerror}", "Check the disk or network drive.") from None
+    if padding >= 0:
+        cut_nuls, cut_lines = _count_after(path, encoding, len(bom), padding)
+        nuls -= cut_nuls
+        feeds -= cut_lines
+        tail = tail[: max(len(tail) - (chars - padding), 0)]
+        chars, last = padding, tail[-1:]
+    if not chars:
+        raise UsageError(f"{path.name} is empty", "Export it again.")
+    ends = (("CRLF", pairs), ("LF", feeds - pairs), ("CR", returns - pairs))
+    lines = feeds + returns - pairs + (last not in ("\r", "\n"))
+    line_ends = tuple(name for name, count in ends if count)
+    return Text(path, encoding, bool(bom), len(bom), chars, lines, nuls, line_ends, tail)
+
+
+def _count_after(path: Path, encoding: str, begin: int, chars: int) -> tuple[int, int]:
+    """The NULs and line ends after a number of characters; a CRLF split between chunks counts once."""
+    at = nuls = lines = 0
+    last = ""
+    for text in decode(path, encoding, begin):
+        rest = text[max(chars - at, 0) :]
+        at += len(text)
+        if not rest:
+            continue
+        nuls += rest.count("\0")
+        lines += rest.count("\n") + rest.count("\r") - rest.count("\r\n") - (last == "\r" and rest[0] == "\n")
+        last = rest[-1]
+    return nuls, lines
