@@ -1,50 +1,50 @@
-"""The report: one HTML page about the published warehouse, for a mail or a share.
+"""The report: one HTML page about the published warehouse, for a mail or a shared folder.
 
-In: the published warehouse. Out: a file that needs nothing beside it, made of counts, ids and the names of promotions
-and price lists, and of no personal data. The same warehouse gives the same bytes: all ages are those at the end of
-the run that reconciled it.
+In: the published warehouse. Out: a file that needs no other file, with counts, ids and the names of promotions and
+price lists, and no personal data. The same warehouse gives the same bytes: every age is the age at the end of the run
+that reconciled it.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
-from pipelines.reporting.facts import Facts, gather
 from pipelines.reporting.page import START, page
+from pipelines.reporting.report_data import ReportData, read_report_data
 from pipelines.warehouse.build import open_warehouse
 from sources.disk import PRIVATE_FILE, disk_errors, replace_file
 from sources.errors import UsageError
 
+OUT_HINT: Final = "Name a file in an existing, writable folder: orderbridge report --out FILE"
 
-def report(out: Path) -> Facts:
-    """Writes the report; what it tells.
+
+def report(out: Path) -> ReportData:
+    """Writes the report and returns what it shows.
 
     Args:
-        out: the file, which appears whole or not at all. One that is there keeps its mode; a link stays one.
+        out: the file, written whole or not at all. A new file can be read by its owner only: business figures are for
+            the owner to share. An existing report keeps its mode; a link stays a link.
 
     Raises:
-        UsageError: there is no warehouse, or none that was reconciled; `out` cannot be written, or is no report.
+        UsageError: there is no reconciled warehouse; `out` cannot be written, or is not a report.
     """
     target = out.resolve() if out.is_symlink() else out.absolute()
-    mode = _look(target)
+    mode = _mode(target)
     with open_warehouse() as warehouse:
-        facts = gather(warehouse)
-    made = page(facts).encode()
-    hint = "Name a file in a folder that exists and is writable: orderbridge report --out FILE"
-    with disk_errors(f"{target} cannot be written", hint), replace_file(target, mode) as file:
-        file.write(made)
-    return facts
+        data = read_report_data(warehouse)
+    content = page(data).encode()
+    with disk_errors(f"{target} cannot be written", OUT_HINT), replace_file(target, mode) as file:
+        file.write(content)
+    return data
 
 
-def _look(target: Path) -> int:
-    """The mode that the report gets. A slip of the pen must not cost a warehouse or a CSV. Raises UsageError."""
+def _mode(target: Path) -> int:
+    """The mode of the new file. Raises UsageError for a file that is not a report: a typo must not cost a warehouse."""
     if not target.exists():
         return PRIVATE_FILE
     if target.is_file():
-        try:
-            with target.open("rb") as file:
-                if file.read(len(START)) in (START.encode(), b""):
-                    return target.stat().st_mode & 0o777
-        except OSError as error:
-            raise UsageError(f"{target} cannot be read: {error.strerror}", "Name another file.") from None
-    raise UsageError(f"{target} is there and is no report", "Name another file: orderbridge report --out FILE")
+        with disk_errors(f"{target} cannot be read", OUT_HINT), target.open("rb") as file:
+            if file.read(len(START)) in (START.encode(), b""):
+                return target.stat().st_mode & 0o777
+    raise UsageError(f"{target} exists and is not a report", "Name another file: orderbridge report --out FILE")

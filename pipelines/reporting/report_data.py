@@ -1,7 +1,7 @@
-"""What the report tells, read from the published warehouse.
+"""What the report shows, read from the published warehouse.
 
-In: an open warehouse. Out: `Facts`, rows of counts. No column that may hold personal data is read: of customers and
-orders only counts, of differences only the names of fields.
+In: an open warehouse. Out: `ReportData`, rows of counts. No column that may hold personal data is read: of customers
+and orders only counts, of differences only the names of fields.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Rows = list[dict[str, Any]]
 SOON_DAYS: Final = 30
 TABLES: Final = ("customers", "promotions", "price_lists", "orders")
 FURTHER: Final = ("customer_history", "erp_customers", "erp_differences", "erp_variants")
-"""Tables that a warehouse of an earlier version has not."""
+"""Tables that a warehouse written by an earlier version may lack."""
 _RUN: Final = """
     SELECT run_id, command, version, started_at, ended_at, exit_code FROM ops.runs
     WHERE run_id = (SELECT max(run_id) FROM ops.control_totals WHERE entity LIKE 'reconciled.%')"""
@@ -31,12 +31,12 @@ _ENVIRONMENT: Final = "SELECT environment FROM ops.runs WHERE environment IS NOT
 _LISTS: Final = f"""
     WITH walks AS (SELECT *, {TAKEN} AS was_taken FROM ops.coverage),
     refused AS (
-        SELECT run_id, resource, count(DISTINCT row_hash) AS refused FROM ops.quarantine GROUP BY run_id, resource),
+        SELECT run_id, resource, count(DISTINCT row_hash) AS quarantined FROM ops.quarantine GROUP BY run_id, resource),
     numbered AS (
         SELECT *, row_number() OVER (PARTITION BY resource ORDER BY ended_at DESC) AS nth,
             max(ended_at) FILTER (was_taken) OVER (PARTITION BY resource) AS taken_at
         FROM walks)
-    SELECT resource, verdict, was_taken, "distinct", coalesce(refused, 0) AS refused, ended_by, taken_at
+    SELECT resource, verdict, was_taken, "distinct", coalesce(refused.quarantined, 0) AS quarantined, ended_by, taken_at
     FROM numbered LEFT JOIN refused USING (run_id, resource) WHERE nth = 1
     ORDER BY list_position(['customers', 'promotions', 'price_lists', 'orders'], resource), resource"""
 _FINDINGS: Final = """
@@ -78,19 +78,19 @@ _VARIANTS: Final = """
 
 
 @dataclass(slots=True)
-class Facts:
-    """All that the page tells.
+class ReportData:
+    """Everything the page shows.
 
     Attributes:
         run: the run that reconciled: `run_id`, `command`, `version`, `started_at`, `ended_at`, `exit_code`.
-        environment: what the last pull was from, `sandbox` or `production`; empty where no run says so.
-        later_pull: the end of a pull that was published after that run, so that raw tables are newer.
-        counts: rows of each reconciled table, and those no longer listed where its records are of the platform's lists.
-        lists: per list the last walk, and when a walk was last taken over.
-        doubts: what could not be told, since a list is not proven whole; their details name no record.
+        environment: of the last pull, `sandbox` or `production`; empty if unknown.
+        later_pull: end of a pull published after that run: the raw tables are newer than the reconciled ones.
+        counts: rows of each reconciled table, and how many are no longer listed (None for tables without a list).
+        lists: the last walk of each list, and when a walk of it was last published.
+        doubts: what is unproven because a list is not complete; their details name no record.
         findings, price_lists, price_list_status, promotion_status, expiring, order_days, order_status: see their SQL.
-        matches, differences: of the comparison with an ERP's customers; None where there was none.
-        variants: the same of variants.
+        matches, differences: the comparison with the ERP's customers; None if there was none.
+        variants: the comparison with the ERP's variants; None if there was none.
     """
 
     run: dict[str, Any]
@@ -112,16 +112,16 @@ class Facts:
 
     @property
     def as_of(self) -> datetime:
-        """The end of the run that reconciled: what is soon, and how old a list is, is told of this instant."""
+        """The end of the run that reconciled: ages and what expires soon refer to this instant."""
         ended: datetime = self.run["ended_at"]
         return ended
 
 
-def gather(warehouse: duckdb.DuckDBPyConnection) -> Facts:
-    """Reads what there is.
+def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
+    """Reads the data of the report.
 
     Raises:
-        UsageError: nothing was reconciled yet.
+        UsageError: nothing has been reconciled.
     """
 
     def rows(sql: str, **values: object) -> Rows:
@@ -129,24 +129,24 @@ def gather(warehouse: duckdb.DuckDBPyConnection) -> Facts:
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
-    there = {f"{row['schema_name']}.{row['table_name']}" for row in rows("FROM duckdb_tables()")}
-    runs = rows(_RUN) if {"ops.runs", "ops.control_totals", "reconciled.exceptions"} <= there else []
+    existing = {f"{row['schema_name']}.{row['table_name']}" for row in rows("FROM duckdb_tables()")}
+    runs = rows(_RUN) if {"ops.runs", "ops.control_totals", "reconciled.exceptions"} <= existing else []
     if not runs:
-        raise UsageError("nothing was reconciled in this warehouse yet", "Run `orderbridge reconcile` first.")
-    facts = Facts(runs[0])
-    facts.environment = next((row["environment"] for row in rows(_ENVIRONMENT)), "")
-    facts.later_pull = next((row["ended_at"] for row in rows(_LATER, as_of=facts.as_of)), None)
-    for table in (*TABLES, *(name for name in FURTHER if f"reconciled.{name}" in there)):
-        gone = "count(*) FILTER (is_missing)" if table in TABLES else "NULL"
-        (count,) = rows(f"SELECT count(*) AS rows, {gone} AS gone FROM reconciled.{table}")
-        facts.counts[table] = (count["rows"], count["gone"])
-    facts.lists, facts.doubts, facts.findings = rows(_LISTS), rows(_DOUBTS), rows(_FINDINGS)
-    facts.price_lists, facts.price_list_status = rows(_PRICE_LISTS), rows(_PRICE_LIST_STATUS)
-    facts.promotion_status = rows(_PROMOTION_STATUS)
-    facts.expiring = rows(_EXPIRING, as_of=facts.as_of, days=SOON_DAYS)
-    facts.order_days, facts.order_status = rows(_ORDER_DAYS), rows(_ORDER_STATUS)
-    if {"reconciled.erp_customers", "reconciled.erp_differences"} <= there and (matches := rows(_MATCHES)):
-        facts.matches, facts.differences = matches, rows(_DIFFERENCES)
-    if "reconciled.erp_variants" in there:
-        facts.variants = rows(_VARIANTS) or None
-    return facts
+        raise UsageError("nothing has been reconciled in this warehouse", "Run `orderbridge reconcile` first.")
+    data = ReportData(runs[0])
+    data.environment = next((row["environment"] for row in rows(_ENVIRONMENT)), "")
+    data.later_pull = next((row["ended_at"] for row in rows(_LATER, as_of=data.as_of)), None)
+    for table in (*TABLES, *(name for name in FURTHER if f"reconciled.{name}" in existing)):
+        missing = "count(*) FILTER (is_missing)" if table in TABLES else "NULL"
+        (count,) = rows(f"SELECT count(*) AS rows, {missing} AS missing FROM reconciled.{table}")
+        data.counts[table] = (count["rows"], count["missing"])
+    data.lists, data.doubts, data.findings = rows(_LISTS), rows(_DOUBTS), rows(_FINDINGS)
+    data.price_lists, data.price_list_status = rows(_PRICE_LISTS), rows(_PRICE_LIST_STATUS)
+    data.promotion_status = rows(_PROMOTION_STATUS)
+    data.expiring = rows(_EXPIRING, as_of=data.as_of, days=SOON_DAYS)
+    data.order_days, data.order_status = rows(_ORDER_DAYS), rows(_ORDER_STATUS)
+    if {"reconciled.erp_customers", "reconciled.erp_differences"} <= existing and (matches := rows(_MATCHES)):
+        data.matches, data.differences = matches, rows(_DIFFERENCES)
+    if "reconciled.erp_variants" in existing:
+        data.variants = rows(_VARIANTS) or None
+    return data
