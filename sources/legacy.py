@@ -14,7 +14,7 @@ import dlt
 from dlt.extract import DltResource
 
 from sources.contract import LIST_CUSTOMERS, LIST_PROMOTIONS
-from sources.extract.walk import SWEEPS_MAX, WalkOptions
+from sources.extract.result import SWEEPS_MAX, WalkOptions
 from sources.http.client import Client
 from sources.resources import Walks, of_walks
 

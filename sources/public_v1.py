@@ -14,7 +14,7 @@ import dlt
 from dlt.extract import DltResource
 
 from sources.contract import LIST_ORDERS, LIST_PRICE_LISTS, PUBLIC_V1_LIMIT_MAX
-from sources.extract.walk import WalkOptions
+from sources.extract.result import WalkOptions
 from sources.http.client import Client
 from sources.resources import Walks, of_walks
 

@@ -23,9 +23,10 @@ from dlt.extract import DltResource
 
 from sources.contract import LISTS, Operation
 from sources.decode.documented import schema_of
-from sources.extract.page_files import batches
+from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
-from sources.extract.walk import ListResult, WalkOptions, walk
+from sources.extract.table_files import read_batches
+from sources.extract.walk import walk
 from sources.http.client import Client
 
 FROZEN: Final[TSchemaContract] = {"tables": "evolve", "columns": "evolve", "data_type": "freeze"}
@@ -110,5 +111,5 @@ def _with_children(walks: Callable[[str], ListResult], name: str) -> Iterator[An
             yield from _imports(lambda files=files: files)  # type: ignore[misc]
             continue
         hints = dlt.mark.make_hints(table_name=table, primary_key="", write_disposition="replace")
-        for batch in batches(files):
+        for batch in read_batches(files):
             yield dlt.mark.with_hints(batch, hints, create_table_variant=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pipelines.cli.console import Reporter
     from pipelines.pull.pull import PullResult
-    from sources.extract.walk import ListResult
+    from sources.extract.result import ListResult
 
 
 @click.command("pull", epilog="Example: orderbridge pull customers orders --require-complete")

@@ -16,7 +16,7 @@ from pipelines.pull.pull import Targets, targets
 from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
 from sources.contract import LISTS, WHOAMI, Operation
 from sources.errors import AccessError, BridgeError, ExitCode, UsageError
-from sources.extract.paginators import LegacyPages, OnePage, Paginator, V1Cursor
+from sources.extract.walk import paginator_for
 from sources.http.client import Client
 from sources.http.retries import BrokenBody
 from sources.settings import (
@@ -111,15 +111,8 @@ def _reconcile() -> str:
 
 
 def _first_page(operation: Operation, client: Client, found: Targets) -> str:
-    limit = found.page_limit(operation.family)
-    paginator: Paginator = (
-        LegacyPages(limit)
-        if operation.paging == "pages"
-        else V1Cursor(limit)
-        if operation.paging == "cursor"
-        else OnePage()
-    )
-    request = paginator.ask()
+    paginator = paginator_for(operation, found.page_limit(operation.family))
+    request = paginator.next_request()
     if request is None:
         raise BridgeError(f"{operation.name}: nothing to ask")
     body, answer = client.get(operation.path, request.params, check=paginator.parse)

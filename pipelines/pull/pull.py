@@ -32,8 +32,9 @@ from sources import __version__
 from sources.contract import LISTS, Family
 from sources.disk import replace_file
 from sources.errors import CoverageError, ExitCode, Unreachable, UsageError
+from sources.extract.result import SWEEPS_MAX, ListResult, Progress, WalkOptions, no_progress
 from sources.extract.spool import SpoolFolder
-from sources.extract.walk import SWEEPS_MAX, ListResult, Progress, WalkOptions, no_progress, walk
+from sources.extract.walk import walk
 from sources.http.client import Client
 from sources.settings import (
     LegacySettings,

@@ -23,9 +23,10 @@ from sources import __version__
 from sources.contract import CUSTOMER
 from sources.decode.rows import Number, RowRefused, canonical, parse
 from sources.decode.table_schema import snake
-from sources.extract.page_files import batches
+from sources.extract.result import ListResult, Progress, WalkOptions, no_progress
 from sources.extract.spool import SpoolFolder
-from sources.extract.walk import ListResult, Progress, WalkOptions, no_progress, walk
+from sources.extract.table_files import read_batches
+from sources.extract.walk import walk
 from sources.http.client import Client
 
 KEYS: Final = ("erpCode", "email", "loginCode")
@@ -150,7 +151,7 @@ def _records(files: Iterable[tuple[Path, int]], keys: Set[Key]) -> dict[str, dic
     """The rows that have one of the keys, by id, with the interface's own names."""
     records: dict[str, dict[str, Any]] = {}
     names = {snake(f.name): f.name for f in CUSTOMER.fields if f.type != "array"}
-    for table in batches(files):
+    for table in read_batches(files):
         places: set[int] = set()
         for name in KEYS:
             values = table[snake(name)].to_pylist()
@@ -163,7 +164,7 @@ def _records(files: Iterable[tuple[Path, int]], keys: Set[Key]) -> dict[str, dic
 def _add_documents(records: Mapping[str, dict[str, Any]], files: Iterable[tuple[Path, int]]) -> None:
     wanted = pa.array(records, pa.string())
     names = {snake(f.name): f.name for f in CUSTOMER.field("documents").fields}
-    for table in batches(files):
+    for table in read_batches(files):
         rows = table.filter(pc.is_in(table["customer_id"], value_set=wanted)).sort_by("position")
         for row in rows.to_pylist():
             document = {told: row[column] for column, told in names.items()}

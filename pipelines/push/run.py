@@ -29,7 +29,7 @@ from pipelines.push.send import Sender, SendLoop, Sent, Work
 from pipelines.warehouse.lock import run_lock
 from sources.disk import disk_errors
 from sources.errors import AccessError, PlatformError, Stopped, UsageError
-from sources.extract.walk import Progress, no_progress
+from sources.extract.result import Progress, no_progress
 from sources.http.client import Client
 from sources.kinds import KINDS, additive_fields, increment_fields
 from sources.settings import LegacySettings, ledger_path

@@ -248,7 +248,7 @@ class SendLoop:
         """Ends the loop, slows it down or lets it go on. Whether the operation is sent again, in this loop."""
         work = done.work
         if outcome.status == 429:
-            self._sent.observed.add(("rate_limit", "legacy: 429 came"))
+            self._sent.observed.add(("rate_limit", "legacy: 429 received"))
         elif outcome.status in (401, 403):
             code = outcome.error.code if outcome.error is not None else ""
             self._sent.observed.add(("legacy_auth_failure", f"status {outcome.status}, code {code or 'none'}"))

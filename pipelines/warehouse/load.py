@@ -17,7 +17,7 @@ import duckdb
 
 from sources.disk import is_disk_full
 from sources.errors import BridgeError
-from sources.extract.walk import ListResult
+from sources.extract.result import ListResult
 
 DATASET: Final = "loaded"
 BOUNDS: Final = {"memory_limit": "384MB", "threads": 4}

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sources.contract import LISTS, Record
 from sources.decode.documented import schema_of
-from sources.extract.walk import ListResult
+from sources.extract.result import ListResult
 
 BOOKKEEPING: Final = {
     "_run_id": "VARCHAR",

@@ -11,7 +11,7 @@ from typing import Final
 
 import duckdb
 
-from sources.extract.walk import ListResult
+from sources.extract.result import ListResult
 
 TABLES: Final = {
     "runs": """

@@ -1,15 +1,15 @@
-"""The pages of one sweep, as Parquet files: decoded in batches by one thread beside the fetching.
+"""The pages of one sweep as Parquet files, decoded in batches by one thread while the next pages are fetched.
 
-In: page bodies in order, and where the spool keeps them. Out: a file per table, with a row group per batch, and the
-keys of all rows. Few files, since each costs dlt a job. Those of a clean sweep are published as they are. Where rows
-came twice, where another sweep has newer ones, or where a later page widened a type, the batches concerned are decoded
-again from the spool, exactly, and the others copied.
+In: page bodies in order, and the spool that keeps them. Out: a file per table with a row group per batch, and the keys
+of all rows. The files of a clean sweep are published unchanged. Where an id occurs twice, where another sweep has a
+newer row, or where a later page widened a type, the batches concerned are decoded again from the spool, exactly, and
+the others are copied.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -19,28 +19,34 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from sources.contract import Record
-from sources.decode.documented import Decoded, Page, QuarantinedRow, decode
+from sources.decode.documented import decode
+from sources.decode.rows import Decoded, Page, QuarantinedRow
 from sources.decode.undocumented import InferredSchema
-from sources.extract.paginators import Body, Paginator
+from sources.extract.pages import PageBody, Paginator
 from sources.extract.spool import Spool
+from sources.extract.table_files import TableFile, TableFiles
 
 BATCH_BYTES: Final = 12 * 1024 * 1024
 BATCH_PAGES: Final = 400
 PENDING_MAX: Final = 2
-"""Batches waiting for the decoder; fetching waits when there are more, so memory stays flat."""
+"""Batches that wait for the decoder; fetching waits when there are more, so memory stays flat."""
 
 
 @dataclass(slots=True)
 class _Batch:
-    """A run of pages: where they are, which keys they hold, which row group of the files of its version they became."""
+    """Consecutive pages: (number, offset in the spool) of each, their keys, and the row group that holds them.
 
-    pages: list[tuple[int, int]] = field(default_factory=list)  # page number, offset in the spool
+    Attributes:
+        keys: columns key, _page, _position; a row per loaded row.
+        version: of the inferred types that the row group has.
+    """
+
+    pages: list[tuple[int, int]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     size: int = 0
-    keys: pa.Table | None = None  # key, _page, _position
+    keys: pa.Table | None = None
     version: int = -1
     group: int = 0
 
@@ -52,87 +58,38 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class SweepCounts:
-    """Rows of a sweep: distinct keys, and rows refused."""
+    """Distinct ids and quarantined rows of a sweep, and what the interface does not show: (what, value) → count."""
 
     distinct: int
     quarantined: int
-
-
-class _Files:
-    """Parquet files that are being written, one a table; every batch becomes a row group of each.
-
-    Args:
-        folder: where they go.
-        stem: part of their names.
-        version: of the types.
-    """
-
-    def __init__(self, folder: Path, stem: str, version: int) -> None:
-        self.version = version
-        self.groups = 0
-        self._folder, self._stem = folder, stem
-        self._writers: dict[str, pq.ParquetWriter] = {}
-        self._rows: Counter[str] = Counter()
-
-    def add(self, tables: Mapping[str, pa.Table]) -> int:
-        """Writes the tables of one batch; gives the number of their row group."""
-        for name, table in tables.items():
-            if name not in self._writers:
-                self._writers[name] = pq.ParquetWriter(
-                    self._path(name), table.schema, compression="lz4", write_statistics=False
-                )
-            self._writers[name].write_table(table, row_group_size=max(table.num_rows, 1))
-            self._rows[name] += table.num_rows
-        self.groups += 1
-        return self.groups - 1
-
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{name}-{self._stem}.parquet"
-
-    def close(self) -> dict[str, tuple[Path, int]]:
-        """Ends the files; gives them, with their rows, by table."""
-        for writer in self._writers.values():
-            writer.close()
-        return {name: (self._path(name), self._rows[name]) for name in self._writers}
-
-    def read(self, group: int) -> dict[str, pa.Table]:
-        """The tables of one batch, of files that are closed."""
-        tables = {}
-        for name in self._writers:
-            with pq.ParquetFile(self._path(name)) as file:
-                tables[name] = file.read_row_group(group)
-        return tables
+    observations: Counter[tuple[str, str]]
 
 
 class PageFiles:
-    """The files of one sweep.
+    """The files of one sweep. Until `finish` returns, its results belong to the decoding thread.
 
     Args:
-        record: what the pages hold. One without declared fields is typed from the walk (design §6).
-        folder: where the files go.
-        observed: counts of what the interface does not show, added to.
+        record: what the pages hold. One without declared fields is typed from the whole sweep (design §6).
+        folder: for the files.
+        spool: keeps the pages.
+        paginator: parses them when they are read again.
     """
 
-    def __init__(self, record: Record, folder: Path, observed: Counter[tuple[str, str]]) -> None:
-        self.record, self.folder = record, folder
-        self.refused: list[QuarantinedRow] = []
-        self._observed = observed
-        self._shape = None if record.fields else InferredSchema(record)
+    def __init__(self, record: Record, folder: Path, spool: Spool, paginator: Paginator) -> None:
+        self.spool = spool
+        self.quarantined: list[QuarantinedRow] = []
+        self._record, self._folder, self._paginator = record, folder, paginator
+        self._observations: Counter[tuple[str, str]] = Counter()
+        self._inferred = None if record.fields else InferredSchema(record)
         self._batches: list[_Batch] = []
         self._filling = _Batch()
         self._pending: list[Future[None]] = []
-        self._files = _Files(folder, "0", 0)
+        self._files = TableFiles(folder, "0", 0)
         self._pool = ThreadPoolExecutor(1, f"decode-{record.name}")
-        self._spool: Spool | None = None
-        self._paginator: Paginator | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
-    def read_from(self, spool: Spool, paginator: Paginator) -> None:
-        """Says where pages can be read again, and how they are opened."""
-        self._spool, self._paginator = spool, paginator
-
-    def add(self, number: int, body: Body, offset: int) -> None:
-        """Takes a page: its number, its rows, and where the spool keeps it."""
+    def add(self, number: int, body: PageBody, offset: int) -> None:
+        """Takes a page: its number, its rows, and its offset in the spool."""
         batch = self._filling
         batch.pages.append((number, offset))
         batch.bodies.append(body.rows)
@@ -148,124 +105,107 @@ class PageFiles:
             self._pending.pop(0).result()
 
     def _decode(self, pages: list[Page]) -> Decoded:
-        return decode(self.record, pages) if self._shape is None else self._shape.decode(pages)
+        return decode(self._record, pages) if self._inferred is None else self._inferred.decode(pages)
 
     def _decode_batch(self, batch: _Batch) -> None:
         pages = [Page(number, rows) for (number, _), rows in zip(batch.pages, batch.bodies, strict=True)]
         batch.bodies = []
         decoded = self._decode(pages)
-        self.refused += decoded.quarantined
-        self._observed.update(decoded.observations)
-        main = decoded.tables[self.record.name]
-        batch.keys = main.select([self.record.key, "_page", "_position"]).rename_columns(["key", "_page", "_position"])
-        version = 0 if self._shape is None else self._shape.version
+        self.quarantined += decoded.quarantined
+        self._observations.update(decoded.observations)
+        rows = decoded.tables[self._record.name]
+        batch.keys = rows.select([self._record.key, "_page", "_position"]).rename_columns(["key", "_page", "_position"])
+        version = 0 if self._inferred is None else self._inferred.version
         if self._files.version != version:
             self._files.close()
-            self._files = _Files(self.folder, f"{version}", version)
-        batch.version, batch.group = version, self._files.add(self._bare(decoded.tables))
+            self._files = TableFiles(self._folder, f"{version}", version)
+        batch.version, batch.group = version, self._files.add(self._without_places(decoded.tables))
 
-    def _bare(self, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-        """The tables without the place of each row, and the key's column as never null, to dlt and to DuckDB alike."""
+    def _without_places(self, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        """The tables without `_page` and `_position`, and the key as not null, which dlt and DuckDB require."""
         bare = {name: table.drop_columns(["_page", "_position"]) for name, table in tables.items()}
-        main = bare[self.record.name]
-        key = main.schema.get_field_index(self.record.key)
-        bare[self.record.name] = main.cast(main.schema.set(key, main.schema.field(key).with_nullable(False)))
+        own = bare[self._record.name]
+        key = own.schema.get_field_index(self._record.key)
+        bare[self._record.name] = own.cast(own.schema.set(key, own.schema.field(key).with_nullable(False)))
         return bare
 
     def finish(self) -> SweepCounts:
-        """Waits for the decoder and says what came. Raises what the decoder raised."""
+        """Waits for the decoder. Raises what the decoder raised."""
         if self._filling.pages or not self._batches:
             self._submit()
         for pending in self._pending:
             pending.result()
         self._pool.shutdown()
         self._written = self._files.close()
-        self._keys = self._all_keys()
-        return SweepCounts(self._keys.num_rows, len(self.refused))
+        self._keys = self._last_places()
+        return SweepCounts(self._keys.num_rows, len(self.quarantined), self._observations)
 
     def abandon(self) -> None:
-        """Stops decoding; the files are left to whoever owns the folder."""
+        """Stops decoding. The files stay."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _all_keys(self) -> pa.Table:
-        """One row per distinct key: the batch and place of its last row."""
+    def _last_places(self) -> pa.Table:
+        """Columns key and place (batch and row number) of the last row of each id."""
         tables = []
         for index, batch in enumerate(self._batches):
             if batch.keys is not None:
-                places = pa.array(np.arange(batch.keys.num_rows, dtype=np.int64) + (index << 32))
+                places = pa.array(np.arange(batch.rows, dtype=np.int64) + (index << 32))
                 tables.append(batch.keys.select(["key"]).append_column("place", places))
-        everything = pa.concat_tables(tables)
-        self._rows = everything.num_rows
-        if pc.count_distinct(everything["key"]).as_py() == everything.num_rows:
-            return everything
-        last = everything.group_by("key").aggregate([("place", "max")])
+        rows = pa.concat_tables(tables)
+        if pc.count_distinct(rows["key"]).as_py() == rows.num_rows:
+            return rows
+        last = rows.group_by("key").aggregate([("place", "max")])
         return last.rename_columns(["key" if name == "key" else "place" for name in last.column_names])
 
-    def same(self, other: PageFiles) -> bool:
-        """Whether both sweeps found the same records, and refused the same rows."""
-        if sorted(row.row_hash for row in self.refused) != sorted(row.row_hash for row in other.refused):
+    def same_rows(self, other: PageFiles) -> bool:
+        """Whether both sweeps have the same ids and the same quarantined rows."""
+        if sorted(row.row_hash for row in self.quarantined) != sorted(row.row_hash for row in other.quarantined):
             return False
-        mine, theirs = self._keys["key"].combine_chunks(), other._keys["key"].combine_chunks()
-        return len(mine) == len(theirs) and bool(pc.all(pc.is_in(mine, value_set=theirs), min_count=0).as_py())
+        own, others = self._keys["key"].combine_chunks(), other._keys["key"].combine_chunks()
+        return len(own) == len(others) and bool(pc.all(pc.is_in(own, value_set=others), min_count=0).as_py())
 
-    def write(self, seen: pa.Array | None) -> tuple[int, dict[str, tuple[Path, int]], pa.Array]:
+    def write(self, later_keys: pa.Array | None) -> tuple[int, dict[str, TableFile], pa.Array]:
         """The files of the rows that no later sweep has.
 
         Args:
-            seen: keys that later sweeps hold; None where there is no later one.
+            later_keys: ids in later sweeps; None if this is the last one.
 
         Returns:
-            Count of distinct rows, the file of each table with its rows, and the keys seen so far.
+            Count of distinct rows, the file of each table, and the ids of this sweep and the later ones.
         """
-        wanted = self._keys
-        if seen is not None:
-            wanted = wanted.filter(pc.invert(pc.is_in(wanted["key"], value_set=seen)))
-        places = np.sort(wanted["place"].to_numpy())
-        keys = self._keys["key"].combine_chunks()
-        return (
-            wanted.num_rows,
-            self._files_of(places),
-            keys if seen is None else pa.concat_arrays([seen, wanted["key"].combine_chunks()]),
-        )
+        selected = self._keys
+        if later_keys is not None:
+            selected = selected.filter(pc.invert(pc.is_in(selected["key"], value_set=later_keys)))
+        keys = selected["key"].combine_chunks()
+        files = self._files_with(np.sort(selected["place"].to_numpy()))
+        return len(keys), files, keys if later_keys is None else pa.concat_arrays([later_keys, keys])
 
-    def _files_of(self, places: np.ndarray) -> dict[str, tuple[Path, int]]:
-        """The files of the rows at these places, in order: those that are there, where they hold just these."""
+    def _files_with(self, places: np.ndarray) -> dict[str, TableFile]:
+        """Files of the rows at these places, in order: those already written if they hold exactly these rows."""
         bounds = np.searchsorted(places, np.arange(len(self._batches) + 1) << 32)
-        wanted = [places[low:high] - (index << 32) for index, (low, high) in enumerate(pairwise(bounds))]
-        untouched = [
+        selected = [places[low:high] - (index << 32) for index, (low, high) in enumerate(pairwise(bounds))]
+        is_whole = [
             len(rows) == batch.rows and batch.version == self._files.version
-            for rows, batch in zip(wanted, self._batches, strict=True)
+            for rows, batch in zip(selected, self._batches, strict=True)
         ]
-        if all(untouched):
+        if all(is_whole):
             return self._written
-        again = _Files(self.folder, "again", self._files.version)
-        for batch, rows, whole in zip(self._batches, wanted, untouched, strict=True):
+        files = TableFiles(self._folder, "merged", self._files.version)
+        for batch, rows, whole in zip(self._batches, selected, is_whole, strict=True):
             if len(rows):
-                again.add(self._files.read(batch.group) if whole else self._decoded_again(batch, rows))
-        return again.close()
+                files.add(self._files.read(batch.group) if whole else self._decode_again(batch, rows))
+        return files.close()
 
-    def _decoded_again(self, batch: _Batch, rows: np.ndarray) -> dict[str, pa.Table]:
-        """Decodes a batch again from the spool and keeps only these rows of it, and their children."""
-        if self._spool is None or self._paginator is None or batch.keys is None:
-            raise RuntimeError("nobody said where pages can be read again")
-        pages = [Page(number, self._paginator.parse(self._spool.at(offset)).rows) for number, offset in batch.pages]
-        kept = _codes(batch.keys)[rows]
-        tables = self._decode(pages).tables
-        return self._bare(
-            {name: table.filter(pa.array(np.isin(_codes(table), kept))) for name, table in tables.items()}
+    def _decode_again(self, batch: _Batch, rows: np.ndarray) -> dict[str, pa.Table]:
+        """These rows of a batch and their child rows, decoded from the spool with the final types."""
+        pages = [Page(number, self._paginator.parse(self.spool.at(offset)).rows) for number, offset in batch.pages]
+        selected = _codes(batch.keys)[rows]
+        return self._without_places(
+            {name: table.filter(np.isin(_codes(table), selected)) for name, table in self._decode(pages).tables.items()}
         )
-
-
-def batches(files: Iterable[tuple[Path, int]]) -> Iterator[pa.Table]:
-    """The rows of a table's files, a batch of pages at a time: memory does not grow with the list."""
-    for path, _ in files:
-        with pq.ParquetFile(path) as file:
-            for group in range(file.num_row_groups):
-                yield file.read_row_group(group)
 
 
 def _codes(table: pa.Table) -> np.ndarray:
-    """One number per row for the page and position that it, or its parent, came from."""
-    pages = table["_page"].to_numpy().astype(np.int64)
-    codes: np.ndarray = (pages << 32) + table["_position"].to_numpy().astype(np.int64)
+    """Page and position of each row, or of its parent row, as one number."""
+    codes: np.ndarray = (table["_page"].to_numpy().astype(np.int64) << 32) + table["_position"].to_numpy()
     return codes

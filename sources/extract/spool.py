@@ -1,8 +1,8 @@
-"""The spool: page bytes on disk as they come, so that a stopped walk goes on where it was.
+"""Response bodies on disk, so that a stopped walk can be resumed.
 
-In: the label of a request and the body that answered it, in order. Out: the same bodies, to a later walk that asks
-the same. A frame that is torn (the process was killed amid a write) or that answers another request ends the replay;
-what follows it is cut off. Files are for the owner alone and are removed with their walk.
+In: the label of each request and the body of its response, in order. Out: the same bodies, for a later walk that makes
+the same requests. A frame that is incomplete (the process was killed while writing) or that belongs to another request
+ends the replay, and the rest of the file is cut off. Files are readable by their owner only.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from typing import Final
 from sources.disk import open_private, replace_file
 
 RESUME_WITHIN_S: Final = 3600.0
-"""A spool older than this is not gone on with: its first pages would say what no longer is."""
+"""An older spool is not resumed: its first pages are out of date."""
 
 _HEADER: Final = struct.Struct("<4sIII")  # magic, label bytes, body bytes, crc32 of both
 _MAGIC: Final = b"OBS1"
 
 
 class Spool:
-    """The spool of one sweep: replays what is there, then takes what comes.
+    """The spool of one sweep: replays the frames on disk, then appends new ones.
 
     Attributes:
-        offset: where the next frame is read or written.
-        replayed: frames that were replayed.
+        offset: of the next frame to read or write, in bytes.
+        replayed: frames replayed so far.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,17 +41,17 @@ class Spool:
         self._descriptor = open_private(path, create=True)
 
     def replay(self, label: str) -> bytes | None:
-        """The body that answered this request last time; None once the spool has no more to say."""
+        """The body of the last response to this request; None from the first frame that is not its response."""
         if not self._replaying:
             return None
-        found = self._read_frame()
-        if found is None or found[0] != label:
+        frame = self._read_frame()
+        if frame is None or frame[0] != label:
             os.ftruncate(self._descriptor, self.offset)
             self._replaying = False
             return None
-        self.offset += _HEADER.size + len(label.encode()) + len(found[1])
+        self.offset += _HEADER.size + len(label.encode()) + len(frame[1])
         self.replayed += 1
-        return found[1]
+        return frame[1]
 
     def _read_frame(self) -> tuple[str, bytes] | None:
         header = os.pread(self._descriptor, _HEADER.size, self.offset)
@@ -66,12 +66,12 @@ class Spool:
         return payload[:label_bytes].decode(), payload[label_bytes:]
 
     def at(self, offset: int) -> bytes:
-        """The body of the frame that starts there (see `offset`)."""
+        """The body of the frame that starts at an offset."""
         _, label_bytes, body_bytes, _ = _HEADER.unpack(os.pread(self._descriptor, _HEADER.size, offset))
         return os.pread(self._descriptor, body_bytes, offset + _HEADER.size + label_bytes)
 
     def write(self, label: str, body: bytes) -> None:
-        """Appends one frame. Raises OSError where the disk is full: the walk cannot go on without its spool."""
+        """Appends a frame. Raises OSError if the disk is full: a walk cannot continue without its spool."""
         text = label.encode()
         crc = zlib.crc32(body, zlib.crc32(text))
         left = [memoryview(part) for part in (_HEADER.pack(_MAGIC, len(text), len(body), crc), text, body)]
@@ -84,16 +84,16 @@ class Spool:
                 left[0] = left[0][written:]
 
     def close(self) -> None:
-        """Closes the file; it stays on disk."""
+        """Closes the file and leaves it on disk."""
         os.close(self._descriptor)
 
 
 class SpoolFolder:
-    """The spools of one list: a file a sweep, and a `walk.json` that says which walk they belong to.
+    """The spools of one list: a file per sweep, and a `walk.json` that identifies the walk.
 
     Args:
-        folder: made when first needed, mode 0700.
-        identity: what must be the same for a walk to go on: host, path, page size, version. It holds no key.
+        folder: created with mode 0700.
+        identity: must be equal for a walk to be resumed: host, list, page size, version. It contains no key.
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, str | int]) -> None:
@@ -104,20 +104,20 @@ class SpoolFolder:
 
     def _belongs(self) -> bool:
         try:
-            kept = json.loads((self.folder / "walk.json").read_text())
+            described = json.loads((self.folder / "walk.json").read_text())
         except (OSError, ValueError):
             return False
-        fresh: bool = 0 <= time.time() - kept.pop("started_at", 0.0) < RESUME_WITHIN_S
-        return fresh and kept == self._identity  # a finished walk says so, and is not gone on with
+        is_fresh: bool = 0 <= time.time() - described.pop("started_at", 0.0) < RESUME_WITHIN_S
+        return is_fresh and described == self._identity  # a finished walk has one more member
 
     def clear(self) -> None:
-        """Forgets what was spooled, and begins anew."""
+        """Removes the spools; the next walk starts from the first page."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(mode=0o700, parents=True)
         self._describe({})
 
     def finish(self) -> None:
-        """Says that the walk came to its end: what is spooled serves this run, and a later one starts afresh."""
+        """Marks the walk as finished: its spools serve this run, and a later one starts from the first page."""
         self._describe({"finished": True})
 
     def _describe(self, more: Mapping[str, bool]) -> None:
@@ -126,5 +126,5 @@ class SpoolFolder:
             file.write(json.dumps(described).encode())
 
     def sweep(self, number: int) -> Spool:
-        """The spool of a sweep, counted from 1."""
+        """The spool of a sweep, numbered from 1."""
         return Spool(self.folder / f"sweep-{number}.pages")

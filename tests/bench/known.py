@@ -7,7 +7,7 @@ import sys
 
 from sandbox.config import SandboxConfig
 from sandbox.records import made, makers
-from sources.extract.walk import WINDOW
+from sources.extract.result import WINDOW
 
 
 def main(rows: int) -> None:

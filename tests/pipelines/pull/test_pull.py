@@ -20,7 +20,8 @@ from pipelines.warehouse.load import load
 from sandbox import SandboxConfigError
 from sources.contract import LISTS
 from sources.errors import AccessError, BridgeError, CoverageError, UsageError
-from sources.extract.walk import ListResult, walk
+from sources.extract.result import ListResult
+from sources.extract.walk import walk
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.pull.truth import BOOKKEEPING, RESOURCES, comparable, expected, found, ids, same
 

@@ -246,7 +246,7 @@ def test_a_platform_that_is_too_busy_for_a_push_is_observed(tmp_path: Path) -> N
         pull(PullOptions(("customers",)))
         plan = at.plan([patch(1, 1)], "variants")
         at.platform.set_faults({"rate_429": 1.0})
-        assert seen(at, plan) == [("rate_limit", "legacy: 429 came")]
+        assert seen(at, plan) == [("rate_limit", "legacy: 429 received")]
 
 
 def test_a_platform_that_is_busy_while_a_push_looks_for_customers_is_observed(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_platform_that_is_busy_while_a_push_looks_for_customers_is_observed(tm
         pull(PullOptions(("customers",)))
         plan = at.plan([customer(1)])
         at.platform.set_faults({"rate_429": 0.5})
-        assert seen(at, plan) == [("rate_limit", "legacy: 429 came")]
+        assert seen(at, plan) == [("rate_limit", "legacy: 429 received")]
         assert outcomes(plan) == {"2": "unsent.exists_now"}
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,9 +12,12 @@ import pytest
 
 from sources.contract import LISTS
 from sources.extract import page_files
-from sources.extract.page_files import PageFiles, batches
-from sources.extract.paginators import LegacyPages, Paginator, V1Cursor
+from sources.extract.legacy_pages import LegacyPages
+from sources.extract.page_files import PageFiles
+from sources.extract.pages import Paginator
 from sources.extract.spool import Spool
+from sources.extract.table_files import read_batches
+from sources.extract.v1_pages import V1Cursor
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +37,7 @@ def filled(folder: Path, spool: Spool, resource: str, pages: list[list[dict[str,
     record = LISTS[resource].records
     assert record is not None
     paginator: Paginator = LegacyPages(100) if resource == "customers" else V1Cursor(100)
-    files = PageFiles(record, folder / "files", Counter())
-    files.read_from(spool, paginator)
+    files = PageFiles(record, folder / "files", spool, paginator)
     for number, rows in enumerate(pages, 1):
         body = json.dumps({"data": rows, "hasMore": True}).encode()
         offset = spool.offset
@@ -51,7 +52,7 @@ def customer(key: int, name: str = "Zoë", documents: int = 1) -> dict[str, Any]
 
 def rows(files: dict[str, tuple[Path, int]], table: str) -> list[dict[str, Any]]:
     path, count = files[table]
-    found: list[dict[str, Any]] = pa.concat_tables(batches([files[table]])).to_pylist()
+    found: list[dict[str, Any]] = pa.concat_tables(read_batches([files[table]])).to_pylist()
     assert len(found) == count == pq.read_metadata(path).num_rows
     return found
 
@@ -67,7 +68,7 @@ def test_every_batch_is_a_row_group_of_one_file_per_table(tmp_path: Path, spool:
     assert [row["customer_id"] for row in rows(written, "customers__documents")] == [
         str(key) for key in range(0, 14, 2)
     ]
-    assert [len(batch) for batch in batches([written["customers"]])] == [4, 4, 4, 2]
+    assert [len(batch) for batch in read_batches([written["customers"]])] == [4, 4, 4, 2]
     assert len(list((tmp_path / "files").iterdir())) == 2
 
 

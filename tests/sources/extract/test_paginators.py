@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sources.errors import ContractBroken, HttpRejected
-from sources.extract.paginators import CursorExpired, LegacyPages, OnePage, V1Cursor
+from sources.extract.legacy_pages import LegacyPages
+from sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
 from sources.http.retries import BrokenBody
 
 
@@ -18,37 +19,37 @@ def v1(rows: int = 1, *, more: Any = True, cursor: Any = "c") -> bytes:
 
 def feed(paginator: V1Cursor, *bodies: bytes) -> None:
     for body in bodies:
-        request = paginator.ask()
+        request = paginator.next_request()
         assert request is not None
-        paginator.take(request, paginator.parse(body))
+        paginator.accept(request, paginator.parse(body))
 
 
 def test_v1_passes_the_cursor_on_and_keeps_its_limit() -> None:
     paginator = V1Cursor(7)
-    first = paginator.ask()
+    first = paginator.next_request()
     assert first is not None
     assert first.params == {"limit": 7}
-    assert paginator.ask() is None
-    paginator.take(first, paginator.parse(v1(cursor="abc")))
-    second = paginator.ask()
+    assert paginator.next_request() is None
+    paginator.accept(first, paginator.parse(v1(cursor="abc")))
+    second = paginator.next_request()
     assert second is not None
     assert second.params == {"limit": 7, "startingAfter": "abc"}
-    paginator.take(second, paginator.parse(v1(more=False, cursor=None)))
+    paginator.accept(second, paginator.parse(v1(more=False, cursor=None)))
     assert paginator.ended_by == "hasMore false"
 
 
 @pytest.mark.parametrize(
     ("bodies", "words"),
     [
-        pytest.param([v1(cursor=None)], "no cursor", id="more-without-cursor"),
-        pytest.param([v1(cursor="")], "no cursor", id="more-with-empty-cursor"),
-        pytest.param([v1(cursor="a"), v1(cursor="a")], "second time", id="repeated"),
-        pytest.param([v1(cursor="a"), v1(cursor="b"), v1(cursor="a")], "second time", id="circle"),
+        pytest.param([v1(cursor=None)], "without a cursor", id="more-without-cursor"),
+        pytest.param([v1(cursor="")], "without a cursor", id="more-with-empty-cursor"),
+        pytest.param([v1(cursor="a"), v1(cursor="a")], "issued twice", id="repeated"),
+        pytest.param([v1(cursor="a"), v1(cursor="b"), v1(cursor="a")], "issued twice", id="circle"),
         pytest.param([v1(0, cursor="a"), v1(0, cursor="b"), v1(0, cursor="c")], "empty pages", id="three-empty"),
         pytest.param([v1(more="true")], "not a boolean", id="more-is-text"),
         pytest.param([v1(more=None)], "not a boolean", id="more-is-null"),
         pytest.param([v1(more=1)], "not a boolean", id="more-is-number"),
-        pytest.param([v1(cursor=12)], "neither a text nor null", id="cursor-is-number"),
+        pytest.param([v1(cursor=12)], "neither a string nor null", id="cursor-is-number"),
         pytest.param([b'{"hasMore": false}'], "absent", id="no-data"),
         pytest.param([b'{"data": {}, "hasMore": false}'], "an object", id="data-is-object"),
         pytest.param([b'{"data": null, "hasMore": false}'], "null", id="data-is-null"),
@@ -68,19 +69,19 @@ def test_v1_two_empty_pages_are_borne() -> None:
 def test_v1_an_expired_cursor_starts_again_and_a_first_400_is_an_error() -> None:
     paginator = V1Cursor(10)
     refusal = HttpRejected("no", family="public_v1", verb="GET", path="/orders", status=400)
-    first = paginator.ask()
+    first = paginator.next_request()
     assert first is not None
     with pytest.raises(HttpRejected):
-        paginator.refused(first, refusal)
-    paginator.take(first, paginator.parse(v1()))
-    second = paginator.ask()
+        paginator.reject(first, refusal)
+    paginator.accept(first, paginator.parse(v1()))
+    second = paginator.next_request()
     assert second is not None
     with pytest.raises(CursorExpired):
-        paginator.refused(second, refusal)
+        paginator.reject(second, refusal)
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"data": [', b'{"data": [1, 2}', b"null", b"[]", b"\xff\xfe"])
-@pytest.mark.parametrize("paginator", [LegacyPages(10), V1Cursor(10), OnePage()], ids=["legacy", "v1", "lists"])
+@pytest.mark.parametrize("paginator", [LegacyPages(10), V1Cursor(10), SinglePage()], ids=["legacy", "v1", "lists"])
 def test_what_is_no_json_object_is_broken(paginator: Any, body: bytes) -> None:
     with pytest.raises(BrokenBody):
         paginator.parse(body)
@@ -113,10 +114,10 @@ def test_data_of_no_known_form_is_refused() -> None:
 
 def test_an_echoed_page_that_is_another_breaks_the_contract() -> None:
     paginator = LegacyPages(10)
-    request = paginator.ask()
+    request = paginator.next_request()
     assert request is not None
-    with pytest.raises(ContractBroken, match="page 1 was asked for, page 3 came"):
-        paginator.take(request, paginator.parse(b'{"data": [{"id": 1}], "pagination": {"page": 3}}'))
+    with pytest.raises(ContractBroken, match="requested page 1, received page 3"):
+        paginator.accept(request, paginator.parse(b'{"data": [{"id": 1}], "pagination": {"page": 3}}'))
 
 
 def test_pagination_of_wrong_types_breaks_the_contract() -> None:
@@ -127,21 +128,21 @@ def test_pagination_of_wrong_types_breaks_the_contract() -> None:
 def test_an_empty_page_below_the_total_is_a_doubt() -> None:
     paginator = LegacyPages(10)
     for body in (b'{"data": [{"id": 1}], "pagination": {"total": 5}}', b'{"data": []}', b'{"data": []}'):
-        request = paginator.ask()
+        request = paginator.next_request()
         assert request is not None
-        paginator.take(request, paginator.parse(body))
+        paginator.accept(request, paginator.parse(body))
     assert paginator.ended_by == "empty page"
-    assert paginator.issues() == ["total said 5, 1 rows came"]
+    assert paginator.issues() == ["total is 5, but 1 rows were read"]
 
 
 def test_an_empty_first_page_ends_the_list_only_once_page_0_was_looked_at() -> None:
     paginator = LegacyPages(10)
-    first = paginator.ask()
+    first = paginator.next_request()
     assert first is not None
-    paginator.take(first, paginator.parse(b'{"data": []}'))
+    paginator.accept(first, paginator.parse(b'{"data": []}'))
     assert paginator.ended_by == ""
-    probe = paginator.ask()
+    probe = paginator.next_request()
     assert probe is not None
     assert probe.params["page"] == 0
-    assert paginator.take(probe, paginator.parse(b'{"data": [{"id": 1}]}'))
+    assert paginator.accept(probe, paginator.parse(b'{"data": [{"id": 1}]}'))
     assert (paginator.ended_by, paginator.first_page) == ("empty page", 0)

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sources.errors import HttpRejected, Stopped, Unreachable
+from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
-from sources.extract.walk import ListResult, WalkOptions, walk
+from sources.extract.walk import walk
 from tests.sources.platform import Platform
 
 
@@ -113,7 +114,7 @@ def test_pages_numbered_from_zero_lose_no_row(tmp_path: Path, count: int, pagina
 def test_a_total_that_moves_is_never_proven(tmp_path: Path) -> None:
     result = walked(Platform(list(range(250)), pagination=True, total_moves=True), tmp_path)
     assert (result.verdict, result.distinct, len(result.sweeps)) == ("unproven", 250, 6)
-    assert "total moved" in " ".join(result.evidence)
+    assert "total changed" in " ".join(result.evidence)
 
 
 def test_one_sweep_proves_nothing(tmp_path: Path) -> None:

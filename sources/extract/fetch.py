@@ -1,0 +1,99 @@
+"""The pages of one sweep, in order: from the spool of a stopped walk first, then from the platform, a few in advance.
+
+In: a paginator, a client, a spool. Out: each page with its place in the spool. The next request is under way while a
+page is spooled and processed; a page is on disk before it is handed out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from sources.contract import Operation
+from sources.errors import HttpRejected
+from sources.extract.pages import PageBody, Paginator, Request
+from sources.extract.spool import Spool
+from sources.http.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPage:
+    """A page, its offset in the spool, and whether its rows belong to the list (those of a probe may not)."""
+
+    request: Request
+    body: PageBody
+    offset: int
+    is_listed: bool
+
+
+class PageFetcher:
+    """Fetches the pages of a list, one sweep at a time.
+
+    Args:
+        operation: the list.
+        client: of the list's family.
+        window: pages to request at the same time; one for a cursor, and once the platform has answered 429.
+    """
+
+    def __init__(self, operation: Operation, client: Client, window: int) -> None:
+        self._operation, self._client, self._window = operation, client, window
+        self._throttled = threading.Event()
+
+    @property
+    def was_throttled(self) -> bool:
+        """Whether the platform has answered 429."""
+        return self._throttled.is_set()
+
+    def pages(self, paginator: Paginator, spool: Spool) -> Iterator[FetchedPage]:
+        """Fetches one sweep. Raises what the client, the paginator and the spool raise."""
+        resumed = yield from _replayed(paginator, spool)
+        pool = ThreadPoolExecutor(self._window, f"fetch-{self._operation.name}")
+        pending: deque[tuple[Request, Future[tuple[PageBody, bytes]]]] = deque()
+
+        def request_more(request: Request | None = None) -> None:
+            is_single = self._throttled.is_set() or self._operation.paging != "pages"
+            window = 1 if is_single else self._window
+            while not paginator.ended_by and len(pending) < window:
+                if (request := request or paginator.next_request()) is None:
+                    return
+                pending.append((request, pool.submit(self._fetch, request, paginator)))
+                request = None
+
+        try:
+            request_more(resumed)
+            while not paginator.ended_by:
+                request, future = pending.popleft()
+                try:
+                    body, raw = future.result()
+                except HttpRejected as error:
+                    paginator.reject(request, error)
+                    request_more()
+                    continue
+                is_listed = paginator.accept(request, body)
+                request_more()
+                offset = spool.offset
+                spool.write(request.label, raw)
+                yield FetchedPage(request, body, offset, is_listed)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _fetch(self, request: Request, paginator: Paginator) -> tuple[PageBody, bytes]:
+        body, response = self._client.get(self._operation.path, request.params, check=paginator.parse)
+        if response.throttled:
+            self._throttled.set()
+        return body, response.body
+
+
+def _replayed(paginator: Paginator, spool: Spool) -> Generator[FetchedPage, None, Request | None]:
+    """The pages that the spool holds; returns the first request that it does not answer."""
+    while not paginator.ended_by and (request := paginator.next_request()) is not None:
+        offset = spool.offset
+        raw = spool.replay(request.label)
+        if raw is None:
+            return request
+        body = paginator.parse(raw)
+        yield FetchedPage(request, body, offset, paginator.accept(request, body))
+    return None

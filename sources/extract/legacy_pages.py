@@ -1,0 +1,163 @@
+"""Pagination of the legacy family: `page` and `limit`, with an end that the interface shows only in part.
+
+In: the pages of `/customers` or `/promotions`, in order. Out: the next request, whether a page belongs to the list, how
+the list ended and what speaks against its being whole (design §7).
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+from sources.errors import ContractBroken, HttpRejected
+from sources.extract.pages import PageBody, Pagination, Request, broken_body, ids_of, page_of_array, page_of_object
+
+ASSUMED_END_STATUSES: Final = (400, 404)
+
+
+class _Envelope(msgspec.Struct):
+    data: msgspec.Raw = msgspec.Raw(b"")
+    pagination: msgspec.Raw = msgspec.Raw(b"")
+
+
+_envelope_decoder: Final = msgspec.json.Decoder(_Envelope)
+
+
+class LegacyPages:
+    """Paginator of the legacy family.
+
+    A sample response::
+
+        {"data": [{"id": 1, ...}, ...], "pagination": {"page": 1, "pages": 7, "total": 650,
+                                                       "hasPrevPage": false, "hasNextPage": true}}
+
+    `pagination` may be missing (GET /customers). The page size is the number of rows on page 1, not the limit that was
+    requested, and a short page is not the end. The list ends with an empty page, a page that repeats the one before, or
+    `hasNextPage` false. A 404 or 400 after the first page is an assumed end: an issue if the page before it was full.
+
+    Args:
+        limit: rows to request per page.
+        first_page: number of the first page, if an earlier sweep found it; None: 1, unless page 0 has other rows.
+    """
+
+    def __init__(self, limit: int, first_page: int | None = None) -> None:
+        self.limit = limit
+        self.first_page = 1 if first_page is None else first_page
+        self.size: int | None = None
+        self.total: int | None = None
+        self.rows = 0
+        self._ended_by = ""
+        self._next_page = self.first_page
+        self._probe: Literal["open", "due", "sent", "done"] = "open" if first_page is None else "done"
+        self._page_1_ids: set[bytes] = set()
+        self._previous: PageBody | None = None
+        self._totals: set[int] = set()
+        self._ended_after_full_page = False
+
+    @property
+    def ended_by(self) -> str:
+        """How the list ended; empty while it goes on, or while page 0 has not been looked for."""
+        return self._ended_by if self._probe == "done" else ""
+
+    def next_request(self) -> Request | None:
+        """The next page. Nothing is requested in advance until page 1 has shown the page size."""
+        if self._probe == "due":
+            self._probe = "sent"
+            return Request({"page": 0, "limit": self.limit}, probe=True)
+        if self._ended_by or (self.size is None and self._next_page > self.first_page):
+            return None
+        request = Request({"page": self._next_page, "limit": self.limit})
+        self._next_page += 1
+        return request
+
+    def parse(self, body: bytes) -> PageBody:
+        """See Paginator."""
+        try:
+            envelope = _envelope_decoder.decode(body)
+            is_object = bytes(envelope.data).strip().startswith(b"{")
+            page = page_of_object(envelope.data) if is_object else page_of_array(envelope.data, "data")
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise broken_body() from None
+        return PageBody(page.rows, page.count, page.form, _pagination(envelope.pagination))
+
+    def accept(self, request: Request, page: PageBody) -> bool:
+        """See Paginator."""
+        if request.probe:
+            return self._accept_probe(page)
+        if self._ended_by:
+            return False
+        pagination = page.pagination
+        if pagination is not None and pagination.total is not None:
+            self.total = pagination.total
+            self._totals.add(pagination.total)
+        if self._probe == "open":
+            # Pages may be numbered from 0 (gap `legacy_first_page`): `hasPrevPage` says so, or page 0 is requested.
+            has_previous = pagination.has_prev_page if pagination is not None else None
+            self._probe = "done" if has_previous is False else "due"
+            self._page_1_ids = ids_of(page.rows)
+        if self.size is None:
+            self.size = page.count
+        if page.count == 0:
+            self._ended_by = "empty page"
+            return False
+        if self._previous is not None and page.rows == self._previous.rows:
+            self._ended_by = "repeated page"
+            return False
+        if pagination is not None and pagination.page is not None and pagination.page != request.params["page"]:
+            raise ContractBroken(
+                f"requested page {request.params['page']}, received page {pagination.page}",
+                "The platform does not paginate as its interface describes.",
+            )
+        self._previous = page
+        self.rows += page.count
+        if pagination is not None and pagination.has_next_page is False:
+            self._ended_by = "hasNextPage false"
+        return True
+
+    def _accept_probe(self, page: PageBody) -> bool:
+        """Page 0 belongs to the list if it has rows and shares none with page 1."""
+        self._probe = "done"
+        if page.count == 0 or ids_of(page.rows) & self._page_1_ids:
+            return False
+        self.first_page = 0
+        self.size = page.count
+        self.rows += page.count
+        return True
+
+    def reject(self, request: Request, error: HttpRejected) -> None:
+        """See Paginator."""
+        if request.probe:
+            self._probe = "done"
+            return
+        if self._ended_by:
+            return
+        if self.size is None or error.status not in ASSUMED_END_STATUSES:
+            raise error
+        is_full = self._previous is not None and self._previous.count >= self.size
+        self._ended_after_full_page = is_full and self.total != self.rows
+        self._ended_by = f"assumed: status {error.status}"
+
+    def issues(self) -> list[str]:
+        """See Paginator."""
+        issues = []
+        if len(self._totals) > 1:
+            issues.append(f"total changed between {min(self._totals)} and {max(self._totals)}")
+        elif self.total is not None and self.total != self.rows:
+            issues.append(f"total is {self.total}, but {self.rows} rows were read")
+        if self._ended_after_full_page:
+            issues.append("the end is assumed after a full page")
+        return issues
+
+
+def _pagination(raw: msgspec.Raw) -> Pagination | None:
+    """The pagination object; None where there is none. Raises ContractBroken if a field has another type."""
+    if not bytes(raw).strip().startswith(b"{"):
+        return None
+    try:
+        return msgspec.json.decode(raw, type=Pagination)
+    except msgspec.ValidationError:
+        raise ContractBroken(
+            "the pagination object is not as the interface describes it",
+            "page, pages and total must be integers, the flags booleans. The platform may have changed.",
+        ) from None

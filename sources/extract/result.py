@@ -1,0 +1,112 @@
+"""What a walk is asked for and what it returns: options, sweeps, verdict, files, quarantined rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal
+
+from sources.decode.rows import QuarantinedRow
+from sources.errors import BridgeError
+
+Verdict = Literal["complete", "unproven", "incomplete"]
+Progress = Callable[[str, int, int, int | None], None]
+"""Called with the resource, its pages and rows so far, and the total if the platform reports one."""
+
+SWEEPS_MAX: Final = 6
+WINDOW: Final = 4
+"""Legacy pages requested at the same time; one after a 429."""
+
+
+def no_progress(resource: str, pages: int, rows: int, total: int | None) -> None:
+    """Ignores the progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class WalkOptions:
+    """How a list is walked.
+
+    Attributes:
+        page_limit: rows to request per page.
+        sweeps: at most this many; a single one does not prove a list that is paged by number.
+        window: legacy pages to request at the same time.
+    """
+
+    page_limit: int = 100
+    sweeps: int = SWEEPS_MAX
+    window: int = WINDOW
+
+
+@dataclass(slots=True)
+class Sweep:
+    """One pass over a list. `rows` = `distinct` + `duplicates` + `quarantined`.
+
+    Attributes:
+        number: from 1.
+        limit: rows requested per page.
+        size: rows on the first page.
+        resumed_pages: pages taken from the spool of a walk that was stopped.
+        total: rows in the list, as the platform reports it.
+        ended_by: how the list ended.
+        issues: why the sweep does not prove the list complete.
+    """
+
+    number: int
+    limit: int
+    size: int = 0
+    pages: int = 0
+    rows: int = 0
+    distinct: int = 0
+    duplicates: int = 0
+    quarantined: int = 0
+    resumed_pages: int = 0
+    total: int | None = None
+    ended_by: str = ""
+    issues: list[str] = field(default_factory=list)
+
+    @property
+    def is_clean(self) -> bool:
+        """No row twice, no `total` that changed or differs, no assumed end. Quarantined rows do not count."""
+        return not self.issues
+
+
+@dataclass(slots=True)
+class ListResult:
+    """A list after its walk.
+
+    Attributes:
+        resource: its name.
+        verdict: `complete` (proven), `unproven` (rows may be missing) or `incomplete` (the walk failed: `error`).
+        sweeps: every sweep, in order.
+        used_sweeps: numbers of the sweeps whose rows are published: the last one if two agree, otherwise all.
+        files: Parquet files and their row counts by table; together they hold each distinct row once.
+        quarantined: the rows that could not be loaded, with reason and bytes.
+        observations: (what, value) → count, for what the interface does not show (design §9).
+        evidence: the reasons for the verdict, in words.
+        distinct: rows in the files of the list's own table.
+    """
+
+    resource: str
+    verdict: Verdict = "incomplete"
+    sweeps: list[Sweep] = field(default_factory=list)
+    used_sweeps: list[int] = field(default_factory=list)
+    files: dict[str, list[tuple[Path, int]]] = field(default_factory=dict)
+    quarantined: list[QuarantinedRow] = field(default_factory=list)
+    observations: Counter[tuple[str, str]] = field(default_factory=Counter)
+    evidence: list[str] = field(default_factory=list)
+    distinct: int = 0
+    error: BridgeError | None = None
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    ended_at: datetime | None = None
+
+    def total(self, what: Literal["pages", "rows", "quarantined"]) -> int:
+        """The sum over the sweeps whose rows are published."""
+        return sum(getattr(sweep, what) for sweep in self.sweeps if sweep.number in self.used_sweeps)
+
+    @property
+    def duplicates(self) -> int:
+        """Rows read beyond the first of each id, over the sweeps whose rows are published."""
+        return self.total("rows") - self.total("quarantined") - self.distinct
