@@ -103,7 +103,7 @@ def help_of(command: click.Command) -> str:
 
 def test_every_page_of_the_docs_is_linked_and_every_link_leads_somewhere() -> None:
     linked = set()
-    for page in [CHECKOUT / "README.md", *(CHECKOUT / "docs").rglob("*.md")]:
+    for page in [*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text("utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -1,1 +1,1 @@
-"""What the published warehouse says to people: report, plots, status, the page of rules."""
+"""What people see of the warehouse: the report, its plots, the status, the page of rules, helpers of notebooks."""

@@ -1,7 +1,7 @@
-"""What the notebooks share: personal data masked, and whether a table is there.
+"""Helpers of the notebooks: masking personal data, and testing for tables.
 
-In: frames and an open warehouse. Out: frames in which every column that is not known to be harmless is masked, since
-the fields of orders are not shown and may hold anything.
+In: frames and an open warehouse. Out: frames in which every column is masked unless it is known to be harmless: the
+interface does not show the fields of orders, so they may hold anything.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ HARMLESS: Final = frozenset(
         "_run_id", "_first_seen_at", "_last_seen_at", "_missing_since",
     }
 )  # fmt: skip
-"""Columns that hold ids of the platform, states, counts, instants and names of price lists."""
+"""Columns with ids of the platform, statuses, counts, timestamps and names of price lists."""
 
 
 def masked(frame: pd.DataFrame, show_personal: bool = False, harmless: Iterable[str] = ()) -> pd.DataFrame:
-    """The frame to be shown: what may be personal is there or not there, and nothing more is told of it.
+    """The frame for display: in masked columns only the presence of a value is visible.
 
     Args:
         frame: any columns.
-        show_personal: shows it as it is.
-        harmless: columns that are shown besides `HARMLESS`, such as counts that a query made.
+        show_personal: return the frame unchanged.
+        harmless: columns to show in addition to `HARMLESS`, such as counts computed by a query.
     """
     if show_personal:
         return frame
@@ -50,13 +50,13 @@ def _mask(value: object) -> str | None:
 
 
 def has_rows(warehouse: duckdb.DuckDBPyConnection, table: str) -> bool:
-    """Whether a table is there and holds anything.
+    """Whether a table exists and has a row.
 
     Args:
-        warehouse: as `open_warehouse` opens it.
-        table: with its schema, `reconciled.erp_customers`.
+        warehouse: opened by `open_warehouse`.
+        table: with its schema, such as `reconciled.erp_customers`.
     """
     schema, _, name = table.partition(".")
-    is_there = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = ? AND table_name = ?"
-    ((found,),) = warehouse.execute(is_there, [schema, name]).fetchall()
-    return bool(found) and bool(warehouse.execute(f'SELECT 1 FROM "{schema}"."{name}" LIMIT 1').fetchall())
+    exists = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = ? AND table_name = ?"
+    ((count,),) = warehouse.execute(exists, [schema, name]).fetchall()
+    return bool(count) and bool(warehouse.execute(f'SELECT 1 FROM "{schema}"."{name}" LIMIT 1').fetchall())

@@ -1,8 +1,8 @@
-"""The plots of the report and the notebooks, each drawn in one place.
+"""The plots of the report and the notebooks.
 
-In: frames of counts, named as the reconciled tables name them. Out: figures that a notebook shows by themselves, and
-whose SVG has the same bytes for the same frame: no date, fixed ids, no setting of the user's. Texts come from outside:
-they are cut to a length, without controls, and never read as formulas.
+In: frames of counts, with the column names of the reconciled tables. Out: figures that a notebook displays. The same
+frame gives the same SVG bytes: no date, fixed ids, no user settings. Labels come from outside: they are shortened,
+stripped of control characters, and never parsed as formulas.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-logging.getLogger("matplotlib").setLevel(logging.ERROR)  # a first run builds a cache of fonts, and would say so
+logging.getLogger("matplotlib").setLevel(logging.ERROR)  # the first run builds a font cache and would log that
 
 BLUE: Final = "#0072b2"
 GREEN: Final = "#009e73"
@@ -50,8 +50,8 @@ MATCH_STEPS: Final = {
     ("only_in_erp", "erp"): ("only in the ERP", RED),
     ("only_in_platform", "platform"): ("only on the platform", BLUE),
 }
-"""The steps of the comparison with the ERP, in the order in which they are tried: by status, and by what matched or
-whose row it is."""
+"""Outcomes of the comparison with the ERP in the order in which matches are tried: status, and the key that matched or
+the side that the row belongs to."""
 MAX_LABEL: Final = 40
 _WIDTH_IN: Final = 6.0
 _BAR_IN: Final = 0.3
@@ -70,27 +70,27 @@ _STYLE: Final[dict[Any, Any]] = {
     "axes.spines.right": False,
     "svg.hashsalt": "orderbridge",
     "svg.fonttype": "path",
-    "text.parse_math": False,  # a name with dollar signs is no formula
+    "text.parse_math": False,  # a name with dollar signs is not a formula
     "timezone": "UTC",
 }
 
 
 class Plot(Figure):
-    """A figure that shows itself in a notebook as the last value of a cell.
+    """A figure that a notebook displays as the last value of a cell.
 
     Attributes:
-        alt: what it shows, in words, for those who do not see it.
+        alt: a description for readers who cannot see it.
     """
 
     alt: str
 
     def svg(self) -> bytes:
-        """The picture, the same bytes for the same content."""
-        made = io.BytesIO()
+        """The picture; the same content gives the same bytes."""
+        buffer = io.BytesIO()
         with _styled(), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a name in a script that the font has not
-            self.savefig(made, format="svg", metadata={"Date": None, "Creator": None})
-        return made.getvalue()
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a name in a script that the font lacks
+            self.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        return buffer.getvalue()
 
     def _repr_svg_(self) -> str:
         return self.svg().decode()
@@ -103,14 +103,14 @@ def bars(
     colours: Sequence[str] = (BLUE,),
     legend: Mapping[str, str] | None = None,
 ) -> Plot:
-    """Horizontal bars with their numbers, the first on top.
+    """Horizontal bars with their values, the first one on top.
 
     Args:
         counts: by label.
         title: of the plot.
         unit: what is counted, for the axis.
-        colours: one for each bar, or one for all.
-        legend: colours by what they mean.
+        colours: one per bar, or one for all.
+        legend: meaning to colour.
     """
     with _plot(_BAR_IN * max(len(counts), 1) + 1.1 + (0.3 if legend else 0), title) as (plot, axes):
         values = list(counts.values())
@@ -132,11 +132,11 @@ def bars(
 
 
 def findings(frame: pd.DataFrame, most: int = 15) -> Plot:
-    """How many findings each rule has, in the colour of its severity.
+    """Findings by rule, in the colour of their severity.
 
     Args:
-        frame: `entity`, `rule`, `severity`, `findings`: one row per rule, in the order to be drawn.
-        most: so many rules are drawn.
+        frame: `entity`, `rule`, `severity`, `findings`: one row per rule, in drawing order.
+        most: maximum number of rules.
     """
     shown = frame.head(most)
     rows = shown.to_dict("records")
@@ -146,11 +146,11 @@ def findings(frame: pd.DataFrame, most: int = 15) -> Plot:
 
 
 def funnel(frame: pd.DataFrame) -> Plot:
-    """Where the customers of both sides end, in the order in which a match is tried.
+    """Customers of the ERP and the platform by outcome, in the order in which matches are tried.
 
     Args:
-        frame: `status`, `step` (of a matched row what it was matched by, else `erp` or `platform`: whose row it is) and
-            `customers`, as `reconciled.erp_customers` counts.
+        frame: `status`, `step` (the key that matched, else the side of the row: `erp` or `platform`) and `customers`,
+            counted from `reconciled.erp_customers`.
     """
     steps = match_steps(frame)
     colours = dict(MATCH_STEPS.values())
@@ -158,19 +158,19 @@ def funnel(frame: pd.DataFrame) -> Plot:
 
 
 def match_steps(frame: pd.DataFrame) -> dict[str, int]:
-    """The counts of `funnel` by the words for each step; a step that nobody took is 0."""
-    found: dict[tuple[str, str], int] = {}
+    """The counts of `funnel` by label; outcomes without a row are 0."""
+    counts: dict[tuple[str, str], int] = {}
     for row in frame.to_dict("records"):
         step = (row["status"], row["step"])
-        found[step] = found.get(step, 0) + int(row["customers"])
-    return {name: found.get(step, 0) for step, (name, _) in MATCH_STEPS.items()}
+        counts[step] = counts.get(step, 0) + int(row["customers"])
+    return {name: counts.get(step, 0) for step, (name, _) in MATCH_STEPS.items()}
 
 
 def over_time(days: pd.DataFrame, title: str, unit: str) -> Plot:
-    """Counts over time, by day, month or year, whichever is the finest that can be read.
+    """Counts over time by day, month or year: the finest period that stays readable.
 
     Args:
-        days: `day` (dates) and `count`, one row per day that has any.
+        days: `day` (dates) and `count`, one row per day with a count.
         title: of the plot.
         unit: what is counted.
     """
@@ -190,11 +190,11 @@ def over_time(days: pd.DataFrame, title: str, unit: str) -> Plot:
 
 
 def timeline(frame: pd.DataFrame, as_of: datetime) -> Plot:
-    """When promotions run: a bar from start to end each, coloured by status, and a line at the instant of the run.
+    """Promotions as bars from start to end, coloured by status, with a line at the time of the run.
 
     Args:
-        frame: `name`, `status`, `starts_at`, `expires_at` (both not null), in the order to be drawn.
-        as_of: the instant of the line, with its offset.
+        frame: `name`, `status`, `starts_at`, `expires_at` (both not null), in drawing order.
+        as_of: time of the line, with its offset.
     """
     with _plot(_BAR_IN * max(len(frame), 1) + 1.4, "When promotions run") as (plot, axes):
         starts, ends = ([day.toordinal() for day in _dates(frame[name])] for name in ("starts_at", "expires_at"))
@@ -215,14 +215,14 @@ def timeline(frame: pd.DataFrame, as_of: datetime) -> Plot:
 
 
 def label(text: object, most: int = MAX_LABEL) -> str:
-    """A text that comes from outside as it stands in a plot: on one line, without controls, of a length."""
+    """A text from outside as a label: one line, no control characters, limited length."""
     shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(text))
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
 @contextmanager
 def _styled() -> Iterator[None]:
-    """Our style and nothing of the user's own settings."""
+    """The style of these plots, whatever the user's settings."""
     with style.context("default", after_reset=True), mpl.rc_context(_STYLE):
         yield
 
@@ -242,21 +242,21 @@ def _dates(days: pd.Series[Any]) -> list[date]:
 
 
 def _periods(counts: Mapping[date, int]) -> tuple[str, dict[date, int]]:
-    """The name of the period, and the counts by the first day of each."""
+    """The name of the period, and the counts by first day of the period."""
     if not counts:
         return "day", {}
     first, last = min(counts), max(counts)
     months = (last.year - first.year) * 12 + last.month - first.month + 1
     period = "day" if (last - first).days < _DAYS_MAX else "month" if months <= _MONTHS_MAX else "year"
-    made: dict[date, int] = {}
+    periods: dict[date, int] = {}
     for day in sorted(counts):
         start = {"day": day, "month": day.replace(day=1), "year": day.replace(month=1, day=1)}[period]
-        made[start] = made.get(start, 0) + counts[day]
-    return period, made
+        periods[start] = periods.get(start, 0) + counts[day]
+    return period, periods
 
 
 def _later(day: date, months: int) -> date:
-    """The day so many months later; the next day for none. Days are the first of a month where months are counted."""
+    """The first day of the month that is `months` later, or the next day if `months` is 0."""
     if not months:
         return date.fromordinal(min(day.toordinal() + 1, date.max.toordinal()))
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
@@ -264,7 +264,7 @@ def _later(day: date, months: int) -> date:
 
 
 def _date_axis(axes: Axes) -> None:
-    """At most eight dates below an axis of days, by week, month or year. matplotlib's own warn of long spans."""
+    """At most eight ticks, by day, month or year. matplotlib's own locators warn about long spans."""
     left, right = (round(edge) for edge in axes.get_xlim())
     first, last = (date.fromordinal(min(max(edge, 1), date.max.toordinal())) for edge in (left, right))
     axes.set_xlabel("date (UTC)")

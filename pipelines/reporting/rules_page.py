@@ -1,6 +1,6 @@
-"""The rules of exceptions as a page: docs/rules.md, which `make docs` writes.
+"""The rules of exceptions as a page, docs/rules.md, written by `make docs`.
 
-In: the catalogue of rules and the advice on each. Out: Markdown, a section a rule, the same words as in the report.
+In: the catalogue of rules and the advice on each. Out: Markdown with a section per rule, the same text as the report.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from transforms.advice import ADVICE
 from transforms.rules import RULES, Rule
 
 SEVERITIES: Final = {
-    "error": "a row is lost to its table, or cannot be told from another",
-    "warning": "something contradicts, or will fail when it is used",
-    "info": "something is only absent, or worth a look",
+    "error": "a row is missing from its table, or cannot be distinguished from another",
+    "warning": "data contradict each other, or will fail when used",
+    "info": "something is absent, or worth a look",
 }
-"""What each severity means, the gravest first."""
+"""Meaning of each severity, the gravest first."""
 _HEAD: Final = """\
 # Rules of exceptions
 
 `reconciled.exceptions` has a row for each finding: `entity` (the reconciled table), `entity_id`, `rule`, `severity` and
-`detail`. A detail holds ids, counts, field names and dates, and no personal data. This page is made by `make docs`
+`detail`. Details contain ids, counts, field names and dates, and no personal data. `make docs` generates this page
 from `transforms/rules.py` and `transforms/advice.py`.
 
 """
 
 
 def anchor(entity: str, rule: str) -> str:
-    """What links to a rule's section, here and in the report."""
+    """The id of a rule's section, here and in the report."""
     return f"{entity}-{rule}".replace("_", "-")
 
 
 def markdown() -> str:
-    """The page: what the severities mean, then the rules by entity in the order of the catalogue."""
+    """The page: severities, then the rules by entity in the order of the catalogue."""
     lines = [f"- **{name}**: {meaning}." for name, meaning in SEVERITIES.items()]
     entity = ""
     for rule in RULES:
