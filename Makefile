@@ -21,7 +21,7 @@ help:
 	@echo 'make notebooks  the notebooks executed, of your warehouse or else the demo, into notebooks/executed/'
 	@echo 'make test     lint, types, tests, and the command from a wheel in an empty environment'
 	@echo 'make soak     long seeded campaigns of pulls, pushes and requests (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push")'
-	@echo 'make docs     write docs/rules.md from the catalogue of rules'
+	@echo 'make docs     write docs/rules.md from the rules, and the settings in README and .dlt from their table'
 	@echo 'make bench    how fast a pull is beside a floor and beside dlt as it comes (BENCH=arguments)'
 	@echo 'make bench-plan     how fast a million lines are planned, beside pandas and pydantic (BENCH=arguments)'
 	@echo 'make bench-push     how fast a push is beside a bare loop of requests (BENCH=arguments)'
@@ -83,6 +83,7 @@ bench-reconcile: setup
 
 docs: setup
 	$(PY) -m pipelines.reporting.rules_page > docs/rules.md
+	$(PY) -m sources.settings.documents
 
 format: setup
 	$(PY) -m ruff check --fix .

@@ -1,23 +1,26 @@
-"""Errors, grouped by what the caller does about them; each carries the exit code of the command.
+"""Errors, grouped by what the caller does about them; each has the exit code of the command.
 
-    BridgeError                 exit 1  something of ours
-    ├── UsageError              exit 2  settings, arguments, files: mend them, run again
-    ├── AccessError             exit 3  authentication or scope: another key, another permission
+    BridgeError                 exit 1  a bug
+    ├── UsageError              exit 2  settings, arguments, files: correct them, run again
+    ├── AccessError             exit 3  authentication or scope: use another key, or grant the permission
     ├── PlatformError           exit 4  the platform: unreachable, refusing, or breaking the contract
-    │   ├── Unreachable                 nothing usable came, after every retry: try later
-    │   ├── Refused                     an answer outside 2xx that no retry mends
-    │   └── ContractBroken              an answer that the interface rules out
-    ├── CoverageError           exit 7  coverage not complete where it was required, or older than asked
+    │   ├── Unreachable                 no usable response after every retry: try again later
+    │   ├── HttpRejected                a response outside 2xx that no retry would change
+    │   └── ContractBroken              a response that the interface rules out
+    ├── CoverageError           exit 7  coverage not complete although required, or older than allowed
     ├── LockedError             exit 8  another run holds the lock
-    └── Stopped                 exit 130 told to stop: nothing is wrong, run again
+    └── Stopped                 exit 130 interrupted: nothing is wrong, run again
 
-No message holds a body, a row's values, a key or a password: only verbs, paths, statuses, codes and counts.
+AccessError and PlatformError are HttpErrors: they carry family, verb, host, path, status, code, requestId, and the
+reason why a connection failed. No message contains a body, a row's values, a key or a password.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
+
+ConnectionReason = Literal["dns", "refused", "timeout", "certificate", "tls", "proxy", "network"]
 
 
 class ExitCode(IntEnum):
@@ -60,7 +63,7 @@ _MEANINGS: Final = {
 
 
 class BridgeError(Exception):
-    """The base of all errors of this project. `hint` says what to do about it."""
+    """The base of all errors of this project. `hint` is what to do about it."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.BUG
 
@@ -80,13 +83,14 @@ class UsageError(BridgeError):
 
 
 class HttpError(BridgeError):
-    """An error of one request. It carries what may be told of the answer, and nothing of its body.
+    """A request that failed. It has nothing of a body.
 
     Attributes:
-        family, verb, path: the request, without query and host.
-        status: of the answer, or None where there was none.
-        code: the platform's own error code, where its form is that of a code.
-        request_id: the platform's `requestId`, where given.
+        family, verb, host, path: of the request; no query.
+        status: of the response, or None if there was none.
+        code: the platform's own error code, if it has the form of a code.
+        request_id: the platform's `requestId`, if given.
+        reason: why no connection was made, or None.
     """
 
     def __init__(
@@ -96,47 +100,49 @@ class HttpError(BridgeError):
         *,
         family: str = "",
         verb: str = "",
+        host: str = "",
         path: str = "",
         status: int | None = None,
         code: str = "",
         request_id: str = "",
+        reason: ConnectionReason | None = None,
     ) -> None:
         where = f"{family} {verb} {path}".strip()
         facts = [f"status {status}"] if status is not None else []
         facts += [f"code {code}"] if code else []
         facts += [f"requestId {request_id}"] if request_id else []
-        told = f"{where}: {message}" if where else message
-        super().__init__(f"{told} ({', '.join(facts)})" if facts else told, hint)
-        self.family, self.verb, self.path = family, verb, path
-        self.status, self.code, self.request_id = status, code, request_id
+        words = f"{where}: {message}" if where else message
+        super().__init__(f"{words} ({', '.join(facts)})" if facts else words, hint)
+        self.family, self.verb, self.host, self.path = family, verb, host, path
+        self.status, self.code, self.request_id, self.reason = status, code, request_id, reason
 
 
 class AccessError(HttpError):
-    """Authentication failed (401) or the key may not do this (403)."""
+    """Authentication failed (401), or the key lacks the permission (403)."""
 
     exit_code = ExitCode.ACCESS
 
 
 class PlatformError(HttpError):
-    """The platform could not be used as the interface says."""
+    """The platform does not behave as the interface describes."""
 
     exit_code = ExitCode.PLATFORM
 
 
 class Unreachable(PlatformError):
-    """No usable answer after every retry."""
+    """No usable response after every retry."""
 
 
 class HttpRejected(PlatformError):
-    """An answer outside 2xx that no retry mends."""
+    """A response outside 2xx that no retry would change."""
 
 
 class ContractBroken(PlatformError):
-    """An answer that the interface rules out."""
+    """A response that the interface rules out."""
 
 
 class CoverageError(BridgeError):
-    """Coverage is not complete where it was required, or the warehouse is older than asked."""
+    """Coverage is not complete although required, or the warehouse is older than allowed."""
 
     exit_code = ExitCode.COVERAGE
 
@@ -148,6 +154,6 @@ class LockedError(BridgeError):
 
 
 class Stopped(BridgeError):
-    """The work was told to stop, by a person or by its owner closing."""
+    """The work was interrupted by a person, or by its owner closing."""
 
     exit_code = ExitCode.STOPPED

@@ -1,39 +1,102 @@
-"""Addresses and keys as a request may carry them: the last check before the first byte.
+"""Addresses and keys: checked before the first request, for settings and for clients made without them.
 
-`sources.settings` checks the same with more words; here it holds for whoever makes a client, settings or not.
+In: what a person wrote, and the name of the setting. Out: the value in one form, or a UsageError that names the setting
+and never the value, which may contain a password.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import quote, unquote, urlencode, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
-from sources.contract import Family
+from sources.contract import PUBLIC_V1_PREFIX
 from sources.errors import UsageError
 
-PORTS: Final = {"http": 80, "https": 443}
 _PATH: Final = re.compile(r"(/[A-Za-z0-9._~%@:+-]+)+")
 
 
-def checked_base(family: Family, base_url: str) -> str:
-    """The base without trailing slashes. Its text is never told: it may hold a password."""
-    name = f"sources.{family}.base_url"
+def checked_base_url(name: str, value: object) -> str:
+    """The address of a host without trailing slashes: https, or http on loopback.
+
+    Raises:
+        UsageError: it is not such an address.
+    """
+    url = _split(name, value)
+    if url.scheme not in ("http", "https"):
+        raise _unusable(name, "does not start with https://")
+    if not url.hostname:
+        raise _unusable(name, "has no host")
+    if "%" in url.netloc:
+        raise _unusable(name, "has a zone or an escape in its host", "Use the plain host name or address.")
+    if "@" in url.netloc:
+        raise _unusable(name, "contains a user name or a password", "Remove everything before the @.")
+    if url.query or url.fragment or str(value).endswith(("?", "#")):
+        raise _unusable(name, "contains a query or a fragment", "Remove everything from the ? or # on.")
+    if url.path.rstrip("/").lower().endswith(PUBLIC_V1_PREFIX):
+        raise _unusable(name, f"ends in {PUBLIC_V1_PREFIX}", f"Remove {PUBLIC_V1_PREFIX}: every request adds it.")
+    if url.scheme == "http" and not _is_loopback(url.hostname):
+        raise _unusable(
+            name, "is http: the key would travel unencrypted", "Use https://; http is allowed for this machine only."
+        )
+    return str(value).rstrip("/")
+
+
+def checked_proxy(name: str, value: object) -> str:
+    """The address of a proxy: `http://[user:password@]host:port`. Raises UsageError."""
+    hint = "Use http://host:port or http://user:password@host:port; other kinds of proxies are not supported."
+    url = _split(name, value)
+    if url.scheme != "http" or not url.hostname or not url.port or url.path.strip("/") or url.query or url.fragment:
+        raise _unusable(name, "is not the address of a usable proxy", hint)
+    return str(value).rstrip("/")
+
+
+def checked_key(name: str, value: object) -> str:
+    """An API key. Raises UsageError for one that is empty, or that could end its header or start another."""
+    if not isinstance(value, str):
+        raise UsageError(f"{name} is not a string", "Put it in quotes.")
+    if not value.strip():
+        raise UsageError(f"{name} is empty", "Paste the key as the platform issued it.")
+    if not _is_printable_ascii(value):
+        raise UsageError(
+            f"{name} contains a space, a line end or a character that no key has",
+            "Paste the key alone: no quotes within quotes, no `Bearer`, no line end.",
+        )
+    if set(value) & set("\"'"):
+        raise UsageError(f"{name} contains a quotation mark", "Paste the key alone, without a second pair of quotes.")
+    return value
+
+
+def request_target(path: str, params: Mapping[str, str | int] | None) -> str:
+    """Path and query of a request. Raises ValueError for a path that leads outside of its base."""
+    if not _PATH.fullmatch(path) or any(part in (".", "..") for part in path.split("/")):
+        raise ValueError("a path consists of letters, digits and slashes; a query goes into params")
+    return f"{path}?{urlencode(params, quote_via=quote)}" if params else path
+
+
+def _split(name: str, value: object) -> SplitResult:
+    if not isinstance(value, str) or not value:
+        raise _unusable(name, "is not an address")
+    if not _is_printable_ascii(value) or "\\" in value:
+        raise _unusable(name, "contains a space, a line end or a character that no address has")
     try:
-        url = urlsplit(base_url)
-        host, _port = url.hostname or "", url.port
+        url = urlsplit(value)
+        _ = url.hostname, url.port
     except ValueError:
-        raise UsageError(f"{name} is no address") from None
-    if url.scheme not in ("http", "https") or not host or url.query or url.fragment or "@" in url.netloc:
-        raise UsageError(f"{name} is no address of the form https://host or https://host/path")
-    if url.scheme == "http" and not _is_loopback(host):
-        raise UsageError(f"{name} is http: the key would travel in the clear", "Write https://.")
-    return base_url.rstrip("/")
+        raise _unusable(name, "is not an address") from None
+    return url
+
+
+def _unusable(
+    name: str, why: str, hint: str = "An address looks like https://host or https://host/path."
+) -> UsageError:
+    return UsageError(f"{name} {why}", hint)
+
+
+def _is_printable_ascii(text: str) -> bool:
+    return all("!" <= letter <= "~" for letter in text)
 
 
 def _is_loopback(host: str) -> bool:
@@ -41,48 +104,3 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def checked_key(family: Family, key: str) -> str:
-    """The key. Raises UsageError for one that could end its header or start another."""
-    if not key or not all("!" <= letter <= "~" for letter in key):
-        raise UsageError(f"sources.{family}.api_key is empty or holds a letter that no header can carry")
-    return key
-
-
-def address(base: str, path: str, params: Mapping[str, str | int] | None) -> str:
-    """The whole address. Raises ValueError for a path that would lead elsewhere."""
-    if not _PATH.fullmatch(path) or any(part in (".", "..") for part in path.split("/")):
-        raise ValueError("a path has letters, digits and slashes; a query goes into params")
-    return f"{base}{path}?{urlencode(params, quote_via=quote)}" if params else base + path
-
-
-@dataclass(frozen=True, slots=True)
-class Proxy:
-    """A proxy of the environment; `headers` hold its password."""
-
-    host: str
-    port: int
-    headers: list[tuple[bytes, bytes]] = field(repr=False)
-
-    @classmethod
-    def of_environment(cls, scheme: str, host: str) -> Proxy | None:
-        """The proxy for a host, or None. Raises UsageError where it is of a kind that is not spoken."""
-        found = None if proxy_bypass(host) else getproxies().get(scheme)
-        if not found:
-            return None
-        told = urlsplit(found if "://" in found else f"http://{found}")
-        try:
-            port = told.port or PORTS["http"]
-        except ValueError:
-            port = 0
-        if told.scheme != "http" or not told.hostname or not port:
-            raise UsageError(
-                f"the environment names a proxy for {scheme} that cannot be used",
-                "A proxy is given as http://host:port; other kinds are not spoken.",
-            )
-        headers = []
-        if told.username is not None:
-            pair = f"{unquote(told.username)}:{unquote(told.password or '')}".encode()
-            headers.append((b"Proxy-Authorization", b"Basic " + b64encode(pair)))
-        return cls(told.hostname, port, headers)

@@ -13,7 +13,8 @@ import pytest
 
 from pipelines.cli.main import orderbridge
 from pipelines.reporting.rules_page import SEVERITIES, anchor, markdown
-from sources.resolution import KEYS, variable
+from sources.settings import documents
+from sources.settings.table import SETTINGS, variable
 from transforms.advice import ADVICE
 from transforms.rules import RULES
 
@@ -44,12 +45,19 @@ def test_each_setting_stands_in_the_readme_and_in_the_settings_files() -> None:
     shown = {
         f"{section}.{key}" for section, lines in sections for key in re.findall(r"^#? ?(\w+) = ", lines, re.MULTILINE)
     }
-    every = {f"{section}.{key}" for section, keys in KEYS.items() for key in keys}
+    every = set(SETTINGS)
     assert shown - {"runtime.dlthub_telemetry"} == every
-    told = dict(
+    listed = dict(
         re.findall(r"^\| `([a-z0-9_.]+)` \| `([A-Z0-9_]+)` \|", (CHECKOUT / "README.md").read_text("utf-8"), re.M)
     )
-    assert told == {key: variable(key) for key in every}
+    assert listed == {key: variable(key) for key in every}
+
+
+def test_the_settings_in_readme_and_dlt_are_what_make_docs_writes() -> None:
+    readme = (CHECKOUT / "README.md").read_text("utf-8")
+    assert readme == documents.with_table(readme), "run `make docs`"
+    assert (CHECKOUT / ".dlt/config.toml").read_text("utf-8") == documents.config_toml(), "run `make docs`"
+    assert (CHECKOUT / ".dlt/example.secrets.toml").read_text("utf-8") == documents.secrets_toml(), "run `make docs`"
 
 
 def command_lines() -> Iterator[tuple[str, str]]:

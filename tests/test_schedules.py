@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from sources.resolution import KEYS, variable
+from sources.settings.table import SETTINGS, variable
 from tests.pipelines.bridge import Bridge, bridge
 
 CHECKOUT = Path(__file__).parents[1]
@@ -61,7 +61,7 @@ def schedule() -> tuple[dict[str, str], list[tuple[str, str]]]:
 
 def test_the_environment_file_names_settings_and_reads_alike_in_sh_and_systemd(tmp_path: Path) -> None:
     told = settings(ENVIRONMENT)
-    known = {variable(f"{section}.{name}") for section, names in KEYS.items() for name in names}
+    known = {variable(key) for key in SETTINGS}
     assert set(told) <= known
     assert {name for name in known if name.endswith(("API_KEY", "BASE_URL"))} <= set(told)
     done = sh(f"set -a; . {ENVIRONMENT}; env", tmp_path)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from pipelines.cli.terminal import escape_lines
-from sources.resolution import find_root, prepare_dlt
+from sources.settings import find_root, prepare_dlt
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter

@@ -18,7 +18,7 @@ from sources.contract import LISTS, WHOAMI, Operation
 from sources.errors import AccessError, BridgeError, ExitCode, UsageError
 from sources.extract.walk import paginator_for
 from sources.http.client import Client
-from sources.http.retries import BrokenBody
+from sources.http.failures import BrokenBody
 from sources.settings import (
     find_root,
     legacy_settings,

@@ -102,7 +102,7 @@ class Targets:
         settings = self.legacy if family == "legacy" else self.public_v1
         if settings is None:
             raise UsageError(f"no settings for the family {family}")
-        return Client(family, settings.base_url, settings.api_key.reveal(), stop=stop)
+        return Client.from_settings(settings, stop)
 
     def page_limit(self, family: Family) -> int:
         """Items to ask for per page."""

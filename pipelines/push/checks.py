@@ -17,11 +17,11 @@ from pipelines.pull.check import told_environment
 from sources.errors import UsageError
 from sources.http.client import Client
 from sources.kinds import KINDS
-from sources.resolution import Resolution
 from sources.settings import (
     LegacySettings,
     PublicV1Settings,
     check_same_environment,
+    is_set,
     legacy_settings,
     public_v1_settings,
 )
@@ -53,15 +53,10 @@ def checked(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | None
             f"this plan was made for customers who log in by {told.login_mode}, the settings say {legacy.login_mode}",
             f"{_AGAIN}, or put SOURCES__LEGACY__LOGIN_MODE right.",
         )
-    public_v1 = public_v1_settings() if _set_up() else None
+    public_v1 = public_v1_settings() if is_set("sources.public_v1") else None
     if public_v1 is not None:
         check_same_environment(legacy, public_v1)
     return plan, legacy, public_v1
-
-
-def _set_up() -> bool:
-    found = Resolution("sources.public_v1")
-    return found.value("base_url") is not None or found.value("api_key") is not None
 
 
 def _command(told: Manifest) -> str:
@@ -84,7 +79,7 @@ def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> str:
     Raises:
         UsageError: of another one. AccessError, PlatformError: it cannot be asked.
     """
-    with Client("public_v1", public_v1.base_url, public_v1.api_key.reveal(), stop=stop) as client:
+    with Client.from_settings(public_v1, stop) as client:
         name, environment = told_environment(client)
     if environment and environment != public_v1.environment:
         raise UsageError(

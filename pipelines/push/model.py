@@ -15,7 +15,8 @@ from pipelines.plan.model import Plan
 from pipelines.push import passwords
 from pipelines.push.eligibility import Look
 from sources.errors import BridgeError, ExitCode, Stopped
-from sources.http.client import Client, RetryPolicy, Timeouts
+from sources.http.client import Client
+from sources.http.limits import RetryPolicy, Timeouts
 from sources.settings import LegacySettings
 
 SETTLE_S: Final = 900.0
@@ -53,11 +54,7 @@ class PushDependencies:
     grace_s: float = GRACE_S
 
 
-def _client(settings: LegacySettings, stop: threading.Event) -> Client:
-    return Client("legacy", settings.base_url, settings.api_key.reveal(), stop=stop)
-
-
-MEANS: Final = PushDependencies(_client)
+MEANS: Final = PushDependencies(Client.from_settings)
 Gently = Callable[[], AbstractContextManager[None]]
 Watch = Callable[[int, int], None]
 """Called with how many operations ended in this push, and how many were to be sent."""

@@ -11,7 +11,8 @@ from random import random
 from time import monotonic
 from typing import Final
 
-from sources.http.retries import RetryPolicy, delay_s
+from sources.http.limits import RetryPolicy
+from sources.http.retries import delay_s
 
 SETBACKS_MAX: Final = 8
 """Rounds of 429 or of no connection, without anything getting through, until a push gives up."""

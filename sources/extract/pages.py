@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import msgspec
 
 from sources.errors import ContractBroken, HttpRejected
-from sources.http.retries import BrokenBody
+from sources.http.failures import BrokenBody
 
 NOT_JSON: Final = "the response is not a complete JSON object"
 

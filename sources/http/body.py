@@ -1,50 +1,23 @@
-"""Bytes of one answer: within a size, decoded whole or refused.
+"""The bytes of one response: within a size limit, and decoded to their end.
 
 In: the chunks of a body and its encoding. Out: a body that is neither cut off nor larger than allowed: httpx's own
-decoders take a truncated gzip for a whole one, and any size.
+decoders accept a truncated gzip as whole, at any size.
 """
 
 from __future__ import annotations
 
-import ssl
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
-from sources.http.retries import BrokenBody
+from sources.http.failures import BodyRefused, BrokenBody
 
-MIB: Final = 1024 * 1024
 MEMBERS_MAX: Final = 100
 """Gzip members of one body: each costs a copy of the rest, and an empty one has 20 bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Seconds: to connect (with TLS), between two reads or writes, and for one request as a whole.
-
-    The resolver alone is outside of them: the system gives no way to bound it.
-    """
-
-    connect_s: float = 10.0
-    read_s: float = 30.0
-    total_s: float = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class Caps:
-    """Largest body, as it comes over the wire and decoded."""
-
-    wire_bytes: int = 64 * MIB
-    plain_bytes: int = 256 * MIB
-
-
-class BodyRefused(Exception):
-    """A body that another request would not make better: too large, or encoded in a way that was not asked for."""
-
-
 def read_wire(chunks: Iterable[bytes], most: int) -> bytes:
-    """All chunks as one. Raises BodyRefused over `most` bytes."""
+    """Joins all chunks. Raises BodyRefused over `most` bytes."""
     parts, size = [], 0
     for chunk in chunks:
         size += len(chunk)
@@ -55,16 +28,16 @@ def read_wire(chunks: Iterable[bytes], most: int) -> bytes:
 
 
 def decode(wire: bytes, encoding: str | None, most: int) -> bytes:
-    """The plain body.
+    """Decodes a body.
 
     Args:
-        wire: the body as it came.
+        wire: the body as transferred.
         encoding: the header `Content-Encoding`.
-        most: bytes that it may hold.
+        most: bytes that it may have.
 
     Raises:
-        BrokenBody: cut off, or not of that encoding.
-        BodyRefused: larger than `most`, encoded twice, or in another encoding than gzip and deflate.
+        BrokenBody: cut off, or not in that encoding.
+        BodyRefused: larger than `most`, encoded more than once, or in another encoding than gzip and deflate.
     """
     names = [name for part in (encoding or "").split(",") if (name := part.strip().lower()) not in ("", "identity")]
     if not names:
@@ -94,11 +67,3 @@ def decode(wire: bytes, encoding: str | None, most: int) -> bytes:
             raise BrokenBody("the body is cut off")
         rest = decoder.unused_data
     return plain
-
-
-def unverified(error: BaseException) -> bool:
-    """Whether a certificate that does not verify is behind an error: no retry mends it."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
-        cause = cause.__cause__ or cause.__context__
-    return cause is not None

@@ -1,73 +1,53 @@
-"""The platform over HTTP: auth by family, deadlines, retry by verb, caps, no redirects.
+"""The platform over HTTP: authentication by family, deadlines, retries by verb, size limits, no redirects.
 
-In: a family, its host and key; verbs, paths, parameters. Out: checked bodies of reads (`get`), honest outcomes of
-writes (`send`), or an error without a secret. Only this module and `transport` import httpx. Requests go to a
-transport itself: what httpx's client adds (cookies, redirects, proxies of the environment, a log line with the whole
-address) is what must not happen here, and costs time.
+In: a family, its host and key; verbs, paths, parameters. Out: checked bodies of reads (`get`), outcomes of writes
+(`send`), or an error without a secret. Requests go to httpcore's connection pool, the transport of httpx: what httpx's
+client adds (cookies, redirects, proxies of the environment, a log line with the whole address) must not happen here.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import Final, Generic, Literal, NoReturn, Self, TypeVar
-from urllib.parse import urlsplit
-
-import httpx
+from typing import Final, Generic, Literal, Self, TypeVar
 
 from sources.contract import PUBLIC_V1_PREFIX, Family, Verb
 from sources.errors import HttpError, Stopped
-from sources.http.body import BodyRefused, Caps, Timeouts, decode, read_wire, unverified
-from sources.http.error_responses import FamilyError, error_of, read_error, refusal
+from sources.http.error_responses import FamilyError, read_error, refusal
+from sources.http.exchange import Exchanger, HttpTransport, KeyAuth
+from sources.http.failures import NOT_SENT, BrokenBody, Failure, error_of
+from sources.http.limits import Caps, RetryPolicy, Timeouts
 from sources.http.responses import RawResponse, ReadResponse, WriteOutcome
-from sources.http.retries import BrokenBody, Failure, Kind, RetryPolicy, retry_after_s, retrying
+from sources.http.retries import retry_after_s, retrying, should_retry
 from sources.http.transport import Transport
-from sources.urls import address, checked_base, checked_key
-
-__all__ = ["BrokenBody", "Caps", "Client", "ReadResponse", "RetryPolicy", "Timeouts", "WriteOutcome"]
+from sources.settings import HttpSettings, LegacySettings, PublicV1Settings, http_settings, known_secrets
+from sources.urls import checked_base_url, checked_key, checked_proxy, request_target
 
 T = TypeVar("T")
 log = logging.getLogger("orderbridge.client")
 
 STOP_POLL_S: Final = 0.1
-_NOTHING_LEFT: Final = ("connect", "certificate")
-_NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
+_STANDING: Final = (201, 204)
+"""Statuses of a write that stand whatever becomes of the body."""
 
 
 @dataclass(slots=True)
 class _Call(Generic[T]):
     """One `get` and its attempts."""
 
-    url: str
+    path: str
+    target: str
     check: Callable[[bytes], T]
     budget_until: float
     attempts: int = 0
     throttled: bool = False
     elapsed_s: float = 0.0
-
-
-class _KeyAuth(httpx.Auth):
-    """Puts the key into its family's header, and shows it to nobody."""
-
-    def __init__(self, family: Family, key: str) -> None:
-        self._header = ("api-key", key) if family == "legacy" else ("Authorization", f"Bearer {key}")
-        self.secrets = (key,)
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        name, value = self._header
-        request.headers[name] = value
-        yield request
-
-    def __repr__(self) -> str:
-        return "_KeyAuth(***)"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a key is not pickled")
 
 
 class Client:
@@ -78,14 +58,15 @@ class Client:
     Args:
         family: decides the header of the key and the prefix of the paths.
         base_url: https, or http on loopback; without `/public/v1`.
-        api_key: never shown, logged or raised.
-        timeouts, caps, retry: bounds.
-        trust_env: take the environment's proxies and certificates.
+        api_key: never printed, logged or part of an error.
+        timeouts, caps, retry: limits.
+        ca_file, proxy: see `HttpSettings`.
+        secrets: other keys that no error may contain: a platform may echo any.
         stop: once set, waits end and calls raise Stopped.
-        transport: in place of the network (tests).
+        transport: used instead of the network (tests).
 
     Raises:
-        UsageError: an address or a key that cannot be used.
+        UsageError: an address, key, CA file or proxy that cannot be used.
     """
 
     def __init__(
@@ -97,22 +78,57 @@ class Client:
         timeouts: Timeouts | None = None,
         caps: Caps | None = None,
         retry: RetryPolicy | None = None,
-        trust_env: bool = False,
+        ca_file: Path | None = None,
+        proxy: str | None = None,
+        secrets: tuple[str, ...] = (),
         stop: threading.Event | None = None,
-        transport: httpx.BaseTransport | None = None,
+        transport: HttpTransport | None = None,
     ) -> None:
         self.family: Family = family
-        self._base = checked_base(family, base_url) + (PUBLIC_V1_PREFIX if family == "public_v1" else "")
-        self._auth = _KeyAuth(family, checked_key(family, api_key))
-        self._timeouts, self._caps, self._retry = timeouts or Timeouts(), caps or Caps(), retry or RetryPolicy()
+        base_url = checked_base_url(f"sources.{family}.base_url", base_url)
+        base_url += PUBLIC_V1_PREFIX if family == "public_v1" else ""
+        self._auth = KeyAuth(family, checked_key(f"sources.{family}.api_key", api_key), secrets)
+        self._timeouts, self._retry = timeouts or Timeouts(), retry or RetryPolicy()
         self._stop = stop or threading.Event()
-        self._closed = threading.Event()
-        self._transport = transport or Transport(self._base, self._timeouts, trust_env=trust_env)
-        self._headers = [("Accept", "application/json"), ("Accept-Encoding", "gzip"), ("User-Agent", "orderbridge")]
-        self._retrying = retrying("GET", self._retry, self._sleep)
+        if proxy is not None:
+            proxy = checked_proxy("sources.http.proxy", proxy)
+        transport = transport or Transport(
+            is_tls=base_url.startswith("https:"), timeouts=self._timeouts, ca_file=ca_file, proxy=proxy
+        )
+        self._http = Exchanger(family, base_url, self._auth, transport, self._timeouts, caps or Caps())
+        self._retrying = retrying("GET", self._retry, self._sleep, self._announce)
+
+    @classmethod
+    def from_settings(
+        cls,
+        settings: LegacySettings | PublicV1Settings,
+        stop: threading.Event | None = None,
+        http: HttpSettings | None = None,
+    ) -> Self:
+        """The client of a family's settings.
+
+        Args:
+            settings: of the family.
+            stop: see the class.
+            http: limits, CA file and proxy; read from the settings if not given.
+
+        Raises:
+            UsageError: see the class.
+        """
+        http = http or http_settings()
+        return cls(
+            "legacy" if isinstance(settings, LegacySettings) else "public_v1",
+            settings.base_url,
+            settings.api_key.reveal(),
+            timeouts=Timeouts(min(Timeouts().connect_s, http.timeout_s), http.read_timeout_s, http.timeout_s),
+            ca_file=http.ca_file,
+            proxy=http.proxy.reveal() if http.proxy else None,
+            secrets=known_secrets(),
+            stop=stop,
+        )
 
     def __repr__(self) -> str:
-        return f"Client({self.family!r}, {urlsplit(self._base).hostname!r}, api_key=***)"
+        return f"Client({self.family!r}, {self._http.host!r}, api_key=***)"
 
     def __enter__(self) -> Self:
         return self
@@ -124,150 +140,122 @@ class Client:
 
     def close(self) -> None:
         """Closes every connection; calls under way raise Stopped."""
-        self._closed.set()
-        self._transport.close()
+        self._http.close()
 
     def get(
         self, path: str, params: Mapping[str, str | int] | None = None, *, check: Callable[[bytes], T]
     ) -> tuple[T, ReadResponse]:
-        """Reads; again where that may help (design §7).
+        """Reads, repeatedly where that may help (design §7).
 
         Args:
-            path: under the family's base, without query.
-            params: the query; it appears in no error and no log.
-            check: opens the body. It raises BrokenBody where another request may bring a better one; what else it
-                raises passes through.
+            path: below the family's base, without query.
+            params: the query; it is in no error and no log.
+            check: parses the body. It raises BrokenBody if another request may bring a better one; any other
+                exception passes through.
 
         Returns:
-            What `check` made of the body, and the answer.
+            The result of `check`, and the response.
 
         Raises:
-            AccessError: 401 or 403. Refused: another answer that no retry mends, or a redirect.
-            Unreachable: nothing usable after every retry. ContractBroken: a body too large or oddly encoded.
-            Stopped: told to stop, or closed.
+            AccessError: 401 or 403.
+            HttpRejected: another response that no retry would change, or a redirect.
+            Unreachable: no usable response after every retry.
+            ContractBroken: a body that is too large, or in an encoding that was not asked for.
+            Stopped: interrupted, or closed.
         """
-        url = address(self._base, path, params)
-        call = _Call(url, check, monotonic() + self._retry.budget_s)
-        result: tuple[T, ReadResponse] | Failure = self._retrying(self._attempt, call, path)
+        call = _Call(path, request_target(path, params), check, monotonic() + self._retry.budget_s)
+        result: tuple[T, ReadResponse] | Failure = self._retrying(self._attempt, call)
         if isinstance(result, Failure):
             self._check_stop()
             raise self._error("GET", path, result, call.attempts)
         return result
 
     def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> WriteOutcome:
-        """Writes, with one attempt: whether another may follow is the ledger's to know. See Outcome.
+        """Writes, in one attempt: the ledger decides whether another one follows. See WriteOutcome.
 
         Raises:
-            Stopped: told to stop, or closed, before anything was sent.
+            Stopped: interrupted, or closed, before anything was sent.
         """
-        url = address(self._base, path, None)
+        target = request_target(path, None)
         self._check_stop()
         began = monotonic()
-        reply = self._exchange(verb, url, json_body, self._timeouts.total_s)
+        reply = self._http.exchange(verb, target, json_body, self._timeouts.total_s)
         elapsed_s = monotonic() - began
         if isinstance(reply, Failure):
-            error = self._error(verb, path, reply)
+            state: Literal["not_sent", "in_doubt"] = "not_sent" if reply.what in NOT_SENT else "in_doubt"
+            return WriteOutcome(state, error=self._error(verb, path, reply), elapsed_s=elapsed_s)
+        if reply.is_success:
+            is_doubtful = reply.broken is not None and reply.status not in _STANDING
             return WriteOutcome(
-                "not_sent" if reply.what in ("connect", "certificate") else "in_doubt", error=error, elapsed_s=elapsed_s
+                "in_doubt" if is_doubtful else "answered",
+                reply.status,
+                reply.body,
+                reply.content_type,
+                reply.broken is not None,
+                error=self._error(verb, path, reply.broken) if reply.broken and is_doubtful else None,
+                elapsed_s=elapsed_s,
             )
-        if reply.fine:
-            return WriteOutcome("answered", reply.status, reply.body, elapsed_s=elapsed_s)
-        told, failure = self._refusal(reply, json_body)
-        settled = reply.status in (401, 403, 429) or (
-            400 <= reply.status <= 499 and reply.status != 408 and told.shaped
+        error, failure = self._refusal(reply, json_body)
+        is_settled = reply.status in (401, 403, 429) or (
+            400 <= reply.status <= 499 and reply.status != 408 and error.shaped
         )
         return WriteOutcome(
-            "answered" if settled else "in_doubt",
+            "answered" if is_settled else "in_doubt",
             reply.status,
             error=self._error(verb, path, failure),
             retry_after_s=failure.retry_after_s,
             elapsed_s=elapsed_s,
         )
 
-    def _attempt(self, call: _Call[T], path: str) -> tuple[T, ReadResponse] | Failure:
-        """One request of a read. Failures are values: an exception would carry the request along, key and all."""
+    def _attempt(self, call: _Call[T]) -> tuple[T, ReadResponse] | Failure:
+        """One request of a read. Failures are values: an exception would carry the request along, key included."""
         self._check_stop()
         call.attempts += 1
         began = monotonic()
-        reply = self._exchange("GET", call.url, b"", min(self._timeouts.total_s, call.budget_until - began))
+        reply = self._http.exchange("GET", call.target, b"", min(self._timeouts.total_s, call.budget_until - began))
         call.elapsed_s = monotonic() - began
         if isinstance(reply, Failure):
             failure = reply
-        elif not reply.fine:
+        elif not reply.is_success:
             failure = self._refusal(reply)[1]
             call.throttled |= reply.status == 429
         elif reply.broken is not None:
             failure = reply.broken
         else:
             try:
-                opened = call.check(reply.body)
+                parsed = call.check(reply.body)
             except BrokenBody as error:
-                failure = Failure("broken_body", f"the body is broken: {error}", status=reply.status)
+                failure = self._http.broken_body(f"the body is broken: {error}", reply)
             else:
-                return opened, ReadResponse(reply.status, reply.body, call.elapsed_s, call.attempts, call.throttled)
-        log.info("%s GET %s, attempt %d: %s", self.family, path, call.attempts, failure.words)
+                return parsed, ReadResponse(reply.status, reply.body, call.elapsed_s, call.attempts, call.throttled)
+        log.info("%s GET %s, attempt %d: %s", self.family, call.path, call.attempts, failure.words)
         return failure
 
     def _refusal(self, reply: RawResponse, sent: bytes = b"") -> tuple[FamilyError, Failure]:
-        told = read_error(self.family, reply.body, self._auth.secrets, sent)
-        wait = retry_after_s(reply.retry_after, datetime.now(UTC))
-        return told, refusal(self.family, reply.status, told, reply.location, self._auth.secrets, wait)
-
-    def _exchange(self, verb: Verb, url: str, body: bytes, seconds: float) -> RawResponse | Failure:
-        """One request and its answer, read to the end, within `seconds`."""
-        try:
-            return self._request(verb, url, body, monotonic() + seconds)
-        except httpx.TransportError as error:
-            failure = self._failed(error, seconds)
-        except Exception:
-            # a connection closed from another thread fails in ways that nobody promised
-            if not self._closed.is_set():
-                raise
-            failure = Failure("protocol", "the client was closed")
-        return failure
-
-    def _request(self, verb: Verb, url: str, body: bytes, deadline: float) -> RawResponse | Failure:
-        extensions = {"deadline": deadline}
-        request = httpx.Request(verb, url, headers=self._headers, extensions=extensions, content=body or None)
-        if body:
-            request.headers["Content-Type"] = "application/json"
-        response = self._transport.handle_request(next(self._auth.sync_auth_flow(request)))
-        try:
-            headers = dict(response.headers.items())  # httpx walks through all of them at each look-up
-            reply = RawResponse(response.status_code, b"", headers.get("location", ""), headers.get("retry-after"))
-            try:
-                wire = read_wire(response.stream, self._caps.wire_bytes)  # type: ignore[arg-type] # sync, as we are
-                reply.body = decode(wire, headers.get("content-encoding"), self._caps.plain_bytes)
-            except BrokenBody as error:
-                reply.broken = Failure("broken_body", str(error), status=reply.status)
-            except BodyRefused as error:
-                reply.broken = Failure("contract", str(error), status=reply.status)
-            except httpx.TransportError as error:
-                # the status stands: a write that was answered is answered, though its body was cut off
-                reply.broken = self._failed(error, self._timeouts.total_s)
-        finally:
-            response.close()
-        return reply
-
-    def _failed(self, error: httpx.TransportError, seconds: float) -> Failure:
-        """The kind of a transport error, in our own words: the library's may quote headers."""
-        if unverified(error):
-            hint = "Where a proxy of your own opens the traffic, its authority is to be trusted by this machine."
-            return Failure("certificate", "the certificate of the host does not verify", hint)
-        kind: Kind = "protocol"
-        words = "the connection broke off"
-        if isinstance(error, _NOT_SENT):
-            kind, words = "connect", "no connection"
-        elif isinstance(error, httpx.TimeoutException):
-            kind = "timeout"
-            words = f"no whole answer within {seconds:g} s, or nothing for {self._timeouts.read_s:g} s"
-        return Failure(kind, words, "Is the address right, and the network up? If so, try later.")
+        error = read_error(self.family, reply.body, self._auth.secrets, sent)
+        wait_s = retry_after_s(reply.retry_after, datetime.now(UTC))
+        return error, refusal(self.family, reply.status, error, reply.location, self._auth.secrets, wait_s)
 
     def _error(self, verb: Verb, path: str, failure: Failure, attempts: int = 1) -> HttpError:
-        return error_of(self.family, verb, path, failure, attempts, self._retry.retry_after_max_s)
+        return error_of(
+            self.family,
+            verb,
+            self._http.host,
+            path,
+            failure,
+            attempts=attempts,
+            is_final=not should_retry("GET", failure.what),
+            wait_max_s=self._retry.retry_after_max_s,
+        )
+
+    def _announce(self, failure: Failure, seconds: float) -> None:
+        if failure.retry_after_s:
+            log.warning(
+                "%s: the platform asks to wait %.0f s (status %s); waiting", self.family, seconds, failure.status
+            )
 
     def _check_stop(self) -> None:
-        if self._stop.is_set() or self._closed.is_set():
+        if self._stop.is_set() or self._http.is_closed:
             raise Stopped("stopped")
 
     def _sleep(self, seconds: float) -> None:

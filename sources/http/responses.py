@@ -1,4 +1,4 @@
-"""What a request came to: the answer of a read, the outcome of a write. Bodies are kept out of every repr."""
+"""The result of a request: the response to a read, the outcome of a write. Bodies are in no repr."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sources.errors import HttpError
-from sources.http.retries import Failure
+from sources.http.failures import Failure
 
 
 @dataclass(frozen=True, slots=True)
 class ReadResponse:
-    """What came back of a read, 2xx. `body` is decoded and whole; `elapsed_s` is that of the last request alone."""
+    """A 2xx response to a read. `body` is decoded and whole; `elapsed_s` covers the last request alone."""
 
     status: int
     body: bytes = field(repr=False)
@@ -22,21 +22,25 @@ class ReadResponse:
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome:
-    """What became of a write (design §8, Ledger).
+    """What happened to a write (design §8, Ledger).
 
     Attributes:
-        state: `not_sent`: no byte of it left. `answered`: 2xx; 401, 403 or 429; or another 4xx with the family's own
-            error body. `in_doubt`: all else once bytes may have left, answers such as 5xx, 3xx or a 404 of a stranger
-            among it.
-        status: of the answer, where one came.
-        body: of a 2xx that came whole, else empty.
-        error: what a person is told; None for 2xx.
+        state: `not_sent`: no byte of it left. `answered`: 201, 204, or another 2xx whose body arrived whole; 401, 403
+            or 429; or another 4xx with the family's own error body. `in_doubt`: everything else once bytes may have
+            left, such as 5xx, 3xx, a 404 of some other server, or a 200 whose body is broken.
+        status: of the response, if there was one.
+        body: of a 2xx, decoded; empty if it is broken.
+        content_type: of a 2xx, lower case and without parameters; empty if there was none.
+        is_broken: the body of a 2xx was cut off, not decodable, or empty although a content was announced.
+        error: for a person; None for `answered` with 2xx.
         retry_after_s: what the platform asked to wait.
     """
 
     state: Literal["not_sent", "answered", "in_doubt"]
     status: int | None = None
     body: bytes = field(default=b"", repr=False)
+    content_type: str = ""
+    is_broken: bool = False
     error: HttpError | None = None
     retry_after_s: float | None = None
     elapsed_s: float = 0.0
@@ -44,15 +48,16 @@ class WriteOutcome:
 
 @dataclass(slots=True)
 class RawResponse:
-    """Any answer as it came: `body` is what came whole, and `broken` says what was wrong with it otherwise."""
+    """A response as received: `body` is what arrived whole, otherwise `broken` holds what was wrong with it."""
 
     status: int
     body: bytes = field(repr=False)
     location: str = field(repr=False)
     retry_after: str | None
+    content_type: str = ""
     broken: Failure | None = None
 
     @property
-    def fine(self) -> bool:
+    def is_success(self) -> bool:
         """Any 2xx."""
         return 200 <= self.status <= 299

@@ -1,8 +1,8 @@
-"""When a request is made again, and after how long.
+"""When a request is repeated, and after how long.
 
-In: what happened to a request (a status or a kind of failure), its `Retry-After`, how often it was tried. Out: yes or
-no, and seconds. Three pure functions decide; `retrying` gives them to tenacity. Only GET is ever repeated here: what
-becomes of a write is the ledger's to decide (design §7, §8).
+In: what happened to a request (a status or a kind of failure), its `Retry-After`, the number of attempts. Out: yes or
+no, and seconds. Three pure functions decide; `retrying` passes them to tenacity. Only GET is repeated here: whether a
+write is repeated is decided by the ledger (design §7, §8).
 """
 
 from __future__ import annotations
@@ -11,67 +11,20 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import random
-from typing import Final, Literal
+from typing import Final
 
 from tenacity import RetryCallState, Retrying, retry_if_result
 
 from sources.contract import Verb
+from sources.http.failures import Failure, Kind
+from sources.http.limits import RetryPolicy
 
-__all__ = ["BrokenBody", "Failure", "Kind", "RetryPolicy", "delay_s", "retry_after_s", "retrying", "should_retry"]
-
-Kind = Literal["connect", "timeout", "protocol", "broken_body", "certificate", "contract"]
-"""A failure without a status. A `certificate` that does not verify and a broken `contract` stay so: no other try."""
-
-RETRIED_KINDS: Final = ("connect", "timeout", "protocol", "broken_body")
+RETRIED_KINDS: Final = ("dns", "connect", "timeout", "protocol", "broken_body")
 RETRIED_STATUSES: Final = (408, 429)
 _SECONDS: Final = re.compile(r"[0-9]{1,12}")
-
-
-class BrokenBody(Exception):
-    """A body that is cut off or is not what it says; another request may bring a whole one."""
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """How often and how long a read is tried.
-
-    Attributes:
-        attempts: requests at most.
-        base_s, cap_s: the backoff is drawn from 0 to base_s, then twice that, up to cap_s.
-        retry_after_max_s: a longer `Retry-After` is not waited for.
-        budget_s: seconds for all attempts and waits together.
-    """
-
-    attempts: int = 8
-    base_s: float = 0.5
-    cap_s: float = 30.0
-    retry_after_max_s: float = 300.0
-    budget_s: float = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A request that brought nothing usable. A value, not an exception: it drags no traceback, hence no secret, along.
-
-    Attributes:
-        what: the status, or the kind where there was none or it does not matter.
-        words: what happened, for a person.
-        hint: what to do about it.
-        status, code, request_id: of the answer, where there was one.
-        retry_after_s: seconds that the platform asked to wait.
-    """
-
-    what: int | Kind
-    words: str
-    hint: str = ""
-    status: int | None = None
-    code: str = ""
-    request_id: str = ""
-    retry_after_s: float | None = None
 
 
 def should_retry(verb: Verb, what: int | Kind) -> bool:
@@ -84,7 +37,7 @@ def should_retry(verb: Verb, what: int | Kind) -> bool:
 
 
 def retry_after_s(header: str | None, now: datetime) -> float | None:
-    """Seconds that a `Retry-After` asks for, from seconds or an HTTP-date; None where it is absent or unreadable.
+    """Seconds that a `Retry-After` asks for, from seconds or an HTTP date; None if it is absent or unreadable.
 
     Args:
         header: the field's value.
@@ -105,14 +58,14 @@ def retry_after_s(header: str | None, now: datetime) -> float | None:
 def delay_s(attempt: int, retry_after: float | None, random: float, policy: RetryPolicy | None = None) -> float:
     """Seconds to wait after attempt number `attempt` (from 1).
 
-    Full jitter: anything from 0 to the doubled base. A `Retry-After` is waited for in full, and up to one base longer,
-    so that several workers do not come back in one moment.
+    Full jitter: from 0 to the doubled base. A `Retry-After` is waited for in full, and up to one base longer, so that
+    several workers do not return at the same moment.
 
     Args:
-        attempt: the attempt that failed.
-        retry_after: what the platform asked for.
-        random: from 0 up to 1.
-        policy: base and cap.
+        attempt: number of the attempt that failed.
+        retry_after: what the platform asked for, if it did.
+        random: from 0 to 1.
+        policy: bounds.
     """
     policy = policy or RetryPolicy()
     if retry_after is not None:
@@ -121,7 +74,7 @@ def delay_s(attempt: int, retry_after: float | None, random: float, policy: Retr
 
 
 class _Switch:
-    """Whether waits are real. Not a context variable: a walk's workers are threads that would not see it."""
+    """Whether delays are real. Not a context variable: the threads of a walk would not see it."""
 
     def __init__(self) -> None:
         self.off = 0
@@ -137,7 +90,7 @@ _backoff: Final = _Switch()
 
 @contextmanager
 def without_backoff() -> Iterator[None]:
-    """For tests: retries follow at once, in every thread, while the block runs."""
+    """For tests: inside the block, retries follow at once in every thread."""
     _backoff.turn(1)
     try:
         yield
@@ -145,13 +98,19 @@ def without_backoff() -> Iterator[None]:
         _backoff.turn(-1)
 
 
-def retrying(verb: Verb, policy: RetryPolicy, sleep: Callable[[float], None]) -> Retrying:
-    """A tenacity loop over functions that return a `Failure` where they fail; the last one is its result.
+def retrying(
+    verb: Verb,
+    policy: RetryPolicy,
+    sleep: Callable[[float], None],
+    announce: Callable[[Failure, float], None] = lambda failure, seconds: None,
+) -> Retrying:
+    """A tenacity loop over functions that return a `Failure` when they fail; the last one is its result.
 
     Args:
         verb: of the requests.
-        policy: bounds and delays.
-        sleep: waits so many seconds, and raises where it is told to stop.
+        policy: limits and delays.
+        sleep: waits for so many seconds; raises Stopped if the client is to stop.
+        announce: called before a wait, with the failure and its seconds.
     """
 
     def again(result: object) -> bool:
@@ -163,10 +122,10 @@ def retrying(verb: Verb, policy: RetryPolicy, sleep: Callable[[float], None]) ->
         return delay_s(state.attempt_number, _failure(state).retry_after_s, random(), policy)
 
     def spent(state: RetryCallState) -> bool:
-        asked = _failure(state).retry_after_s or 0.0
+        failure = _failure(state)
         return (
-            state.attempt_number >= policy.attempts
-            or asked > policy.retry_after_max_s
+            state.attempt_number >= (policy.dns_attempts if failure.what == "dns" else policy.attempts)
+            or (failure.retry_after_s or 0.0) > policy.retry_after_max_s
             or (state.seconds_since_start or 0.0) + state.upcoming_sleep >= policy.budget_s
         )
 
@@ -175,6 +134,7 @@ def retrying(verb: Verb, policy: RetryPolicy, sleep: Callable[[float], None]) ->
         wait=wait,
         stop=spent,
         sleep=sleep,
+        before_sleep=lambda state: announce(_failure(state), state.upcoming_sleep),
         retry_error_callback=_failure,
     )
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from sources.errors import UsageError
-from sources.resolution import KEYS, variable
 from sources.settings import (
     LegacySettings,
     PublicV1Settings,
@@ -26,6 +25,7 @@ from sources.settings import (
     warehouse_path,
     warehouse_settings,
 )
+from sources.settings.table import SECTIONS, variable
 
 KEY = "brand_test_PLANTED-SECRET-77"
 LIVE = "brand_live_PLANTED-SECRET-77"
@@ -35,7 +35,7 @@ V1 = f'[sources.public_v1]\nbase_url = "https://b.example"\napi_key = "{KEY}"\n'
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    prefixes = tuple(variable(section) + "__" for section in KEYS)
+    prefixes = tuple(variable(section) + "__" for section in SECTIONS)
     for name in list(os.environ):
         if name.startswith((*prefixes, "DLT_")):
             monkeypatch.delenv(name)
@@ -184,14 +184,14 @@ def test_a_missing_key_names_what_looks_like_it(root: Path, monkeypatch: pytest.
         ("https://user:PLANTED@a.example", "user name"),
         ("https://a.example?x=PLANTED", "query"),
         ("https://a.example/#", "fragment"),
-        ("https://a.example/public/v1/", "Leave out /public/v1"),
-        ("http://a.example", "in the clear"),
-        ("http://127.0.0.1.a.example", "in the clear"),
-        ("https://a.example:port", "no address"),
+        ("https://a.example/public/v1/", "Remove /public/v1"),
+        ("http://a.example", "unencrypted"),
+        ("http://127.0.0.1.a.example", "unencrypted"),
+        ("https://a.example:port", "is not an address"),
         ("https://a.exam\nple", "line end"),
-        ("https://a.example\\@b.example", "cannot have"),
-        ("https://[::1", "no address"),
-        ("", "no address"),
+        ("https://a.example\\@b.example", "a character that no address has"),
+        ("https://[::1", "is not an address"),
+        ("", "is not an address"),
     ],
 )
 def test_a_base_url_that_cannot_be_is_refused(base_url: str, why: str) -> None:
@@ -297,7 +297,7 @@ def test_true_is_no_page_limit(root: Path) -> None:
 def test_a_choice_is_one_of_its_words(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     write(root, LEGACY)
     monkeypatch.setenv(f"SOURCES__LEGACY__{name.upper()}", value)
-    with pytest.raises(UsageError, match=rf"{name} \(SOURCES__LEGACY__{name.upper()}\) is none of"):
+    with pytest.raises(UsageError, match=rf"{name} \(SOURCES__LEGACY__{name.upper()}\) is not one of"):
         legacy_settings()
 
 
@@ -328,7 +328,7 @@ def test_an_unknown_key_names_the_nearest(root: Path, secrets: str, wrong: str, 
 def test_an_unknown_variable_names_the_nearest(root: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     write(root, LEGACY)
     monkeypatch.setenv(name, "PLANTED")
-    with pytest.raises(UsageError, match="`SOURCES__LEGACY__API_KEY` is the nearest") as refused:
+    with pytest.raises(UsageError, match="Did you mean `SOURCES__LEGACY__API_KEY`") as refused:
         legacy_settings()
     assert name in str(refused.value)
     assert "PLANTED" not in str(refused.value)
@@ -355,7 +355,7 @@ def test_a_file_that_is_no_toml_is_told_by_its_line(root: Path, file: str) -> No
 
 def test_a_section_that_is_no_table_is_refused(root: Path) -> None:
     write(root, "sources = 5\n")
-    with pytest.raises(UsageError, match="no table"):
+    with pytest.raises(UsageError, match="is not a table"):
         legacy_settings()
 
 

@@ -148,7 +148,7 @@ WRONG = [
     ("SOURCES__PUBLIC_V1__API_KEY", GONE, "is not set"),
     ("SOURCES__LEGACY__BASE_URL", f"http://{HIDDEN}.example", "https://"),
     ("SOURCES__PUBLIC_V1__BASE_URL", f"http://10.0.0.1/{HIDDEN}", "https://"),
-    ("SOURCES__PUBLIC_V1__BASE_URL", f"https://{HIDDEN}.example/public/v1", "Leave out /public/v1"),
+    ("SOURCES__PUBLIC_V1__BASE_URL", f"https://{HIDDEN}.example/public/v1", "Remove /public/v1"),
     ("SOURCES__LEGACY__BASE_URL", HIDDEN, "https://"),
     ("SOURCES__LEGACY__ENVIRONMENT", HIDDEN, "sandbox, production"),
     ("SOURCES__LEGACY__PAGE_LIMIT", "0", "of at least 1"),
@@ -156,12 +156,12 @@ WRONG = [
     ("SOURCES__PUBLIC_V1__PAGE_LIMIT", "0", "from 1 to 100"),
     ("SOURCES__PUBLIC_V1__PAGE_LIMIT", "101", "from 1 to 100"),
     ("SOURCES__PUBLIC_V1__PAGE_LIMIT", HIDDEN, "from 1 to 100"),
-    ("SOURCES__LEGACY__API_KEY", f"{HIDDEN} {HIDDEN}", "blank"),
+    ("SOURCES__LEGACY__API_KEY", f"{HIDDEN} {HIDDEN}", "contains a space"),
     ("SOURCES__PUBLIC_V1__API_KEY", HIDDEN, "no prefix"),
     ("SOURCES__PUBLIC_V1__API_KEY", f"brand_live_{HIDDEN}", "different environments"),
-    ("SOURCES__LEGACY__API_KYE", HIDDEN, "`SOURCES__LEGACY__API_KEY` is the nearest"),
-    ("SOURCES__PUBLIC_V1__BASEURL", HIDDEN, "`SOURCES__PUBLIC_V1__BASE_URL` is the nearest"),
-    ("WAREHOUSE__PAHT", HIDDEN, "`WAREHOUSE__PATH` is the nearest"),
+    ("SOURCES__LEGACY__API_KYE", HIDDEN, "Did you mean `SOURCES__LEGACY__API_KEY`?"),
+    ("SOURCES__PUBLIC_V1__BASEURL", HIDDEN, "Did you mean `SOURCES__PUBLIC_V1__BASE_URL`?"),
+    ("WAREHOUSE__PAHT", HIDDEN, "Did you mean `WAREHOUSE__PATH`?"),
     ("WAREHOUSE__PATH", " ", "Leave it out"),
 ]
 
@@ -195,7 +195,7 @@ def test_a_live_key_beside_a_sandbox_host_is_refused(pulled: tuple[Bridge, Done]
     live = {"SOURCES__PUBLIC_V1__API_KEY": f"brand_live_{HIDDEN}"}
     done = run(made, "pull", "orders", **live, SOURCES__PUBLIC_V1__BASE_URL="https://sandbox.platform.example")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("orderbridge: sources.public_v1.api_key (SOURCES__PUBLIC_V1__API_KEY) says production")
+    assert done.err.startswith("orderbridge: sources.public_v1.api_key (SOURCES__PUBLIC_V1__API_KEY) is for production")
     assert "SOURCES__PUBLIC_V1__BASE_URL" in done.err
     assert HIDDEN not in done.said
 
@@ -230,7 +230,7 @@ def test_check_with_a_wrong_key_ends_with_3_and_looks_at_the_rest(pulled: tuple[
     done = run(made, "check", SOURCES__LEGACY__API_KEY=HIDDEN)
     assert done.code == 3
     assert "wrong first page of customers: legacy GET /customers: authentication failed" in done.err
-    assert "Look at sources.legacy.api_key" in done.err
+    assert "Check sources.legacy.api_key" in done.err
     assert "ok    first page of orders" in done.err
     assert HIDDEN not in done.said
 

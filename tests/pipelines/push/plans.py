@@ -31,7 +31,8 @@ from pipelines.push.model import PushDependencies, PushOptions, PushResult
 from pipelines.push.plan_ledger import LedgerRow
 from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
-from sources.http.client import Client, RetryPolicy, Timeouts
+from sources.http.client import Client
+from sources.http.limits import RetryPolicy, Timeouts
 from sources.kinds import KindName
 
 QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)

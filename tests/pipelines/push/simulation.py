@@ -31,7 +31,8 @@ from pipelines.push.run import push
 from sandbox.config import SandboxConfig
 from sandbox.state import State
 from sources.errors import BridgeError, HttpRejected, Unreachable
-from sources.http.client import Client, RetryPolicy
+from sources.http.client import Client
+from sources.http.limits import RetryPolicy
 from sources.http.responses import WriteOutcome
 from sources.kinds import KindName
 from sources.settings import LegacySettings, Secret

@@ -10,7 +10,7 @@ import pytest
 from sources.errors import ContractBroken, HttpRejected
 from sources.extract.legacy_pages import LegacyPages
 from sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
-from sources.http.retries import BrokenBody
+from sources.http.failures import BrokenBody
 
 
 def v1(rows: int = 1, *, more: Any = True, cursor: Any = "c") -> bytes:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpcore
 import httpx
 import pytest
 
@@ -28,15 +29,17 @@ from sources.errors import (
     Unreachable,
     UsageError,
 )
-from sources.http.client import BrokenBody, Caps, Client, RetryPolicy, Timeouts
+from sources.http.client import Client
+from sources.http.failures import BrokenBody
+from sources.http.limits import Caps, RetryPolicy, Timeouts
 from sources.http.retries import without_backoff
+from tests.sources.http.platform_in_memory import Handler, InMemoryTransport
 from tests.sources.rawserver import Script, drip, reset, serving
 
 KEY = "acme_test_PLANTED-0123456789"
 PASSWORD = "pl4nted-passw0rd"
 BODY = json.dumps({"password": PASSWORD}).encode()
 PAGE = b'{"data": [1, 2, 3]}'
-Handler = Callable[[httpx.Request], httpx.Response]
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 19\r\n\r\n" + PAGE
 
 
@@ -54,7 +57,7 @@ def parsed(body: bytes) -> Any:
 
 
 def client(handler: Handler, family: Family = "legacy", **more: Any) -> Client:
-    return Client(family, "https://shop.example", KEY, transport=httpx.MockTransport(handler), **more)
+    return Client(family, "https://shop.example", KEY, transport=InMemoryTransport(handler), **more)
 
 
 def answers(
@@ -116,7 +119,7 @@ def test_cookies_are_not_kept() -> None:
 
 @pytest.mark.parametrize("path", ["", "customers", "/a?b=c", "/a#b", "/a/../b", "/a//b", "/a b", "/./a"])
 def test_paths_that_lead_elsewhere_are_refused(path: str) -> None:
-    with pytest.raises(ValueError, match="a path has"):
+    with pytest.raises(ValueError, match="a path consists of letters"):
         client(answers(httpx.Response(200))[1]).get(path, check=len)
 
 
@@ -158,9 +161,9 @@ def test_keys_that_no_header_carries(key: str) -> None:
     "first",
     [pytest.param(httpx.Response(status), id=str(status)) for status in (408, 429, 500, 502, 503, 504, 599)]
     + [
-        pytest.param(httpx.ConnectError("x"), id="connect"),
-        pytest.param(httpx.ReadTimeout("x"), id="timeout"),
-        pytest.param(httpx.RemoteProtocolError("x"), id="protocol"),
+        pytest.param(httpcore.ConnectError("x"), id="connect"),
+        pytest.param(httpcore.ReadTimeout("x"), id="timeout"),
+        pytest.param(httpcore.RemoteProtocolError("x"), id="protocol"),
         pytest.param(httpx.Response(200, content=b'{"data": ['), id="cut JSON"),
         pytest.param(httpx.Response(200, content=b"<html>maintenance</html>"), id="HTML"),
         pytest.param(httpx.Response(200, content=b""), id="empty"),
@@ -361,7 +364,7 @@ def test_a_drip_is_given_up_within_the_budget() -> None:
         Client("legacy", server.url, KEY, timeouts=Timeouts(1, 1, 0.2), retry=policy) as one,
     ):
         began = time.monotonic()
-        with pytest.raises(Unreachable, match="no whole answer"):
+        with pytest.raises(Unreachable, match="no complete response"):
             one.get("/customers", check=parsed)
         assert time.monotonic() - began < 1.5
 
@@ -373,7 +376,7 @@ def test_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         with Client("legacy", server.url, KEY) as one:
             one.get("/customers", check=parsed)
         assert (len(proxy.seen), len(server.seen)) == (0, 1)
-        with Client("legacy", server.url, KEY, trust_env=True) as one:
+        with Client("legacy", server.url, KEY, proxy=proxy.url) as one:
             one.get("/customers", check=parsed)
         assert (len(proxy.seen), len(server.seen)) == (1, 1)
 
@@ -437,10 +440,10 @@ def test_a_client_serves_several_threads() -> None:
         pytest.param(legacy_error(408, 1), "in_doubt", "1", id="408"),
         pytest.param(legacy_error(500, 1), "in_doubt", "1", id="500"),
         pytest.param(httpx.Response(302), "in_doubt", "", id="302"),
-        pytest.param(httpx.ReadTimeout("x"), "in_doubt", "", id="timeout"),
-        pytest.param(httpx.RemoteProtocolError("x"), "in_doubt", "", id="protocol"),
-        pytest.param(httpx.ConnectError("x"), "not_sent", "", id="connect"),
-        pytest.param(httpx.ConnectTimeout("x"), "not_sent", "", id="connect timeout"),
+        pytest.param(httpcore.ReadTimeout("x"), "in_doubt", "", id="timeout"),
+        pytest.param(httpcore.RemoteProtocolError("x"), "in_doubt", "", id="protocol"),
+        pytest.param(httpcore.ConnectError("x"), "not_sent", "", id="connect"),
+        pytest.param(httpcore.ConnectTimeout("x"), "not_sent", "", id="connect timeout"),
     ],
 )
 def test_outcomes_of_writes(answer: httpx.Response | Exception, state: str, code: str | None) -> None:

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sources.contract import Verb
+from sources.http.failures import Failure, Kind
+from sources.http.limits import RetryPolicy
 from sources.http.retries import (
-    Failure,
-    Kind,
-    RetryPolicy,
     delay_s,
     retry_after_s,
     retrying,

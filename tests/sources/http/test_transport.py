@@ -10,12 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpcore
 import pytest
 
 from sources.errors import Stopped, Unreachable, UsageError
 from sources.http import transport
-from sources.http.client import BrokenBody, Client, RetryPolicy, Timeouts
+from sources.http.client import Client
+from sources.http.failures import BrokenBody
+from sources.http.limits import RetryPolicy, Timeouts
 from sources.http.retries import without_backoff
 from tests.sources.rawserver import RawServer, asked, serving
 
@@ -41,15 +43,20 @@ def tls() -> ssl.SSLContext:
 
 @pytest.fixture
 def _trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment trusts that certificate; without proxies, unless a test sets one."""
+    """The environment trusts that certificate, and names a proxy: neither counts."""
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
 
 
 def legacy(server: RawServer, **more: Any) -> Client:
     return Client("legacy", server.url, "a-planted-key", **more)
+
+
+def request_to(server: RawServer, x: str = "") -> httpcore.Request:
+    """Lasts five seconds at most."""
+    extensions = {"deadline": time.monotonic() + 5}
+    return httpcore.Request("GET", server.url, headers={"Host": "localhost", "X": x}, extensions=extensions)
 
 
 def body(client: Client) -> bytes:
@@ -131,10 +138,9 @@ def test_a_connection_is_left_after(answer: bytes) -> None:
 
 def test_a_body_not_read_to_its_end_ends_the_connection() -> None:
     with serving(keeping(KEPT[:-5])) as server:
-        one = transport.Transport(server.url, Timeouts())
-        request = httpx.Request("GET", server.url, extensions={"deadline": time.monotonic() + 5})
-        one.handle_request(request).close()
-        one.handle_request(request).close()
+        one = transport.Transport(is_tls=False, timeouts=Timeouts())
+        for _ in range(2):
+            one.handle_request(request_to(server)).close()
         assert len(server.seen) == 2
         one.close()
 
@@ -204,12 +210,9 @@ def test_the_deadline_of_a_request_ends_a_wait_that_may_last_longer() -> None:
 
 def test_no_header_holds_a_line_of_its_own() -> None:
     with serving(KEPT) as server:
-        one = transport.Transport(server.url, Timeouts())
-        request = httpx.Request(
-            "GET", server.url, headers={"X": "a\r\nY: b"}, extensions={"deadline": time.monotonic() + 5}
-        )
-        with pytest.raises(httpx.LocalProtocolError):
-            one.handle_request(request)
+        one = transport.Transport(is_tls=False, timeouts=Timeouts())
+        with pytest.raises(httpcore.LocalProtocolError):
+            one.handle_request(request_to(server, x="a\r\nY: b"))
         assert server.seen == []
         one.close()
 
@@ -219,7 +222,7 @@ def test_no_header_holds_a_line_of_its_own() -> None:
 
 @pytest.mark.usefixtures("_trusted")
 def test_a_trusted_certificate(tls: ssl.SSLContext) -> None:
-    with serving(keeping(KEPT, KEPT), tls=tls) as server, legacy(server, trust_env=True) as one:
+    with serving(keeping(KEPT, KEPT), tls=tls) as server, legacy(server, ca_file=CERTIFICATE) as one:
         assert body(one) == PAGE
         outcome = one.send("POST", "/customers", BODY)
         assert (outcome.state, outcome.status) == ("answered", 200)
@@ -229,7 +232,7 @@ def test_a_trusted_certificate(tls: ssl.SSLContext) -> None:
 @pytest.mark.usefixtures("_trusted")
 def test_a_certificate_that_does_not_verify_is_told_and_nothing_is_sent(tls: ssl.SSLContext) -> None:
     with serving(KEPT, tls=tls) as server, legacy(server) as one:
-        with pytest.raises(Unreachable, match="certificate of the host does not verify"):
+        with pytest.raises(Unreachable, match="its certificate does not verify"):
             body(one)
         assert one.send("POST", "/customers", BODY).state == "not_sent"
         assert server.seen == []
@@ -240,8 +243,8 @@ def test_a_certificate_of_another_host_does_not_verify(tls: ssl.SSLContext) -> N
     with serving(KEPT, tls=tls) as server:
         url = server.url.replace("localhost", "127.0.0.1")
         with (
-            Client("legacy", url, "key", trust_env=True) as one,
-            pytest.raises(Unreachable, match="certificate of the host does not verify"),
+            Client("legacy", url, "key", ca_file=CERTIFICATE) as one,
+            pytest.raises(Unreachable, match="its certificate does not verify"),
         ):
             body(one)
         assert server.seen == []
@@ -295,13 +298,10 @@ def tunnel(to: str, seen: list[bytes], status: bytes = b"200 Go on") -> Callable
 
 
 @pytest.mark.usefixtures("_trusted")
-def test_a_proxy_of_the_environment_sees_neither_key_nor_body(
-    tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_proxy_sees_neither_key_nor_body(tls: ssl.SSLContext) -> None:
     seen: list[bytes] = []
     with serving(keeping(KEPT, KEPT), tls=tls) as server, serving(tunnel(server.url, seen)) as proxy:
-        monkeypatch.setenv("https_proxy", proxy.url.replace("://", "://us%40er:pass@"))
-        with legacy(server, trust_env=True) as one:
+        with legacy(server, ca_file=CERTIFICATE, proxy=proxy.url.replace("://", "://us%40er:pass@")) as one:
             assert body(one) == body(one) == PAGE
         (asked_for,) = proxy.seen
         target = server.url.removeprefix("https://").encode()
@@ -313,20 +313,19 @@ def test_a_proxy_of_the_environment_sees_neither_key_nor_body(
 
 
 @pytest.mark.usefixtures("_trusted")
-def test_a_write_that_the_proxy_refuses_was_not_sent(tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_the_proxy_refuses_was_not_sent(tls: ssl.SSLContext) -> None:
     with serving(KEPT, tls=tls) as server, serving(tunnel(server.url, [], b"407 Who are you")) as proxy:
-        monkeypatch.setenv("https_proxy", proxy.url)
-        with legacy(server, trust_env=True) as one:
+        with legacy(server, ca_file=CERTIFICATE, proxy=proxy.url) as one:
             assert one.send("POST", "/customers", BODY).state == "not_sent"
         assert server.seen == []
 
 
 @pytest.mark.usefixtures("_trusted")
 @pytest.mark.parametrize("address", ["socks5://127.0.0.1:1", "https://127.0.0.1:1", "http://", "http://a:pass@b:x"])
-def test_a_proxy_of_another_kind_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("https_proxy", address)
-    with pytest.raises(UsageError, match="a proxy for https that cannot be used"):
-        Client("legacy", "https://shop.example", "key", trust_env=True)
+def test_a_proxy_of_another_kind_is_refused(address: str) -> None:
+    with pytest.raises(UsageError, match=r"sources\.http\.proxy is not (the|an) address") as caught:
+        Client("legacy", "https://shop.example", "key", proxy=address)
+    assert "pass" not in str(caught.value).removesuffix(caught.value.hint)
 
 
 def test_what_check_refuses_leaves_the_connection_in_use() -> None:

@@ -1,0 +1,153 @@
+"""One request and its response, read to the end: the header with the key, the deadline, the size limits.
+
+In: verb, path and query, body, seconds. Out: a `RawResponse`, or a `Failure` if nothing usable arrived. A failure is
+returned, not raised: an exception would carry the request along, key included.
+"""
+
+from __future__ import annotations
+
+import threading
+from time import monotonic
+from typing import NoReturn, Protocol
+from urllib.parse import urlsplit
+
+import httpcore
+
+from sources.contract import Family, Verb
+from sources.http.body import decode, read_wire
+from sources.http.failures import TRANSPORT_ERRORS, BodyRefused, BrokenBody, Failure, connection_failure
+from sources.http.limits import Caps, Timeouts
+from sources.http.responses import RawResponse
+
+
+class HttpTransport(Protocol):
+    """What an exchange needs of httpcore's pool; tests use a platform in memory."""
+
+    def handle_request(self, request: httpcore.Request) -> httpcore.Response:
+        """A response whose body is still to be read. Raises one of TRANSPORT_ERRORS."""
+
+    def close(self) -> None:
+        """Closes every connection."""
+
+
+class KeyAuth:
+    """The header with the key: masked when printed, not pickled.
+
+    Attributes:
+        secrets: texts that no error may contain: the key, and other keys that a platform could echo.
+    """
+
+    def __init__(self, family: Family, key: str, secrets: tuple[str, ...] = ()) -> None:
+        name, value = ("api-key", key) if family == "legacy" else ("Authorization", f"Bearer {key}")
+        self.header = name.encode(), value.encode()
+        self.secrets = tuple({key, *secrets})
+
+    def __repr__(self) -> str:
+        return "KeyAuth(***)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a key is not pickled")
+
+
+class Exchanger:
+    """Makes requests to one host over a transport; safe to use from several threads.
+
+    Args:
+        family: of the host.
+        base_url: https or http, without trailing slash; its path precedes the path of each request.
+        auth: the header with the key.
+        transport: takes requests with the extension `deadline`.
+        timeouts, caps: limits.
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        base_url: str,
+        auth: KeyAuth,
+        transport: HttpTransport,
+        timeouts: Timeouts,
+        caps: Caps,
+    ) -> None:
+        url = urlsplit(base_url)
+        self.family, self.host = family, url.netloc
+        self._scheme, self._hostname, self._port = url.scheme.encode(), (url.hostname or "").encode(), url.port
+        self._path = url.path.encode()
+        self._auth, self._transport, self._timeouts, self._caps = auth, transport, timeouts, caps
+        self._headers = [
+            (b"Host", url.netloc.encode()),
+            (b"Accept", b"application/json"),
+            (b"Accept-Encoding", b"gzip"),
+            (b"User-Agent", b"orderbridge"),
+        ]
+        self._closed = threading.Event()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed.is_set()
+
+    def close(self) -> None:
+        """Closes every connection; exchanges under way fail."""
+        self._closed.set()
+        self._transport.close()
+
+    def exchange(self, verb: Verb, target: str, body: bytes, seconds: float) -> RawResponse | Failure:
+        """One request and its response within `seconds`; `target` is a path, with the query."""
+        try:
+            return self._exchange(verb, target, body, seconds)
+        except TRANSPORT_ERRORS as error:
+            return connection_failure(error, self.host, seconds, self._timeouts.read_s)
+        except Exception:
+            # closing a connection from another thread makes it fail in ways that no library documents
+            if not self.is_closed:
+                raise
+        return Failure("protocol", "the client was closed")
+
+    def _exchange(self, verb: Verb, target: str, body: bytes, seconds: float) -> RawResponse:
+        headers = [*self._headers, self._auth.header]
+        if body:
+            headers += [(b"Content-Type", b"application/json"), (b"Content-Length", str(len(body)).encode())]
+        url = httpcore.URL(
+            scheme=self._scheme, host=self._hostname, port=self._port, target=self._path + target.encode()
+        )
+        extensions = {"deadline": monotonic() + seconds}
+        request = httpcore.Request(verb, url, headers=headers, content=body or None, extensions=extensions)
+        response = self._transport.handle_request(request)
+        try:
+            fields = _fields(response)
+            content_type = fields.get("content-type", "").partition(";")[0].strip().lower()
+            reply = RawResponse(
+                response.status, b"", fields.get("location", ""), fields.get("retry-after"), content_type
+            )
+            try:
+                wire = read_wire(response.iter_stream(), self._caps.wire_bytes)
+                reply.body = decode(wire, fields.get("content-encoding"), self._caps.plain_bytes)
+            except BrokenBody as error:
+                reply.broken = self.broken_body(str(error), reply)
+            except BodyRefused as error:
+                reply.broken = Failure("contract", str(error), status=reply.status)
+            except TRANSPORT_ERRORS as error:
+                # the status stands, although the body was cut off
+                failure = connection_failure(error, self.host, seconds, self._timeouts.read_s)
+                reply.broken = Failure(failure.what, failure.words, failure.hint, reply.status)
+        finally:
+            response.close()
+        return reply
+
+    def broken_body(self, words: str, reply: RawResponse) -> Failure:
+        """The failure of a 2xx whose body is not what it should be."""
+        hint = "Try again later; if it persists, report the path and the time to the platform."
+        if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
+            words = f"{words}; the response is a web page (HTML)"
+            hint = f"Check sources.{self.family}.base_url: it may name a website, or a proxy answers with a login page."
+        return Failure("broken_body", words, hint, reply.status)
+
+
+def _fields(response: httpcore.Response) -> dict[str, str]:
+    """The header fields by lower-case name; one that is repeated is joined by commas."""
+    fields: dict[str, str] = {}
+    for raw_name, raw_value in response.headers:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        fields[name] = f"{fields[name]}, {value}" if name in fields else value
+    return fields

@@ -1,0 +1,180 @@
+"""Requests that brought nothing usable, as values: what happened, whether anything was sent, what to do.
+
+In: an exception of the transport, or a response outside 2xx. Out: a `Failure`, and from the last one of a request the
+error that its caller gets. A failure is a value and not an exception: it carries no traceback, hence no secret.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import httpcore
+
+from sources.contract import Family, Verb
+from sources.errors import AccessError, ConnectionReason, ContractBroken, HttpError, HttpRejected, Unreachable
+
+Kind = Literal["dns", "connect", "timeout", "protocol", "broken_body", "certificate", "contract"]
+"""A failure without a status. A `certificate` that does not verify and a broken `contract` are permanent."""
+
+NOT_SENT: Final = ("dns", "connect", "certificate")
+"""Kinds that prove that no byte of the request was sent."""
+TRANSPORT_ERRORS: Final = (
+    httpcore.NetworkError,
+    httpcore.TimeoutException,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.UnsupportedProtocol,
+)
+"""What a transport raises."""
+_CONNECT_ERRORS: Final = (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.ProxyError)
+
+
+class BrokenBody(Exception):
+    """A body that is cut off or is not what its headers announce; another request may bring a whole one."""
+
+
+class BodyRefused(Exception):
+    """A body that another request would not improve: too large, or in an encoding that was not asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A request that brought nothing usable.
+
+    Attributes:
+        what: the status, or the kind where there was none or it does not matter.
+        words: what happened, for a person.
+        hint: what to do about it.
+        status, code, request_id: of the response, where there was one.
+        retry_after_s: seconds that the platform asked to wait.
+        reason: why no connection came about.
+    """
+
+    what: int | Kind
+    words: str
+    hint: str = ""
+    status: int | None = None
+    code: str = ""
+    request_id: str = ""
+    retry_after_s: float | None = None
+    reason: ConnectionReason | None = None
+
+
+def connection_failure(error: Exception, host: str, seconds: float, read_s: float) -> Failure:
+    """Classifies a transport error, in words of our own: the library's may quote headers.
+
+    Args:
+        error: as the transport raised it, its causes attached.
+        host: where the connection was to go.
+        seconds: the limit of the request as a whole.
+        read_s: the limit of a single read.
+    """
+    if not isinstance(error, _CONNECT_ERRORS):
+        if isinstance(error, httpcore.TimeoutException):
+            words = f"no complete response within {round(seconds, 1):g} s, or no data for {read_s:g} s"
+            return Failure("timeout", words, "Try again later; sources.http.timeout_s sets the limit.")
+        return Failure("protocol", "the connection broke off, or what arrived is not HTTP", "Try again later.")
+    reason = _connection_reason(error)
+    words, hint = _CONNECTION_WORDS[reason]
+    kind: Kind = "dns" if reason == "dns" else "certificate" if reason == "certificate" else "connect"
+    detail = _system_words(error) if reason == "network" else ""
+    return Failure(kind, f"cannot connect to {host}: {words}{detail}", hint, reason=reason)
+
+
+_ADDRESS_HINT: Final = "Check the host in base_url, and the network."
+_CONNECTION_WORDS: Final[dict[ConnectionReason, tuple[str, str]]] = {
+    "dns": ("the host name does not resolve", _ADDRESS_HINT),
+    "refused": ("connection refused", "Check host and port in base_url; if they are right, try again later."),
+    "timeout": ("timed out", _ADDRESS_HINT),
+    "certificate": (
+        "its certificate does not verify",
+        "If a proxy of your network opens TLS, or the host has a private authority, "
+        "name its certificate (PEM) in sources.http.ca_file.",
+    ),
+    "tls": ("the TLS handshake failed", "Check that the host serves https on this port."),
+    "proxy": ("the proxy did not let the request through", "Check sources.http.proxy, with user and password."),
+    "network": ("network error", _ADDRESS_HINT),
+}
+
+
+def _connection_reason(error: BaseException) -> ConnectionReason:
+    """Why no connection came about, from the exceptions behind an error."""
+    reasons: tuple[tuple[type[BaseException], ConnectionReason], ...] = (
+        (ssl.SSLCertVerificationError, "certificate"),
+        (httpcore.ProxyError, "proxy"),
+        (socket.gaierror, "dns"),
+        (UnicodeError, "dns"),
+        (ConnectionRefusedError, "refused"),
+        (TimeoutError, "timeout"),
+        (httpcore.ConnectTimeout, "timeout"),
+        (ssl.SSLError, "tls"),
+    )
+    chain = _causes(error)
+    return next((reason for kind, reason in reasons if any(isinstance(cause, kind) for cause in chain)), "network")
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return chain
+
+
+def _system_words(error: BaseException) -> str:
+    """The operating system's words for an error number: they hold nothing of a request."""
+    words = next((cause.strerror for cause in _causes(error) if isinstance(cause, OSError) and cause.strerror), "")
+    return f" ({words})" if words else ""
+
+
+def error_of(
+    family: Family,
+    verb: Verb,
+    host: str,
+    path: str,
+    failure: Failure,
+    *,
+    attempts: int = 1,
+    is_final: bool = True,
+    wait_max_s: float = 0.0,
+) -> HttpError:
+    """The error that a caller gets for a failure. Raise it outside of any `except` block, so that it has no context.
+
+    Args:
+        family: of the request.
+        verb: of the request.
+        host: of the request.
+        path: of the request, without query.
+        failure: the last one.
+        attempts: requests made.
+        is_final: no further attempt would help: the status stands.
+        wait_max_s: the longest `Retry-After` that is waited for.
+    """
+    kind: type[HttpError] = Unreachable
+    words, hint = failure.words, failure.hint
+    if failure.what == "contract":
+        kind = ContractBroken
+    elif failure.what in (401, 403):
+        kind = AccessError
+    elif isinstance(failure.what, int) and is_final:
+        kind = HttpRejected
+    elif verb == "GET" and (failure.retry_after_s or 0.0) > wait_max_s:
+        hint = f"The platform asks to wait {failure.retry_after_s:.0f} s: run the command again after that."
+    if attempts > 1:
+        words = f"{words}, after {attempts} attempts"
+    return kind(
+        words,
+        hint,
+        family=family,
+        verb=verb,
+        host=host,
+        path=path,
+        status=failure.status,
+        code=failure.code,
+        request_id=failure.request_id,
+        reason=failure.reason,
+    )

@@ -1,0 +1,55 @@
+"""Settings: hosts, keys and environments, resolved, checked and masked before the first request."""
+
+from sources.settings.loaders import (
+    check_same_environment,
+    http_settings,
+    is_set,
+    known_secrets,
+    ledger_path,
+    ledger_settings,
+    legacy_settings,
+    public_v1_settings,
+    reconcile_settings,
+    warehouse_path,
+    warehouse_settings,
+)
+from sources.settings.root import find_root, permission_warnings, prepare_dlt, set_project
+from sources.settings.secret import Secret
+from sources.settings.sections import (
+    HttpSettings,
+    LedgerSettings,
+    LegacySettings,
+    OrderSettings,
+    PublicV1Settings,
+    ReconcileSettings,
+    WarehouseSettings,
+)
+from sources.settings.table import DateOrder, Environment
+
+__all__ = [
+    "DateOrder",
+    "Environment",
+    "HttpSettings",
+    "LedgerSettings",
+    "LegacySettings",
+    "OrderSettings",
+    "PublicV1Settings",
+    "ReconcileSettings",
+    "Secret",
+    "WarehouseSettings",
+    "check_same_environment",
+    "find_root",
+    "http_settings",
+    "is_set",
+    "known_secrets",
+    "ledger_path",
+    "ledger_settings",
+    "legacy_settings",
+    "permission_warnings",
+    "prepare_dlt",
+    "public_v1_settings",
+    "reconcile_settings",
+    "set_project",
+    "warehouse_path",
+    "warehouse_settings",
+]

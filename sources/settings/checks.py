@@ -1,0 +1,120 @@
+"""Checks of single settings: what a file or a variable holds, to a typed value.
+
+In: the name of a setting, for messages, and its raw or typed value. Out: the typed value, or a UsageError that names
+the setting and never shows the value. Each check accepts its own result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from math import isfinite
+from pathlib import Path
+from typing import Final
+from zoneinfo import available_timezones
+
+from sources.errors import UsageError
+from sources.settings.secret import Secret
+from sources.urls import checked_key, checked_proxy
+
+Check = Callable[[str, object], object]
+
+_DIGITS: Final = re.compile(r"[0-9]{1,9}")
+_NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
+_DATASET: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_COUNTRY: Final = re.compile(r"[A-Z]{2}")
+
+
+def api_key(name: str, value: object) -> Secret:
+    """A key that a header can carry."""
+    return Secret(checked_key(name, value.reveal() if isinstance(value, Secret) else value))
+
+
+def proxy(name: str, value: object) -> Secret:
+    """The address of a proxy, which may contain a password."""
+    return Secret(checked_proxy(name, value.reveal() if isinstance(value, Secret) else value))
+
+
+def choice(*words: str) -> Check:
+    """One of these words."""
+
+    def check(name: str, value: object) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise UsageError(f"{name} is not one of {', '.join(words)}", "Set it to one of them, in lower case.")
+        return value
+
+    return check
+
+
+def whole_number(least: int, most: int | None = None) -> Check:
+    """A whole number within limits."""
+    limits = f"from {least} to {most}" if most is not None else f"of at least {least}"
+
+    def check(name: str, value: object) -> int:
+        if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
+            value = int(value)
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if not is_whole or value < least or (most is not None and value > most):  # type: ignore[operator]
+            raise UsageError(f"{name} is not a whole number {limits}", "Leave it out for the default.")
+        return value  # type: ignore[return-value]
+
+    return check
+
+
+def seconds(name: str, value: object) -> float:
+    """A positive number of seconds."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        value = float(value)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 10**6 or not isfinite(value):
+        raise UsageError(f"{name} is not a positive number of seconds", "Leave it out for the default.")
+    return float(value)
+
+
+def text(what: str) -> Check:
+    """A name that is not empty."""
+
+    def check(name: str, value: object) -> str:
+        if not isinstance(value, str) or not value.strip():
+            raise UsageError(f"{name} is not {what}", "Put it in quotes, or leave it out for the default.")
+        return value.strip()
+
+    return check
+
+
+def file(name: str, value: object) -> Path:
+    """The path of a file, absolute; a relative one is relative to the current folder."""
+    if isinstance(value, Path):
+        value = str(value)
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise UsageError(f"{name} is not the path of a file", "Leave it out for the default.")
+    try:
+        path = Path(value).expanduser().absolute()
+    except RuntimeError:
+        raise UsageError(f"{name} names a home folder that does not exist") from None
+    if path.is_dir():
+        raise UsageError(f"{name} is a folder: {path}", "Name a file in it.")
+    return path
+
+
+def dataset(name: str, value: object) -> str:
+    """A prefix for the names of datasets."""
+    if not isinstance(value, str) or not _DATASET.fullmatch(value):
+        raise UsageError(
+            f"{name} is not a valid prefix for dataset names",
+            "Use up to 40 lower-case letters, digits and underscores, starting with a letter.",
+        )
+    return value
+
+
+def time_zone(name: str, value: object) -> str:
+    """The IANA name of a time zone."""
+    if not isinstance(value, str) or value not in available_timezones():
+        raise UsageError(f"{name} is not a known time zone", "Use an IANA name, such as Europe/Madrid or UTC.")
+    return value
+
+
+def country(name: str, value: object) -> str:
+    """A country code of ISO 3166-1."""
+    if not isinstance(value, str) or not _COUNTRY.fullmatch(value):
+        raise UsageError(f"{name} is not a country code", "Use two capital letters (ISO 3166-1), such as ES.")
+    return value

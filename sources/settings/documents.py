@@ -1,0 +1,95 @@
+"""The settings as documents, made from the table: README's section, `.dlt/config.toml`, `.dlt/example.secrets.toml`.
+
+In: the table of settings. Out: the texts; `python -m sources.settings.documents` (`make docs`) writes them into the
+checkout, and a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from sources.settings.table import SECTIONS, SETTINGS, Setting, settings_of
+
+MARKS: Final = ("<!-- settings: made by `make docs` -->\n", "<!-- end of settings -->\n")
+
+_CONFIG_HEAD: Final = """\
+# Settings without secrets. Keys go into secrets.toml next to this file (see example.secrets.toml), which git ignores.
+# Every setting has an environment variable too, which has precedence: sources.legacy.page_limit is
+# SOURCES__LEGACY__PAGE_LIMIT. A relative path is relative to the folder that a command is started in.
+# Made by `make docs` from sources/settings/table.py.
+
+[runtime]
+dlthub_telemetry = false
+"""
+_SECRETS_HEAD: Final = """\
+# Copy to secrets.toml in this folder, put the keys in, and let nobody else read it:
+#   cp .dlt/example.secrets.toml .dlt/secrets.toml && chmod 600 .dlt/secrets.toml
+"""
+
+
+def readme_table() -> str:
+    """The table of all settings, in Markdown."""
+    lines = ["| setting | environment variable | default | what it is |", "|---|---|---|---|"]
+    for setting in SETTINGS.values():
+        default = f"`{shown(setting.default)}`" if setting.default is not None else _absent(setting)
+        lines.append(f"| `{setting.key}` | `{setting.variable}` | {default} | {setting.help} |")
+    return "\n".join(lines) + "\n"
+
+
+def _absent(setting: Setting) -> str:
+    return "required" if setting.required else "–"
+
+
+def config_toml() -> str:
+    """Every setting that is not a secret, as a comment with its default or an example."""
+    return _CONFIG_HEAD + _sections((s for s in SETTINGS.values() if not s.is_secret), "# ")
+
+
+def secrets_toml() -> str:
+    """Every secret, with an example."""
+    return _SECRETS_HEAD + _sections((s for s in SETTINGS.values() if s.is_secret), "")
+
+
+def _sections(settings: Iterable[Setting], prefix: str) -> str:
+    chosen = set(settings)
+    text = ""
+    for section in SECTIONS:
+        lines = [
+            f"{prefix}{setting.name} = {_toml(setting)}".ljust(36) + f"  # {setting.help.replace('`', '')}\n"
+            for setting in settings_of(section)
+            if setting in chosen
+        ]
+        if lines:
+            text += f"\n{prefix}[{section}]\n" + "".join(lines)
+    return text
+
+
+def _toml(setting: Setting) -> str:
+    value = setting.default if setting.default is not None else setting.example
+    return f'"{value}"' if isinstance(value, str) else shown(value)
+
+
+def shown(value: object) -> str:
+    """A value as documents and messages show it: whole numbers without a fraction."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def with_table(readme: str) -> str:
+    """README with its table of settings renewed. Raises ValueError if its marks are missing."""
+    before, rest = readme.split(MARKS[0])
+    _, after = rest.split(MARKS[1])
+    return before + MARKS[0] + readme_table() + MARKS[1] + after
+
+
+def write(checkout: Path) -> None:
+    """Writes all three into a checkout."""
+    readme = checkout / "README.md"
+    readme.write_text(with_table(readme.read_text("utf-8")), "utf-8")
+    (checkout / ".dlt" / "config.toml").write_text(config_toml(), "utf-8")
+    (checkout / ".dlt" / "example.secrets.toml").write_text(secrets_toml(), "utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(__file__).parents[2])

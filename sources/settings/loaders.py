@@ -1,0 +1,114 @@
+"""Reads settings, a section at a time: a pull of one family needs the settings of that family only.
+
+In: what `resolution` finds (environment, `.dlt/secrets.toml`, `.dlt/config.toml`). Out: the dataclasses of
+`sections`, or a UsageError that names the key and its environment variable, never its value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from sources.errors import UsageError
+from sources.settings.resolution import Resolution
+from sources.settings.sections import (
+    HttpSettings,
+    LedgerSettings,
+    LegacySettings,
+    OrderSettings,
+    PublicV1Settings,
+    ReconcileSettings,
+    Section,
+    WarehouseSettings,
+)
+from sources.settings.table import SETTINGS, named, settings_of
+
+S = TypeVar("S", bound=Section)
+
+
+def legacy_settings(root: Path | None = None) -> LegacySettings:
+    """The settings of the legacy family. Raises UsageError."""
+    return _load(LegacySettings, root)
+
+
+def public_v1_settings(root: Path | None = None) -> PublicV1Settings:
+    """The settings of the v1 family. Raises UsageError."""
+    return _load(PublicV1Settings, root)
+
+
+def http_settings(root: Path | None = None) -> HttpSettings:
+    """Limits, CA file and proxy of all requests. Raises UsageError."""
+    return _load(HttpSettings, root)
+
+
+def warehouse_settings(root: Path | None = None) -> WarehouseSettings:
+    """Where the warehouse is. Raises UsageError."""
+    return _load(WarehouseSettings, root)
+
+
+def reconcile_settings(root: Path | None = None) -> ReconcileSettings:
+    """How to read the raw tables. Raises UsageError."""
+    return replace(_load(ReconcileSettings, root), orders=_load(OrderSettings, root))
+
+
+def ledger_settings(root: Path | None = None) -> LedgerSettings:
+    """Where the ledger is: next to the warehouse if it is not set. Raises UsageError."""
+    path = Resolution("ledger", root).value("path")
+    return LedgerSettings(
+        path=cast(Path, path) if path is not None else warehouse_path(root).with_name("ledger.sqlite")
+    )
+
+
+def warehouse_path(root: Path | None = None) -> Path:
+    """The warehouse's file, absolute. Raises UsageError."""
+    return warehouse_settings(root).path
+
+
+def ledger_path(root: Path | None = None) -> Path:
+    """The ledger's file, absolute. Raises UsageError."""
+    return ledger_settings(root).path
+
+
+def is_set(section: str, root: Path | None = None) -> bool:
+    """Whether any required setting of a section is set. Raises UsageError."""
+    resolution = Resolution(section, root)
+    return any(resolution.value(setting.name) is not None for setting in settings_of(section) if setting.required)
+
+
+def known_secrets(root: Path | None = None) -> tuple[str, ...]:
+    """Every secret that is set, checked or not: what no output may contain. A section with errors has none."""
+    values = set()
+    for setting in SETTINGS.values():
+        if setting.is_secret:
+            try:
+                value = Resolution(setting.section, root).value(setting.name)
+            except UsageError:
+                continue
+            if isinstance(value, str) and value.strip():
+                values.add(value.strip())
+    return tuple(sorted(values))
+
+
+def check_same_environment(legacy: LegacySettings, public_v1: PublicV1Settings) -> None:
+    """Raises UsageError for a run that would mix test data with real data."""
+    if legacy.environment != public_v1.environment:
+        raise UsageError(
+            f"the two families have different environments: {named('sources.legacy.environment')} is "
+            f"{legacy.environment}, the key in {named('sources.public_v1.api_key')} is for {public_v1.environment}",
+            "Use hosts and keys of one environment, or pull one family alone.",
+        )
+
+
+def _load(kind: type[S], root: Path | None) -> S:
+    """A section as it is set. Raises UsageError."""
+    resolution = Resolution(kind.prefix.rpartition(".")[0], root)
+    values: dict[str, Any] = {}
+    for item in fields(kind):
+        setting = SETTINGS.get(kind.prefix + item.name)
+        value = resolution.value(setting.name) if setting is not None else None
+        if value is not None:
+            values[item.name] = value
+        elif setting is not None and setting.required:
+            raise resolution.missing(setting)
+    return kind(**values)

@@ -1,0 +1,112 @@
+"""Raw values of settings, through dlt's own resolution: environment, `.dlt/secrets.toml`, `.dlt/config.toml`.
+
+In: a section and the project's root. Out: raw values by name; misspelt names and unreadable files are refused. dlt
+takes seconds to import, so it is imported when a value is first asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from sources.errors import UsageError
+from sources.settings.files import FILES, key_paths, read_toml, unreadable
+from sources.settings.root import check_private, find_root, isolate_dlt
+from sources.settings.table import SETTINGS, Setting, named, settings_of, variable
+
+
+class Resolution:
+    """The raw values of one section.
+
+    Args:
+        section: of the table of settings. Other sections are neither read nor checked.
+        root: the project's root; found if not given.
+
+    Raises:
+        UsageError: a file that others can write, that cannot be read, or that is not TOML; an unknown name or variable
+            in this section.
+    """
+
+    def __init__(self, section: str, root: Path | None = None) -> None:
+        self._section = section
+        self._folder = (root or find_root()) / ".dlt"
+        for path in (self._folder, *(self._folder / name for name in FILES)):
+            check_private(path)
+        self._documents = {name: read_toml(self._folder / name) for name in FILES}
+        self._refuse_unknown()
+
+    def value(self, name: str) -> object:
+        """The raw value of a setting of the section; None if it is not set."""
+        return self.origin(name)[0]
+
+    def origin(self, name: str) -> tuple[object, str]:
+        """The raw value of a setting and where it is set: a variable or a file; (None, "") if it is not set.
+
+        Raises:
+            UsageError: a secret in config.toml; a document that dlt's parser cannot handle.
+        """
+        from dlt.common.configuration.exceptions import ConfigProviderException
+        from dlt.common.configuration.providers import ConfigTomlProvider, EnvironProvider, SecretsTomlProvider
+        from dlt.common.typing import TSecretStrValue
+
+        isolate_dlt()
+        setting = SETTINGS[f"{self._section}.{name}"]
+        path = self._section.split(".")
+        hint: type[object] = TSecretStrValue if setting.is_secret else str
+        value, _ = EnvironProvider().get_value(name, hint, "", *path)
+        if value is not None:
+            # a mounted secret file: dlt returns it with its last newline and puts it without into the environment
+            return os.environ.get(setting.variable, value), setting.variable
+        try:
+            value, _ = SecretsTomlProvider(str(self._folder)).get_value(name, hint, "", *path)
+            if value is not None:
+                return value, ".dlt/secrets.toml"
+            value, _ = ConfigTomlProvider(str(self._folder)).get_value(name, hint, "", *path)
+        except (ConfigProviderException, ValueError, RecursionError):
+            raise unreadable(self._folder) from None
+        if value is not None and setting.is_secret:
+            raise UsageError(
+                f"{named(setting.key)} is a secret, but it is in .dlt/config.toml",
+                "Move it to .dlt/secrets.toml, which git ignores; if it was ever committed, replace the key.",
+            )
+        return value, ".dlt/config.toml" if value is not None else ""
+
+    def missing(self, setting: Setting) -> UsageError:
+        """The error for a setting that is not set; it names what looks like a misspelling of it."""
+        key = setting.key
+        hint = f"Set {setting.variable}, or `{setting.name}` under [{self._section}] in .dlt/{setting.file}: "
+        hint += f"{setting.help}."
+        written = [path for document in self._documents.values() for path in key_paths(document)]
+        similar = get_close_matches(setting.variable, os.environ, n=1, cutoff=0.87)
+        similar += get_close_matches(key, written, n=1, cutoff=0.87)
+        similar = [name for name in similar if name not in SETTINGS and name not in map(variable, SETTINGS)]
+        if similar:
+            hint += f"\n  There is a `{similar[0]}`. Did you mean {setting.variable if similar[0].isupper() else key}?"
+        return UsageError(f"{named(key)} is not set (settings are read from {self._folder})", hint)
+
+    def _refuse_unknown(self) -> None:
+        names = [setting.name for setting in settings_of(self._section)]
+        for file, document in self._documents.items():
+            table: object = document
+            for part in self._section.split("."):
+                table = table.get(part, {}) if isinstance(table, dict) else table
+            if not isinstance(table, dict):
+                raise UsageError(
+                    f".dlt/{file}: `{self._section}` is not a table", f"Write [{self._section}] on a line of its own."
+                )
+            for name in table:
+                if name not in names:
+                    raise _unknown(f"{self._section}.{name}", f".dlt/{file}", name, names)
+        prefix = variable(self._section) + "__"
+        variables = [prefix + name.upper() for name in names]
+        for name in os.environ:
+            if name.upper().startswith(prefix) and name not in variables:
+                raise _unknown(name, "the environment", name.upper(), variables)
+
+
+def _unknown(key: str, where: str, name: str, names: Sequence[str]) -> UsageError:
+    nearest = get_close_matches(name, names, n=1, cutoff=0.5)
+    guess = f"Did you mean `{nearest[0]}`? " if nearest else ""
+    return UsageError(f"{where}: there is no setting `{key}`", f"{guess}Known: {', '.join(names)}.")

@@ -1,0 +1,176 @@
+"""The project's root: the folder whose `.dlt` holds the settings.
+
+In: the current folder, `DLT_PROJECT_DIR`. Out: the root, and a process in which dlt reads its settings there and
+nowhere else. Settings name the hosts that get the keys, so files that others can write are refused, not read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Final
+
+from sources.errors import UsageError
+from sources.settings.files import FILES, key_paths, read_toml
+from sources.settings.table import SECTIONS
+
+_CHECKOUT: Final = Path(__file__).absolute().parents[2]
+
+
+def find_root() -> Path:
+    """The project's root.
+
+    `DLT_PROJECT_DIR` if set; otherwise the nearest folder with `.dlt`, from the current one upwards; otherwise the
+    checkout that this package lies in; otherwise the current folder. The walk upwards ends at the home folder, at a
+    mount point, and before a folder that everyone may write to. `~/.dlt` is where dlt keeps things of its own: it
+    counts if it holds a section of ours.
+
+    Raises:
+        UsageError: `DLT_PROJECT_DIR` names no folder; the settings can be written by other users.
+    """
+    folder = _found_root()
+    check_private(folder / ".dlt")
+    return folder
+
+
+def set_project(folder: Path) -> Path:
+    """Makes a folder the project's root, for this process and what it starts (`--project`). Raises UsageError."""
+    root = folder.absolute()
+    if not root.is_dir():
+        raise UsageError(f"--project: there is no folder {folder}", "Name the folder that contains `.dlt`.")
+    os.environ["DLT_PROJECT_DIR"] = str(root)
+    return find_root()
+
+
+def _found_root() -> Path:
+    variable = os.environ.get("DLT_PROJECT_DIR")
+    if variable:
+        root = Path(variable).absolute()
+        if not root.is_dir():
+            raise UsageError(
+                "DLT_PROJECT_DIR is not a folder", "Set it to the folder that contains `.dlt`, or unset it."
+            )
+        return root
+    here = Path.cwd()
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 # Path.home() raises where there is none
+    for folder in (here, *here.parents):
+        if folder != here and _is_shared(folder):
+            break
+        if (folder / ".dlt").is_dir() and (folder != home or _has_sections(folder / ".dlt")):
+            return folder
+        if folder == home or folder.is_mount():
+            break
+    return _CHECKOUT if (_CHECKOUT / ".dlt").is_dir() else here
+
+
+def _is_shared(folder: Path) -> bool:
+    try:
+        return bool(folder.stat().st_mode & stat.S_ISVTX)
+    except OSError:
+        return True
+
+
+def _has_sections(folder: Path) -> bool:
+    check_private(folder)
+    paths = [path for name in FILES for path in key_paths(read_toml(folder / name))]
+    return not {path.rpartition(".")[0] for path in paths}.isdisjoint(SECTIONS)
+
+
+def check_private(path: Path) -> None:
+    """Refuses a settings folder or file that another user owns or can write; one that does not exist is fine.
+
+    Raises:
+        UsageError: its owner is neither this user nor root, or others have write permission.
+    """
+    if os.name == "nt":
+        return
+    for facts in (_lstat(path), _stat(path)):
+        if facts is None:
+            continue
+        if facts.st_uid not in (0, os.geteuid()):
+            raise UsageError(
+                f"{path} belongs to another user", "Use settings of your own: copy it, or name a project of yours."
+            )
+        if not stat.S_ISLNK(facts.st_mode) and _others_may_write(facts):
+            raise UsageError(f"{path} can be written by other users", f"Run: chmod go-w {path}")
+
+
+def _others_may_write(facts: os.stat_result) -> bool:
+    return bool(facts.st_mode & stat.S_IWOTH) or bool(facts.st_mode & stat.S_IWGRP and not _is_own_group(facts.st_gid))
+
+
+def _is_own_group(number: int) -> bool:
+    """Whether a group has the name of this user and no other member, as many systems make one for each user."""
+    import grp
+    import pwd
+
+    try:
+        group, user = grp.getgrgid(number), pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return False
+    return group.gr_gid == user.pw_gid and group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
+
+
+def _lstat(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except OSError:
+        return None
+
+
+def permission_warnings(root: Path | None = None) -> list[str]:
+    """What is wrong with who may read the settings; `check` shows it."""
+    secrets = (root or find_root()) / ".dlt" / "secrets.toml"
+    facts = _stat(secrets)
+    if os.name == "nt" or facts is None or not facts.st_mode & 0o077:
+        return []
+    return [f"{secrets} can be read by other users (mode {stat.S_IMODE(facts.st_mode):04o}). Run: chmod 600 {secrets}"]
+
+
+def prepare_dlt(root: Path, data_dir: Path) -> None:
+    """Points dlt at the project before it is imported; telemetry off, logging quiet, files for the user alone.
+
+    Args:
+        root: of the project.
+        data_dir: a folder for dlt's own state; dlt's default is shared between projects.
+    """
+    os.umask(0o077)
+    os.environ["DLT_PROJECT_DIR"] = str(root)
+    os.environ["DLT_DATA_DIR"] = str(data_dir)
+    os.environ["RUNTIME__DLTHUB_TELEMETRY"] = "false"
+    os.environ["RUNTIME__LOG_LEVEL"] = "CRITICAL"  # below it, dlt logs row values and responses
+    if "dlt" in sys.modules:  # a notebook: dlt has read its settings already, from elsewhere
+        isolate_dlt()
+
+
+def isolate_dlt() -> None:
+    """Makes dlt read its settings in the project alone, if `prepare_dlt` named one. To be called once dlt is imported.
+
+    dlt's global folder is `~/.dlt`, or, for a user without a writable home, `<tmp>/dlt`, which anyone may create.
+    """
+    if "DLT_PROJECT_DIR" not in os.environ or "DLT_DATA_DIR" not in os.environ:
+        return
+    from dlt.common.configuration.container import Container
+    from dlt.common.configuration.specs.pluggable_run_context import PluggableRunContext
+    from dlt.common.runtime.run_context import RunContext
+
+    class ProjectContext(RunContext):
+        """dlt's run context, with the project's settings as the global ones."""
+
+        @property
+        def global_dir(self) -> str:
+            return self.settings_dir
+
+    root = os.environ["DLT_PROJECT_DIR"]
+    plugged = Container()[PluggableRunContext]
+    if type(plugged.context).__name__ != ProjectContext.__name__ or plugged.context.run_dir != root:
+        plugged.reload(ProjectContext(root))
