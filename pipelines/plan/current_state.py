@@ -20,20 +20,13 @@ import pyarrow.compute as pc
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import ReadState
 from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.ops import TAKEN
+from pipelines.warehouse.ops import last_reads
 from sources.errors import UsageError
 from transforms.frames import TEXT, frame, from_arrow
 from transforms.upserts.decisions import KNOWN, KNOWN_DOCUMENTS
 
 CONFIRMED: Final = {"key": TEXT, "field": TEXT, "value": TEXT}
 _PULL: Final = "Read the platform's customers first: orderbridge pull customers"
-_READ_SQL: Final = f"""
-    SELECT c.run_id, c.ended_at, c.verdict, r.legacy_host, (
-        SELECT count(DISTINCT q.row_hash) FROM ops.quarantine q WHERE q.run_id = c.run_id AND q.resource = c.resource
-    )
-    FROM ops.coverage c JOIN ops.runs r USING (run_id)
-    WHERE c.resource = 'customers' AND {TAKEN}
-    ORDER BY c.ended_at DESC, c.run_id DESC LIMIT 1"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +51,12 @@ def customers(path: Path, host: str) -> Customers:
     if not path.exists():
         raise UsageError(f"there is no warehouse at {path}, so nobody knows which customers are new", _PULL)
     with open_warehouse(path) as warehouse:
-        tables = {
-            f"{schema}.{name}"
-            for schema, name in warehouse.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall()
-        }
-        reads = (
-            warehouse.execute(_READ_SQL).fetchall() if {"ops.coverage", "ops.quarantine", "ops.runs"} <= tables else []
-        )
-        if not reads:
+        last_read = last_reads(warehouse).get("customers")
+        if last_read is None:
             raise UsageError(f"{path.name} holds no customers that were read from the platform", _PULL)
-        ((run_id, at, verdict, read_from, refused),) = reads
-        if read_from != urlsplit(host).netloc:
+        if last_read.legacy_host != urlsplit(host).netloc:
             raise UsageError(
-                f"the customers in {path.name} were read from {read_from}, and the settings say {host}",
+                f"the customers in {path.name} were read from {last_read.legacy_host}, and the settings say {host}",
                 f"{_PULL}, with the same settings, into a warehouse of their own (WAREHOUSE__PATH).",
             )
         rows, documents = (
@@ -81,11 +67,11 @@ def customers(path: Path, host: str) -> Customers:
             )
         )
     read = ReadState(
-        run_id=run_id,
-        at=at.astimezone(UTC).isoformat(timespec="seconds"),
-        verdict=verdict,
+        run_id=last_read.run_id,
+        at=last_read.ended_at.astimezone(UTC).isoformat(timespec="seconds"),
+        verdict=last_read.verdict,
         rows=len(rows),
-        refused=refused,
+        refused=last_read.quarantined_rows,
     )
     return Customers(rows, documents, read)
 

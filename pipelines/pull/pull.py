@@ -371,7 +371,7 @@ def _record_walks(connection: duckdb.DuckDBPyConnection, pulled: PullResult, at:
     kinds = connection.execute("SELECT DISTINCT adjustment_type FROM raw.price_lists").fetchall()
     ops.record_observations(connection, pulled.run_id, at, [("adjustment_types", str(kind)) for (kind,) in kinds])
     for walked in pulled.walked:
-        ops.record_coverage(connection, pulled.run_id, walked)
+        ops.record_coverage(connection, pulled.run_id, walked, published=walked.resource in pulled.changes)
         ops.record_observations(connection, pulled.run_id, at, walked.observations)
         change = pulled.changes.get(walked.resource)
         totals = {

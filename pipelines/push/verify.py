@@ -23,7 +23,7 @@ from pipelines.push.listing import KEYS, differing
 from pipelines.push.passwords import write_private_csv
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.ops import TAKEN
+from pipelines.warehouse.ops import last_reads
 from sources.contract import CUSTOMER
 from sources.decode.table_schema import snake
 from sources.errors import ExitCode, UsageError
@@ -32,10 +32,6 @@ from sources.settings import ledger_path, warehouse_path
 
 FILE: Final = "verify.csv"
 COLUMNS: Final = ("line", "operation", "outcome", "customer_id", "field", "sent", "found")
-_READ: Final = f"""
-    SELECT c.run_id, c.verdict, c.started_at, r.legacy_host FROM ops.coverage c JOIN ops.runs r USING (run_id)
-    WHERE c.resource = 'customers' AND {TAKEN}
-    ORDER BY c.ended_at DESC LIMIT 1"""
 
 
 @dataclass(slots=True)
@@ -101,18 +97,15 @@ def verify(folder: Path) -> VerifyResult:
 def _read_since(connection: duckdb.DuckDBPyConnection, plan: Plan, sent_at: float) -> tuple[str, str]:
     """Run and verdict of the last walk over the customers. Raises UsageError where it began before the last send."""
     hint = "Pull them now: orderbridge pull customers"
-    try:
-        row = connection.execute(_READ).fetchone()
-    except duckdb.CatalogException:
-        row = None
-    if row is None:
+    last_read = last_reads(connection).get("customers")
+    if last_read is None:
         raise UsageError("the customers were never pulled into this warehouse", hint)
-    run_id, verdict, started_at, host = row
+    host = last_read.legacy_host
     if host != urlsplit(plan.manifest.host).netloc:
         raise UsageError(f"this warehouse is of {host}, the plan of {plan.manifest.host}", "Look at WAREHOUSE__PATH.")
-    if started_at < datetime.fromtimestamp(sent_at, UTC):
+    if last_read.started_at < datetime.fromtimestamp(sent_at, UTC):
         raise UsageError("the customers were pulled before the last of them was sent", hint)
-    return str(run_id), str(verdict)
+    return last_read.run_id, last_read.verdict
 
 
 Index = Mapping[tuple[str, str], list[dict[str, Any]]]

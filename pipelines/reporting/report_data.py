@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import duckdb
 
-from pipelines.warehouse.ops import TAKEN
+from pipelines.warehouse.ops import last_reads
 from sources.errors import UsageError
 
 Rows = list[dict[str, Any]]
@@ -28,16 +28,12 @@ _LATER: Final = (
     "SELECT run_id, ended_at FROM ops.runs WHERE ended_at > $as_of AND command = 'pull' ORDER BY ended_at DESC"
 )
 _ENVIRONMENT: Final = "SELECT environment FROM ops.runs WHERE environment IS NOT NULL ORDER BY ended_at DESC LIMIT 1"
-_LISTS: Final = f"""
-    WITH walks AS (SELECT *, {TAKEN} AS was_taken FROM ops.coverage),
-    refused AS (
-        SELECT run_id, resource, count(DISTINCT row_hash) AS quarantined FROM ops.quarantine GROUP BY run_id, resource),
-    numbered AS (
-        SELECT *, row_number() OVER (PARTITION BY resource ORDER BY ended_at DESC) AS nth,
-            max(ended_at) FILTER (was_taken) OVER (PARTITION BY resource) AS taken_at
-        FROM walks)
-    SELECT resource, verdict, was_taken, "distinct", coalesce(refused.quarantined, 0) AS quarantined, ended_by, taken_at
-    FROM numbered LEFT JOIN refused USING (run_id, resource) WHERE nth = 1
+_LISTS: Final = """
+    WITH refused AS (
+        SELECT run_id, resource, count(DISTINCT row_hash) AS quarantined FROM ops.quarantine GROUP BY run_id, resource)
+    SELECT resource, run_id, verdict, "distinct", coalesce(refused.quarantined, 0) AS quarantined, ended_by
+    FROM ops.coverage LEFT JOIN refused USING (run_id, resource)
+    QUALIFY row_number() OVER (PARTITION BY resource ORDER BY ended_at DESC) = 1
     ORDER BY list_position(['customers', 'promotions', 'price_lists', 'orders'], resource), resource"""
 _FINDINGS: Final = """
     SELECT entity, rule, severity, count(*) AS findings FROM reconciled.exceptions GROUP BY entity, rule, severity
@@ -141,6 +137,11 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
         (count,) = rows(f"SELECT count(*) AS rows, {missing} AS missing FROM reconciled.{table}")
         data.counts[table] = (count["rows"], count["missing"])
     data.lists, data.doubts, data.findings = rows(_LISTS), rows(_DOUBTS), rows(_FINDINGS)
+    published = last_reads(warehouse)
+    for row in data.lists:
+        last_read = published.get(row["resource"])
+        row["was_taken"] = last_read is not None and last_read.run_id == row["run_id"]
+        row["taken_at"] = last_read.ended_at if last_read is not None else None
     data.price_lists, data.price_list_status = rows(_PRICE_LISTS), rows(_PRICE_LIST_STATUS)
     data.promotion_status = rows(_PROMOTION_STATUS)
     data.expiring = rows(_EXPIRING, as_of=data.as_of, days=SOON_DAYS)

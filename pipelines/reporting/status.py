@@ -14,18 +14,11 @@ from typing import Any
 from pipelines.ledger.store import Ledger, OpenPlan
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.ops import TAKEN
+from pipelines.warehouse.ops import last_reads
 from sources.contract import LISTS
 from sources.errors import UsageError
 from sources.settings import ledger_path, warehouse_path
 
-_LISTS_SQL = f"""
-    SELECT resource, verdict, "distinct" AS rows, (
-        SELECT count(DISTINCT row_hash) FROM ops.quarantine q WHERE q.run_id = c.run_id AND q.resource = c.resource
-    ) AS quarantined, ended_at, run_id
-    FROM ops.coverage c WHERE {TAKEN}
-    QUALIFY row_number() OVER (PARTITION BY resource ORDER BY ended_at DESC) = 1"""
-_NEVER_SQL = f"SELECT DISTINCT resource FROM ops.coverage WHERE resource NOT IN (SELECT resource FROM ({_LISTS_SQL}))"
 _RUNS_SQL = "SELECT run_id, command, started_at, ended_at, exit_code FROM ops.runs ORDER BY started_at DESC LIMIT 5"
 
 
@@ -109,12 +102,26 @@ def read_status(max_age_h: float | None = None) -> Status:
 
 def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
     with open_warehouse(path) as connection:
-        names = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-        if not {"coverage", "quarantine", "runs"} <= names:
+        lists = [
+            {
+                "resource": read.resource,
+                "verdict": read.verdict,
+                "rows": read.rows,
+                "quarantined": read.quarantined_rows,
+                "ended_at": read.ended_at,
+                "run_id": read.run_id,
+            }
+            for read in last_reads(connection).values()
+        ]
+        tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        if not {"coverage", "runs"} <= tables:
             return {}
-        tables: dict[str, list[dict[str, Any]]] = {}
-        for name, sql in (("lists", _LISTS_SQL), ("never", _NEVER_SQL), ("runs", _RUNS_SQL)):
-            cursor = connection.execute(sql)
-            columns = [column[0] for column in cursor.description or ()]
-            tables[name] = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
-        return tables
+        tried = {name for (name,) in connection.execute("SELECT DISTINCT resource FROM ops.coverage").fetchall()}
+        cursor = connection.execute(_RUNS_SQL)
+        columns = [column[0] for column in cursor.description or ()]
+        runs = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+        return {
+            "lists": lists,
+            "never": [{"resource": name} for name in tried.difference(row["resource"] for row in lists)],
+            "runs": runs,
+        }

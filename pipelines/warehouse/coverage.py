@@ -6,21 +6,14 @@ and findings about lists that are not proven. They go to the transforms, which t
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import duckdb
 
-from pipelines.warehouse.ops import TAKEN
+from pipelines.warehouse.ops import last_reads
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_WALK: Final = f"""
-    SELECT run_id, verdict, ended_at FROM ops.coverage WHERE resource = $resource AND {TAKEN}
-    ORDER BY ended_at DESC LIMIT 1"""
-_REFUSED: Final = "SELECT count(DISTINCT row_hash) FROM ops.quarantine WHERE resource = $resource AND run_id = $run"
-"""A row that several sweeps refused counts once."""
 
 
 def coverage_gap(build: duckdb.DuckDBPyConnection, of: str, named_by: str | None = None) -> str:
@@ -31,31 +24,25 @@ def coverage_gap(build: duckdb.DuckDBPyConnection, of: str, named_by: str | None
         of: the list.
         named_by: the list whose rows name records of it; rows read by a later run may name newer ones.
     """
-    walk = _walk(build, of)
-    if walk is None:
+    reads = last_reads(build)
+    read = reads.get(of)
+    if read is None:
         return f"{of}: never read"
-    run_id, verdict, ended_at = walk
-    if verdict != "complete":
-        ((refused,),) = build.execute(_REFUSED, {"resource": of, "run": run_id}).fetchall()
-        return f"{of}: {verdict}" + (f", refused rows: {refused}" if refused else "")
-    other = _walk(build, named_by) if named_by else None
-    if other is not None and other[0] != run_id and other[2] > ended_at:
+    if read.verdict != "complete":
+        return f"{of}: {read.verdict}" + (f", refused rows: {read.quarantined_rows}" if read.quarantined_rows else "")
+    naming = reads.get(named_by) if named_by else None
+    if naming is not None and naming.run_id != read.run_id and naming.ended_at > read.ended_at:
         return f"{of}: read before {named_by}"
     return ""
 
 
 def unproven(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame]:
     """The finding that a list is not proven whole, and how many rows are older than its last walk; none where it is."""
-    from transforms.rules import table_finding
+    from transforms.rules import raised_once
 
-    walk = _walk(build, entity)
-    if walk is None or walk[1] == "complete":
+    read = last_reads(build).get(entity)
+    if read is None or read.verdict == "complete":
         return []
     sql = f"SELECT count(*) FROM raw.{entity} WHERE _missing_since IS NULL AND _run_id <> $run"
-    ((older,),) = build.execute(sql, {"run": walk[0]}).fetchall()
-    return [table_finding(entity, "unproven", f"{coverage_gap(build, entity)}; rows of earlier walks: {older}")]
-
-
-def _walk(build: duckdb.DuckDBPyConnection, resource: str) -> tuple[str, str, datetime] | None:
-    """Run, verdict and end of the last walk that the raw table took over."""
-    return next(iter(build.execute(_WALK, {"resource": resource}).fetchall()), None)
+    ((older,),) = build.execute(sql, {"run": read.run_id}).fetchall()
+    return [raised_once(entity, "unproven", f"{coverage_gap(build, entity)}; rows of earlier walks: {older}")]

@@ -1,11 +1,13 @@
-"""The `ops` tables: what each run did, how far each list was covered, what was refused, what was observed.
+"""The `ops` tables: runs, coverage of each list, quarantined rows, control totals, observations.
 
-In: the facts of a run. Out: rows in `ops.*` of the build. Nothing here holds a value of a row.
+In: the facts of a run. Out: rows in `ops.*` of the build, and the last published read of each list, for whoever relies
+on it. No value of a row is in these tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -20,7 +22,7 @@ TABLES: Final = {
     "coverage": """
         run_id VARCHAR, resource VARCHAR, verdict VARCHAR, sweeps INTEGER, pages BIGINT, rows BIGINT,
         "distinct" BIGINT, duplicates BIGINT, quarantined BIGINT, total_reported BIGINT, ended_by VARCHAR,
-        evidence VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ""",
+        evidence VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ, published BOOLEAN""",
     "quarantine": """
         run_id VARCHAR, resource VARCHAR, page INTEGER, position INTEGER, reason VARCHAR, row_hash VARCHAR""",
     "control_totals": "run_id VARCHAR, entity VARCHAR, measure VARCHAR, value BIGINT",
@@ -32,15 +34,64 @@ TABLES: Final = {
         status INTEGER, attempts INTEGER, updated_at TIMESTAMPTZ""",
 }
 
-TAKEN: Final = "verdict <> 'incomplete' AND evidence NOT LIKE '%held back:%'"
-"""Of a row in `ops.coverage`: whether the raw table took over what the walk read."""
+_PUBLISHED_0_1: Final = "verdict <> 'incomplete' AND evidence NOT LIKE '%held back:%'"
+"""`published` in warehouses of version 0.1, which lack the column. Newer code reads the column."""
+_LAST_READ: Final = """
+    SELECT c.*, r.environment, r.legacy_host, r.public_v1_host, (
+        SELECT count(DISTINCT q.row_hash) FROM ops.quarantine q WHERE q.run_id = c.run_id AND q.resource = c.resource
+    ) AS quarantined_rows
+    FROM ops.coverage c LEFT JOIN ops.runs r ON r.run_id = c.run_id WHERE {published}
+    QUALIFY row_number() OVER (PARTITION BY c.resource ORDER BY c.ended_at DESC, c.run_id DESC) = 1"""
+
+
+@dataclass(frozen=True, slots=True)
+class LastRead:
+    """The last read of a list that is in its raw table: a row of the view `ops.last_read`.
+
+    Attributes:
+        rows: distinct records that were read.
+        quarantined_rows: distinct rows; one that several sweeps quarantined counts once.
+        legacy_host: of the run, without scheme; None in the build of that run, and where the family was not read.
+    """
+
+    resource: str
+    run_id: str
+    verdict: str
+    rows: int
+    quarantined_rows: int
+    started_at: datetime
+    ended_at: datetime
+    legacy_host: str | None
+
+
+def last_reads(warehouse: duckdb.DuckDBPyConnection) -> dict[str, LastRead]:
+    """The last published read of each list, by list; empty where nothing was pulled."""
+    tables = {
+        name
+        for (name,) in warehouse.execute(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'ops'"
+        ).fetchall()
+    }
+    if "last_read" in tables:
+        view = "ops.last_read"
+    elif {"coverage", "quarantine", "runs"} <= tables:
+        view = f"({_LAST_READ.format(published=_PUBLISHED_0_1)})"
+    else:
+        return {}
+    sql = f"""
+        SELECT resource, run_id, verdict, "distinct", quarantined_rows, started_at, ended_at, legacy_host
+        FROM {view}"""
+    return {row[0]: LastRead(*row) for row in warehouse.execute(sql).fetchall()}
 
 
 def create_missing(build: duckdb.DuckDBPyConnection) -> None:
-    """Makes the tables where there are none yet."""
+    """Creates the tables and the view that the build lacks, and adds `published` to a warehouse of version 0.1."""
     build.execute("CREATE SCHEMA IF NOT EXISTS ops")
     for name, columns in TABLES.items():
         build.execute(f"CREATE TABLE IF NOT EXISTS ops.{name} ({columns})")
+    build.execute("ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS published BOOLEAN")
+    build.execute(f"UPDATE ops.coverage SET published = {_PUBLISHED_0_1} WHERE published IS NULL")
+    build.execute(f"CREATE OR REPLACE VIEW ops.last_read AS {_LAST_READ.format(published='c.published')}")
 
 
 def record_run(build: duckdb.DuckDBPyConnection, run: Mapping[str, object]) -> None:
@@ -48,12 +99,19 @@ def record_run(build: duckdb.DuckDBPyConnection, run: Mapping[str, object]) -> N
     build.execute(f"INSERT INTO ops.runs ({', '.join(run)}) VALUES ({', '.join('?' * len(run))})", list(run.values()))
 
 
-def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListResult) -> None:
-    """One row in `ops.coverage`, and one in `ops.quarantine` for each row that was refused."""
+def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListResult, *, published: bool) -> None:
+    """Records one row in `ops.coverage`, and one in `ops.quarantine` for each quarantined row.
+
+    Args:
+        build: open for writing.
+        run_id: of the run that read the list.
+        walked: the list.
+        published: whether its raw table takes over what was read.
+    """
     last = walked.sweeps[-1] if walked.sweeps else None
     failed = walked.error is not None
     build.execute(
-        "INSERT INTO ops.coverage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO ops.coverage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             run_id,
             walked.resource,
@@ -69,6 +127,7 @@ def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListR
             "; ".join(walked.evidence),
             walked.started_at,
             walked.ended_at,
+            published,
         ],
     )
     build.executemany(

@@ -329,7 +329,9 @@ def test_a_list_that_was_tried_and_never_read_is_too_old_for_a_monitor(
     made, _ = pulled
     copy = shutil.copyfile(made.path, tmp_path / "w.duckdb")
     with duckdb.connect(str(copy)) as connection:
-        connection.execute("UPDATE ops.coverage SET verdict = 'incomplete' WHERE resource = 'price_lists'")
+        connection.execute(
+            "UPDATE ops.coverage SET verdict = 'incomplete', published = false WHERE resource = 'price_lists'"
+        )
     done = run(made, "status", "--json", "--max-age", "24", WAREHOUSE__PATH=str(copy))
     told = json.loads(done.out)
     assert (done.code, told["too_old"], told["never_read"]) == (7, ["price_lists"], ["price_lists"])

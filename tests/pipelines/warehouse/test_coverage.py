@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from pipelines.cli.reconcile import match_lines
 from pipelines.pull.pull import PullOptions, pull
 from pipelines.reconcile.erp_customers import ErpFiles
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
+from pipelines.warehouse.ops import last_reads
 from sources.errors import CoverageError
 from tests.pipelines.bridge import Bridge, bridge
 
@@ -191,3 +193,34 @@ def test_a_list_that_was_never_read_proves_nothing(fresh: Bridge) -> None:
     assert unproven(fresh)["customers", "price_lists_unproven"].endswith("customers: price_lists: never read")
     statuses = {name for (name,) in fresh.rows("SELECT DISTINCT price_list_status FROM reconciled.customers")}
     assert statuses <= {"default", "unknown"}
+
+
+def test_a_warehouse_of_version_0_1_is_read_and_gets_the_column_that_it_lacks(fresh: Bridge) -> None:
+    fresh.pull()
+    state = fresh.platform.state
+    for number in state.ids("price_lists"):
+        state.remove("price_lists", number)
+    assert fresh.pull().held_back.keys() == {"price_lists"}
+    with duckdb.connect(str(fresh.path)) as connection:
+        before = last_reads(connection)
+        connection.execute("DROP VIEW ops.last_read; ALTER TABLE ops.coverage DROP COLUMN published")
+        assert last_reads(connection) == before
+    first, second = fresh.rows("SELECT run_id FROM ops.runs ORDER BY started_at")
+    assert {name: read.run_id for name, read in before.items()} == {
+        "customers": second[0],
+        "orders": second[0],
+        "promotions": second[0],
+        "price_lists": first[0],
+    }
+    reconcile()
+    sql = "SELECT run_id, published FROM ops.coverage WHERE resource = $1 ORDER BY run_id"
+    assert dict(fresh.rows(sql, "price_lists")) == {first[0]: True, second[0]: False}
+    assert dict(fresh.rows(sql, "orders")) == {first[0]: True, second[0]: True}
+    with duckdb.connect(str(fresh.path), read_only=True) as connection:
+        assert last_reads(connection) == before
+        assert before["customers"].legacy_host == fresh.platform.url.removeprefix("http://")
+
+
+def test_nothing_was_read_into_a_file_without_ops_tables() -> None:
+    with duckdb.connect() as connection:
+        assert last_reads(connection) == {}
