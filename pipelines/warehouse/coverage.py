@@ -38,11 +38,11 @@ def coverage_gap(build: duckdb.DuckDBPyConnection, of: str, named_by: str | None
 
 def unproven(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame]:
     """The finding that a list is not proven whole, and how many rows are older than its last walk; none where it is."""
-    from transforms.rules import raised_once
+    from transforms.rules import table_finding
 
     read = last_reads(build).get(entity)
     if read is None or read.verdict == "complete":
         return []
     sql = f"SELECT count(*) FROM raw.{entity} WHERE _missing_since IS NULL AND _run_id <> $run"
     ((older,),) = build.execute(sql, {"run": read.run_id}).fetchall()
-    return [raised_once(entity, "unproven", f"{coverage_gap(build, entity)}; rows of earlier walks: {older}")]
+    return [table_finding(entity, "unproven", f"{coverage_gap(build, entity)}; rows of earlier walks: {older}")]
