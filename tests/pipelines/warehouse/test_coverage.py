@@ -79,7 +79,7 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
     )
     assert said["customers", "unproven"] == "customers: unproven, refused rows: 1; rows of earlier walks: 0"
     assert told.match is not None
-    assert any("may be on the platform all the same" in line for line in match_lines(told.match))
+    assert any("may still be on the platform" in line for line in match_lines(told.match))
     status = "SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1"
     assert fresh.one(status, buyer) == "unknown"
     chains = dict(fresh.rows("SELECT price_list_id, chain_status FROM reconciled.price_lists"))
@@ -96,7 +96,7 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
     assert fresh.one(status, buyer) == "not_listed"
     assert told.match is not None
     assert [count for name, _, count in told.match.statuses if name == "only_in_erp"] == [1]
-    assert not any("may be on the platform all the same" in line for line in match_lines(told.match))
+    assert not any("may still be on the platform" in line for line in match_lines(told.match))
 
 
 def test_rows_of_an_earlier_walk_that_were_not_seen_again_are_counted(fresh: Bridge) -> None:
