@@ -12,19 +12,19 @@ import click
 import pytest
 
 from pipelines.cli.main import orderbridge
-from pipelines.reporting.rules_page import SEVERITIES, anchor, markdown
+from pipelines.reporting.rules_page import anchor, markdown
 from sources.settings import documents
 from sources.settings.table import SETTINGS, variable
-from transforms.advice import ADVICE
 from transforms.rules import RULES
+from transforms.rules.rule import SEVERITIES
 
 CHECKOUT = Path(__file__).parents[1]
 
 
-def test_every_rule_has_its_advice_and_every_advice_its_rule() -> None:
-    assert set(ADVICE) == {(rule.entity, rule.name) for rule in RULES}
-    for advice in ADVICE.values():
-        for words in (advice.matters, advice.do):
+def test_every_rule_has_its_impact_and_action_in_whole_sentences() -> None:
+    assert len({(rule.entity, rule.name) for rule in RULES}) == len(RULES)
+    for rule in RULES:
+        for words in (rule.meaning, rule.impact, rule.action):
             assert re.fullmatch(r"[A-Z].*\.", words), words
 
 

@@ -1,301 +1,171 @@
-"""Dates whose form the interface does not show, read for a column as a whole.
+"""Dates whose format the interface does not show, read for a column as a whole.
 
 In: a column of texts. Out: its form, the instants in UTC, which texts stay unread, and the evidence in counts. Nothing
 is guessed:
 
-- ISO 8601 proves itself in each text, so it is the form where more texts are written in it than in any other. Without
-  an offset it is taken as UTC, without a time as midnight; the evidence says how often.
-- Seconds and milliseconds since 1970, day first and month first are proven by the column only. One of them is the form
-  where at least `SHARE_MIN` of the texts are written in it; else the column is `mixed`, and all of it unread.
-- Day first is proven by a real date with a first number over 12, month first by one with a second number over 12. With
-  no such date, with both, or with several separators, the column is `ambiguous`, and all of it unread; unless a person
-  tells which comes first, and the column does not prove the other.
+- A text with the year first and separators (ISO 8601, `2024/01/31 10:15`) or with the name of its month proves its own
+  form. Such a form is that of the column where more texts have it than any other.
+- Every other form has to be proven by the column: at least `SHARE_MIN` of the texts have it, or the column is `mixed`.
+- The order of day and month is proven by real dates with a number over 12, at least `PROOF_MIN` of the texts. Without
+  them, with proofs of both orders or with several separators the column is `ambiguous`, unless a setting gives the
+  order and the column does not prove the other. Numbers that are times since 1970 as well as stamps such as
+  `202401311015` are `ambiguous` too. All of an ambiguous or mixed column stays unread.
 
-Texts of another form than the column's, days that no calendar has, and years outside 1900 to 2200 stay unread.
+Texts in another form than their column's, days that do not exist, and years outside 1900 to 2200 stay unread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final, Literal
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from transforms.frames import BOOLEAN, TEXT, TIMESTAMP, Bools, Ints
+from transforms.date_forms import SHARE_MIN, YEAR_MAX, YEAR_MIN, DateOrder, Family, Form, Reading, find_families
+from transforms.findings import rule_findings, table_finding
+from transforms.frames import BOOLEAN, TEXT, TIMESTAMP, Bools, Column, Ints, array, column
 
-Form = Literal[
-    "iso_offset",
-    "iso_naive",
-    "date_only",
-    "iso_mixed",
-    "epoch_s",
-    "epoch_ms",
-    "day_first",
-    "month_first",
-    "ambiguous",
-    "mixed",
-    "unknown",
-    "empty",
-]
-"""`iso_mixed` is ISO 8601 of several precisions; `unknown` no form of ours; `empty` a column without a text."""
-
-DateOrder = Literal["day_first", "month_first"]
-"""What a person may tell of a column of dates that does not prove it."""
-
-SHARE_MIN: Final = 0.95
-YEAR_MIN: Final = 1900
-YEAR_MAX: Final = 2200
 UNREAD_FORMS: Final = frozenset({"ambiguous", "mixed", "unknown"})
-"""Forms of a column that is unread as a whole."""
-
-_ISO: Final = (
-    r"^(?P<year>\d{4})(?:-(?P<month>\d\d)-(?P<day>\d\d)|(?P<month_b>\d\d)(?P<day_b>\d\d))"
-    r"(?P<time>[Tt ](?P<hour>\d\d):?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
-    r"(?P<offset> ?(?:[Zz]|(?P<sign>[+-])(?P<off_hour>\d\d)(?::?(?P<off_minute>\d\d))?))?)?$"
-)
-_NUMERIC: Final = (
-    r"^(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second_number>\d{1,2})(?P<mark_b>[/.-])(?P<year>\d{4})"
-    r"(?P<time>,?[ T]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
-    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?)?$"
-)
-_EPOCH: Final = r"^-?\d{9,13}$"
-_SECOND_US: Final = 1_000_000
-_MINUTE_US: Final = 60 * _SECOND_US
-_HOUR_US: Final = 60 * _MINUTE_US
-_START_US: Final = int(np.datetime64(f"{YEAR_MIN}-01-01", "us").astype(np.int64))
-_END_US: Final = int(np.datetime64(f"{YEAR_MAX + 1}-01-01", "us").astype(np.int64))
-_EPOCH_S_MIN: Final = 10**8
-"""Of fewer digits a number is no instant in seconds that a shop would have (1973), but may be a date like 20240131."""
+"""Forms of a column of which no text is read."""
+OFFSET_MAX: Final = timedelta(hours=14)
+"""How far from UTC a time without an offset may have been written."""
+_SPACES: Final = "[\u00a0\u2009\u202f]"
+"""Spaces that spreadsheets and browsers write before AM and PM."""
 
 
 @dataclass(frozen=True, slots=True)
 class DateColumn:
-    """A column of dates as read.
+    """A column of dates as it was read.
 
     Attributes:
-        form: the form of the column.
+        form: of the column.
         at: the instants (TIMESTAMP), null where there is no text or it stays unread.
-        unread: boolean; a text is there, and was not read.
+        unread: boolean; there is a text and it was not read.
         day_only: boolean; read, and written without a time of day.
+        zone_unknown: boolean; read as UTC, because it has no offset and no time zone was given.
+        endless: boolean; `9999-12-31` in the form of the column, which stands for no end: neither read nor unread.
         evidence: what the form rests on, in counts; no value of the column.
     """
 
     form: Form
-    at: pd.Series[Any]
-    unread: pd.Series[Any]
-    day_only: pd.Series[Any]
+    at: Column[Any]
+    unread: Column[Any]
+    day_only: Column[Any]
+    zone_unknown: Column[Any]
+    endless: Column[Any]
     evidence: str
 
     @property
-    def is_unread_as_a_whole(self) -> bool:
-        """Whether no form could be proven for the column."""
+    def is_unreadable(self) -> bool:
+        """Whether no form is proven, so that no text was read."""
         return self.form in UNREAD_FORMS
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """Texts of one family of forms: their rows, the instants in microseconds, which of them are real, what is noted."""
-
-    form: Form
-    at: Ints
-    real: Bools
-    day_only: Bools
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Family:
-    """Rows of a column that are written alike, and how to read them."""
-
-    rows: Ints
-    read: Callable[[], _Read]
-
-
-def read_dates(texts: pd.Series[Any], order: DateOrder | None = None) -> DateColumn:
+def read_dates(texts: Column[Any], order: DateOrder | None = None, timezone: str | None = None) -> DateColumn:
     """Reads a column of dates whose form is not shown (interface, Resources: createdAt, startDate, expirationDate).
 
     Args:
         texts: the column, of text. Blank is like null.
-        order: which of day and month comes first, where both are numbers; None: the column proves it.
+        order: whether day or month comes first where both are numbers; None: the column has to prove it.
+        timezone: IANA name of the zone of times without an offset; None: they are read as UTC and reported.
     """
-    column = pc.utf8_trim_whitespace(pa.array(texts.array, TEXT))
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    given = np.flatnonzero(pc.fill_null(pc.not_equal(column, ""), False).to_numpy(zero_copy_only=False))
+    plain = texts.astype(pd.ArrowDtype(TEXT)).str.strip()
+    if not plain.str.isascii().all():
+        plain = plain.str.replace(_SPACES, " ", regex=True)
+    given = np.flatnonzero((plain != "").fillna(False).to_numpy(np.bool_))
     if not len(given):
-        return _made(texts, "empty", given, None, "no texts")
-    families = _families(column, given, order)
-    read, evidence = _chosen(families, len(given))
-    if read is None:
-        form: Form = "mixed" if families else "unknown"
-        return _made(texts, form, given, None, evidence)
-    return _made(texts, read.form, given, (max(families.values(), key=lambda f: len(f.rows)).rows, read), evidence)
-
-
-def _chosen(families: dict[str, _Family], count: int) -> tuple[_Read | None, str]:
-    """The reading of the family that is the column's form, if one is, and the evidence."""
+        return _unread(texts, "empty", given, "no texts")
+    families = find_families(array(plain), given, order)
     if not families:
-        return None, f"none of {count} texts in a known form"
-    parts = [f"{len(family.rows)} {name}" for name, family in sorted(families.items())]
-    seen = f"{count} texts: {', '.join(parts)}"
-    sizes = sorted((len(family.rows) for family in families.values()), reverse=True)
-    name = max(families, key=lambda one: len(families[one].rows))
-    tied = len(sizes) > 1 and sizes[0] == sizes[1]
-    if tied or (name != "ISO 8601" and sizes[0] < SHARE_MIN * count):
-        return None, f"{seen}; no form is proven"
-    read = families[name].read()
-    notes = list(read.notes)
-    absurd = int(read.real.size - read.real.sum())
-    if absurd and read.form != "ambiguous":
-        notes.append(f"{absurd} are no day between {YEAR_MIN} and {YEAR_MAX}")
-    return read, "; ".join([seen, *notes])
-
-
-def _families(column: pa.Array, given: Ints, order: DateOrder | None) -> dict[str, _Family]:
-    """The rows of each family of forms, those only that have any."""
-    made: dict[str, _Family] = {}
-    rest = given
-    for name, pattern, reader in (
-        ("ISO 8601", _ISO, _read_iso),
-        ("numbers of day and month", _NUMERIC, partial(_read_numeric, order)),
-    ):
-        inner = column.take(pa.array(rest))
-        fields = pc.extract_regex(inner, pattern)
-        fits = pc.is_valid(fields).to_numpy(zero_copy_only=False)
-        if fits.any():
-            made[name] = _Family(rest[fits], partial(reader, fields if fits.all() else fields.filter(pa.array(fits))))
-        rest = rest[~fits]
-        if not len(rest):
-            return made
-    inner = column.take(pa.array(rest))
-    fits = pc.match_substring_regex(inner, _EPOCH).to_numpy(zero_copy_only=False)
-    rest, numbers = rest[fits], pc.cast(inner.filter(pa.array(fits)), pa.int64()).to_numpy()
-    as_seconds = (numbers >= _START_US // _SECOND_US) & (numbers < _END_US // _SECOND_US)
-    epochs: tuple[tuple[str, Form, Bools, int], ...] = (
-        ("seconds since 1970", "epoch_s", as_seconds & (np.abs(numbers) >= _EPOCH_S_MIN), _SECOND_US),
-        ("milliseconds since 1970", "epoch_ms", ~as_seconds, 1000),
+        return _unread(texts, "unknown", given, f"none of {len(given)} texts has a known form")
+    evidence = f"{len(given)} texts: {', '.join(f'{len(one.rows)} {one.name}' for one in families)}"
+    family = _form_of_column(families, len(given))
+    if family is None:
+        return _unread(texts, "mixed", given, f"{evidence}; no form is proven")
+    reading = family.read()
+    is_timed = reading.is_real & ~reading.is_day_only & ~reading.has_offset
+    if timezone is not None:
+        reading = _localized(reading, timezone)
+    notes = (
+        (int(is_timed.sum()), f"without an offset, read as {timezone or 'UTC'}"),
+        (int((reading.is_real & reading.is_day_only).sum()), "without a time, read as midnight"),
+        (int((~reading.is_real & ~reading.is_endless).sum()), f"not a date between {YEAR_MIN} and {YEAR_MAX}"),
     )
-    for name, form, rows, unit_us in epochs:
-        if rows.any():
-            made[name] = _Family(rest[rows], partial(_read_epoch, form, numbers[rows] * unit_us))
-    return made
+    counted = () if reading.form in UNREAD_FORMS else (f"{count} {words}" for count, words in notes if count)
+    return _read(texts, given, family.rows, reading, "; ".join([evidence, *reading.notes, *counted]))
 
 
-def _read_epoch(form: Form, at: Ints) -> _Read:
-    return _Read(form, at, (at >= _START_US) & (at < _END_US), np.zeros(len(at), np.bool_))
+def _form_of_column(families: list[Family], count: int) -> Family | None:
+    """The family whose form is that of the column; None where none is proven."""
+    first, *others = sorted(families, key=lambda one: -len(one.rows))
+    if others and len(others[0].rows) == len(first.rows):
+        return None
+    return first if first.proves_itself or len(first.rows) >= SHARE_MIN * count else None
 
 
-def _read_iso(fields: pa.StructArray) -> _Read:
-    year = _ints(fields, "year")
-    month = _ints(fields, "month") + _ints(fields, "month_b")
-    day = _ints(fields, "day") + _ints(fields, "day_b")
-    has_time, has_offset = _has(fields, "time"), _has(fields, "offset")
-    at, real = _instants(fields, year, month, day)
-    hours, minutes = _ints(fields, "off_hour"), _ints(fields, "off_minute")
-    shift = hours * _HOUR_US + minutes * _MINUTE_US
-    at = at - np.where(_equal(fields, "sign", "-"), -shift, shift)
-    real &= (hours < 16) & (minutes < 60) & (at >= _START_US) & (at < _END_US)
-    of = real if real.any() else ~real
-    naive, days = int((of & has_time & ~has_offset).sum()), int((of & ~has_time).sum())
-    counts: dict[Form, int] = {"iso_offset": int(of.sum()) - naive - days, "iso_naive": naive, "date_only": days}
-    form: Form = next((name for name, count in counts.items() if count == of.sum()), "iso_mixed")
-    notes = []
-    if naive:
-        notes.append(f"{naive} without an offset, taken as UTC")
-    if days:
-        notes.append(f"{days} without a time, taken as midnight UTC")
-    return _Read(form, at, real, ~has_time, tuple(notes))
+def _localized(reading: Reading, timezone: str) -> Reading:
+    """Local times of a zone in UTC. Those that its clocks show twice or never, when they are changed, stay unread."""
+    rows = np.flatnonzero(reading.is_real & ~reading.has_offset)
+    local = pd.DatetimeIndex(reading.at[rows].view("datetime64[us]"))
+    utc = local.tz_localize(timezone, ambiguous="NaT", nonexistent="NaT").tz_convert("UTC").as_unit("us")
+    at, is_real = reading.at.copy(), reading.is_real.copy()
+    at[rows], is_real[rows] = utc.asi8, utc.notna()
+    return replace(reading, at=at, is_real=is_real, has_offset=np.ones(len(at), np.bool_))
 
 
-def _read_numeric(order: DateOrder | None, fields: pa.StructArray) -> _Read:
-    first, second, year = _ints(fields, "first"), _ints(fields, "second_number"), _ints(fields, "year")
-    marks = pc.unique(pc.struct_field(fields, "mark"))
-    one_mark = len(marks) == 1 and bool(pc.all(pc.equal(fields.field("mark"), fields.field("mark_b"))).as_py())
-    day_at, day_real = _instants(fields, year, second, first)
-    month_at, month_real = _instants(fields, year, first, second)
-    proves_day, proves_month = int((day_real & (first > 12)).sum()), int((month_real & (second > 12)).sum())
-    notes: tuple[str, ...] = (f"{proves_day} prove day first, {proves_month} month first",)
-    day_only = ~_has(fields, "time")
-    contradicted = proves_month if order == "day_first" else proves_day if order == "month_first" else 0
-    if not one_mark:
-        notes = (*notes, "several separators")
-    elif contradicted and not (proves_day and proves_month):
-        notes = (*notes, f"told that it is {order}")
-    elif proves_day and not proves_month:
-        return _Read("day_first", day_at, day_real, day_only, (*notes, "taken as UTC"))
-    elif proves_month and not proves_day:
-        return _Read("month_first", month_at, month_real, day_only, (*notes, "taken as UTC"))
-    elif order is not None:
-        at, real = (day_at, day_real) if order == "day_first" else (month_at, month_real)
-        return _Read(order, at, real, day_only, (*notes, f"{order.replace('_', ' ')} as told", "taken as UTC"))
-    return _Read("ambiguous", day_at, np.zeros(len(day_at), np.bool_), day_only, notes)
+def _unread(texts: Column[Any], form: Form, given: Ints, evidence: str) -> DateColumn:
+    no = _flags(np.zeros(len(texts), np.bool_), texts)
+    at = column(pa.nulls(len(texts), TIMESTAMP), texts.index)
+    return DateColumn(form, at, _flags(_at(given, texts), texts), no, no, no, evidence)
 
 
-def _instants(fields: pa.StructArray, year: Ints, month: Ints, day: Ints) -> tuple[Ints, Bools]:
-    """Microseconds since 1970, and whether such a date and time exists."""
-    real = (year >= YEAR_MIN) & (year <= YEAR_MAX) & (month >= 1) & (month <= 12) & (day >= 1)
-    months = np.where(real, (year - 1970) * 12 + month - 1, 0)
-    begin = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
-    following = (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
-    real &= day <= following - begin
-    hour, minute, second = _ints(fields, "hour"), _ints(fields, "minute"), _ints(fields, "second")
-    if fields.type.get_field_index("half") >= 0:
-        half = _has(fields, "half")
-        real &= ~half | ((hour >= 1) & (hour <= 12))
-        hour = np.where(half, hour % 12 + np.where(_equal(fields, "half", "p"), 12, 0), hour)
-    real &= (hour < 24) & (minute < 60) & (second < 60)
-    digits = pc.utf8_slice_codeunits(pc.utf8_rpad(fields.field("fraction"), 6, "0"), 0, 6)
-    micro = _numbers(digits)
-    at = (begin + day - 1) * 24 * _HOUR_US + hour * _HOUR_US + minute * _MINUTE_US + second * _SECOND_US + micro
-    return at, real
-
-
-def _ints(fields: pa.StructArray, name: str) -> Ints:
-    """A part as a number; 0 where it is not written."""
-    return _numbers(fields.field(name))
-
-
-def _numbers(digits: pa.Array) -> Ints:
-    written = pc.if_else(pc.equal(pc.binary_length(digits), 0), "0", digits)
-    made: Ints = pc.cast(pc.fill_null(written, "0"), pa.int64()).to_numpy(zero_copy_only=False)
-    return made
-
-
-def _has(fields: pa.StructArray, name: str) -> Bools:
-    made: Bools = pc.greater(pc.binary_length(fields.field(name)), 0).to_numpy(zero_copy_only=False)
-    return made
-
-
-def _equal(fields: pa.StructArray, name: str, value: str) -> Bools:
-    made: Bools = pc.equal(pc.ascii_lower(fields.field(name)), value).to_numpy(zero_copy_only=False)
-    return made
-
-
-def _made(texts: pd.Series[Any], form: Form, given: Ints, read: tuple[Ints, _Read] | None, evidence: str) -> DateColumn:
+def _read(texts: Column[Any], given: Ints, rows: Ints, reading: Reading, evidence: str) -> DateColumn:
     """The columns, as long as the texts and with their index."""
-    at, is_read = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.bool_)
-    day_only, unread = is_read.copy(), is_read.copy()
-    unread[given] = True
-    if read:
-        rows, what = read
-        at[rows], is_read[rows] = what.at, what.real
-        day_only[rows] = what.real & what.day_only
-        unread &= ~is_read
-    instants = pa.array(at, pa.int64(), mask=~is_read).cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
+    instants = np.zeros(len(texts), np.int64)
+    instants[rows] = reading.at
+    is_read, endless = _at(rows[reading.is_real], texts), _at(rows[reading.is_endless], texts)
+    at = pa.array(instants, pa.int64(), mask=~is_read).cast(pa.timestamp("us")).cast(TIMESTAMP)
     return DateColumn(
-        form,
-        _series(texts, instants, TIMESTAMP),
-        _series(texts, pa.array(unread), BOOLEAN),
-        _series(texts, pa.array(day_only), BOOLEAN),
-        evidence,
+        form=reading.form,
+        at=column(at, texts.index),
+        unread=_flags(_at(given, texts) & ~is_read & ~endless, texts),
+        day_only=_flags(_at(rows[reading.is_real & reading.is_day_only], texts), texts),
+        zone_unknown=_flags(_at(rows[reading.is_real & ~reading.has_offset], texts), texts),
+        endless=_flags(endless, texts),
+        evidence=evidence,
     )
 
 
-def _series(like: pd.Series[Any], values: pa.Array, kind: pa.DataType) -> pd.Series[Any]:
-    column = pa.Table.from_arrays([values.cast(kind)], ["c"]).to_pandas(types_mapper=pd.ArrowDtype)["c"]
-    made: pd.Series[Any] = column.set_axis(like.index)
-    return made
+def _flags(values: Bools, texts: Column[Any]) -> Column[Any]:
+    return column(pa.array(values, BOOLEAN), texts.index)
+
+
+def _at(rows: Ints, texts: Column[Any]) -> Bools:
+    flags = np.zeros(len(texts), np.bool_)
+    flags[rows] = True
+    return flags
+
+
+def date_findings(entity: str, rule: str, field: str, dates: DateColumn, ids: Column[Any]) -> list[pd.DataFrame]:
+    """What is wrong with a column of dates: its form as a whole, or single texts, and times of an unknown zone.
+
+    Args:
+        entity: of the rules.
+        rule: what the names of the rules begin with: see `transforms.rules.rule.date_rules`.
+        field: the platform's name of the column.
+        dates: the column.
+        ids: of its rows.
+    """
+    if dates.is_unreadable:
+        return [table_finding(entity, f"{rule}_form", f"{field}: {dates.form}: {dates.evidence}")]
+    findings = [rule_findings(entity, f"{rule}_unreadable", ids, dates.unread | dates.endless, field)]
+    return findings + zone_findings(entity, rule, field, dates)
+
+
+def zone_findings(entity: str, rule: str, field: str, dates: DateColumn) -> list[pd.DataFrame]:
+    """The finding that times of day have no offset and no time zone is set; none where it is not so."""
+    count = int((dates.zone_unknown & ~dates.day_only).sum())
+    return [table_finding(entity, f"{rule}_zone", f"{field}: {count} times without an offset")] if count else []

@@ -1,20 +1,23 @@
-"""What a frame is here: Arrow-backed columns, so that a null stays null, a bigint no float, and money decimal.
+"""Frames with Arrow-backed columns: a null stays null, a bigint never becomes a float, and money is decimal.
 
-In: Arrow tables, as the warehouse gives them, or rows of a test. Out: pandas frames with a declared type per column,
-and Arrow tables again. Every transform takes such frames and gives such frames, with its columns in a declared order.
+In: Arrow tables from the warehouse, or the rows of a test. Out: pandas frames with a declared type per column, and
+Arrow tables again. Every transform takes and returns such frames, with its columns in a declared order. The functions
+here that compute are Arrow's, for what pandas does with Python objects or several times slower.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Schema = Mapping[str, pa.DataType]
+Column = pd.Series  # of any type: `Column[Any]`
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -27,32 +30,111 @@ MONEY: Final = pa.decimal128(38, 9)
 
 
 def from_arrow(table: pa.Table) -> pd.DataFrame:
-    """A frame of a table's columns, each of the type that it has there."""
-    made: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
-    return made
+    """A frame with the columns of a table, each of its type there."""
+    result: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return result
 
 
-def to_arrow(frame: pd.DataFrame, schema: Schema) -> pa.Table:
+def to_arrow(rows: pd.DataFrame, schema: Schema) -> pa.Table:
     """A table with exactly these columns in this order.
 
     Raises:
         KeyError: a column is not in the frame.
-        pa.ArrowInvalid: a value does not fit its column's type.
+        pa.ArrowInvalid: a value does not fit the type of its column.
     """
-    return pa.Table.from_pandas(frame[list(schema)], pa.schema(list(schema.items())), preserve_index=False)
+    return pa.Table.from_pandas(rows[list(schema)], pa.schema(list(schema.items())), preserve_index=False)
 
 
 def frame(schema: Schema, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
-    """A frame of these rows; a column that a row does not name is null there."""
+    """A frame of these rows; a column that a row lacks is null there."""
     return from_arrow(pa.Table.from_pylist([dict(row) for row in rows], pa.schema(list(schema.items()))))
 
 
-def array(column: pd.Series[Any]) -> pa.Array:
+def typed(rows: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """The frame with exactly these columns, in this order and of these types, and a new index.
+
+    Raises:
+        KeyError: a column is not in the frame.
+        pa.ArrowInvalid: a value does not fit the type of its column.
+    """
+    return from_arrow(to_arrow(rows, schema))
+
+
+def array(column: Column[Any]) -> pa.Array:
     """The Arrow array of a frame's column, in one chunk."""
     values = pa.array(column.array)
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
-def typed(columns: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """The frame with exactly these columns, in this order and of these types."""
-    return from_arrow(to_arrow(columns, schema))
+def column(values: pa.Array, index: pd.Index[Any] | None = None) -> Column[Any]:
+    """An Arrow array as a column of a frame."""
+    return pd.Series(pd.arrays.ArrowExtensionArray(values), index)
+
+
+def constant(value: object, index: pd.Index[Any], kind: pa.DataType = TEXT) -> Column[Any]:
+    """A column with the same value in every row; None is null."""
+    return column(pa.repeat(pa.scalar(value, kind), len(index)), index)
+
+
+def first_true(cases: Sequence[tuple[Column[Any], Column[Any] | str]], otherwise: Column[Any] | str) -> Column[Any]:
+    """For each row the value of the first case whose condition holds (null: it does not), as `Series.case_when` does.
+
+    `Series.case_when` makes a column of Python objects where a value is a literal; this one stays text.
+    """
+    index = cases[0][0].index
+    conditions = [array(condition.fillna(False)) for condition, _ in cases]
+    values = [array(value) if isinstance(value, pd.Series) else value for value in (*(v for _, v in cases), otherwise)]
+    return column(
+        pc.case_when(pa.StructArray.from_arrays(conditions, [str(n) for n in range(len(cases))]), *values), index
+    )
+
+
+def joined_text(parts: Sequence[Column[Any] | str], separator: str = "") -> Column[Any]:
+    """The parts of each row as one text, null where one of them is null. `Series.str.cat` takes six times as long."""
+    index = next(part.index for part in parts if isinstance(part, pd.Series))
+    texts = [array(part).cast(TEXT) if isinstance(part, pd.Series) else part for part in parts]
+    return column(pc.binary_join_element_wise(*texts, separator), index)
+
+
+def is_strictly_increasing(values: Column[Any]) -> bool:
+    """Whether each value is greater than the one before: sorted, unique and without nulls."""
+    array_ = array(values)
+    if len(array_) < 2:
+        return not array_.null_count
+    return bool(pc.all(pc.greater(array_.slice(1), array_.slice(0, len(array_) - 1)), skip_nulls=False).as_py())
+
+
+def is_repeated(values: Column[Any]) -> Column[Any]:
+    """Whether another row has the same value; not so for nulls. `Series.duplicated(keep=False)` takes twice as long."""
+    codes = pc.dictionary_encode(array(values)).indices
+    is_valid: Bools = pc.is_valid(codes).to_numpy(zero_copy_only=False)
+    of = pc.fill_null(codes, 0).to_numpy()
+    counts = np.bincount(of[is_valid], minlength=int(of.max(initial=0)) + 1)
+    return column(pa.array(is_valid & (counts[of] > 1)), values.index)
+
+
+def look_up(keys: Column[Any], table: pd.DataFrame, on: str) -> pd.DataFrame:
+    """The row of a table that each key refers to; null where there is none, or no key.
+
+    This is `merge(how="left", validate="m:1")` for one text key, in a sixth of its time, and without the match that
+    pandas makes of null with null.
+
+    Args:
+        keys: of any rows, with repetitions.
+        table: has each key once; its columns are the result's, with the index of `keys`.
+        on: the column of `table` that holds its keys.
+
+    Raises:
+        ValueError: a key is in the table twice.
+    """
+    known = table[on]
+    if not (is_strictly_increasing(known) or known.is_unique):
+        raise ValueError(f"look_up: a value of {on!r} is not unique in the table")
+    at = pc.index_in(array(keys), value_set=array(known), skip_nulls=True)
+    return take_or_null(table, pc.fill_null(at, -1).to_numpy().astype(np.int64)).set_axis(keys.index)
+
+
+def take_or_null(rows: pd.DataFrame, positions: Ints) -> pd.DataFrame:
+    """The rows at these positions, null for -1, with a new index."""
+    at = pa.array(positions, mask=positions < 0)
+    return pd.DataFrame({name: column(array(values).take(at)) for name, values in rows.items()}, columns=list(rows))

@@ -1,20 +1,21 @@
-"""Ids, codes and texts that must be compared: cleaned alike everywhere, and rows that have one of their own.
+"""Ids, codes and texts that are compared: cleaned the same way everywhere, and tables with one row per id.
 
-In: raw columns and frames. Out: the same with blanks as nulls, ids in one form for both families, one row per id, and
-the findings about what was left out. Nothing is dropped without a finding.
+In: raw columns and frames. Out: the same with blank texts as nulls, ids in one notation for both families, one row per
+id, and findings about the rows that were left out. No row is dropped without a finding.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final, TypeVar
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import TEXT, TIMESTAMP, Bools, array, from_arrow
-from transforms.rules import count_text, rule_findings
+from transforms.findings import rule_findings
+from transforms.frames import TEXT, TIMESTAMP, Column, array, column, is_strictly_increasing
 
 BOOKKEEPING: Final = {
     "_run_id": TEXT,
@@ -25,114 +26,92 @@ BOOKKEEPING: Final = {
 """The columns that every raw table has."""
 _ZERO_FRACTION: Final = r"^(-?[0-9]+)\.0+$"
 
-
-def clean_text(texts: pa.Array) -> pa.Array:
-    """Texts without the blanks around them; null where nothing else is there."""
-    trimmed = pc.utf8_trim_whitespace(texts)
-    return pc.if_else(pc.not_equal(trimmed, ""), trimmed, pa.scalar(None, TEXT))
+Values = TypeVar("Values")
 
 
-def canonical_id(ids: pa.Array) -> pa.Array:
-    """Ids in one form for both families: a number's `1.0` is the text `1`. Leading zeros stay: `01` is another id."""
-    made = clean_text(ids)
-    if not pc.any(pc.match_substring(made, ".")).as_py():
-        return made  # most columns: the expression would take ten times as long
-    return pc.replace_substring_regex(made, _ZERO_FRACTION, r"\1")
+def _arrays_too(function: Callable[[Column[Any]], Column[Any]]) -> Callable[[Values], Values]:
+    """Lets a function of a column take and return an Arrow array as well, as the match with the ERP has them."""
+
+    @wraps(function)
+    def wrapper(values: Any) -> Any:  # noqa: ANN401 a column or an array, and the same comes back
+        return function(values) if isinstance(values, pd.Series) else array(function(column(values)))
+
+    return wrapper
 
 
-def fold_case(texts: pa.Array) -> pa.Array:
-    """Texts cleaned, and alike whatever their case."""
-    made = clean_text(texts)
-    is_plain = pc.fill_null(pc.string_is_ascii(made), True)
-    lower = pc.utf8_lower(made)
-    if pc.all(is_plain).as_py():
+@_arrays_too
+def clean_text(texts: Column[Any]) -> Column[Any]:
+    """Texts without surrounding whitespace; null where nothing is left."""
+    trimmed = texts.str.strip()
+    return trimmed.where(trimmed != "")
+
+
+@_arrays_too
+def canonical_id(ids: Column[Any]) -> Column[Any]:
+    """Ids in one notation for both families: the number `1.0` is the text `1`. Leading zeros stay: `01` is another."""
+    cleaned = clean_text(ids)
+    if not cleaned.str.contains(".", regex=False).any():
+        return cleaned  # most columns: the expression takes ten times as long
+    return cleaned.str.replace(_ZERO_FRACTION, r"\1", regex=True)
+
+
+@_arrays_too
+def fold_case(texts: Column[Any]) -> Column[Any]:
+    """Cleaned texts that are equal whatever their case."""
+    cleaned = clean_text(texts)
+    lower = cleaned.str.lower()
+    is_other = ~cleaned.str.isascii().fillna(True)
+    if not is_other.any():
         return lower
-    # Beyond ASCII only Python knows the folding of case (ß is ss), and such addresses are few.
-    others = from_arrow(pa.table({"c": made.filter(pc.invert(is_plain))}))["c"].str.casefold()
-    return pc.replace_with_mask(lower, pc.invert(is_plain), array(others).cast(TEXT))
+    # Beyond ASCII only Python folds all case (ß is ss), and such addresses are few.
+    return lower.where(~is_other, cleaned[is_other].str.casefold())
 
 
-def phone_digits(phones: pa.Array) -> pa.Array:
-    """Digits only, a leading `+` written `00`; null where there are none."""
-    international = pc.replace_substring_regex(clean_text(phones), r"^\(?\+", "00")
-    digits = pc.replace_substring_regex(international, r"[^0-9]+", "")
-    has_any = pc.match_substring_regex(phones, "[0-9]")
-    return pc.if_else(has_any, digits, pa.scalar(None, TEXT))
+@_arrays_too
+def phone_digits(phones: Column[Any]) -> Column[Any]:
+    """Digits only, a leading `+` written as `00`; null where there are none."""
+    international = clean_text(phones).str.replace(r"^\(?\+", "00", regex=True)
+    digits = international.str.replace(r"[^0-9]+", "", regex=True)
+    return digits.where(phones.str.contains("[0-9]", regex=True))
 
 
 def one_row_per_id(rows: pd.DataFrame, entity: str) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
-    """The rows sorted by `id`, one for each, and a finding for every row that is not among them.
+    """The rows sorted by `id`, one for each id, and a finding for every row that is left out.
 
-    Of several rows with an id the one is kept that is still listed, else was seen last; if that does not decide, the
-    first in the order of all its values, so that the order of the input never decides.
+    Of several rows with the same id, a listed one is kept before a missing one, then the one seen last. If that does
+    not decide, the first in the order of all values is kept, so that the order of the input never matters.
 
     Args:
         rows: `id`, `_last_seen_at`, `_missing_since` and any others.
         entity: what they are, for the findings.
     """
-    table = pa.Table.from_pandas(rows, preserve_index=False).combine_chunks()
-    ids = clean_text(table["id"])
-    has_id = pc.is_valid(ids)
     findings = []
-    missing = len(ids) - pc.sum(has_id).as_py() if len(ids) else 0
-    if missing:
-        findings.append(rule_findings(entity, "id_missing", pa.nulls(missing, TEXT)))
-        table = table.filter(has_id)
-    table = table.take(pc.sort_indices(table["id"]))
-    sorted_ids = table["id"].combine_chunks()
-    same = _same_as_before(sorted_ids)
-    if same.any():
-        is_several = same | np.append(same[1:], False)
-        several, kept = _ordered(table.filter(pa.array(is_several))), table.filter(pa.array(~is_several))
-        left_out = _same_as_before(several["id"].combine_chunks())
-        findings.append(rule_findings(entity, "id_duplicate", several["id"].filter(pa.array(left_out))))
-        table = pa.concat_tables([kept, several.filter(pa.array(~left_out))])
-        table = table.take(pc.sort_indices(table["id"]))
-    return from_arrow(table), findings
+    has_id = clean_text(rows["id"]).notna()
+    if not has_id.all():
+        findings.append(rule_findings(entity, "id_missing", column(pa.nulls(int((~has_id).sum()), TEXT))))
+        rows = rows[has_id]
+    if is_strictly_increasing(rows["id"]):
+        return rows.reset_index(drop=True), findings
+    rows = rows.sort_values("id", ignore_index=True)
+    is_several = rows["id"].duplicated(keep=False)
+    if is_several.any():
+        preferred = _most_relevant_first(rows[is_several])
+        left_out = preferred["id"].duplicated()
+        findings.append(rule_findings(entity, "id_duplicate", preferred.loc[left_out, "id"]))
+        rows = pd.concat([rows[~is_several], preferred[~left_out]]).sort_values("id", ignore_index=True)
+    return rows, findings
 
 
-def _same_as_before(ids: pa.Array) -> Bools:
-    if len(ids) < 2:
-        return np.zeros(len(ids), np.bool_)
-    same = pc.equal(ids.slice(1), ids.slice(0, len(ids) - 1)).to_numpy(zero_copy_only=False)
-    return np.append(False, same)
-
-
-def _ordered(table: pa.Table) -> pa.Table:
-    """The rows by id, still listed first, then last seen first, then by their values as texts."""
-    keys = pa.table(
-        {
-            "id": table["id"],
-            "gone": pc.is_valid(table["_missing_since"]).cast(pa.int8()),
-            "seen": pc.negate(table["_last_seen_at"].cast(pa.int64())),
-            **{f"value_{name}": table[name].cast(TEXT) for name in sorted(table.column_names)},
-        }
-    )
-    return table.take(pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names]))
-
-
-def shared_value_findings(entity: str, name: str, ids: pa.Array, values: pa.Array, where: pa.Array) -> pd.DataFrame:
-    """Findings of the rule about rows whose value another row has too.
-
-    Args:
-        entity: of the rule.
-        name: of the rule.
-        ids: of the rows, in their order, which is that of the details; a row that comes twice with a value counts once.
-        values: what must not be shared; null is shared by nobody.
-        where: the rows that count.
-    """
-    counts = pc.and_(where, pc.is_valid(values)).to_numpy(zero_copy_only=False)
-    of = pc.fill_null(pc.dictionary_encode(values).indices, 0).to_numpy(zero_copy_only=False)
-    is_several = counts & (np.bincount(of[counts], minlength=int(of.max(initial=0)) + 1)[of] > 1)
-    rows = from_arrow(pa.table({"id": ids, "value": values}).filter(pa.array(is_several))).drop_duplicates()
-    groups = rows.groupby("value", sort=False)["id"].agg(first="first", count="count").reset_index()
-    rows = rows.merge(groups, on="value", how="left", validate="m:1")
-    rows = rows[rows["count"] > 1]
-    others = count_text("shared with ", array(rows["count"] - 1), " more; the first of all is ")
-    detail = pc.binary_join_element_wise(others, array(rows["first"]), "")
-    return rule_findings(entity, name, array(rows["id"]), detail=detail)
+def _most_relevant_first(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows by id, listed before missing, last seen first, then by their values as texts."""
+    keys = rows.astype(pd.ArrowDtype(TEXT))[sorted(map(str, rows))].add_prefix("value_")
+    keys.insert(0, "id", rows["id"])
+    keys.insert(1, "is_missing", rows["_missing_since"].notna())
+    keys.insert(2, "seen_at", rows["_last_seen_at"])
+    ascending = [name != "seen_at" for name in keys]
+    return rows.loc[keys.sort_values(list(map(str, keys)), ascending=ascending).index]
 
 
 def positions(ids: pa.Array, among: pa.Array) -> pa.Array:
-    """Where each id is in a list that has each once; null where it is not."""
+    """The position of each id in a list that has each once; null where it is absent."""
     return pc.index_in(ids, value_set=among, skip_nulls=True)

@@ -18,10 +18,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.dates import SHARE_MIN, DateColumn, DateOrder, read_dates
-from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, array, from_arrow, typed
+from transforms.date_forms import SHARE_MIN, DateOrder
+from transforms.dates import DateColumn, read_dates
+from transforms.findings import combine_findings, date_text, rule_findings, summarize_unless_proven, table_finding
+from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, TIMESTAMP, array, column, from_arrow, joined_text, typed
 from transforms.keys import BOOKKEEPING, canonical_id, clean_text, one_row_per_id, positions
-from transforms.rules import combine_findings, date_text, rule_findings, summarize_unless_proven, table_finding
 
 ORDERS: Final = {
     "order_id": TEXT,
@@ -251,10 +252,10 @@ def _customers(
 
 def _dates(ours: dict[str, pa.Array], read: DateColumn, fields: OrderFields, as_of: datetime) -> list[pd.DataFrame]:
     ids, at, field = ours["order_id"], ours["ordered_at"], fields.ordered_at or ""
-    if read.is_unread_as_a_whole:
+    if read.is_unreadable:
         return [table_finding("orders", "ordered_at_form", f"{field}: {read.form}: {read.evidence}")]
     is_future = pc.and_not(pc.greater(at, pa.scalar(as_of + _OFFSET_MAX, TIMESTAMP)), ours["is_missing"])
-    detail = pc.binary_join_element_wise(field, date_text(at), " ")
+    detail = joined_text([field, " ", date_text(column(at))])
     return [
         rule_findings("orders", "ordered_at_unreadable", ids, array(read.unread), field),
         rule_findings("orders", "ordered_at_future", ids, is_future, detail),

@@ -1,29 +1,20 @@
-"""Price lists and where their prices come from: the root of each chain of sources, and how far it is.
+"""Price lists and where their prices come from: the root of each chain of sources, and the number of steps to it.
 
 In: the raw price lists (interface, Resources: sourcePriceListId) and the reconciled customers. Out: one row per price
-list, and the findings. Chains are followed by doubling: each round looks twice as far, so a chain of n takes log n
-rounds over whole columns, and a circle is what has no end after them.
+list, and the findings. Chains are followed by doubling: each round looks twice as far, so a chain of n lists takes
+log n rounds over whole columns, and what has no end after them is a circle.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Bools, Ints, array, from_arrow, typed
-from transforms.keys import (
-    BOOKKEEPING,
-    canonical_id,
-    clean_text,
-    one_row_per_id,
-    positions,
-    shared_value_findings,
-)
-from transforms.rules import combine_findings, rule_findings, summarize_unless_proven
+from transforms.findings import combine_findings, rule_findings, shared_value_findings, summarize_unless_proven
+from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Bools, Column, Ints, first_true, look_up, typed
+from transforms.keys import BOOKKEEPING, canonical_id, clean_text, one_row_per_id
 
 RAW_PRICE_LISTS: Final = {
     "id": TEXT,
@@ -51,91 +42,79 @@ PRICE_LISTS: Final = {
 }
 
 
-def price_lists(raw: pd.DataFrame, customers: pd.DataFrame, doubt: str = "") -> tuple[pd.DataFrame, pd.DataFrame]:
+def price_lists(
+    raw: pd.DataFrame, customers: pd.DataFrame, coverage_gap: str = ""
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Reconciles the price lists.
 
     `chain_status` is `root` (no source), `linked` (its chain ends at a root), `orphan` (it ends at a source that is
-    not listed), `unknown` (it ends at one that is not among those read, and others may be listed) or `cycle` (it leads
-    into a circle). Root and depth are null for the last three: they are not known. The interface lists active price
-    lists, so a source that is no longer listed breaks the chain of a listed one.
+    not listed), `unknown` (it ends at one that was not read and may be listed) or `cycle` (it leads into a circle).
+    Root and depth are null for the last three, since they are not known. The interface lists active price lists, so a
+    source that is no longer listed breaks the chain of a listed one.
 
     Args:
         raw: the columns of `RAW_PRICE_LISTS`.
         customers: the columns of `CUSTOMER_PRICE_LISTS`, of the reconciled customers; those still listed count.
-        doubt: why a price list may be listed that is not in `raw`; empty where they are proven to be all.
+        coverage_gap: why a price list may be listed that is not in `raw`; empty where they are proven to be all.
 
     Returns:
         The columns of `PRICE_LISTS`, sorted by id; findings.
     """
     rows, findings = one_row_per_id(typed(raw, RAW_PRICE_LISTS), "price_lists")
-    of = {name: array(rows[name]) for name in RAW_PRICE_LISTS}
-    is_missing = pc.is_valid(of["_missing_since"])
-    gone: Bools = is_missing.to_numpy(zero_copy_only=False)
-    has_source = pc.is_valid(clean_text(of["source_price_list_id"])).to_numpy(zero_copy_only=False)
-    found = _sources(of["id"], of["source_price_list_id"], gone)
-    at = np.arange(len(found))
-    source = np.where(found >= 0, found, at)
-    end, depth = _ends(source)
-    # The end of a whole chain has no source to be found: it is a root if it names none, else the chain is broken.
-    is_cycle = found[end] >= 0
-    is_orphan = ~is_cycle & has_source[end]
-    is_whole = ~is_cycle & ~is_orphan
-    status = np.select([is_cycle, is_orphan, has_source], ["cycle", "unknown" if doubt else "orphan", "linked"], "root")
-    columns = {
-        **of,
-        "price_list_id": of["id"],
-        "root_price_list_id": of["id"].take(pa.array(end, mask=~is_whole)),
-        "depth": pa.array(depth, mask=~is_whole),
-        "chain_status": pa.array(status, TEXT),
-        "customer_count": _counts(of["id"], typed(customers, CUSTOMER_PRICE_LISTS)),
-        "is_missing": is_missing,
-    }
-    made = from_arrow(pa.table({name: columns[name].cast(kind) for name, kind in PRICE_LISTS.items()}))
-    present = pc.invert(is_missing)
-    is_none = pc.equal(pc.ascii_upper(clean_text(of["adjustment_type"])), "NONE")
-    rules: tuple[tuple[str, pa.Array, str], ...] = (
-        ("name_missing", pc.is_null(clean_text(of["name"])), "name"),
-        ("chain_cycle", pa.array(is_cycle), "sourcePriceListId"),
-        (
-            "adjustment_contradicts",
-            pc.and_(is_none, pc.not_equal(of["adjustment_value"], pa.scalar(0, MONEY))),
-            "adjustmentType, adjustmentValue",
-        ),
+    rows = (
+        rows.rename(columns={"id": "price_list_id"})
+        .assign(is_missing=lambda rows: rows["_missing_since"].notna())
+        .pipe(_with_chains, "unknown" if coverage_gap else "orphan")
+        .pipe(_with_customer_count, typed(customers, CUSTOMER_PRICE_LISTS))
     )
-    absent = [
-        rule_findings("price_lists", name, of["id"], pc.and_(pa.array(is_orphan & where), present), "sourcePriceListId")
-        for name, where in (("source_not_listed", end == at), ("chain_orphaned", end != at))
-    ]
-    return made, combine_findings(
-        [
-            *findings,
-            *(
-                [summarize_unless_proven(pd.concat(absent), "sources_unproven", "sourcePriceListId", doubt)]
-                if doubt
-                else absent
-            ),
-            shared_value_findings("price_lists", "id_ambiguous", of["id"], canonical_id(of["id"]), present),
-            shared_value_findings("price_lists", "name_duplicate", of["id"], clean_text(of["name"]), present),
-            *(
-                rule_findings("price_lists", name, of["id"], pc.and_(where, present), detail)
-                for name, where, detail in rules
-            ),
-        ]
+    findings += [*_chain_findings(rows, coverage_gap), *_field_findings(rows)]
+    return typed(rows, PRICE_LISTS), combine_findings(findings)
+
+
+def _with_chains(rows: pd.DataFrame, broken: str) -> pd.DataFrame:
+    """Adds status, root and depth of each chain, and whether it ends at the price list itself (`is_own_end`).
+
+    Args:
+        rows: with `is_missing`.
+        broken: the status of a chain that ends at a source which is not among the rows.
+    """
+    found = _source_rows(rows)
+    own = np.arange(len(rows))
+    end, depth = _ends(np.where(found >= 0, found, own))
+    has_source = clean_text(rows["source_price_list_id"]).notna()
+    # The last list of a chain has no source that was found: it is a root if it names none.
+    is_cycle, is_broken = _column(found[end] >= 0, rows), _column(has_source.to_numpy(np.bool_)[end], rows)
+    status = first_true([(is_cycle, "cycle"), (is_broken, broken), (has_source, "linked")], "root")
+    is_whole = ~is_cycle & ~is_broken
+    root = rows["price_list_id"].take(end).set_axis(rows.index)
+    return rows.assign(
+        chain_status=status,
+        root_price_list_id=root.where(is_whole),
+        depth=_column(depth, rows).where(is_whole),
+        is_own_end=end == own,
     )
 
 
-def _sources(ids: pa.Array, sources: pa.Array, gone: Bools) -> Ints:
-    """The row of each price list's source; -1 where there is none that counts."""
-    exact = positions(sources, ids)
-    # An id written otherwise (`1.0` for `1`) is looked up in its one form, of which the first row counts.
-    keys = canonical_id(ids)
-    found = pc.coalesce(exact, positions(canonical_id(sources), keys))
-    at: Ints = pc.fill_null(found.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
-    return np.where(gone[at] & ~gone, -1, at) if len(at) else at
+def _column(values: Ints | Bools, rows: pd.DataFrame) -> Column[Any]:
+    return pd.Series(values, rows.index).convert_dtypes(dtype_backend="pyarrow")
+
+
+def _source_rows(rows: pd.DataFrame) -> Ints:
+    """The position of each price list's source; -1 where there is none that counts."""
+    known = rows[["price_list_id", "is_missing"]].assign(
+        position=np.arange(len(rows)), key=canonical_id(rows["price_list_id"])
+    )
+    exact = look_up(rows["source_price_list_id"], known, "price_list_id")
+    # An id in another notation (`1.0` for `1`) refers to the first list with the same canonical id.
+    loose = look_up(canonical_id(rows["source_price_list_id"]), known.drop_duplicates("key"), "key")
+    is_exact = exact["position"].notna()
+    position = exact["position"].where(is_exact, loose["position"])
+    is_gone = exact["is_missing"].where(is_exact, loose["is_missing"]).fillna(False)
+    return position.where(~(is_gone & ~rows["is_missing"])).fillna(-1).to_numpy(np.int64)
 
 
 def _ends(source: Ints) -> tuple[Ints, Ints]:
-    """Where each chain ends, and after how many steps; of a circle some row in it."""
+    """Where each chain ends, and after how many steps; for a circle some position in it."""
     end = source.copy()
     depth = (end != np.arange(len(end))).astype(np.int64)
     for _ in range(len(end).bit_length()):
@@ -144,8 +123,35 @@ def _ends(source: Ints) -> tuple[Ints, Ints]:
     return end, depth
 
 
-def _counts(ids: pa.Array, customers: pd.DataFrame) -> pa.Array:
-    is_here = pc.and_not(pc.equal(array(customers["price_list_status"]), "matched"), array(customers["is_missing"]))
-    at = positions(array(customers["price_list_id"]).filter(is_here), ids)
-    known = pc.drop_null(at).to_numpy().astype(np.int64)
-    return pa.array(np.bincount(known, minlength=len(ids)), pa.int64())
+def _with_customer_count(rows: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:
+    """Adds how many listed customers have each price list."""
+    counted = customers[(customers["price_list_status"] == "matched") & ~customers["is_missing"]]
+    count = counted.groupby("price_list_id", as_index=False).agg(customer_count=("price_list_id", "size"))
+    own = look_up(rows["price_list_id"], count, "price_list_id")
+    return rows.assign(customer_count=own["customer_count"].fillna(0))
+
+
+def _chain_findings(rows: pd.DataFrame, coverage_gap: str) -> list[pd.DataFrame]:
+    listed, field = rows[~rows["is_missing"]], "sourcePriceListId"
+    is_broken = listed["chain_status"].isin(["orphan", "unknown"])
+    broken = [
+        rule_findings("price_lists", name, listed["price_list_id"], is_broken & where, field)
+        for name, where in (("source_not_listed", listed["is_own_end"]), ("chain_orphaned", ~listed["is_own_end"]))
+    ]
+    if coverage_gap:
+        broken = [summarize_unless_proven(pd.concat(broken), "sources_unproven", field, coverage_gap)]
+    is_cycle = listed["chain_status"] == "cycle"
+    return [*broken, rule_findings("price_lists", "chain_cycle", listed["price_list_id"], is_cycle, field)]
+
+
+def _field_findings(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """What is wrong with the fields of listed price lists."""
+    rows = rows[~rows["is_missing"]]
+    ids, name, all_rows = rows["price_list_id"], clean_text(rows["name"]), rows["is_missing"].eq(False)
+    contradicts = (clean_text(rows["adjustment_type"]).str.upper() == "NONE") & (rows["adjustment_value"] != 0)
+    return [
+        shared_value_findings("price_lists", "id_ambiguous", ids, canonical_id(ids), all_rows),
+        shared_value_findings("price_lists", "name_duplicate", ids, name, all_rows),
+        rule_findings("price_lists", "name_missing", ids, name.isna(), "name"),
+        rule_findings("price_lists", "adjustment_contradicts", ids, contradicts, "adjustmentType, adjustmentValue"),
+    ]

@@ -1,23 +1,22 @@
-"""Promotions at an instant: real dates, the uses that are left, and whether they run.
+"""Promotions at an instant: real dates, the remaining uses, and whether they are running.
 
 In: the raw promotions (interface, Resources) and the instant. Out: one row per promotion, the findings, and how the
-dates were read. The interface speaks of one form of startDate and expirationDate ("not shown"), so both are read as
-one column: promotions that all start on the 1st prove nothing, their last days may.
+dates were read. The interface has the same (not shown) format for startDate and expirationDate, so both are read as one
+column: promotions that all start on the 1st prove nothing, but their last days may.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from transforms.dates import DateColumn, DateOrder, read_dates
-from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, array, from_arrow, typed
+from transforms.date_forms import DateOrder
+from transforms.dates import OFFSET_MAX, DateColumn, read_dates, zone_findings
+from transforms.findings import combine_findings, count_text, date_text, rule_findings, table_finding
+from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Column, first_true, joined_text, typed
 from transforms.keys import BOOKKEEPING, clean_text, one_row_per_id
-from transforms.rules import combine_findings, count_text, date_text, rule_findings, table_finding
 
 RAW_PROMOTIONS: Final = {
     "id": TEXT,
@@ -50,94 +49,110 @@ _DAY: Final = timedelta(days=1)
 
 
 def promotions(
-    raw: pd.DataFrame, as_of: datetime, date_order: DateOrder | None = None
+    raw: pd.DataFrame, as_of: datetime, date_order: DateOrder | None = None, timezone: str | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame, DateColumn]:
     """Reconciles the promotions.
 
-    The status is the first of these that holds: `inactive` (the flag says so), `expired`, `scheduled` (not yet
-    started), `exhausted` (no uses left), `running`. It is `unknown` where a date or the flag that it needs is not
-    known, and on the day of an expiration that is written without a time: whether that day counts is not shown.
+    The status is the first of these that holds: `inactive` (by its flag), `expired`, `scheduled` (not yet started),
+    `exhausted` (no uses left), `running`. It is `unknown` where the flag or a date that it needs is not known, and
+    where a date does not decide: on the last day of an expiration without a time (whether that day counts is not
+    shown), and within 14 hours of a time without an offset and a time zone. An expiration of 9999-12-31 is no end. A
+    limit of zero or less is `unknown` too: its meaning is not shown, and so there are no remaining uses.
 
     Args:
         raw: the columns of `RAW_PROMOTIONS`.
         as_of: the instant of the status, with its offset.
         date_order: see `read_dates`.
+        timezone: see `read_dates`.
 
     Returns:
         The columns of `PROMOTIONS`, sorted by id; findings; how both dates were read, all starts before all ends.
 
     Raises:
-        ValueError: as_of is without an offset.
+        ValueError: as_of has no offset.
     """
     if as_of.tzinfo is None:
         raise ValueError("as_of needs an offset: datetime(..., tzinfo=UTC)")
     rows, findings = one_row_per_id(typed(raw, RAW_PROMOTIONS), "promotions")
-    of = {name: array(rows[name]) for name in RAW_PROMOTIONS}
-    read = read_dates(pd.concat([rows["start_date"], rows["expiration_date"]], ignore_index=True), date_order)
-    at, day_only, unread, count = array(read.at), array(read.day_only), array(read.unread), len(rows)
-    columns = {
-        **of,
-        "promotion_id": of["id"],
-        "starts_at": at.slice(0, count),
-        "expires_at": at.slice(count),
-        "remaining_uses": _not_negative(pc.subtract(_not_negative(of["usage_limit"]), _not_negative(of["use_count"]))),
-        "is_missing": pc.is_valid(of["_missing_since"]),
-    }
-    columns["status"] = _status(columns, day_only.slice(count), as_of.astimezone(UTC))
-    made = from_arrow(pa.table({name: columns[name].cast(kind) for name, kind in PROMOTIONS.items()}))
-    if read.is_unread_as_a_whole:
-        detail = f"startDate, expirationDate: {read.form}: {read.evidence}"
-        findings.append(table_finding("promotions", "dates_form", detail))
-    else:
-        for name, some in (("startDate", unread.slice(0, count)), ("expirationDate", unread.slice(count))):
-            findings.append(rule_findings("promotions", "dates_unreadable", of["id"], some, name))
-    return made, combine_findings([*findings, *_values(columns)]), read
-
-
-def _not_negative(numbers: pa.Array) -> pa.Array:
-    """The numbers, 0 for those below. Differences of such numbers do not leave 64 bits."""
-    return pc.max_element_wise(numbers, 0, skip_nulls=False)
-
-
-def _status(columns: dict[str, pa.Array], ends_by_day: pa.Array, as_of: datetime) -> pa.Array:
-    now = pa.scalar(as_of, TIMESTAMP)
-    start, end, active = columns["starts_at"], columns["expires_at"], columns["is_active"]
-    # An end written as a day may mean its first instant or its last: certain before the one, and after the other.
-    is_expired = pc.if_else(
-        ends_by_day, pc.less_equal(end, pa.scalar(as_of - _DAY, TIMESTAMP)), pc.less_equal(end, now)
+    texts = pd.concat([rows["start_date"], rows["expiration_date"]], ignore_index=True)
+    dates = read_dates(texts, date_order, timezone)
+    starts, ends = _bounds(dates, slice(0, len(rows))), _bounds(dates, slice(len(rows), None))
+    limit, used = rows["usage_limit"].clip(lower=0), rows["use_count"].clip(lower=0)
+    rows = rows.rename(columns={"id": "promotion_id"}).assign(
+        starts_at=starts["at"],
+        expires_at=ends["at"],
+        # Both are positive, so the difference cannot overflow.
+        remaining_uses=(limit - used).clip(lower=0).where(limit > 0),
+        is_missing=rows["_missing_since"].notna(),
     )
-    is_last_day = pc.and_(ends_by_day, pc.and_not(pc.less_equal(end, now), is_expired))
-    is_unsure = pc.or_kleene(pc.or_(pc.is_null(active), pc.is_null(end)), is_last_day)
-    is_exhausted = pc.and_(pc.is_valid(columns["usage_limit"]), pc.equal(columns["remaining_uses"], 0))
-    cases = (
-        (pc.invert(active), "inactive"),
-        (is_unsure, "unknown"),
-        (is_expired, "expired"),
-        (pc.is_null(start), "unknown"),
-        (pc.greater(start, now), "scheduled"),
-        (is_exhausted, "exhausted"),
-    )
-    conditions = pa.StructArray.from_arrays(
-        [pc.fill_null(where, False) for where, _ in cases], [f"case_{n}" for n in range(len(cases))]
-    )
-    return pc.case_when(conditions, *(name for _, name in cases), "running")
+    rows = rows.assign(status=_status(rows, starts, ends, as_of.astimezone(UTC)))
+    findings += [*_date_findings(rows, dates, starts, ends), *_field_findings(rows)]
+    return typed(rows, PROMOTIONS), combine_findings(findings), dates
 
 
-def _values(columns: dict[str, pa.Array]) -> list[pd.DataFrame]:
-    """Findings about what the fields of present promotions hold."""
-    ids, start, end, status = (columns[name] for name in ("promotion_id", "starts_at", "expires_at", "status"))
-    used, limit, active = columns["use_count"], columns["usage_limit"], columns["is_active"]
-    ended = pc.binary_join_element_wise("expirationDate ", date_text(end), "")
-    both = pc.binary_join_element_wise("startDate ", date_text(start), ", ", ended, "")
-    beyond = pc.binary_join_element_wise(count_text("useCount ", used, ", usageLimit "), count_text("", limit), "")
-    rules: tuple[tuple[str, pa.Array, pa.Array | str], ...] = (
-        ("name_missing", pc.is_null(clean_text(columns["name"])), "name"),
-        ("ends_before_start", pc.less(end, start), both),
-        ("used_beyond_limit", pc.and_(pc.greater(limit, 0), pc.greater(used, limit)), beyond),
-        ("use_count_negative", pc.less(used, 0), count_text("useCount ", used)),
-        ("usage_limit_not_positive", pc.less_equal(limit, 0), count_text("usageLimit ", limit)),
-        ("active_but_expired", pc.and_(active, pc.equal(status, "expired")), ended),
-        ("active_but_exhausted", pc.and_(active, pc.equal(status, "exhausted")), beyond),
+def _bounds(dates: DateColumn, part: slice) -> pd.DataFrame:
+    """`at`, the earliest and the latest instant that a date may stand for as a start, and its other flags."""
+    columns = {"at": dates.at, "zone_unknown": dates.zone_unknown, "day_only": dates.day_only}
+    columns |= {"endless": dates.endless, "unread": dates.unread}
+    rows = pd.DataFrame({name: values.iloc[part].reset_index(drop=True) for name, values in columns.items()})
+    is_exact = ~rows["zone_unknown"]
+    return rows.assign(
+        earliest=rows["at"].where(is_exact, rows["at"] - OFFSET_MAX),
+        latest=rows["at"].where(is_exact, rows["at"] + OFFSET_MAX),
     )
-    present = pc.invert(columns["is_missing"])
-    return [rule_findings("promotions", name, ids, pc.and_(where, present), detail) for name, where, detail in rules]
+
+
+def _status(rows: pd.DataFrame, starts: pd.DataFrame, ends: pd.DataFrame, as_of: datetime) -> Column[Any]:
+    # An end without a time is the first instant of its day or the last.
+    latest_end = ends["latest"].where(~ends["day_only"], ends["latest"] + _DAY)
+    is_end_known = ends["endless"] | ends["at"].notna()
+    return first_true(
+        [
+            (~rows["is_active"], "inactive"),
+            (rows["is_active"].isna() | ~is_end_known, "unknown"),
+            (latest_end <= as_of, "expired"),
+            (ends["earliest"] <= as_of, "unknown"),
+            (starts["at"].isna(), "unknown"),
+            (starts["earliest"] > as_of, "scheduled"),
+            (starts["latest"] > as_of, "unknown"),
+            (rows["usage_limit"] <= 0, "unknown"),
+            (rows["remaining_uses"] == 0, "exhausted"),
+        ],
+        "running",
+    )
+
+
+def _date_findings(
+    rows: pd.DataFrame, dates: DateColumn, starts: pd.DataFrame, ends: pd.DataFrame
+) -> list[pd.DataFrame]:
+    """What is wrong with the dates of all promotions; an expiration of 9999-12-31 is right, such a start is not."""
+    if dates.is_unreadable:
+        detail = f"startDate, expirationDate: {dates.form}: {dates.evidence}"
+        return [table_finding("promotions", "dates_form", detail)]
+    unread = {"startDate": starts["unread"] | starts["endless"], "expirationDate": ends["unread"]}
+    return [
+        *(
+            rule_findings("promotions", "dates_unreadable", rows["promotion_id"], where, field)
+            for field, where in unread.items()
+        ),
+        *zone_findings("promotions", "dates", "startDate, expirationDate", dates),
+    ]
+
+
+def _field_findings(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """What is wrong with the fields of listed promotions."""
+    rows = rows[~rows["is_missing"]]
+    limit, used, is_active, status = rows["usage_limit"], rows["use_count"], rows["is_active"], rows["status"]
+    ended = joined_text(["expirationDate ", date_text(rows["expires_at"])])
+    both = joined_text(["startDate ", date_text(rows["starts_at"]), ", ", ended])
+    uses = joined_text([count_text("useCount ", used, ", usageLimit "), count_text("", limit)])
+    cases: tuple[tuple[str, Column[Any], Column[Any] | str], ...] = (
+        ("name_missing", clean_text(rows["name"]).isna(), "name"),
+        ("ends_before_start", rows["expires_at"] < rows["starts_at"], both),
+        ("used_beyond_limit", (limit > 0) & (used > limit), uses),
+        ("use_count_negative", used < 0, count_text("useCount ", used)),
+        ("usage_limit_not_positive", limit <= 0, count_text("usageLimit ", limit)),
+        ("active_but_expired", is_active & (status == "expired"), ended),
+        ("active_but_exhausted", is_active & (status == "exhausted"), uses),
+    )
+    return [rule_findings("promotions", name, rows["promotion_id"], where, detail) for name, where, detail in cases]

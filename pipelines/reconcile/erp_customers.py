@@ -178,8 +178,8 @@ def match_into(
     import pyarrow as pa
 
     from transforms.erp.match import ERP_CUSTOMERS, ERP_DIFFERENCES, match
+    from transforms.findings import FINDINGS, combine_findings, rule_findings, table_finding
     from transforms.frames import frame
-    from transforms.rules import FINDINGS, combine_findings, rule_findings, table_finding
 
     if erp is None:
         replace(build, "erp_customers", frame(ERP_CUSTOMERS))

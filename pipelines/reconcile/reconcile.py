@@ -172,10 +172,10 @@ def into(
         BridgeError: rows would have been lost.
     """
     from transforms.customers import customers
+    from transforms.findings import combine_findings
     from transforms.orders import OrderFields, orders, propose_fields
     from transforms.price_lists import price_lists
     from transforms.promotions import promotions
-    from transforms.rules import combine_findings
 
     merge.create_missing(build)
     ops.create_missing(build)

@@ -21,9 +21,9 @@ from markupsafe import Markup, escape
 from pipelines.reporting import plots
 from pipelines.reporting.plots import Plot
 from pipelines.reporting.report_data import SOON_DAYS, TABLES, ReportData, Rows
-from pipelines.reporting.rules_page import SEVERITIES, anchor
-from transforms.advice import ADVICE
+from pipelines.reporting.rules_page import anchor
 from transforms.rules import RULES
+from transforms.rules.rule import SEVERITIES
 
 START: Final = "<!doctype html>\n<!-- orderbridge report -->\n"
 """The first bytes of every report, by which a file is recognised as one."""
@@ -194,7 +194,7 @@ def _age(duration: timedelta) -> str:
 def _findings(data: ReportData) -> dict[str, object]:
     if not data.findings:
         return {}
-    meanings = {(rule.entity, rule.name): rule.says for rule in RULES}
+    rules = {(rule.entity, rule.name): rule for rule in RULES}
     return {
         "severities": SEVERITIES,
         "findings_plot": plots.findings(pd.DataFrame(data.findings)),
@@ -214,9 +214,8 @@ def _findings(data: ReportData) -> dict[str, object]:
                 "name": row["rule"],
                 "severity": row["severity"],
                 "findings": row["findings"],
-                "meaning": meanings.get((row["entity"], row["rule"]), ""),
                 # a warehouse written by another version may have other rules
-                "advice": ADVICE.get((row["entity"], row["rule"])),
+                "rule": rules.get((row["entity"], row["rule"])),
             }
             for row in data.findings
         ],

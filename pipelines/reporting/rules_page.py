@@ -1,6 +1,6 @@
 """The rules of exceptions as a page, docs/rules.md, written by `make docs`.
 
-In: the catalogue of rules and the advice on each. Out: Markdown with a section per rule, the same text as the report.
+In: the catalogue of rules. Out: Markdown with a section per rule, the same text as the report.
 """
 
 from __future__ import annotations
@@ -8,21 +8,15 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from transforms.advice import ADVICE
-from transforms.rules import RULES, Rule
+from transforms.rules import RULES
+from transforms.rules.rule import SEVERITIES, Rule
 
-SEVERITIES: Final = {
-    "error": "a row is missing from its table, or cannot be distinguished from another",
-    "warning": "data contradict each other, or will fail when used",
-    "info": "something is absent, or worth a look",
-}
-"""Meaning of each severity, the gravest first."""
 _HEAD: Final = """\
 # Rules of exceptions
 
 `reconciled.exceptions` has a row for each finding: `entity` (the reconciled table), `entity_id`, `rule`, `severity` and
 `detail`. Details contain ids, counts, field names and dates, and no personal data. `make docs` generates this page
-from `transforms/rules.py` and `transforms/advice.py`.
+from `transforms/rules/`.
 
 """
 
@@ -45,14 +39,13 @@ def markdown() -> str:
 
 
 def _section(rule: Rule) -> list[str]:
-    advice = ADVICE[rule.entity, rule.name]
     return [
         f'### <a id="{anchor(rule.entity, rule.name)}"></a>`{rule.name}` – {rule.severity}',
         "",
-        f"{rule.says}",
+        f"{rule.meaning}",
         "",
-        f"- Why it matters: {advice.matters}",
-        f"- What to do: {advice.do}",
+        f"- Why it matters: {rule.impact}",
+        f"- What to do: {rule.action}",
     ]
 
 

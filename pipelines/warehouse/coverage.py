@@ -38,7 +38,7 @@ def coverage_gap(build: duckdb.DuckDBPyConnection, of: str, named_by: str | None
 
 def unproven(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame]:
     """The finding that a list is not proven whole, and how many rows are older than its last walk; none where it is."""
-    from transforms.rules import table_finding
+    from transforms.findings import table_finding
 
     read = last_reads(build).get(entity)
     if read is None or read.verdict == "complete":

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from transforms.customers import CUSTOMERS, LISTED_PRICE_LISTS, RAW_CUSTOMERS, RAW_DOCUMENTS, customers
+from transforms.findings import FINDINGS
 from transforms.frames import frame, to_arrow
-from transforms.rules import FINDINGS
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
 GONE = datetime(2026, 2, 1, tzinfo=UTC)
@@ -40,14 +40,14 @@ def reconciled(
     rows: list[dict[str, Any]],
     documents: list[dict[str, Any]] | None = None,
     lists: list[dict[str, Any]] | None = None,
-    doubt: str = "",
+    coverage_gap: str = "",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     made, findings, _ = customers(
         frame(RAW_CUSTOMERS, rows),
         frame(RAW_DOCUMENTS, documents or []),
         frame(LISTED_PRICE_LISTS, lists or []),
         AS_OF,
-        doubt=doubt,
+        coverage_gap=coverage_gap,
     )
     return made, findings
 
@@ -120,11 +120,11 @@ def test_price_lists_are_bridged_across_the_families(
 def test_a_price_list_that_was_not_read_is_not_listed_only_where_that_is_proven() -> None:
     rows = [row(str(n), price_list_id=named) for n, named in enumerate(["1", "2", "3", None, "-1"])]
     lists: list[dict[str, Any]] = [{"id": "1", "name": "One"}, {"id": "2", "name": "Two", "_missing_since": GONE}]
-    made, findings = reconciled(rows, lists=lists, doubt="price_lists: unproven, refused rows: 2")
+    made, findings = reconciled(rows, lists=lists, coverage_gap="price_lists: unproven, refused rows: 2")
     assert made["price_list_status"].to_list() == ["matched", "unknown", "unknown", "default", "not_listed"]
     assert found(findings) == [("4", "price_list_id_impossible"), (None, "price_lists_unproven")]
     (told,) = findings.loc[findings["rule"] == "price_lists_unproven", ["severity", "detail"]].to_records(index=False)
-    assert tuple(told) == ("info", "priceListId of 2 customers: price_lists: unproven, refused rows: 2")
+    assert tuple(told) == ("warning", "priceListId of 2 customers: price_lists: unproven, refused rows: 2")
 
 
 def test_where_all_price_lists_that_there_are_were_read_an_empty_list_is_one_too() -> None:
@@ -134,7 +134,7 @@ def test_where_all_price_lists_that_there_are_were_read_an_empty_list_is_one_too
 
 
 def test_a_doubt_that_concerns_no_customer_is_not_told() -> None:
-    _, findings = reconciled([row("7", price_list_id="1")], lists=[{"id": "1"}], doubt="price_lists: unproven")
+    _, findings = reconciled([row("7", price_list_id="1")], lists=[{"id": "1"}], coverage_gap="price_lists: unproven")
     assert found(findings) == []
 
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms.dates import DateOrder, read_dates
+from transforms.date_forms import DateOrder
+from transforms.dates import read_dates
 
 TEXTS = pd.ArrowDtype(pa.string())
 MOMENTS = st.lists(st.datetimes(datetime(1975, 1, 1), datetime(2199, 12, 31), timezones=st.just(UTC)), min_size=1)
@@ -60,7 +61,8 @@ def instants(read: pd.Series[Any]) -> list[str | None]:
         pytest.param(["31/13/2024", "01/02/2024"], "ambiguous", [None, None], id="a day that is none proves nothing"),
         pytest.param(["1700000000", "2024-01-31"], "mixed", [None, None], id="as many of one form as of another"),
         pytest.param(["1700000000", "soon"], "mixed", [None, None], id="too few to prove a unit"),
-        pytest.param(["31/01/24", "soon"], "unknown", [None, None], id="no form of ours"),
+        pytest.param(["2024-W05", "soon"], "unknown", [None, None], id="no form of ours"),
+        pytest.param(["31/01/24", "soon"], "mixed", [None, None], id="years of two digits, too few"),
         pytest.param([], "empty", [], id="no rows"),
         pytest.param([None, " "], "empty", [None, None], id="no texts"),
     ],
@@ -69,7 +71,7 @@ def test_a_column_has_one_form(texts: list[str | None], form: str, read: list[st
     recognised = read_dates(column(*texts))
     assert recognised.form == form
     assert instants(recognised.at) == read
-    assert recognised.is_unread_as_a_whole == (form in ("ambiguous", "mixed", "unknown"))
+    assert recognised.is_unreadable == (form in ("ambiguous", "mixed", "unknown"))
 
 
 @pytest.mark.parametrize(
@@ -91,8 +93,8 @@ def test_a_number_of_seconds_among_milliseconds_is_not_taken_for_them() -> None:
 def test_the_evidence_counts_and_holds_no_value() -> None:
     recognised = read_dates(column("2024-01-31T10:00:00", "2024-01-31", "1/2/2024", "0001-01-01", "ann@example.com"))
     assert recognised.evidence == (
-        "5 texts: 3 ISO 8601, 1 numbers of day and month; 1 without an offset, taken as UTC; "
-        "1 without a time, taken as midnight UTC; 1 are no day between 1900 and 2200"
+        "5 texts: 3 ISO 8601, 1 numeric day and month; 1 without an offset, read as UTC; "
+        "1 without a time, read as midnight; 1 not a date between 1900 and 2200"
     )
 
 

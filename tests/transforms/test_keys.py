@@ -9,9 +9,9 @@ import pandas as pd
 import pyarrow as pa
 from pandas.testing import assert_frame_equal
 
+from transforms.findings import FINDINGS, shared_value_findings
 from transforms.frames import TEXT, TIMESTAMP, frame
-from transforms.keys import canonical_id, clean_text, fold_case, one_row_per_id, shared_value_findings
-from transforms.rules import FINDINGS
+from transforms.keys import canonical_id, clean_text, fold_case, one_row_per_id
 
 ROWS = {"id": TEXT, "name": TEXT, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
 EARLY, LATE = datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
+from transforms.findings import FINDINGS
 from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, frame
 from transforms.orders import ORDERING_CUSTOMERS, ORDERS, OrderFields, orders, propose_fields
-from transforms.rules import FINDINGS
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
 BOOKS = {"_run_id": TEXT, "_first_seen_at": TIMESTAMP, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
@@ -158,7 +158,7 @@ def test_fields_are_proposed_with_their_evidence() -> None:
     assert proposal.evidence == {
         "amount": "10 of 10 are decimal numbers",
         "buyer": "10 of 10 are ids of customers, 0 codes of the ERP",
-        "created_at": "date_only: 10 texts: 10 ISO 8601; 10 without a time, taken as midnight UTC",
+        "created_at": "date_only: 10 texts: 10 ISO 8601; 10 without a time, read as midnight",
     }
 
 

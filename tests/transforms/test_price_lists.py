@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
+from transforms.findings import FINDINGS
 from transforms.frames import frame, to_arrow
 from transforms.price_lists import CUSTOMER_PRICE_LISTS, PRICE_LISTS, RAW_PRICE_LISTS, price_lists
-from transforms.rules import FINDINGS
 
 GONE = datetime(2026, 2, 1, tzinfo=UTC)
 NOBODY = frame(CUSTOMER_PRICE_LISTS)
@@ -72,13 +72,19 @@ def test_a_source_that_is_not_listed_breaks_the_chain() -> None:
 
 def test_a_source_that_was_not_read_breaks_the_chain_only_where_that_is_proven() -> None:
     rows = [row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE), row("5", "5"), row("6")]
-    made, findings = price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY, "price_lists: unproven, refused rows: 1")
+    gap = "price_lists: unproven, refused rows: 1"
+    made, findings = price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY, gap)
     assert made["chain_status"].to_list() == ["unknown", "unknown", "unknown", "root", "cycle", "root"]
     assert made["root_price_list_id"].isna().to_list() == [True, True, True, False, True, False]
     told = findings[["entity_id", "rule", "severity", "detail"]].fillna("").to_records(index=False).tolist()
     assert told == [
         ("5", "chain_cycle", "error", "sourcePriceListId"),
-        ("", "sources_unproven", "info", "sourcePriceListId of 3 price lists: price_lists: unproven, refused rows: 1"),
+        (
+            "",
+            "sources_unproven",
+            "warning",
+            "sourcePriceListId of 3 price lists: price_lists: unproven, refused rows: 1",
+        ),
     ]
 
 

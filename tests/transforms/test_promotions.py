@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
+from transforms.findings import FINDINGS
 from transforms.frames import frame
 from transforms.promotions import PROMOTIONS, RAW_PROMOTIONS, promotions
-from transforms.rules import FINDINGS
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PAST, FUTURE = "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"
@@ -28,10 +28,9 @@ RUNNING = {
 }
 
 
-def reconciled(*rows: dict[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    made, findings, _ = promotions(
-        frame(RAW_PROMOTIONS, [{**RUNNING, "id": str(n), **row} for n, row in enumerate(rows)]), AS_OF
-    )
+def reconciled(*rows: dict[str, Any], timezone: str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    raw = frame(RAW_PROMOTIONS, [{**RUNNING, "id": str(n), **row} for n, row in enumerate(rows)])
+    made, findings, _ = promotions(raw, AS_OF, timezone=timezone)
     return made, findings
 
 
@@ -67,7 +66,8 @@ def test_a_promotion_has_the_declared_columns() -> None:
         ({"start_date": PAST, "expiration_date": LONG_PAST}, "expired", ["active_but_expired", "ends_before_start"]),
         ({"use_count": 10}, "exhausted", ["active_but_exhausted"]),
         ({"use_count": 11}, "exhausted", ["active_but_exhausted", "used_beyond_limit"]),
-        ({"usage_limit": 0}, "exhausted", ["active_but_exhausted", "usage_limit_not_positive"]),
+        ({"usage_limit": 0}, "unknown", ["usage_limit_not_positive"]),
+        ({"usage_limit": -1}, "unknown", ["usage_limit_not_positive"]),
         ({"usage_limit": None, "use_count": 99}, "running", []),
         ({"use_count": -1}, "running", ["use_count_negative"]),
         ({"name": " "}, "running", ["name_missing"]),
@@ -77,9 +77,45 @@ def test_a_promotion_has_the_declared_columns() -> None:
     ],
 )
 def test_the_status_at_an_instant(fields: dict[str, Any], status: str, rules: list[str]) -> None:
-    made, findings = reconciled({}, fields)
+    made, findings = reconciled({}, fields, timezone="UTC")
     assert made["status"].tolist() == ["running", status]
     assert findings[["entity_id", "rule"]].to_dict("records") == [{"entity_id": "1", "rule": rule} for rule in rules]
+
+
+@pytest.mark.parametrize(
+    ("fields", "timezone", "status"),
+    [
+        pytest.param({"expiration_date": "2026-03-01T09:00:00"}, "America/Lima", "running", id="two hours left"),
+        pytest.param({"expiration_date": "2026-03-01T06:59:00"}, "America/Lima", "expired", id="ended in Lima"),
+        pytest.param({"expiration_date": "2026-03-01T09:00:00"}, None, "unknown", id="may be Lima"),
+        pytest.param({"expiration_date": "2026-03-02T02:00:00"}, None, "unknown", id="14 hours ahead may be over"),
+        pytest.param({"expiration_date": "2026-03-02T02:00:01"}, None, "running", id="runs everywhere"),
+        pytest.param({"expiration_date": "2026-02-28T22:00:00"}, None, "expired", id="ended everywhere"),
+        pytest.param({"expiration_date": "2026-03-02"}, None, "unknown", id="a day that may have begun"),
+        pytest.param({"expiration_date": "2026-03-03"}, None, "running", id="a day that has begun nowhere"),
+        pytest.param({"expiration_date": "2026-02-28"}, None, "unknown", id="a day that may last"),
+        pytest.param({"expiration_date": "2026-02-27"}, None, "expired", id="a day that is over everywhere"),
+        pytest.param({"start_date": "2026-03-01T12:00:00"}, None, "unknown", id="may have started"),
+        pytest.param({"start_date": "2026-03-02T02:00:01"}, None, "scheduled", id="started nowhere"),
+        pytest.param({"start_date": "2026-02-28T22:00:00"}, None, "running", id="started everywhere"),
+    ],
+)
+def test_a_time_without_an_offset_decides_only_beyond_14_hours_or_in_a_time_zone(
+    fields: dict[str, Any], timezone: str | None, status: str
+) -> None:
+    made, findings = reconciled({}, fields, timezone=timezone)
+    assert made["status"].tolist() == ["running", status]
+    is_timed = "T" in next(iter(fields.values()))
+    assert ("dates_zone" in findings["rule"].tolist()) == (timezone is None and is_timed)
+    assert ("active_but_expired" in findings["rule"].tolist()) == (status == "expired")
+
+
+@pytest.mark.parametrize("end", ["9999-12-31", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999"])
+def test_the_end_of_the_year_9999_is_no_end(end: str) -> None:
+    made, findings = reconciled({}, {"expiration_date": end})
+    assert made["status"].tolist() == ["running", "running"]
+    assert made["expires_at"].isna().tolist() == [False, True]
+    assert_frame_equal(findings, frame(FINDINGS))
 
 
 def test_uses_are_counted_down_to_zero_and_unlimited_without_a_limit() -> None:
@@ -89,7 +125,7 @@ def test_uses_are_counted_down_to_zero_and_unlimited_without_a_limit() -> None:
 
 def test_counts_below_zero_leave_no_more_uses_than_the_limit() -> None:
     made, _ = reconciled({"use_count": -1, "usage_limit": 2**63 - 1}, {"use_count": 2, "usage_limit": -(2**63)})
-    assert made["remaining_uses"].tolist() == [2**63 - 1, 0]
+    assert made["remaining_uses"].tolist() == [2**63 - 1, pd.NA]
 
 
 def test_the_ends_prove_the_form_of_the_starts() -> None:

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 from pandas.testing import assert_frame_equal
 
+from transforms.findings import FINDINGS, combine_findings, count_text, rule_findings, table_finding
 from transforms.frames import frame
-from transforms.rules import FINDINGS, RULES, combine_findings, count_text, rule_findings, table_finding
+from transforms.rules import RULES
 
 IDS = pa.array(["2", "1", "3"])
 
@@ -55,4 +56,4 @@ def test_a_rule_that_is_not_in_the_catalogue_is_an_error() -> None:
 
 def test_every_rule_has_one_name_in_its_entity_and_one_sentence() -> None:
     assert len({(rule.entity, rule.name) for rule in RULES}) == len(RULES)
-    assert all(rule.says.endswith(".") and "\n" not in rule.says for rule in RULES)
+    assert all(rule.meaning.endswith(".") and "\n" not in rule.meaning for rule in RULES)

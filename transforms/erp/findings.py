@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.erp.cascade import Pairs, Settled
+from transforms.findings import rule_findings, shared_value_findings
 from transforms.frames import TEXT
-from transforms.keys import canonical_id, fold_case, shared_value_findings
-from transforms.rules import rule_findings
+from transforms.keys import canonical_id, fold_case
 
 LINES: Final = "erp_customers"
 """The entity of findings about lines; their `entity_id` is the line's number."""

@@ -24,9 +24,9 @@ from transforms.documents import sort_documents
 from transforms.erp.cascade import Keyed, Mapper, Pairs, Settled, settled, shared_keys_by_bucket
 from transforms.erp.compare import NORMALISED, differences, letters_and_digits
 from transforms.erp.findings import about_codes, about_lines, about_several
+from transforms.findings import combine_findings
 from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Bools, Ints, from_arrow, to_arrow
 from transforms.keys import canonical_id, clean_text, fold_case, positions
-from transforms.rules import combine_findings
 
 FIELDS: Final = tuple(NORMALISED)
 """Of the ERP's customer: columns of text, any of which may be absent. Beside them stands `_line` (bigint)."""
@@ -165,7 +165,8 @@ def _owned(documents: pa.Table, ids: pa.Array) -> pa.Table:
     """The documents of these customers, in the order of their owners."""
     owners = positions(_column(documents, "customer_id"), ids).cast(BIGINT)
     owned = documents.drop_columns("customer_id").append_column("owner", owners).filter(pc.is_valid(owners))
-    return sort_documents(owned.combine_chunks()).combine_chunks()
+    ordered = sort_documents(from_arrow(owned))
+    return pa.Table.from_pandas(ordered, preserve_index=False).combine_chunks()
 
 
 def _without_repeated(lines: pa.Table) -> tuple[pa.Table, pa.Table]:

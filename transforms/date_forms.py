@@ -1,0 +1,353 @@
+"""The forms in which dates are written: how to recognize the texts of each form, and how to read them.
+
+In: a column of texts. Out: families of texts in the same form; each is read as a whole, into microseconds since 1970 in
+the zone that it names, UTC otherwise. Regular expressions and numbers over whole columns: `pandas.to_datetime` with
+`format="mixed"` and dateutil decide day and month for each text on its own, and read `01/02/2024` without a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.frames import Bools, Ints
+
+Form = Literal[
+    "iso_offset",
+    "iso_naive",
+    "date_only",
+    "iso_mixed",
+    "month_name",
+    "epoch_s",
+    "epoch_ms",
+    "epoch_us",
+    "epoch_ns",
+    "compact",
+    "day_first",
+    "month_first",
+    "year_first",
+    "ambiguous",
+    "mixed",
+    "unknown",
+    "empty",
+]
+"""`iso_mixed` is ISO 8601 of several precisions, `compact` is `YYYYMMDDhhmmss`, `year_first` has years of two digits;
+`unknown` is none of these, `empty` a column without a text."""
+
+DateOrder = Literal["day_first", "month_first"]
+"""What a setting may say of a column of dates that does not prove it."""
+
+YEAR_MIN: Final = 1900
+YEAR_MAX: Final = 2200
+SHARE_MIN: Final = 0.95
+"""Share of the texts that must have a form which does not prove itself."""
+PROOF_MIN: Final = 0.05
+"""Share of the texts that must prove the order of day and month: a single typing error must not decide for 400."""
+_STAMPS_MAX: Final = 0.5
+"""Up to this share of times since 1970 may be valid stamps of digits by chance; it is 0.5 % of random ones."""
+_NO_END_YEAR: Final = 9999
+_CENTURY_PIVOT: Final = 69
+"""Years of two digits from here on are of the 20th century (POSIX)."""
+
+_SECOND_US: Final = 1_000_000
+_MINUTE_US: Final = 60 * _SECOND_US
+_HOUR_US: Final = 60 * _MINUTE_US
+_DAY_US: Final = 24 * _HOUR_US
+_START_US: Final = int(np.datetime64(f"{YEAR_MIN}-01-01", "us").astype(np.int64))
+_END_US: Final = int(np.datetime64(f"{YEAR_MAX + 1}-01-01", "us").astype(np.int64))
+
+_CLOCK: Final = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
+_HALF: Final = r"(?: ?(?P<half>[AaPp])\.? ?[Mm]\.?)?"
+_ZONE: Final = (
+    r"(?P<zone> ?(?:[Zz]|(?:UTC|GMT)?(?P<sign>[+-])(?P<off_hour>\d\d)(?::?(?P<off_minute>\d\d))?|UTC|GMT)"
+    r"(?: ?\([^()]*\))?)?"
+)
+_TIME: Final = rf"(?P<time>(?:,? +|T|,? ?-? (?:at|a las) +){_CLOCK}{_HALF}{_ZONE})?"
+_YEAR_FIRST: Final = (
+    r"^(?P<year>\d{4})(?:-(?P<month>\d\d)-(?P<day>\d\d)|(?P<month_b>\d\d)(?P<day_b>\d\d)"
+    r"|[/.](?P<month_c>\d{1,2})[/.](?P<day_c>\d{1,2}))"
+    r"(?P<time>[Tt ](?P<hour>\d\d):?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
+    rf"{_ZONE})?$"
+)
+_NUMERIC: Final = (
+    r"^(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second_number>\d{1,2})(?P<mark_b>[/.-])(?P<third>\d{4}|\d\d)" + _TIME + "$"
+)
+_MONTHS: Final = (
+    ("jan", "january", "ene", "enero"),
+    ("feb", "february", "febrero"),
+    ("mar", "march", "marzo"),
+    ("apr", "april", "abr", "abril"),
+    ("may", "mayo"),
+    ("jun", "june", "junio"),
+    ("jul", "july", "julio"),
+    ("aug", "august", "ago", "agosto"),
+    ("sep", "sept", "september", "septiembre", "set", "setiembre"),
+    ("oct", "october", "octubre"),
+    ("nov", "november", "noviembre"),
+    ("dec", "december", "dic", "diciembre"),
+)
+_MONTH_NAMES: Final = {name: number for number, names in enumerate(_MONTHS, 1) for name in names}
+_MONTH: Final = rf"(?P<month_name>{'|'.join(sorted(_MONTH_NAMES, key=len, reverse=True))})\.?"
+_WEEKDAY: Final = r"^(?:\p{L}{2,10}\.?,? +)?"
+_DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th|º)?"
+_DAY_MONTH_YEAR: Final = rf"(?i){_WEEKDAY}{_DAY}(?:[ /-]| de ){_MONTH}(?:,? |[/-]| del? )(?P<year>\d{{4}}){_TIME}$"
+_MONTH_DAY_YEAR: Final = rf"(?i){_WEEKDAY}{_MONTH}[ -]{_DAY}(?:,? |-)(?P<year>\d{{4}}){_TIME}$"
+_DIGITS: Final = r"^-?\d{9,19}(?:\.\d{1,9})?$"
+_STAMPS: Final = {
+    10: r"^(?P<short>\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)$",
+    12: r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)$",
+    -12: r"^(?P<short>\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)$",
+    14: r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)$",
+}
+"""Stamps of digits only, by their length; those of 12 digits have two forms."""
+_EPOCHS: Final[tuple[tuple[str, Form, int, int], ...]] = (
+    ("seconds since 1970", "epoch_s", 1, 10**8),
+    ("milliseconds since 1970", "epoch_ms", 10**3, 10**11),
+    ("microseconds since 1970", "epoch_us", 10**6, 10**14),
+    ("nanoseconds since 1970", "epoch_ns", 10**9, 10**17),
+)
+"""Name, form, units in a second, and the least number (1973): smaller ones are not times of a shop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The texts of one family as they were read, a value for each.
+
+    Attributes:
+        form: of the family.
+        at: microseconds since 1970.
+        is_real: the date and time exist.
+        is_day_only: written without a time of day.
+        has_offset: the text fixes the instant.
+        is_endless: `9999-12-31`.
+        notes: for the evidence.
+    """
+
+    form: Form
+    at: Ints
+    is_real: Bools
+    is_day_only: Bools
+    has_offset: Bools
+    is_endless: Bools
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Rows of a column in the same form, and how to read them.
+
+    Attributes:
+        proves_itself: a text cannot be read in any other way.
+    """
+
+    name: str
+    rows: Ints
+    read: Callable[[], Reading]
+    proves_itself: bool = False
+
+
+def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> list[Family]:
+    """The families of forms that any of these rows have, by their names. A row is in one family at most.
+
+    Args:
+        texts: without whitespace around them.
+        rows: those with a text.
+        order: see `read_dates`.
+    """
+    return sorted(_families(texts, rows, order), key=lambda family: family.name)
+
+
+def _families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Iterator[Family]:
+    patterns: tuple[tuple[str, str, Callable[[pa.StructArray], Reading], bool], ...] = (
+        ("ISO 8601", _YEAR_FIRST, _read_year_first, True),
+        ("numeric day and month", _NUMERIC, partial(_read_numeric, order), False),
+        ("day and name of month", _DAY_MONTH_YEAR, _read_month_name, True),
+        ("name of month and day", _MONTH_DAY_YEAR, _read_month_name, True),
+    )
+    for name, pattern, read, proves_itself in patterns:
+        fields = pc.extract_regex(texts.take(pa.array(rows)), pattern)
+        fits: Bools = pc.is_valid(fields).to_numpy(zero_copy_only=False)
+        if fits.any():
+            fields = fields if fits.all() else fields.filter(pa.array(fits))
+            yield Family(name, rows[fits], partial(read, fields), proves_itself)
+        rows = rows[~fits]
+        if not len(rows):
+            return
+    digits = texts.take(pa.array(rows))
+    is_number: Bools = pc.match_substring_regex(digits, _DIGITS).to_numpy(zero_copy_only=False)
+    yield from _digit_families(digits.filter(pa.array(is_number)), rows[is_number])
+
+
+def _digit_families(texts: pa.Array, rows: Ints) -> Iterator[Family]:
+    parts = pc.extract_regex(texts, r"^(?P<whole>-?\d+)(?:\.(?P<fraction>\d+))?$")
+    whole = pc.cast(parts.field("whole"), pa.decimal128(20, 0))
+    size = np.abs(pc.cast(whole, pa.float64()).to_numpy(zero_copy_only=False))
+    is_stamp: Bools = pc.match_substring_regex(texts, r"^\d{14}$").to_numpy(zero_copy_only=False)
+    if is_stamp.any():
+        fields = pc.extract_regex(texts.filter(pa.array(is_stamp)), _STAMPS[14])
+        yield Family("stamps of 14 digits", rows[is_stamp], partial(_read_stamp, fields))
+    for name, form, unit, least in _EPOCHS:
+        is_unit = ~is_stamp & (size >= least) & (size < _END_US // _SECOND_US * unit)
+        # A number belongs to the largest unit that it fits.
+        is_stamp = is_stamp | is_unit
+        if is_unit.any():
+            where = pa.array(is_unit)
+            yield Family(
+                name, rows[is_unit], partial(_read_epoch, form, unit, texts.filter(where), parts.filter(where))
+            )
+
+
+def _read_epoch(form: Form, unit: int, texts: pa.Array, parts: pa.StructArray) -> Reading:
+    whole = pc.cast(parts.field("whole"), pa.int64()).to_numpy(zero_copy_only=False)
+    fraction = _micros(parts.field("fraction"))
+    fraction = np.where(pc.starts_with(texts, "-").to_numpy(zero_copy_only=False), -fraction, fraction)
+    at = whole * (_SECOND_US // unit) + fraction // unit if unit <= _SECOND_US else whole // (unit // _SECOND_US)
+    no = np.zeros(len(at), np.bool_)
+    is_stamp = np.logical_or.reduce(
+        [_read_stamp(pc.extract_regex(texts, pattern)).is_real for pattern in _STAMPS.values()], initial=False
+    )
+    reading = Reading(form, at, (at >= _START_US) & (at < _END_US), no, ~no, no)
+    if is_stamp.sum() > _STAMPS_MAX * len(at):
+        return _ambiguous(reading, (f"{int(is_stamp.sum())} may also be stamps of digits such as YYYYMMDDhhmm",))
+    return reading
+
+
+def _read_stamp(fields: pa.StructArray) -> Reading:
+    year = _ints(fields, "year") if fields.type.get_field_index("year") >= 0 else _full_year(_ints(fields, "short"))
+    return _dated("compact", fields, year, _ints(fields, "month"), _ints(fields, "day"))
+
+
+def _read_month_name(fields: pa.StructArray) -> Reading:
+    names = pc.utf8_lower(fields.field("month_name"))
+    month = pc.index_in(names, value_set=pa.array(list(_MONTH_NAMES))).to_numpy(zero_copy_only=False)
+    numbers = np.array(list(_MONTH_NAMES.values()), np.int64)
+    return _dated("month_name", fields, _ints(fields, "year"), numbers[month], _ints(fields, "day"))
+
+
+def _read_year_first(fields: pa.StructArray) -> Reading:
+    year = _ints(fields, "year")
+    month = _ints(fields, "month") + _ints(fields, "month_b") + _ints(fields, "month_c")
+    day = _ints(fields, "day") + _ints(fields, "day_b") + _ints(fields, "day_c")
+    reading = _dated("iso_mixed", fields, year, month, day)
+    absurd = int((~reading.is_real & ~reading.is_endless).sum())
+    proofs = int((_dated("iso_mixed", fields, year, day, month).is_real & (month > 12)).sum()) if absurd else 0
+    if proofs == absurd > len(year) / 3:
+        return _ambiguous(reading, (f"{proofs} have the day before the month",))
+    of = reading.is_real if reading.is_real.any() else ~reading.is_real
+    days = int((of & reading.is_day_only).sum())
+    offsets = int((of & reading.has_offset).sum())
+    counts: dict[Form, int] = {
+        "iso_offset": offsets,
+        "iso_naive": int(of.sum()) - offsets - days,
+        "date_only": days,
+    }
+    form: Form = next((name for name, count in counts.items() if count == of.sum()), "iso_mixed")
+    return replace(reading, form=form)
+
+
+def _read_numeric(order: DateOrder | None, fields: pa.StructArray) -> Reading:
+    """Day and month as numbers, in either order; with years of two digits these may come first as well."""
+    first, second, third = _ints(fields, "first"), _ints(fields, "second_number"), _ints(fields, "third")
+    is_short: Bools = pc.equal(pc.binary_length(fields.field("third")), 2).to_numpy(zero_copy_only=False)
+    year = np.where(is_short, _full_year(third), third)
+    readings: dict[Form, Reading] = {
+        "day_first": _dated("day_first", fields, year, second, first),
+        "month_first": _dated("month_first", fields, year, first, second),
+    }
+    marks = pc.unique(fields.field("mark"))
+    one_mark = len(marks) == 1 and bool(pc.all(pc.equal(fields.field("mark"), fields.field("mark_b"))).as_py())
+    by_day = int((readings["day_first"].is_real & (first > 12)).sum())
+    by_month = int((readings["month_first"].is_real & (second > 12)).sum())
+    notes: tuple[str, ...] = (f"{by_day} prove day first, {by_month} month first",)
+    least = max(1, PROOF_MIN * len(first))
+    contradicting = by_month if order == "day_first" else by_day
+    if not one_mark:
+        return _ambiguous(readings["day_first"], (*notes, "several separators"))
+    if is_short.any() and not is_short.all():
+        return _ambiguous(readings["day_first"], (*notes, "years of two and of four digits"))
+    if order is not None and not (contradicting and not (by_day and by_month)):
+        return replace(readings[order], notes=(*notes, f"{order.replace('_', ' ')} as set"))
+    if order is not None:
+        return _ambiguous(readings["day_first"], (*notes, f"reconcile.date_order is {order}"))
+    if is_short.all():
+        readings["year_first"] = _dated("year_first", fields, _full_year(first), second, third)
+        possible = [one for one in readings.values() if one.is_real.sum() >= SHARE_MIN * len(first)]
+        if len(possible) == 1 and possible[0].is_real.any():
+            return replace(possible[0], notes=notes)
+        return _ambiguous(readings["day_first"], (*notes, "years of two digits"))
+    if by_day >= least and not by_month:
+        return replace(readings["day_first"], notes=notes)
+    if by_month >= least and not by_day:
+        return replace(readings["month_first"], notes=notes)
+    return _ambiguous(readings["day_first"], notes)
+
+
+def _ambiguous(reading: Reading, notes: tuple[str, ...]) -> Reading:
+    no = np.zeros(len(reading.at), np.bool_)
+    return replace(reading, form="ambiguous", is_real=no, is_endless=no, notes=notes)
+
+
+def _dated(form: Form, fields: pa.StructArray, year: Ints, month: Ints, day: Ints) -> Reading:
+    """Dates with the time of day and the offset of their fields, as far as these are there."""
+    is_endless = (year == _NO_END_YEAR) & (month == 12) & (day == 31)
+    real = (year >= YEAR_MIN) & (year <= YEAR_MAX) & (month >= 1) & (month <= 12) & (day >= 1)
+    months = np.where(real, (year - 1970) * 12 + month - 1, 0)
+    begin = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    following = (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    real &= day <= following - begin
+    hour, minute, second = _ints(fields, "hour"), _ints(fields, "minute"), _ints(fields, "second")
+    if _has_field(fields, "half"):
+        has_half, is_pm = _filled(fields, "half"), _filled(fields, "half", "p") | _filled(fields, "half", "P")
+        real &= ~has_half | ((hour >= 1) & (hour <= 12))
+        hour = np.where(has_half, hour % 12 + np.where(is_pm, 12, 0), hour)
+    real &= (hour < 24) & (minute < 60) & (second < 60)
+    micros = _micros(fields.field("fraction")) if _has_field(fields, "fraction") else 0
+    at = (begin + day - 1) * _DAY_US + hour * _HOUR_US + minute * _MINUTE_US + second * _SECOND_US + micros
+    no = np.zeros(len(at), np.bool_)
+    if not _has_field(fields, "zone"):
+        return Reading(form, at, real, no, no, is_endless)
+    hours, minutes = _ints(fields, "off_hour"), _ints(fields, "off_minute")
+    shift = hours * _HOUR_US + minutes * _MINUTE_US
+    at = at - np.where(_filled(fields, "sign", "-"), -shift, shift)
+    real &= (hours < 16) & (minutes < 60) & (at >= _START_US) & (at < _END_US)
+    return Reading(form, at, real, ~_filled(fields, "time"), _filled(fields, "zone"), is_endless)
+
+
+def _full_year(short: Ints) -> Ints:
+    return short + np.where(short >= _CENTURY_PIVOT, 1900, 2000)
+
+
+def _has_field(fields: pa.StructArray, name: str) -> bool:
+    return bool(fields.type.get_field_index(name) >= 0)
+
+
+def _ints(fields: pa.StructArray, name: str) -> Ints:
+    """A part as a number; 0 where it is not written, or is no part of the form."""
+    if not _has_field(fields, name):
+        return np.zeros(len(fields), np.int64)
+    return _numbers(fields.field(name))
+
+
+def _numbers(digits: pa.Array) -> Ints:
+    written = pc.if_else(pc.equal(pc.binary_length(digits), 0), "0", digits)
+    numbers: Ints = pc.cast(pc.fill_null(written, "0"), pa.int64()).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _micros(fraction: pa.Array) -> Ints:
+    """The digits after the point of seconds as microseconds."""
+    return _numbers(pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(fraction, ""), 6, "0"), 0, 6))
+
+
+def _filled(fields: pa.StructArray, name: str, value: str | None = None) -> Bools:
+    """Whether a part is written; with a value, whether it is that."""
+    part = fields.field(name)
+    flags = pc.greater(pc.binary_length(part), 0) if value is None else pc.equal(part, value)
+    result: Bools = pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
+    return result

@@ -1,0 +1,155 @@
+"""Frames of findings: which rows break which rule of the catalogue.
+
+In: rows for which a rule holds. Out: frames of `FINDINGS`. A detail holds ids, counts, field names and dates, but no
+name, address, code or document number: everybody may see the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+
+from transforms.frames import (
+    TEXT,
+    Column,
+    array,
+    column,
+    constant,
+    frame,
+    is_repeated,
+    is_strictly_increasing,
+    joined_text,
+    look_up,
+)
+from transforms.rules import RULES
+
+FINDINGS: Final = {"entity": TEXT, "entity_id": TEXT, "rule": TEXT, "severity": TEXT, "detail": TEXT}
+"""`entity_id` is null where the finding is about a table as a whole, or about a row without an id."""
+
+_BY_NAME: Final = {(rule.entity, rule.name): rule for rule in RULES}
+
+
+def rule_findings(
+    entity: str,
+    name: str,
+    ids: Column[Any] | pa.Array,
+    where: Column[Any] | pa.Array | None = None,
+    detail: Column[Any] | pa.Array | str = "",
+) -> pd.DataFrame:
+    """Findings of one rule, one for each row in which it holds.
+
+    Args:
+        entity: of the rule.
+        name: of the rule.
+        ids: text, an id per row.
+        where: boolean, whether the rule holds in that row; null is no. None: in every row.
+        detail: text per row, or one for all.
+
+    Returns:
+        The columns of `FINDINGS`.
+
+    Raises:
+        KeyError: there is no such rule.
+    """
+    rule = _BY_NAME[entity, name]
+    rows = pd.DataFrame({"entity_id": _column(ids)})
+    if not isinstance(detail, str):
+        rows["detail"] = _column(detail)
+    if where is not None:
+        rows = rows[_column(where).fillna(False)]
+    rows = rows.reset_index(drop=True)
+    same = {"entity": rule.entity, "rule": rule.name, "severity": rule.severity}
+    if isinstance(detail, str):
+        same["detail"] = detail
+    return rows.assign(**{key: constant(value, rows.index) for key, value in same.items()})[list(FINDINGS)]
+
+
+def _column(values: Column[Any] | pa.Array) -> Column[Any]:
+    return values if isinstance(values, pd.Series) else column(values)
+
+
+def table_finding(entity: str, name: str, detail: str) -> pd.DataFrame:
+    """One finding about a table as a whole. Raises KeyError: there is no such rule."""
+    return frame(
+        FINDINGS,
+        [{"entity": entity, "rule": name, "severity": _BY_NAME[entity, name].severity, "detail": detail}],
+    )
+
+
+def summarize_unless_proven(findings: pd.DataFrame, name: str, field: str, gap: str) -> pd.DataFrame:
+    """Findings about references to records that were not read; one summary where these may be listed all the same.
+
+    Args:
+        findings: of one rule.
+        name: of the rule of the summary.
+        field: that holds the reference.
+        gap: why a record may be listed although it was not read; empty where all records are proven to be read.
+
+    Raises:
+        KeyError: there is no such rule.
+    """
+    if not gap or findings.empty:
+        return findings
+    entity = str(findings["entity"].iloc[0])
+    return table_finding(entity, name, f"{field} of {len(findings)} {entity.replace('_', ' ')}: {gap}")
+
+
+def shared_value_findings(
+    entity: str,
+    name: str,
+    ids: Column[Any] | pa.Array,
+    values: Column[Any] | pa.Array,
+    where: Column[Any] | pa.Array,
+) -> pd.DataFrame:
+    """Findings of the rule about rows whose value another row has too.
+
+    Args:
+        entity: of the rule.
+        name: of the rule.
+        ids: of the rows, in the order of the details; an id that has the same value twice counts once.
+        values: that must be unique; null is shared by nobody.
+        where: boolean, the rows that count.
+    """
+    rows = pd.DataFrame({"id": _column(ids), "value": _column(values)})[_column(where).fillna(False)]
+    rows = rows[is_repeated(rows["value"])].drop_duplicates()
+    rows = rows[is_repeated(rows["value"])].reset_index(drop=True)
+    others = rows.groupby("value", sort=False)["id"].transform("count") - 1
+    first = look_up(rows["value"], rows.drop_duplicates("value"), "value")["id"]
+    detail = joined_text(["shared with ", others, " more; the first of all is ", first])
+    return rule_findings(entity, name, rows["id"], detail=detail)
+
+
+def combine_findings(findings: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """All findings in one frame, sorted by entity, rule, id and detail.
+
+    Args:
+        findings: frames of `FINDINGS`, each of one rule.
+    """
+    by_rule: dict[tuple[str, str], list[pd.DataFrame]] = {}
+    for one in findings:
+        if len(one):
+            by_rule.setdefault((one["entity"].iloc[0], one["rule"].iloc[0]), []).append(one)
+    if not by_rule:
+        return frame(FINDINGS)
+    return pd.concat([_sorted(pd.concat(by_rule[rule])) for rule in sorted(by_rule)], ignore_index=True)
+
+
+def _sorted(findings: pd.DataFrame) -> pd.DataFrame:
+    """Sorted by id and detail. Most are already, since the tables that they are about are sorted by id."""
+    if is_strictly_increasing(findings["entity_id"]):
+        return findings
+    return findings.sort_values(["entity_id", "detail"])
+
+
+def count_text(before: str, counts: Any, after: str = "") -> Column[Any]:  # noqa: ANN401 numbers of any library
+    """Details such as `3 documents`: a text before and after the number of each row; no number where it is null."""
+    numbers = counts if isinstance(counts, pd.Series) else column(pa.array(counts))
+    return joined_text([before, column(array(numbers).cast(TEXT), numbers.index).fillna(""), after])
+
+
+def date_text(instants: Column[Any]) -> Column[Any]:
+    """Dates for details: the day in UTC of each instant, as text."""
+    return column(array(instants).cast(pa.date32()).cast(TEXT), instants.index)
