@@ -1,7 +1,6 @@
 """Pulls of a platform with faults and readings mixed at random, each judged against what the platform held.
 
-As a command, any number of them: `python -m tests.pipelines.pull.mixtures 1000 [FIRST]`, which ends with 1 where one of
-them was told wrongly.
+`make soak CAMPAIGNS=pull SEEDS=1000` judges any number of them, and prints each problem with its seed.
 """
 
 from __future__ import annotations
