@@ -35,6 +35,7 @@ class Resolution:
         for path in (self._folder, *(self._folder / name for name in FILES)):
             check_private(path)
         self._documents = {name: read_toml(self._folder / name) for name in FILES}
+        self._tables = {name: self._table(name, document) for name, document in self._documents.items()}
         self._refuse_unknown()
 
     def value(self, name: str) -> object:
@@ -60,10 +61,13 @@ class Resolution:
             # a mounted secret file: dlt returns it with its last newline and puts it without into the environment
             return os.environ.get(setting.variable, value), setting.variable
         try:
-            value, _ = SecretsTomlProvider(str(self._folder)).get_value(name, hint, "", *path)
+            # dlt parses a file anew for each provider: ask it only for what the file sets
+            if name in self._tables["secrets.toml"]:
+                value, _ = SecretsTomlProvider(str(self._folder)).get_value(name, hint, "", *path)
             if value is not None:
                 return value, ".dlt/secrets.toml"
-            value, _ = ConfigTomlProvider(str(self._folder)).get_value(name, hint, "", *path)
+            if name in self._tables["config.toml"]:
+                value, _ = ConfigTomlProvider(str(self._folder)).get_value(name, hint, "", *path)
         except (ConfigProviderException, ValueError, RecursionError):
             raise unreadable(self._folder) from None
         if value is not None and setting.is_secret:
@@ -86,16 +90,20 @@ class Resolution:
             hint += f"\n  There is a `{similar[0]}`. Did you mean {setting.variable if similar[0].isupper() else key}?"
         return UsageError(f"{named(key)} is not set (settings are read from {self._folder})", hint)
 
+    def _table(self, file: str, document: dict[str, object]) -> dict[str, object]:
+        """The section's table in a file; empty where the file has none."""
+        table: object = document
+        for part in self._section.split("."):
+            table = table.get(part, {}) if isinstance(table, dict) else table
+        if not isinstance(table, dict):
+            raise UsageError(
+                f".dlt/{file}: `{self._section}` is not a table", f"Write [{self._section}] on a line of its own."
+            )
+        return table
+
     def _refuse_unknown(self) -> None:
         names = [setting.name for setting in settings_of(self._section)]
-        for file, document in self._documents.items():
-            table: object = document
-            for part in self._section.split("."):
-                table = table.get(part, {}) if isinstance(table, dict) else table
-            if not isinstance(table, dict):
-                raise UsageError(
-                    f".dlt/{file}: `{self._section}` is not a table", f"Write [{self._section}] on a line of its own."
-                )
+        for file, table in self._tables.items():
             for name in table:
                 if name not in names:
                     raise _unknown(f"{self._section}.{name}", f".dlt/{file}", name, names)
