@@ -23,6 +23,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from pipelines.reporting.match_outcomes import LABELS, count_outcomes
+from pipelines.reporting.periods import MAX_DAYS, MONTHS, by_period, months_later
+
 logging.getLogger("matplotlib").setLevel(logging.ERROR)  # the first run builds a font cache and would log that
 
 BLUE: Final = "#0072b2"
@@ -40,27 +43,13 @@ STATUS_COLOURS: Final = {
     "inactive": GREY,
     "unknown": "#000000",
 }
-MATCH_STEPS: Final = {
-    ("matched", "erp_code"): ("matched by ERP code", GREEN),
-    ("matched", "login_code"): ("matched by login code", GREEN),
-    ("matched", "email"): ("matched by e-mail", GREEN),
-    ("matched", "document_number"): ("matched by document", GREEN),
-    ("ambiguous", "erp"): ("ambiguous in the ERP", ORANGE),
-    ("ambiguous", "platform"): ("ambiguous on the platform", ORANGE),
-    ("only_in_erp", "erp"): ("only in the ERP", RED),
-    ("only_in_platform", "platform"): ("only on the platform", BLUE),
-}
-"""Outcomes of the comparison with the ERP in the order in which matches are tried: status, and the key that matched or
-the side that the row belongs to."""
+MATCH_COLOURS: Final = {"matched": GREEN, "ambiguous": ORANGE, "only_in_erp": RED, "only_in_platform": BLUE}
 MAX_LABEL: Final = 40
 _WIDTH_IN: Final = 6.0
 _BAR_IN: Final = 0.3
-_DAYS_MAX: Final = 62
-_MONTHS_MAX: Final = 72
 _TICKS_MAX: Final = 7
 _YEAR: Final = 12
 _STEPS: Final = (1, 2, 3, 6, *(_YEAR * years for years in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)))
-_MONTHS: Final = {"day": 0, "month": 1, "year": _YEAR}
 _STYLE: Final[dict[Any, Any]] = {
     "font.size": 10,
     "axes.titlesize": 11,
@@ -152,18 +141,13 @@ def funnel(frame: pd.DataFrame) -> Plot:
         frame: `status`, `step` (the key that matched, else the side of the row: `erp` or `platform`) and `customers`,
             counted from `reconciled.erp_customers`.
     """
-    steps = match_steps(frame)
-    colours = dict(MATCH_STEPS.values())
-    return bars(steps, "Customers of the ERP and the platform", "customers", [colours[name] for name in steps])
+    colours = [MATCH_COLOURS[status] for status, _ in LABELS]
+    return bars(match_steps(frame), "Customers of the ERP and the platform", "customers", colours)
 
 
 def match_steps(frame: pd.DataFrame) -> dict[str, int]:
-    """The counts of `funnel` by label; outcomes without a row are 0."""
-    counts: dict[tuple[str, str], int] = {}
-    for row in frame.to_dict("records"):
-        step = (row["status"], row["step"])
-        counts[step] = counts.get(step, 0) + int(row["customers"])
-    return {name: counts.get(step, 0) for step, (name, _) in MATCH_STEPS.items()}
+    """The counts of `funnel` by label."""
+    return {LABELS[outcome]: count for outcome, count in count_outcomes(frame.to_dict("records")).items()}
 
 
 def over_time(days: pd.DataFrame, title: str, unit: str) -> Plot:
@@ -175,10 +159,10 @@ def over_time(days: pd.DataFrame, title: str, unit: str) -> Plot:
         unit: what is counted.
     """
     counts = {day: int(count) for day, count in zip(_dates(days["day"]), days["count"], strict=True)}
-    period, starts = _periods(counts)
+    period, starts = by_period(counts)
     with _plot(2.9, f"{title} by {period}") as (plot, axes):
         at = [start.toordinal() for start in starts]
-        widths = [0.9 * (_later(start, _MONTHS[period]).toordinal() - start.toordinal()) for start in starts]
+        widths = [0.9 * (months_later(start, MONTHS[period]).toordinal() - start.toordinal()) for start in starts]
         axes.bar(at, list(starts.values()), widths, align="edge", color=BLUE)
         _date_axis(axes)
         axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
@@ -241,34 +225,12 @@ def _dates(days: pd.Series[Any]) -> list[date]:
     return [day.date() if isinstance(day, datetime) else day for day in days]
 
 
-def _periods(counts: Mapping[date, int]) -> tuple[str, dict[date, int]]:
-    """The name of the period, and the counts by first day of the period."""
-    if not counts:
-        return "day", {}
-    first, last = min(counts), max(counts)
-    months = (last.year - first.year) * 12 + last.month - first.month + 1
-    period = "day" if (last - first).days < _DAYS_MAX else "month" if months <= _MONTHS_MAX else "year"
-    periods: dict[date, int] = {}
-    for day in sorted(counts):
-        start = {"day": day, "month": day.replace(day=1), "year": day.replace(month=1, day=1)}[period]
-        periods[start] = periods.get(start, 0) + counts[day]
-    return period, periods
-
-
-def _later(day: date, months: int) -> date:
-    """The first day of the month that is `months` later, or the next day if `months` is 0."""
-    if not months:
-        return date.fromordinal(min(day.toordinal() + 1, date.max.toordinal()))
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    return day.replace(year=year, month=month + 1) if year <= date.max.year else date.max
-
-
 def _date_axis(axes: Axes) -> None:
     """At most eight ticks, by day, month or year. matplotlib's own locators warn about long spans."""
     left, right = (round(edge) for edge in axes.get_xlim())
     first, last = (date.fromordinal(min(max(edge, 1), date.max.toordinal())) for edge in (left, right))
     axes.set_xlabel("date (UTC)")
-    if (last - first).days < _DAYS_MAX:
+    if (last - first).days < MAX_DAYS:
         step = max(1, -(-(last - first).days // 7))
         ticks = [date.fromordinal(day) for day in range(first.toordinal() + 1, last.toordinal() + 1, step)]
         form = "%m-%d"
@@ -280,6 +242,6 @@ def _date_axis(axes: Axes) -> None:
         ticks = []
         while tick <= last and tick < date.max:
             ticks += [tick] if tick >= first else []
-            tick = _later(tick, step)
+            tick = months_later(tick, step)
         form = "%Y" if step >= _YEAR else "%Y-%m"
     axes.set_xticks([tick.toordinal() for tick in ticks], [tick.strftime(form) for tick in ticks])

@@ -57,8 +57,22 @@ _EXPIRING: Final = """
         AND expires_at >= $as_of AND expires_at < $as_of + to_days($days)
     ORDER BY expires_at, promotion_id"""
 _ORDER_DAYS: Final = """
-    SELECT ordered_at::DATE AS day, count(*) AS count FROM reconciled.orders
-    WHERE ordered_at IS NOT NULL AND NOT is_missing GROUP BY day ORDER BY day"""
+    SELECT ordered_at::DATE AS day, {currency} AS currency, count(*) AS orders, sum(total) AS total
+    FROM reconciled.orders WHERE ordered_at IS NOT NULL AND NOT is_missing GROUP BY ALL ORDER BY ALL"""
+_CURRENCY: Final = "CASE WHEN regexp_full_match(currency::VARCHAR, '[A-Z]{3}') THEN currency::VARCHAR END"
+"""Anything else in a field that the interface does not show could be anything, and is not shown."""
+_CHANGES: Final = """
+    WITH taken AS (SELECT DISTINCT resource, run_id FROM ops.coverage WHERE published AND ended_at <= $as_of),
+    numbered AS (SELECT *, row_number() OVER (PARTITION BY resource ORDER BY run_id DESC) AS nth FROM taken),
+    last AS (
+        SELECT now.resource, now.run_id, before.run_id AS previous_run_id, runs.ended_at AS previous_at
+        FROM numbered now LEFT JOIN numbered before ON before.resource = now.resource AND before.nth = 2
+        LEFT JOIN ops.runs runs ON runs.run_id = before.run_id WHERE now.nth = 1)
+    SELECT resource, previous_run_id, previous_at, max(value) FILTER (measure = 'new') AS new,
+        max(value) FILTER (measure = 'changed') AS changed, max(value) FILTER (measure = 'newly_missing') AS missing
+    FROM last JOIN ops.control_totals totals ON totals.run_id = last.run_id AND totals.entity = last.resource
+    GROUP BY resource, previous_run_id, previous_at
+    ORDER BY list_position(['customers', 'promotions', 'price_lists', 'orders'], resource), resource"""
 _ORDER_STATUS: Final = """
     SELECT coalesce(customer_status, 'not looked for') AS status, count(*) AS orders, count(ordered_at) AS dated
     FROM reconciled.orders WHERE NOT is_missing GROUP BY customer_status ORDER BY orders DESC, status"""
@@ -84,7 +98,9 @@ class ReportData:
         counts: rows of each reconciled table, and how many are no longer listed (None for tables without a list).
         lists: the last walk of each list, and when a walk of it was last published.
         doubts: what is unproven because a list is not complete; their details name no record.
-        findings, price_lists, price_list_status, promotion_status, expiring, order_days, order_status: see their SQL.
+        changes: per list what the last published walk changed, with the run before it (None for a first walk).
+        order_days: per day and currency (None if unknown) orders and their total.
+        findings, price_lists, price_list_status, promotion_status, expiring, order_status: see their SQL.
         matches, differences: the comparison with the ERP's customers; None if there was none.
         variants: the comparison with the ERP's variants; None if there was none.
     """
@@ -94,6 +110,7 @@ class ReportData:
     later_pull: datetime | None = None
     counts: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     lists: Rows = field(default_factory=list)
+    changes: Rows = field(default_factory=list)
     doubts: Rows = field(default_factory=list)
     findings: Rows = field(default_factory=list)
     price_lists: Rows = field(default_factory=list)
@@ -125,6 +142,9 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
+    def columns(table: str) -> set[str]:
+        return {row["column_name"] for row in rows(f"DESCRIBE {table}")}
+
     existing = {f"{row['schema_name']}.{row['table_name']}" for row in rows("FROM duckdb_tables()")}
     runs = rows(_RUN) if {"ops.runs", "ops.control_totals", "reconciled.exceptions"} <= existing else []
     if not runs:
@@ -145,7 +165,10 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     data.price_lists, data.price_list_status = rows(_PRICE_LISTS), rows(_PRICE_LIST_STATUS)
     data.promotion_status = rows(_PROMOTION_STATUS)
     data.expiring = rows(_EXPIRING, as_of=data.as_of, days=SOON_DAYS)
-    data.order_days, data.order_status = rows(_ORDER_DAYS), rows(_ORDER_STATUS)
+    if "published" in columns("ops.coverage"):
+        data.changes = rows(_CHANGES, as_of=data.as_of)
+    currency = _CURRENCY if "currency" in columns("reconciled.orders") else "NULL::VARCHAR"
+    data.order_days, data.order_status = rows(_ORDER_DAYS.format(currency=currency)), rows(_ORDER_STATUS)
     if {"reconciled.erp_customers", "reconciled.erp_differences"} <= existing and (matches := rows(_MATCHES)):
         data.matches, data.differences = matches, rows(_DIFFERENCES)
     if "reconciled.erp_variants" in existing:

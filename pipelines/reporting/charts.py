@@ -1,0 +1,131 @@
+"""Bar charts over time for the report, as shapes that a template draws as SVG in the page itself.
+
+In: values by day. Out: `TimeChart`. Each bar carries a tooltip, and colours follow the style sheet, so that the chart
+works without scripts, on a phone and in dark mode.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Final
+
+from pipelines.reporting.periods import FORMATS, MONTHS, Period, by_period, months_later, start_of
+
+WIDTH: Final = 480
+HEIGHT: Final = 190
+LEFT: Final = 52
+TOP: Final = 8
+BOTTOM: Final = 24
+MAX_X_LABELS: Final = 6
+Y_STEPS: Final = 3
+_FACTORS: Final = tuple(map(Decimal, ("1", "1.5", "2", "2.5", "3", "4", "5", "6", "8", "10")))
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One period: its shape and tooltip. `is_running`: the period had not ended at the time of the run."""
+
+    x: str
+    y: str
+    width: str
+    height: str
+    tooltip: str
+    is_running: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TimeChart:
+    """A chart: bars, and labels with their positions.
+
+    Attributes:
+        title: what is shown, and by which period.
+        running: the name of the running period, if one is drawn.
+    """
+
+    title: str
+    bars: list[Bar]
+    x_labels: list[tuple[str, str]]
+    y_labels: list[tuple[str, str]]
+    running: str
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+
+
+def time_chart(
+    title: str,
+    values: Mapping[date, Decimal],
+    as_of: date,
+    tooltip: Callable[[Decimal], str],
+    days: tuple[date, date] | None = None,
+) -> TimeChart:
+    """Bars over time by day, month or year.
+
+    Args:
+        title: of the chart, without the period.
+        values: by day; days without one may be left out.
+        as_of: the day of the run.
+        tooltip: a value in words.
+        days: the first and the last day to show, if not those of the values.
+    """
+    period, sums = by_period({**dict.fromkeys(days or (), Decimal(0)), **values})
+    starts = _starts(min(sums), max(sums), period) if sums else []
+    top = _nice(max(sums.values(), default=Decimal(0)))
+    step = (WIDTH - LEFT) / max(len(starts), 1)
+    height = HEIGHT - TOP - BOTTOM
+    bars = []
+    for number, start in enumerate(starts):
+        value = sums.get(start)
+        if not value:
+            continue
+        is_running = start == start_of(as_of, period)
+        name = f"{start.strftime(FORMATS[period])}{' so far' if is_running else ''}"
+        size = float(max(value, Decimal(0)) / top) * height
+        bars.append(
+            Bar(
+                f"{LEFT + step * number + step * 0.08:.1f}",
+                f"{TOP + height - size:.1f}",
+                f"{step * 0.84:.2f}",
+                f"{size:.1f}",
+                f"{name}: {tooltip(value)}",
+                is_running,
+            )
+        )
+    every = max(1, math.ceil(len(starts) / MAX_X_LABELS))
+    short = FORMATS[period].removeprefix("%Y-") if period == "day" else FORMATS[period]
+    return TimeChart(
+        f"{title} by {period}",
+        bars,
+        [(f"{LEFT + step * (n + 0.5):.1f}", starts[n].strftime(short)) for n in range(0, len(starts), every)],
+        [(f"{TOP + height * (1 - n / Y_STEPS):.1f}", _short(top * n / Y_STEPS)) for n in range(Y_STEPS + 1)],
+        period if any(bar.is_running for bar in bars) else "",
+    )
+
+
+def _starts(first: date, last: date, period: Period) -> list[date]:
+    starts = [first]
+    while starts[-1] < last:
+        starts.append(months_later(starts[-1], MONTHS[period]))
+    return starts
+
+
+def _nice(value: Decimal) -> Decimal:
+    """The top of the axis: the next value that divides into three round steps."""
+    if value <= 0:
+        return Decimal(Y_STEPS)
+    step = value / Y_STEPS
+    magnitude = Decimal(10) ** step.adjusted()
+    factor = next(n for n in _FACTORS if step <= n * magnitude)
+    return max(factor * magnitude, Decimal(1)) * Y_STEPS
+
+
+def _short(value: Decimal) -> str:
+    for size, name in ((10**9, "G"), (10**6, "M"), (10**4, "k")):
+        if value >= size:
+            divisor = 1000 if name == "k" else size
+            return f"{(value / divisor).normalize():f}{name}"
+    return f"{value.normalize():f}"

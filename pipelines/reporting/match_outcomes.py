@@ -1,0 +1,35 @@
+"""Outcomes of the comparison with the ERP's customers, in the order in which matches are tried.
+
+In: counts of `reconciled.erp_customers` by status and step (the key that matched, else the side of the row). Out: the
+same counts with labels, for the report and for plots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+LABELS: Final = {
+    ("matched", "erp_code"): "matched by ERP code",
+    ("matched", "login_code"): "matched by login code",
+    ("matched", "email"): "matched by e-mail",
+    ("matched", "document_number"): "matched by document",
+    ("ambiguous", "erp"): "ambiguous in the ERP",
+    ("ambiguous", "platform"): "ambiguous on the platform",
+    ("only_in_erp", "erp"): "only in the ERP",
+    ("only_in_platform", "platform"): "only on the platform",
+}
+
+
+def count_outcomes(rows: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], int]:
+    """Customers by status and step; outcomes without a row are 0.
+
+    Args:
+        rows: `status`, `step`, `customers`.
+    """
+    counts = dict.fromkeys(LABELS, 0)
+    for row in rows:
+        outcome = (row["status"], row["step"])
+        if outcome in counts:
+            counts[outcome] += int(row["customers"])
+    return counts

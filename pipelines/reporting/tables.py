@@ -1,0 +1,103 @@
+"""Tables of the report: rows of data laid out as columns of text, numbers, links and bars.
+
+In: rows and, for each column, a key or a function of the row. Out: `Table`, which the templates render.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from pipelines.reporting.report_data import Rows
+
+EXTRA_COLUMNS: Final = frozenset({"read until (UTC)", "how it ended", "prices", "compared with the run of (UTC)"})
+"""Columns without which a table can be read on a phone: they are hidden there."""
+MAX_ROWS: Final = 40
+"""Rows shown of a table; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A table cell that is more than its text.
+
+    Attributes:
+        css: a class of the style sheet.
+        href: what the text links to.
+        is_name: a name from outside, which may run from right to left and must not turn the text around it.
+    """
+
+    text: object
+    css: str = ""
+    href: str = ""
+    is_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A table cell that draws a value as a bar.
+
+    Attributes:
+        percent: length, of the longest bar of the column.
+        css: a class of the style sheet.
+    """
+
+    percent: str
+    css: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table to render. `kinds`: the class of each column: `number` (to the right), `bars`, `extra`, or none."""
+
+    headings: list[str]
+    rows: list[list[object]]
+    kinds: list[str]
+    hidden_rows: int
+
+
+def build_table(rows: Rows, columns: Mapping[str, str | Callable[[dict[str, Any]], object]]) -> Table:
+    """A table of at most `MAX_ROWS` rows; a column is a key of the row, or a function of it."""
+    shown = [
+        [row[column] if isinstance(column, str) else column(row) for column in columns.values()]
+        for row in rows[:MAX_ROWS]
+    ]
+    kinds = [_kind(heading, [row[n] for row in shown]) for n, heading in enumerate(columns)]
+    return Table(list(columns), shown, kinds, max(0, len(rows) - MAX_ROWS))
+
+
+def _kind(heading: str, cells: list[object]) -> str:
+    if heading in EXTRA_COLUMNS:
+        return "extra"
+    if any(isinstance(cell, int | Decimal) for cell in cells):
+        return "number"
+    return "bars" if any(isinstance(cell, Bar) for cell in cells) else ""
+
+
+def bars(
+    rows: Rows, column: str, css: Callable[[dict[str, Any]], str] = lambda _: "", *, is_logarithmic: bool = False
+) -> Callable[[dict[str, Any]], Bar | str]:
+    """A column of bars for the numbers of another column."""
+
+    def length(value: int) -> float:
+        return math.log1p(value) if is_logarithmic else float(value)
+
+    longest = max((length(row[column]) for row in rows), default=0.0) or 1.0
+    return lambda row: Bar(f"{100 * length(row[column]) / longest:.1f}", css(row)) if row[column] else ""
+
+
+def name_column(column: str) -> Callable[[dict[str, Any]], Cell]:
+    """A column of names from outside."""
+    return lambda row: Cell(row[column], is_name=True)
+
+
+def spaced(column: str) -> Callable[[dict[str, Any]], str]:
+    """A column of identifiers, written as words."""
+    return lambda row: words(row[column])
+
+
+def words(name: str) -> str:
+    """An identifier as words."""
+    return name.replace("_", " ")
