@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -166,17 +165,18 @@ def _push_and_kill(plan: Path, state: State, created: int) -> None:
 def _push(plan: Path, style: Style, stop: threading.Event) -> None:
     """Pushes, or resumes a push. The sandbox answers in milliseconds, so a doubt can be settled within seconds."""
     from pipelines.cli.console import Reporter
-    from pipelines.cli.push import Watching, tell
-    from pipelines.push.model import MEANS, PushOptions
+    from pipelines.cli.push import PushProgress, print_result
+    from pipelines.push.model import PushDependencies, PushHooks, PushOptions
     from pipelines.push.run import push
 
-    with Watching(Reporter(style)) as watching:
+    with PushProgress(Reporter(style)) as progress:
         options = PushOptions(agreed=True, settle_s=2.0, wait=True)
-        pushed = push(plan, options, stop, watching.sent, watching.page, means=replace(MEANS, deadline_s=1.0))
-    tell(pushed, style)
-    if pushed.error is not None:
-        raise pushed.error
-    _expect(pushed.exit_code, ExitCode.REJECTED)
+        hooks = PushHooks(stop=stop, on_operation=progress.on_operation, on_page=progress.on_page)
+        result = push(plan, options, hooks, PushDependencies(deadline_s=1.0))
+    print_result(result, style)
+    if result.error is not None:
+        raise result.error
+    _expect(result.exit_code, ExitCode.REJECTED)
 
 
 def _verified(plan: Path) -> int:

@@ -1,6 +1,6 @@
-"""The command `plan`: what was planned, told on stdout; a mapping that was proposed, on stderr and in a file if asked.
+"""The command `plan`: makes a plan and prints its summary; a proposed mapping is printed on stderr.
 
-In: what is asked for. Out: words for a person, or an object for machines, and the exit code.
+In: options. Out: text for a person or JSON for machines, and the exit code.
 """
 
 from __future__ import annotations
@@ -21,47 +21,46 @@ if TYPE_CHECKING:
     from pipelines.plan.make import PlanOptions, PlanResult
 
 
-def plan(wanted: PlanOptions, reporter: Reporter) -> int:
-    """Makes a plan and tells what is in it. Returns 5 where rows were rejected, else 0. Raises what `make` raises."""
-    from pipelines.plan.make import make
+def plan(options: PlanOptions, reporter: Reporter) -> int:
+    """Makes a plan and prints its summary. Returns the exit code. Raises what `make_plan` raises."""
+    from pipelines.plan.make import make_plan
     from pipelines.plan.summary import number, summary
 
-    def proposed(lines: list[str]) -> None:
-        kept = (
-            [] if wanted.save_mapping is None else [f"That is kept in {wanted.save_mapping}: the next time --mapping."]
-        )
-        words = "\n".join(["No mapping was given; the headers are read as:", *(f"  {line}" for line in lines), *kept])
-        reporter.event("proposed", words, columns=lines)
+    def on_proposal(columns: list[str]) -> None:
+        lines = ["No mapping was given; the columns are read as:", *(f"  {column}" for column in columns)]
+        if options.save_mapping is not None:
+            lines.append(f"Saved to {options.save_mapping}: pass it with --mapping the next time.")
+        reporter.event("proposed", "\n".join(lines), columns=columns)
 
-    made = make(wanted, proposed)
-    if made.created_since:
-        words = (
-            f"Since the platform's customers were read, pushes have created {number(made.created_since, 'customer')}: "
-            "what of them is in this file is planned as new, and will not be sent.\n"
+    result = make_plan(options, on_proposal)
+    if result.created_since:
+        text = (
+            f"Pushes created {number(result.created_since, 'customer')} after the platform's customers were pulled: "
+            "those in this file are planned as new and will not be sent.\n"
             "Pull, then plan again: orderbridge pull customers"
         )
-        reporter.event("created_since", words, count=made.created_since)
+        reporter.event("created_since", text, count=result.created_since)
     if reporter.style == "json":
-        sys.stdout.write(json.dumps(_facts(made)) + "\n")
-        return made.exit_code
-    sys.stdout.write(summary(made.manifest, made.facts, str(made.folder)))
-    sys.stdout.write(f"\nThe plan is in {made.folder}{'' if made.is_new else ', where it was already'}.\n")
-    return made.exit_code
+        sys.stdout.write(json.dumps(_record(result)) + "\n")
+        return result.exit_code
+    sys.stdout.write(summary(result.manifest, result.statistics, str(result.folder)))
+    sys.stdout.write(f"\nPlan folder: {result.folder}{'' if result.is_new else ' (existed already)'}\n")
+    return result.exit_code
 
 
-def _facts(made: PlanResult) -> dict[str, Any]:
+def _record(result: PlanResult) -> dict[str, Any]:
     import msgspec
 
-    manifest: dict[str, Any] = msgspec.to_builtins(made.manifest)
+    manifest: dict[str, Any] = msgspec.to_builtins(result.manifest)
     names = ("plan_id", "kind", "host", "environment", "lines", "outcomes", "operations", "messages", "read")
     return {
-        "folder": str(made.folder.absolute()),
-        "is_new": made.is_new,
+        "folder": str(result.folder.absolute()),
+        "is_new": result.is_new,
         **{name: manifest[name] for name in names},
-        "rejected": [reason._asdict() for reason in made.facts.reasons],
-        "price_jumps": [jump._asdict() for jump in made.facts.jumps],
-        "price_jumps_in_all": made.facts.jumps_in_all,
-        "exit_code": made.exit_code,
+        "rejected": [reason._asdict() for reason in result.statistics.reasons],
+        "price_jumps": [jump._asdict() for jump in result.statistics.jumps],
+        "price_jumps_in_all": result.statistics.jump_count,
+        "exit_code": result.exit_code,
     }
 
 

@@ -1,6 +1,6 @@
-"""How a push and its verification are told: progress with its rate, and what came of it, for people or machines.
+"""The command `push`: sends a plan, shows progress with rate and remaining time, and prints the result.
 
-In: counts. Out: stderr for what goes on, stdout for what came of it. No row's value is ever printed.
+In: options. Out: progress on stderr, the result on stdout, for people or machines. No value of a row is printed.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
     from pipelines.push.model import PushResult
 
-_SAID: Final = {
+_LABELS: Final = {
     "confirmed": "confirmed",
     "rejected": "rejected",
-    "in_doubt": "in doubt: sent, and nobody knows yet whether it landed",
+    "in_doubt": "in doubt: sent, but not known whether it arrived",
     "unsent": "not sent",
 }
 
 
-class Watching:
-    """Progress of a push: pages where customers are read, then operations, with rate and remaining time.
+class PushProgress:
+    """Progress of a push: pages while customers are read, then operations, with rate and remaining time.
 
     Args:
-        reporter: says how; its own bars are not shown.
+        reporter: its style decides between bars, lines and JSON; its own bars are not shown.
     """
 
     def __init__(self, reporter: Reporter) -> None:
@@ -53,8 +53,8 @@ class Watching:
 
         self._reporter = reporter
         self._lock = threading.Lock()
-        self._began: tuple[float, int] | None = None
-        self._told_at = time.monotonic()
+        self._start: tuple[float, int] | None = None
+        self._printed_at = time.monotonic()
         self._tasks: dict[str, TaskID] = {}
         self._bars = Progress(
             SpinnerColumn(),
@@ -76,77 +76,83 @@ class Watching:
     ) -> None:
         self._bars.stop()
 
-    def page(self, resource: str, pages: int, rows: int, total: int | None) -> None:
+    def on_page(self, resource: str, pages: int, rows: int, total: int | None) -> None:
         """Called after each page of the customers."""
         self._show(f"reading {resource}", rows, total, f"{pages} pages")
 
-    def sent(self, done: int, total: int) -> None:
+    def on_operation(self, done: int, total: int) -> None:
         """Called as operations end."""
         now = time.monotonic()
-        began_at, before = self._began = self._began or (now, done)
-        rate = (done - before) / (now - began_at) if now > began_at else 0.0
+        started_at, before = self._start = self._start or (now, done)
+        rate = (done - before) / (now - started_at) if now > started_at else 0.0
         self._show("sending", done, total, f"{rate:.0f}/s" if rate else "")
 
-    def _show(self, what: str, done: int, total: int | None, rate: str) -> None:
+    def _show(self, activity: str, done: int, total: int | None, rate: str) -> None:
         from pipelines.cli.console import LINE_EVERY_S
 
         with self._lock:
             if self._reporter.style == "auto":
-                if what not in self._tasks:
-                    self._tasks[what] = self._bars.add_task(what, total=total, rate=rate)
-                self._bars.update(self._tasks[what], completed=done, total=total, rate=rate)
+                if activity not in self._tasks:
+                    self._tasks[activity] = self._bars.add_task(activity, total=total, rate=rate)
+                self._bars.update(self._tasks[activity], completed=done, total=total, rate=rate)
                 return
             now = time.monotonic()
-            if now - self._told_at < LINE_EVERY_S:
+            if now - self._printed_at < LINE_EVERY_S:
                 return
-            self._told_at = now
-        of = f" of {total}" if total is not None else ""
-        self._reporter.event("progress", f"{what}: {done}{of}, {rate}".rstrip(", "), done=done, total=total)
+            self._printed_at = now
+        of_total = f" of {total}" if total is not None else ""
+        self._reporter.event("progress", f"{activity}: {done}{of_total}, {rate}".rstrip(", "), done=done, total=total)
 
 
-def tell(pushed: PushResult, style: str) -> None:
-    """What a push did, on stdout."""
-    told = pushed.plan.manifest
+def print_result(result: PushResult, style: str) -> None:
+    """Prints the result of a push on stdout."""
     if style == "json":
-        lines = {f"{file}.{outcome}": count for (file, outcome), count in sorted(pushed.lines.items())}
-        facts = {"plan_id": told.plan_id, "folder": str(pushed.plan.folder), "operations": pushed.states}
-        more = {"lines": lines, "settles_at": pushed.settles_at, "broke": pushed.broke, "exit_code": pushed.exit_code}
-        sys.stdout.write(json.dumps({**facts, **more}) + "\n")
+        record = {
+            "plan_id": result.plan.manifest.plan_id,
+            "folder": str(result.plan.folder),
+            "operations": result.states,
+            "lines": {f"{file}.{outcome}": count for (file, outcome), count in sorted(result.lines.items())},
+            "settles_at": result.settles_at,
+            "broke": result.broke,
+            "exit_code": result.exit_code,
+        }
+        sys.stdout.write(json.dumps(record) + "\n")
         return
-    sys.stdout.write("".join(f"{line}\n" for line in _lines(pushed)))
+    sys.stdout.write("".join(f"{line}\n" for line in _lines(result)))
 
 
-def _lines(pushed: PushResult) -> list[str]:
+def _lines(result: PushResult) -> list[str]:
     from pipelines.plan.model import RESULTS_FOLDER
     from pipelines.plan.summary import number
-    from pipelines.push.eligibility import GIVEN_UP, at_words
-    from pipelines.push.passwords import FILE as PASSWORDS
-    from pipelines.push.results import FILES
+    from pipelines.push.eligibility import format_time
+    from pipelines.push.passwords import PASSWORDS_FILE
+    from pipelines.push.resolutions import ABANDONED
+    from pipelines.push.results import RESULT_FILES
 
-    told, folder = pushed.plan.manifest, pushed.plan.folder
-    said = [f"{number(told.lines, 'line')} of {told.kind}, for {told.host} ({told.environment}):"]
-    for file in FILES:
-        outcomes = Counter({outcome: count for (name, outcome), count in pushed.lines.items() if name == file})
-        if file == "in_doubt" and (given_up := outcomes.pop("abandoned", 0)):
-            said.append(f"  {given_up:>8}  {GIVEN_UP}")
+    manifest, folder = result.plan.manifest, result.plan.folder
+    lines = [f"{number(manifest.lines, 'line')} of {manifest.kind}, for {manifest.host} ({manifest.environment}):"]
+    for file in RESULT_FILES:
+        outcomes = Counter({outcome: count for (name, outcome), count in result.lines.items() if name == file})
+        if file == "in_doubt" and (abandoned := outcomes.pop("abandoned", 0)):
+            lines.append(f"  {abandoned:>8}  {ABANDONED}")
         if outcomes.total():
             detail = ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in outcomes.most_common())
             more = "" if set(outcomes) <= {file, "not_sent"} else f" ({detail})"
-            said.append(f"  {outcomes.total():>8}  {_SAID[file]}{more}")
-    said.append(f"each line and what became of it: {folder / RESULTS_FOLDER}")
-    if (folder / PASSWORDS).exists():
-        said.append(f"the passwords that were made: {folder / PASSWORDS}")
-    if pushed.lines["unsent", "blocked"]:
-        said.append("why a line is blocked, and what to do, stands in results/unsent.csv")
-    if pushed.broke:
-        said.append("nothing more was sent: too many answers in a row left their outcome in doubt")
-    if pushed.stopped:
-        said.append("stopped; run the same command again to go on")
-    if pushed.settles_at is not None:
-        said.append(f"run it again from {at_words(pushed.settles_at)} on: then what is in doubt can be looked for")
-    elif pushed.exit_code == ExitCode.IN_DOUBT:
-        said.append("what to do about each doubt stands in results/in_doubt.csv; then run it again")
-    return said
+            lines.append(f"  {outcomes.total():>8}  {_LABELS[file]}{more}")
+    lines.append(f"result of each line: {folder / RESULTS_FOLDER}")
+    if (folder / PASSWORDS_FILE).exists():
+        lines.append(f"generated passwords: {folder / PASSWORDS_FILE}")
+    if result.lines["unsent", "blocked"]:
+        lines.append("results/unsent.csv has the reason for each blocked line, and what to do")
+    if result.broke:
+        lines.append("the push ended early: too many outcomes in a row were in doubt")
+    if result.stopped:
+        lines.append("stopped; run the same command again to continue")
+    if result.settles_at is not None:
+        lines.append(f"run it again from {format_time(result.settles_at)}: operations in doubt can be looked up then")
+    elif result.exit_code == ExitCode.IN_DOUBT:
+        lines.append("results/in_doubt.csv says what to do about each doubt; then run it again")
+    return lines
 
 
 @click.command("push", epilog="Example: orderbridge push plan-customers --yes; run it again to resume")
@@ -205,11 +211,11 @@ def command(
     same command again after the time that it prints.
     """
     reporter = start(style)
-    from pipelines.ledger.push_log import publish
-    from pipelines.push.model import PushOptions
-    from pipelines.push.run import push as send
+    from pipelines.ledger.push_log import publish_push_log
+    from pipelines.push.model import PushHooks, PushOptions
+    from pipelines.push.run import push
 
-    asked = PushOptions(
+    push_options = PushOptions(
         confirm=confirm,
         agreed=yes or (confirm is None and _agreed(plan)),
         settle_s=settle * 60,
@@ -218,19 +224,25 @@ def command(
         abandon=frozenset(abandon),
         **options,
     )
-    with Watching(reporter) as watching:
-        pushed = send(plan, asked, STOP.event, watching.sent, watching.page, STOP.gently)
-    tell(pushed, style)
-    if pushed.error is not None:
-        print_error(pushed.exit_code, str(pushed.error), "orderbridge: ")
-    if not pushed.stopped:
+    with PushProgress(reporter) as progress:
+        hooks = PushHooks(
+            stop=STOP.event,
+            on_operation=progress.on_operation,
+            on_page=progress.on_page,
+            defer_signals=STOP.gently,
+        )
+        result = push(plan, push_options, hooks)
+    print_result(result, style)
+    if result.error is not None:
+        print_error(result.exit_code, str(result.error), "orderbridge: ")
+    if not result.stopped:
         try:
-            publish(pushed.plan.manifest.plan_id, pushed.observed)
+            publish_push_log(result.plan.manifest.plan_id, result.observed)
         except BridgeError as error:  # the ledger has what was sent: the next run copies it
             print_error(
-                pushed.exit_code, f"ops.push_log was not updated; the next pull does it: {error}", "orderbridge: "
+                result.exit_code, f"ops.push_log was not updated; the next pull does it: {error}", "orderbridge: "
             )
-    exit_process(128 + STOP.signal if pushed.stopped and STOP.signal else pushed.exit_code)
+    exit_process(128 + STOP.signal if result.stopped and STOP.signal else result.exit_code)
 
 
 def _agreed(folder: Path) -> bool:
@@ -238,11 +250,11 @@ def _agreed(folder: Path) -> bool:
     if not sys.stdin.isatty():
         return False
     from pipelines.plan.model import Plan
-    from pipelines.push.checks import would
+    from pipelines.push.checks import describe
 
     plan = Plan(folder)
     if plan.manifest.environment != "sandbox":
         return False
-    if not click.confirm(f"{would(plan)}. Send?", err=True):
+    if not click.confirm(f"{describe(plan)}. Send?", err=True):
         raise UsageError("nothing was sent", "Run the same command again to send it.")
     return True

@@ -13,7 +13,7 @@ from pipelines.cli.terminal import escape, escape_lines
 from sources.errors import ExitCode
 
 if TYPE_CHECKING:
-    from pipelines.ledger.store import OpenPlan
+    from pipelines.ledger.model import OpenPlan
     from pipelines.reporting.status import ListStatus, Status
 
 

@@ -1,7 +1,7 @@
-"""What was pushed, in the warehouse: `ops.push_log`, a copy of the ledger without anything that it keeps for itself.
+"""`ops.push_log` in the warehouse: a copy of the ledger's operations.
 
-In: the ledger. Out: the table, and what the answers showed of the interface's gaps (`ops.observations`), in the build
-of a run; or, after a push, published at once where no run is at work.
+In: the ledger. Out: the table, and what the responses showed about gaps in the interface (`ops.observations`), in the
+build of a run; after a push, published at once unless a run is in progress.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from sources.settings import ledger_path, warehouse_path
 
 log = logging.getLogger("orderbridge.push_log")
 
-# Of each answer: the gap that it shows something of (sources/contract.py), and what. A confirmed create may have been
-# found by a look-up instead: then it has no status, or that of the answer that was no answer.
+# For each response: the gap (sources/gaps.py) that it shows something about, and what. A create that was confirmed by a
+# lookup has no status, or that of the response that left it in doubt.
 _OBSERVED: Final = """
     WITH answers AS (
         SELECT plan_id, kind, method, fields, o.state, status, code, remote_id, o.updated_at
         FROM operations o JOIN plans USING (plan) WHERE status IS NOT NULL
-    ), seen AS (
+    ), observations AS (
         SELECT iif(method = 'POST', 'created_status', 'no_content_status') what, status || '' value, plan_id, updated_at
         FROM answers WHERE state = 'confirmed' AND status BETWEEN 200 AND 299
         UNION ALL
@@ -46,13 +46,13 @@ _OBSERVED: Final = """
         FROM answers JOIN (SELECT 'price' AS name UNION ALL SELECT 'stock')
         WHERE state = 'confirmed' AND ',' || fields || ',' LIKE '%,' || name || ',%'
     )
-    SELECT what, value, plan_id, min(updated_at), max(updated_at) FROM seen GROUP BY 1, 2, 3 ORDER BY 4, 5, 3"""
+    SELECT what, value, plan_id, min(updated_at), max(updated_at) FROM observations GROUP BY 1, 2, 3 ORDER BY 4, 5, 3"""
 
 
-def into(build: duckdb.DuckDBPyConnection) -> int:
-    """Brings `ops.push_log` up to the ledger, and into `ops.observations` what it saw: its runs are the plans.
+def update_push_log(build: duckdb.DuckDBPyConnection) -> int:
+    """Updates `ops.push_log` from the ledger, and `ops.observations`, where the plan takes the place of the run.
 
-    A ledger that cannot be read is told, and leaves the tables as they were.
+    If the ledger cannot be read, a warning is logged and the tables are unchanged.
 
     Args:
         build: open for writing.
@@ -69,7 +69,7 @@ def into(build: duckdb.DuckDBPyConnection) -> int:
             build.register("ledger_log", ledger.log())
             observed = ledger.connection.execute(_OBSERVED).fetchall()
     except UsageError as error:
-        log.warning("what was pushed is not brought into the warehouse: %s", error)
+        log.warning("ops.push_log was not updated: %s", error)
         return 0
     build.execute("DELETE FROM ops.push_log")
     build.execute("INSERT INTO ops.push_log BY NAME FROM ledger_log")
@@ -81,15 +81,18 @@ def into(build: duckdb.DuckDBPyConnection) -> int:
     return int(rows)
 
 
-def publish(plan_id: str = "", observed: Sequence[tuple[str, str]] = ()) -> bool:
-    """Brings the log into the published warehouse. Whether it did: the next run does, where one is at work now.
+def publish_push_log(plan_id: str = "", observed: Sequence[tuple[str, str]] = ()) -> bool:
+    """Publishes a warehouse with the updated log.
 
     Args:
-        plan_id: what was pushed.
-        observed: (what, value) that this push saw beside its answers.
+        plan_id: of the plan that was pushed.
+        observed: (what, value) seen by this push that the ledger does not record.
+
+    Returns:
+        Whether it was published; if a run is in progress, that run does it.
 
     Raises:
-        UsageError: the disk refuses. The published file is as it was.
+        UsageError: a disk error; the published file is unchanged.
     """
     path = warehouse_path()
     if not path.exists():
@@ -100,7 +103,7 @@ def publish(plan_id: str = "", observed: Sequence[tuple[str, str]] = ()) -> bool
             try:
                 build.start()
                 with warehouse_errors(path.parent), build.open() as connection:
-                    into(connection)
+                    update_push_log(connection)
                     ops.record_observations(connection, plan_id, datetime.now(UTC), observed)
                     build.publish(connection)
             finally:

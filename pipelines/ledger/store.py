@@ -1,126 +1,62 @@
-"""The ledger: what became of each write, on disk before it is sent (design §8).
+"""The ledger file: the state of every write, on disk before the write is sent (design §8).
 
-In: the operations of plans, and each change of their state. Out: what was confirmed, created, is still open. An SQLite
-file (WAL, synchronous=FULL) for its owner alone. It holds no body, no password and no personal data: what a record is
-found by stands there as a hash. Values of variants are no personal data, and are kept: nothing else tells them.
-
-    planned ──> in_flight | abandoned
-    in_flight > confirmed | rejected | planned | in_doubt
-    in_doubt ─> in_flight | confirmed | conflict | planned | abandoned
-    conflict ─> confirmed | planned | abandoned
-
-`planned` is said only of what surely did not happen. A change is committed as a whole or not at all; one that this
-table does not show raises, and nothing of its batch is kept.
+In: transactions of `pipelines.push.plan_ledger`. Out: what was confirmed and created, which plans are open, and the log
+for the warehouse. An SQLite file (WAL, synchronous=FULL), readable by its owner only. It stores no request body, no
+password and no personal data: records are identified by hashes. Values of variants are stored, because the platform
+cannot be asked for them.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Self
 
-import msgspec
 import pyarrow as pa
 
-from sources.disk import open_private, sync
+from pipelines.ledger.keys import variant_ids
+from pipelines.ledger.model import FINAL_STATES, OpenPlan, State
+from pipelines.ledger.schema import VERSION, create_tables, ledger_version
+from sources.disk import disk_errors, open_private, sync
 from sources.errors import BridgeError, UsageError
 
-State = Literal["planned", "in_flight", "confirmed", "rejected", "in_doubt", "conflict", "abandoned"]
-
-COMES_FROM: Final[Mapping[State, tuple[State, ...]]] = {
-    "planned": ("in_flight", "in_doubt", "conflict"),
-    "in_flight": ("planned", "in_doubt"),
-    "confirmed": ("in_flight", "in_doubt", "conflict"),
-    "rejected": ("in_flight",),
-    "in_doubt": ("in_flight",),
-    "conflict": ("in_doubt",),
-    "abandoned": ("planned", "in_doubt", "conflict"),
-}
-ENDED: Final[tuple[State, ...]] = ("confirmed", "rejected", "abandoned")
-LOG_COLUMNS: Final = (
-    "plan_id", "operation_id", "kind", "method", "path", "state", "status", "attempts", "updated_at",
-)  # fmt: skip
-_LOG_TEXTS: Final = {0: "plan_id", 2: "kind", 3: "method", 4: "path", 5: "state"}
-VERSION: Final = 1
-_ROWS: Final = 65_536
-SCHEMA: Final = (
-    """CREATE TABLE plans (
-        plan INTEGER PRIMARY KEY, plan_id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, host TEXT NOT NULL,
-        environment TEXT NOT NULL, folder TEXT NOT NULL, operations_sha256 TEXT NOT NULL, opened_at REAL NOT NULL
-    ) STRICT""",
-    """CREATE TABLE operations (
-        plan INTEGER NOT NULL REFERENCES plans, id INTEGER NOT NULL, method TEXT NOT NULL, path TEXT NOT NULL,
-        fields TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, status INTEGER,
-        code TEXT NOT NULL DEFAULT '', request_id TEXT NOT NULL DEFAULT '', words TEXT NOT NULL DEFAULT '',
-        remote_id TEXT, sent_at REAL, doubt_at REAL, updated_at REAL NOT NULL, PRIMARY KEY (plan, id)
-    ) STRICT, WITHOUT ROWID""",
-    """CREATE INDEX doubtful ON operations (plan, id) WHERE doubt_at IS NOT NULL""",
-    """CREATE INDEX unended ON operations (plan, state, id)
-        WHERE state IN ('in_flight', 'in_doubt', 'conflict')""",
-    """CREATE TABLE claims (
-        host TEXT NOT NULL, key BLOB NOT NULL, plan INTEGER NOT NULL, id INTEGER NOT NULL,
-        PRIMARY KEY (host, key, plan, id)
-    ) STRICT, WITHOUT ROWID""",
-    """CREATE INDEX claims_of_plan ON claims (plan, id)""",
-    """CREATE TABLE confirmed (
-        host TEXT NOT NULL, product_id TEXT NOT NULL, variant_id TEXT NOT NULL, field TEXT NOT NULL,
-        value TEXT NOT NULL, confirmed_at REAL NOT NULL, plan_id TEXT NOT NULL,
-        PRIMARY KEY (host, product_id, variant_id, field)
-    ) STRICT, WITHOUT ROWID""",
+LOG_SCHEMA: Final = pa.schema(
+    {
+        "plan_id": pa.string(),
+        "operation_id": pa.string(),
+        "kind": pa.string(),
+        "method": pa.string(),
+        "path": pa.string(),
+        "state": pa.string(),
+        "status": pa.int32(),
+        "attempts": pa.int32(),
+        "updated_at": pa.timestamp("us", "UTC"),
+    }
 )
-_VARIANT: Final = re.compile(r"/products/([^/]+)/variants/([^/]+)")
+_CONFIRMED_SCHEMA: Final = pa.schema(
+    {
+        "product_id": pa.string(),
+        "variant_id": pa.string(),
+        "field": pa.string(),
+        "value": pa.string(),
+        "confirmed_at": pa.timestamp("us", "UTC"),
+        "plan_id": pa.string(),
+    }
+)
+_BATCH_ROWS: Final = 65_536
 
 
 class LedgerError(BridgeError):
-    """A change of state that must not be: a bug, or a ledger that another program changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenPlan:
-    """A plan with operations that have not ended. `doubt_at`: the latest of those in doubt."""
-
-    plan_id: str
-    kind: str
-    host: str
-    environment: str
-    folder: str
-    opened_at: float
-    states: Mapping[State, int]
-    doubt_at: float | None
-
-
-def hashed(host: str, name: str, value: str) -> bytes:
-    """What the ledger keeps of a key: two operations of one host with the same one are about the same record."""
-    return hashlib.sha256("\0".join((host, name, identity(name, value))).encode()).digest()
-
-
-def identity(name: str, value: str) -> str:
-    """A key as it is compared: without the blanks around it, an e-mail whatever its case."""
-    text = value.strip()
-    return text.casefold() if name == "email" else text
-
-
-def body_hash(path: str, body: Mapping[str, Any]) -> str:
-    """What a create without keys is known by: its path and body, however its fields are ordered."""
-    return hashlib.sha256(path.encode() + b"\0" + msgspec.json.encode(body, order="sorted")).hexdigest()
-
-
-def variant_of(path: str) -> tuple[str, str] | None:
-    """Product and variant id of a path of the variant update."""
-    found = _VARIANT.fullmatch(path)
-    return (found[1], found[2]) if found else None
+    """A change of state that is not allowed: a bug, or another program changed the ledger."""
 
 
 class Ledger:
-    """The ledger, opened; a context manager. Made by `Ledger.open`."""
+    """The open ledger, a context manager. Use `Ledger.open`."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -130,14 +66,15 @@ class Ledger:
         """Opens the ledger.
 
         Args:
-            path: of the file; made where there is none.
-            readonly: reads what is there; an absent file is an empty ledger, and is not made.
+            path: of the file; created if missing.
+            readonly: a missing file reads as an empty ledger and is not created.
 
         Raises:
-            UsageError: it is no ledger of this version, or the disk refuses.
+            UsageError: not a ledger of this version, or a disk error.
         """
-        with _told(path):
-            if readonly and not path.exists():
+        with _sqlite_errors(path):
+            is_missing = readonly and not path.exists()
+            if is_missing:
                 connection = sqlite3.connect(":memory:", isolation_level=None)
             elif readonly:
                 connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
@@ -146,32 +83,19 @@ class Ledger:
                 os.close(open_private(path, create=True))
                 connection = sqlite3.connect(path, isolation_level=None)
             try:
-                cls._prepare(connection, path, readonly)
+                connection.execute("PRAGMA busy_timeout = 10000")
+                if not readonly:
+                    connection.execute("PRAGMA journal_mode = WAL")
+                    connection.execute("PRAGMA synchronous = FULL")
+                if is_missing or not readonly:
+                    create_tables(connection)
+                if not readonly:
+                    sync(path.parent)
+                _check_version(connection, path)
             except BaseException:
                 connection.close()
                 raise
         return cls(connection)
-
-    @staticmethod
-    def _prepare(connection: sqlite3.Connection, path: Path, readonly: bool) -> None:
-        connection.execute("PRAGMA busy_timeout = 10000")
-        in_memory = readonly and not path.exists()
-        if not readonly:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version == 0 and (in_memory or not readonly):
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in SCHEMA:
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {VERSION}")
-            connection.execute("COMMIT")
-            if not in_memory:
-                sync(path.parent)
-        elif version not in (0, VERSION):
-            raise UsageError(f"{path} is a ledger of another version", "Use the orderbridge that wrote it.")
-        elif version == 0:
-            raise UsageError(f"{path} is no ledger", "Name another file in LEDGER__PATH.")
 
     def __enter__(self) -> Self:
         return self
@@ -187,9 +111,9 @@ class Ledger:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of the block is committed, and on disk, or nothing of it. Raises UsageError where the disk refuses."""
+        """Commits the block as a whole, synced to disk, or rolls it back. Raises UsageError on disk errors."""
         connection = self.connection
-        with _told("the ledger"):
+        with _sqlite_errors("the ledger"):
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -200,71 +124,66 @@ class Ledger:
                 raise
 
     def confirmed(self, host: str) -> pa.Table:
-        """What the platform last confirmed of variants, a row per field.
+        """The last confirmed value of each field of each variant.
 
-        A field whose last write is in flight or in doubt is not among them: what stands there is unknown.
+        Fields whose last write is in flight or in doubt are left out: their value is unknown.
 
         Args:
-            host: of the legacy family, as in a plan's manifest.
+            host: base URL of the legacy family, as in a plan's manifest.
 
         Returns:
             product_id, variant_id, field, value (JSON text), confirmed_at (UTC), plan_id.
         """
-        unknown = {
-            (*variant, name)
-            for path, fields in self.connection.execute(
-                "SELECT o.path, o.fields FROM operations o JOIN plans USING (plan)"
-                " WHERE host = ? AND o.state = 'in_flight' AND o.fields <> ''",
-                [host],
-            )
-            if (variant := variant_of(path)) is not None
-            for name in fields.split(",")
-        }
-        found = self.connection.execute(
+        in_flight = self.connection.execute(
+            "SELECT o.path, o.fields FROM operations o JOIN plans USING (plan)"
+            " WHERE host = ? AND o.state = 'in_flight' AND o.fields <> ''",
+            [host],
+        )
+        unknown = set(_fields_of(in_flight))
+        cursor = self.connection.execute(
             "SELECT product_id, variant_id, field, value, confirmed_at, plan_id FROM confirmed WHERE host = ?"
             " ORDER BY product_id, variant_id, field",
             [host],
         )
-        parts = [_confirmed([])]
-        while rows := found.fetchmany(_ROWS):  # a ledger of years holds millions
-            parts.append(_confirmed([row for row in rows if row[:3] not in unknown] if unknown else rows))
-        return pa.concat_tables(parts)
+        tables = [_CONFIRMED_SCHEMA.empty_table()]
+        while rows := cursor.fetchmany(_BATCH_ROWS):  # a ledger of years holds millions
+            tables.append(
+                _table([row for row in rows if row[:3] not in unknown] if unknown else rows, _CONFIRMED_SCHEMA)
+            )
+        return pa.concat_tables(tables)
 
-    def created(self, host: str, kind: str) -> set[str]:
+    def created(self, host: str, kind: str) -> set[bytes]:
         """Hashes (`body_hash`) of the subcategories or warehouses whose create was confirmed."""
         rows = self.connection.execute(
             "SELECT DISTINCT c.key FROM claims c JOIN operations o USING (plan, id) JOIN plans p USING (plan)"
             " WHERE p.host = ? AND p.kind = ? AND o.state = 'confirmed'",
             [host, kind],
         )
-        return {key.hex() for (key,) in rows}
+        return {key for (key,) in rows}
 
     def has(self, plan_id: str) -> bool:
-        """Whether a plan was ever pushed from here."""
+        """Whether a plan was pushed with this ledger."""
         return self.connection.execute("SELECT 1 FROM plans WHERE plan_id = ?", [plan_id]).fetchone() is not None
 
-    def overtaken(self, plan_id: str) -> bool:
-        """Whether another plan has confirmed a field anew that this one had confirmed."""
-        sql = (
+    def is_superseded(self, plan_id: str) -> bool:
+        """Whether another plan has since confirmed a field that this plan had confirmed."""
+        rows = self.connection.execute(
             "SELECT c.product_id, c.variant_id, c.field FROM confirmed c JOIN plans p ON p.host = c.host"
-            " WHERE p.plan_id = ?1 AND c.plan_id <> ?1 AND c.confirmed_at > p.opened_at"
+            " WHERE p.plan_id = ?1 AND c.plan_id <> ?1 AND c.confirmed_at > p.opened_at",
+            [plan_id],
         )
-        others = set(self.connection.execute(sql, [plan_id]))
+        others = set(rows)
         if not others:
             return False
-        sql = (
+        confirmed = self.connection.execute(
             "SELECT path, fields FROM operations JOIN plans USING (plan)"
-            " WHERE plan_id = ? AND state = 'confirmed' AND fields <> ''"
+            " WHERE plan_id = ? AND state = 'confirmed' AND fields <> ''",
+            [plan_id],
         )
-        return any(
-            (*variant, name) in others
-            for path, fields in self.connection.execute(sql, [plan_id])
-            if (variant := variant_of(path)) is not None
-            for name in fields.split(",")
-        )
+        return any(field in others for field in _fields_of(confirmed))
 
     def created_since(self, host: str, kind: str, at: float) -> int:
-        """How many creates of a kind were confirmed after `at`, epoch seconds."""
+        """Number of creates of a kind confirmed after `at`, epoch seconds."""
         ((count,),) = self.connection.execute(
             "SELECT count(*) FROM operations o JOIN plans p USING (plan)"
             " WHERE p.host = ? AND p.kind = ? AND o.state = 'confirmed' AND o.updated_at > ?",
@@ -273,80 +192,77 @@ class Ledger:
         return int(count)
 
     def open_plans(self) -> list[OpenPlan]:
-        """The plans that were pushed and have operations that have not ended, the oldest first."""
-        found: list[OpenPlan] = []
+        """The plans with operations that are not final, oldest first."""
         rows = self.connection.execute(
             "SELECT plan_id, kind, host, environment, folder, opened_at, o.state, count(*),"
             " max(o.doubt_at) FILTER (WHERE o.state = 'in_doubt') FROM plans JOIN operations o USING (plan)"
             " GROUP BY plan, o.state ORDER BY opened_at, plan"
         ).fetchall()
-        for plan_id, of_plan in groupby(rows, key=lambda row: row[0]):
-            states = list(of_plan)
-            counts: dict[State, int] = {row[6]: row[7] for row in states}
-            if set(counts) <= set(ENDED):
-                continue
-            doubts = [row[8] for row in states if row[8] is not None]
-            kind, host, environment, folder, opened_at = states[0][1:6]
-            latest = max(doubts, default=None)
-            found.append(OpenPlan(plan_id, kind, host, environment, folder, opened_at, counts, latest))
-        return found
+        plans: list[OpenPlan] = []
+        for _, group in groupby(rows, key=lambda row: row[0]):
+            by_state = list(group)
+            counts: dict[State, int] = {row[6]: row[7] for row in by_state}
+            if not set(counts) <= set(FINAL_STATES):
+                doubt_at = max((row[8] for row in by_state if row[8] is not None), default=None)
+                plan_id, kind, host, environment, folder, opened_at = by_state[0][:6]
+                plans.append(OpenPlan(plan_id, kind, host, environment, folder, opened_at, counts, doubt_at))
+        return plans
 
     def log(self) -> pa.Table:
         """Every operation of every plan, in the columns of `ops.push_log`."""
         rows = self.connection.execute(
-            "SELECT plan_id, id, kind, method, path, o.state, status, attempts, o.updated_at"
+            "SELECT plan_id, id || '', kind, method, path, o.state, status, attempts, o.updated_at"
             " FROM operations o JOIN plans USING (plan) ORDER BY plan, id"
         ).fetchall()
-        columns = list(zip(*rows, strict=True)) if rows else [()] * 9
-        texts = {name: pa.array(columns[place], pa.string()) for place, name in _LOG_TEXTS.items()}
-        made = {
-            **texts,
-            "operation_id": pa.array([str(number) for number in columns[1]], pa.string()),
-            "status": pa.array(columns[6], pa.int32()),
-            "attempts": pa.array(columns[7], pa.int32()),
-            "updated_at": _times(columns[8]),
-        }
-        return pa.table({name: made[name] for name in LOG_COLUMNS})
+        return _table(rows, LOG_SCHEMA)
 
 
-def _confirmed(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
-    """Rows of `confirmed` as a table."""
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 6
-    names = ("product_id", "variant_id", "field", "value", "confirmed_at", "plan_id")
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+    version = ledger_version(connection)
+    if version == 0:
+        raise UsageError(f"{path} is not a ledger", "Set LEDGER__PATH to the right file.")
+    if version != VERSION:
+        raise UsageError(f"{path} is a ledger of another version", "Use the orderbridge that wrote it.")
+
+
+def _fields_of(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+    """Product id, variant id and field of variant updates, given their path and joined fields."""
+    for path, fields in rows:
+        if (variant := variant_ids(path)) is not None:
+            yield from ((*variant, name) for name in fields.split(","))
+
+
+def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    """Rows as a table; times are epoch seconds."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     arrays = [
-        _times(column) if name == "confirmed_at" else pa.array(column, pa.string())
-        for name, column in zip(names, columns, strict=True)
+        pa.array([int(seconds * 1_000_000) for seconds in column] if pa.types.is_timestamp(kind) else column, kind)
+        for column, kind in zip(columns, schema.types, strict=True)
     ]
-    return pa.table(dict(zip(names, arrays, strict=True)))
-
-
-def _times(seconds: Iterable[float]) -> pa.Array:
-    return pa.array([int(value * 1_000_000) for value in seconds], pa.timestamp("us", "UTC"))
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 @contextmanager
-def _told(place: object) -> Iterator[None]:
-    """SQLite's errors in words. Its own texts are left out of what is told: they may hold values."""
+def _sqlite_errors(subject: object) -> Iterator[None]:
+    """Turns errors of SQLite and the disk into a UsageError without SQLite's own text, which may contain values."""
     try:
-        yield
+        with disk_errors(str(subject), "Set LEDGER__PATH to a file that can be written."):
+            yield
     except sqlite3.OperationalError as error:
         hint = "Free space, or make the file and its folder writable; then run again."
-        raise UsageError(f"{place}: {_reason(error)}", hint) from None
+        raise UsageError(f"{subject}: {_reason(error)}", hint) from None
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
             raise
-        hint = "Name another file in LEDGER__PATH, or put back a copy of it."
-        raise UsageError(f"{place} is no ledger, or is damaged", hint) from None
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise UsageError(f"{place}: {reason}", "Name a file in LEDGER__PATH that can be written.") from None
+        hint = "Set LEDGER__PATH to the right file, or restore a backup of it."
+        raise UsageError(f"{subject} is not a ledger, or is damaged", hint) from None
 
 
 def _reason(error: sqlite3.OperationalError) -> str:
     reasons = {
         sqlite3.SQLITE_FULL: "no space left on the disk",
-        sqlite3.SQLITE_BUSY: "another program holds it",
-        sqlite3.SQLITE_READONLY: "it cannot be written",
+        sqlite3.SQLITE_BUSY: "another program has locked it",
+        sqlite3.SQLITE_READONLY: "it is not writable",
         sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
     }
-    return reasons.get(error.sqlite_errorcode & 0xFF, f"SQLite could not work with it ({error.sqlite_errorname})")
+    return reasons.get(error.sqlite_errorcode & 0xFF, f"SQLite error {error.sqlite_errorname}")

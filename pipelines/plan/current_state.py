@@ -1,7 +1,7 @@
-"""What is known before anything is sent: customers from the published warehouse, variants and creates from the ledger.
+"""What is known about the platform when a plan is made: customers from the warehouse, the rest from the ledger.
 
-In: the two files, and the host that is written to. Out: frames for `transforms.upserts`, and what the read was worth.
-Knowledge of another host is none: it is refused, or passed over.
+In: the two files, and the host to write to. Out: frames for `transforms.upserts`, and how the customers were read. What
+is known about another host is refused or ignored.
 """
 
 from __future__ import annotations
@@ -26,62 +26,62 @@ from transforms.frames import TEXT, frame, from_arrow
 from transforms.upserts.decisions import KNOWN, KNOWN_DOCUMENTS
 
 CONFIRMED: Final = {"key": TEXT, "field": TEXT, "value": TEXT}
-_PULL: Final = "Read the platform's customers first: orderbridge pull customers"
+_PULL: Final = "Pull the platform's customers first: orderbridge pull customers"
 
 
 @dataclass(frozen=True, slots=True)
-class Customers:
-    """The platform's customers: `KNOWN` and `KNOWN_DOCUMENTS` of those that are not missing, and how they were read."""
+class CurrentCustomers:
+    """The platform's customers that are not missing: `KNOWN`, `KNOWN_DOCUMENTS`, and how they were read."""
 
     rows: pd.DataFrame
     documents: pd.DataFrame
     read: ReadState
 
 
-def customers(path: Path, host: str) -> Customers:
+def current_customers(path: Path, host: str) -> CurrentCustomers:
     """The customers of the published warehouse.
 
     Args:
         path: of the warehouse.
-        host: base URL of the legacy family, which they must have been read from.
+        host: base URL of the legacy family; they must have been read from it.
 
     Raises:
-        UsageError: there is no warehouse, it holds no customers, or those of another host.
+        UsageError: there is no warehouse, it has no customers, or those of another host.
     """
     if not path.exists():
-        raise UsageError(f"there is no warehouse at {path}, so nobody knows which customers are new", _PULL)
+        raise UsageError(f"no warehouse at {path}: it is not known which customers exist", _PULL)
     with open_warehouse(path) as warehouse:
         last_read = last_reads(warehouse).get("customers")
         if last_read is None:
-            raise UsageError(f"{path.name} holds no customers that were read from the platform", _PULL)
+            raise UsageError(f"{path.name} has no customers read from the platform", _PULL)
         if last_read.legacy_host != urlsplit(host).netloc:
             raise UsageError(
-                f"the customers in {path.name} were read from {last_read.legacy_host}, and the settings say {host}",
+                f"the customers in {path.name} were read from {last_read.legacy_host}, but the settings name {host}",
                 f"{_PULL}, with the same settings, into a warehouse of their own (WAREHOUSE__PATH).",
             )
-        rows, documents = (
+        customers, documents = (
             from_arrow(warehouse.sql(sql).to_arrow_table())
             for sql in (
-                f"SELECT {_listed(KNOWN)} FROM raw.customers WHERE _missing_since IS NULL ORDER BY id",
-                f"SELECT {_listed(KNOWN_DOCUMENTS)} FROM raw.customers__documents ORDER BY customer_id, position",
+                f"SELECT {_columns(KNOWN)} FROM raw.customers WHERE _missing_since IS NULL ORDER BY id",
+                f"SELECT {_columns(KNOWN_DOCUMENTS)} FROM raw.customers__documents ORDER BY customer_id, position",
             )
         )
     read = ReadState(
         run_id=last_read.run_id,
         at=last_read.ended_at.astimezone(UTC).isoformat(timespec="seconds"),
         verdict=last_read.verdict,
-        rows=len(rows),
+        rows=len(customers),
         refused=last_read.quarantined_rows,
     )
-    return Customers(rows, documents, read)
+    return CurrentCustomers(customers, documents, read)
 
 
-def _listed(columns: dict[str, pa.DataType]) -> str:
-    return ", ".join(f'"{name}"' for name in columns)
+def _columns(schema: dict[str, pa.DataType]) -> str:
+    return ", ".join(f'"{name}"' for name in schema)
 
 
-def variants(path: Path, host: str) -> pd.DataFrame:
-    """The fields of variants as this host last confirmed them: `key` is the variant's path."""
+def confirmed_variants(path: Path, host: str) -> pd.DataFrame:
+    """The fields of variants as last confirmed by this host: `CONFIRMED`; `key` is the variant's path."""
     with Ledger.open(path, readonly=True) as ledger:
         table = ledger.confirmed(host)
     if not table.num_rows:
@@ -90,25 +90,25 @@ def variants(path: Path, host: str) -> pd.DataFrame:
     return from_arrow(pa.table({"key": key, "field": table["field"], "value": table["value"]}).combine_chunks())
 
 
-def new_id(path: Path, content: bytes, length: int) -> str:
-    """The id of a plan: of its content; another one where that was pushed, and later plans have changed it since.
+def new_plan_id(path: Path, content: bytes, length: int) -> str:
+    """The id of a plan, derived from its content; a new one if that plan was pushed and later plans superseded it.
 
-    Without that, a price that goes from 5 to 6 and back to 5 would be taken for the first plan, and not be sent.
+    Otherwise a price that goes from 5 to 6 and back to 5 would be taken for the first plan and not be sent.
     """
     with Ledger.open(path, readonly=True) as ledger:
         plan_id = hashlib.sha256(content).hexdigest()[:length]
-        while ledger.overtaken(plan_id):
+        while ledger.is_superseded(plan_id):
             plan_id = hashlib.sha256(plan_id.encode() + content).hexdigest()[:length]
     return plan_id
 
 
-def created(path: Path, host: str, kind: str) -> set[str]:
-    """Hashes (`pipelines.ledger.store.body_hash`) of the creates that this host confirmed."""
+def created_bodies(path: Path, host: str, kind: str) -> set[bytes]:
+    """Hashes (`pipelines.ledger.keys.body_hash`) of the creates confirmed by this host."""
     with Ledger.open(path, readonly=True) as ledger:
         return ledger.created(host, kind)
 
 
-def created_since(path: Path, host: str, read: ReadState) -> int:
-    """How many customers of this host pushes have created since they were read: the plan takes them for new."""
+def customers_created_since(path: Path, host: str, read: ReadState) -> int:
+    """Number of customers that pushes created after they were read: the plan takes them for new."""
     with Ledger.open(path, readonly=True) as ledger:
         return ledger.created_since(host, "customers", datetime.fromisoformat(read.at).timestamp())

@@ -1,7 +1,7 @@
-"""Inputs sorted out: each is sent, merged, refused, or needs nothing; the operations are written as they are decided.
+"""Partitions the inputs of a file into those that are sent, merged, rejected or need nothing.
 
-In: the walk over the file, what decides, how operations are made. Out: `operations.jsonl`, the outcome of each
-line, and counts. First the walk, then what lines of one file say of each other, then table by table what is sent.
+In: the inputs of a file, a decider, options for requests. Out: `operations.jsonl`, the outcome of each line, counts.
+First the file is read, then lines of the same record are compared, then it is decided table by table what is sent.
 """
 
 from __future__ import annotations
@@ -19,83 +19,97 @@ import pyarrow.compute as pc
 from pipelines.imports import CleanBatch, Inputs, Problem, ReadyInput, RejectedInput
 from pipelines.plan.decide import Decider
 from pipelines.plan.model import OPERATIONS_FILE
-from pipelines.plan.outcomes import CONFLICT, Outcomes, first_of, joined
+from pipelines.plan.outcomes import CONFLICT, Outcomes, first_of, join_problems
 from pipelines.plan.requests import RequestOptions, requests
 from pipelines.plan.spool import InputSpool, key_columns
 from sources.disk import create_private
 from sources.errors import BridgeError
 from transforms.frames import TEXT, from_arrow
-from transforms.upserts.decisions import duplicates, sharing
+from transforms.upserts.decisions import duplicates as find_duplicates
+from transforms.upserts.decisions import sharing
 
 Ints = npt.NDArray[np.int64]
-NAMES: Final = ("send", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped")
+_OUTCOMES: Final = ("send", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped")
 
 
 @dataclass(slots=True)
-class Sorted:
-    """What was counted.
+class PartitionCounts:
+    """Counts of a partition.
 
     Attributes:
-        lines: of the file that hold a row. sent: of those, in an operation.
-        inputs: that are sent, in `operations`. once: operations that cannot be repeated. messages: to customers.
+        lines: rows of the file.
+        sent: lines that are sent.
+        inputs: that are sent.
+        operations: in which they are sent.
+        not_repeatable: operations that cannot be repeated.
+        messages: to customers.
     """
 
     lines: int = 0
     sent: int = 0
     inputs: int = 0
     operations: int = 0
-    once: int = 0
+    not_repeatable: int = 0
     messages: int = 0
 
 
 def partition(
-    inputs: Inputs, spool: InputSpool, outcomes: Outcomes, decider: Decider, wishes: RequestOptions, folder: Path
-) -> Sorted:
-    """Walks the file, decides, and writes the operations.
+    inputs: Inputs, spool: InputSpool, outcomes: Outcomes, decider: Decider, options: RequestOptions, folder: Path
+) -> PartitionCounts:
+    """Reads the file, decides, and writes the operations.
+
+    Args:
+        inputs: of the file.
+        spool: to write and read them.
+        outcomes: added to.
+        decider: of the kind.
+        options: for the requests.
+        folder: of the plan.
 
     Raises:
         BridgeError: a line is in no outcome, or in two.
     """
-    made = Sorted(lines=_walk(inputs, spool, outcomes))
-    among = _Among(inputs, spool)
-    fate = np.zeros(spool.rows, np.int8)
+    counts = PartitionCounts(lines=_spool(inputs, spool, outcomes))
+    duplicates = _Duplicates(inputs, spool)
+    outcome_of_row = np.zeros(spool.rows, np.int8)
     sent: list[pa.Array] = []
     before = 0
     with create_private(folder / OPERATIONS_FILE) as out:
         for table in spool.batches():
             rows = np.arange(before, before + table.num_rows)
             before += table.num_rows
-            among.refuse(rows, table["lines"], outcomes)
-            is_kept = ~among.is_conflicting[rows] & (among.first[rows] == rows)
-            kept = table.filter(pa.array(is_kept))
-            decided = decider.decide(kept)
-            fate[rows[is_kept]] = pc.index_in(decided.outcome, value_set=pa.array(NAMES)).to_numpy()
-            is_sent = pc.equal(decided.outcome, "send")
-            going = decided.table.filter(is_sent)
-            asked = requests(going, spool.kind, made.operations, wishes)
-            out.write(asked.text)
-            made.operations += asked.count
-            made.once += asked.once
-            made.messages += asked.messages
-            made.inputs += going.num_rows
-            sent.append(pc.list_flatten(going["lines"].combine_chunks()))
-            columns = {"outcome": decided.outcome, "id": decided.id, "evidence": decided.evidence}
-            is_rejected = pc.equal(decided.outcome, "rejected")
-            columns |= {name: pc.if_else(is_rejected, getattr(decided, name), "") for name in ("code", "words")}
-            stays = pc.invert(is_sent)
+            duplicates.reject(rows, table["lines"], outcomes)
+            is_decided = ~duplicates.is_conflicting[rows] & (duplicates.first[rows] == rows)
+            first_rows = table.filter(pa.array(is_decided))
+            decision = decider.decide(first_rows)
+            outcome_of_row[rows[is_decided]] = pc.index_in(decision.outcome, value_set=pa.array(_OUTCOMES)).to_numpy()
+            is_sent = pc.equal(decision.outcome, "send")
+            to_send = decision.table.filter(is_sent)
+            batch = requests(to_send, spool.kind, counts.operations, options)
+            out.write(batch.text)
+            counts.operations += batch.count
+            counts.not_repeatable += batch.not_repeatable
+            counts.messages += batch.messages
+            counts.inputs += to_send.num_rows
+            sent.append(pc.list_flatten(to_send["lines"].combine_chunks()))
+            columns = {"outcome": decision.outcome, "id": decision.id, "evidence": decision.evidence}
+            is_rejected = pc.equal(decision.outcome, "rejected")
+            columns |= {name: pc.if_else(is_rejected, getattr(decision, name), "") for name in ("code", "words")}
+            is_unsent = pc.invert(is_sent)
             outcomes.add_table(
-                kept["lines"].combine_chunks().filter(stays), {name: c.filter(stays) for name, c in columns.items()}
+                first_rows["lines"].combine_chunks().filter(is_unsent),
+                {name: c.filter(is_unsent) for name, c in columns.items()},
             )
-            among.merge(rows, table["lines"], fate, outcomes)
-    made.sent = sum(map(len, sent))
-    told = pa.concat_arrays([*sent, outcomes.whole()["line"].combine_chunks()])
-    if not made.lines == len(told) == len(pc.unique(told)):
-        raise BridgeError(f"{made.lines} lines were read, and {len(told)} have an outcome: they do not add up")
-    return made
+            duplicates.merge(rows, table["lines"], outcome_of_row, outcomes)
+    counts.sent = sum(map(len, sent))
+    lines = pa.concat_arrays([*sent, outcomes.table()["line"].combine_chunks()])
+    if not counts.lines == len(lines) == len(pc.unique(lines)):
+        raise BridgeError(f"{counts.lines} lines were read, but {len(lines)} have an outcome")
+    return counts
 
 
-def _walk(inputs: Inputs, spool: InputSpool, outcomes: Outcomes) -> int:
-    """Spools what can go; tells what cannot. Returns how many lines hold a row."""
+def _spool(inputs: Inputs, spool: InputSpool, outcomes: Outcomes) -> int:
+    """Spools the valid inputs and adds the outcomes of the others. Returns the number of rows of the file."""
     lines = 0
     for item in inputs.in_columns():
         lines += len(item.lines)
@@ -104,27 +118,27 @@ def _walk(inputs: Inputs, spool: InputSpool, outcomes: Outcomes) -> int:
         elif isinstance(item, ReadyInput):
             spool.add(item)
         elif isinstance(item, RejectedInput):
-            told = [(problem.field, problem.code, _about(problem)) for problem in item.problems]
-            field, code, words = (joined(parts) for parts in zip(*told, strict=True))
+            problems = [(problem.field, problem.code, _about(problem)) for problem in item.problems]
+            field, code, words = (join_problems(parts) for parts in zip(*problems, strict=True))
             outcomes.add(item.lines, "rejected", field=field, code=code, words=words)
         else:
             outcomes.add(item.lines, "skipped", words=item.reason)
-    spool.end()
+    spool.finish()
     return lines
 
 
 def _about(problem: Problem) -> str:
-    """What is wrong, with the name that the column has in the file."""
+    """What is wrong, with the name of the column in the file."""
     return f"{problem.column}: {problem.words}" if problem.column else problem.words
 
 
-class _Among:
-    """What the inputs of one file say of each other.
+class _Duplicates:
+    """Inputs of one file that are about the same record.
 
     Attributes:
-        is_conflicting: whether another input has one of its keys, and says something else.
-        first: the first input that says the same; itself, mostly.
-        line: the first line of each input.
+        is_conflicting: whether another input has one of its keys and other values.
+        first: position of the first input with the same values; mostly its own.
+        line: first line of each input.
     """
 
     def __init__(self, inputs: Inputs, spool: InputSpool) -> None:
@@ -144,8 +158,8 @@ class _Among:
         rows = np.flatnonzero(sharing(frame))
         if not len(rows):
             return
-        said = from_arrow(pa.table({"said": pa.array(_said(inputs, spool, rows), TEXT)}))["said"]
-        found = duplicates(frame.iloc[rows].reset_index(drop=True), said)
+        digests = from_arrow(pa.table({"digest": pa.array(_digests(inputs, spool, rows), TEXT)}))["digest"]
+        found = find_duplicates(frame.iloc[rows].reset_index(drop=True), digests)
         self.first[rows] = rows[found["first"].to_numpy(np.int64)]
         conflicts = np.flatnonzero((found["decision"] == "conflicting").to_numpy(np.bool_))
         self.is_conflicting[rows[conflicts]] = True
@@ -154,26 +168,26 @@ class _Among:
         ):
             self._why[at] = (key, int(self.line[rows[other]]))
 
-    def refuse(self, rows: Ints, lines: pa.ChunkedArray, outcomes: Outcomes) -> None:
-        """Tells why the conflicting ones of these inputs are refused."""
+    def reject(self, rows: Ints, lines: pa.ChunkedArray, outcomes: Outcomes) -> None:
+        """Adds the outcome of the conflicting ones of these inputs."""
         for at in np.flatnonzero(self.is_conflicting[rows]).tolist():
             key, other = self._why[int(rows[at])]
-            words = f"line {other} has the same {key}, and says something else: nobody knows which is right"
+            words = f"line {other} has the same {key} and other values"
             outcomes.add(lines[at].as_py(), "rejected", field=key, code=CONFLICT, words=words)
 
-    def merge(self, rows: Ints, lines: pa.ChunkedArray, fate: npt.NDArray[np.int8], outcomes: Outcomes) -> None:
-        """Tells what becomes of those of these inputs that say the same as one before them."""
+    def merge(self, rows: Ints, lines: pa.ChunkedArray, decided: npt.NDArray[np.int8], outcomes: Outcomes) -> None:
+        """Adds the outcome of those of these inputs that equal an earlier one."""
         where = np.flatnonzero(~self.is_conflicting[rows] & (self.first[rows] < rows))
         if not len(where):
             return
         first = self.first[rows[where]]
-        names = pa.array(("merged", *NAMES[1:])).take(pa.array(fate[first]))
+        names = pa.array(("merged", *_OUTCOMES[1:])).take(pa.array(decided[first]))
         same_as = pa.array(self.line[first])
         outcomes.add_table(lines.take(pa.array(where)).combine_chunks(), {"outcome": names, "same_as": same_as})
 
 
-def _said(inputs: Inputs, spool: InputSpool, rows: Ints) -> list[str]:
-    """A digest of what these inputs say, passwords too; it is kept in memory only."""
+def _digests(inputs: Inputs, spool: InputSpool, rows: Ints) -> list[str]:
+    """A digest of the values of these inputs including passwords; kept in memory only."""
     digests: list[str] = []
     at = 0
     is_wanted = np.zeros(spool.rows, np.bool_)
@@ -186,6 +200,6 @@ def _said(inputs: Inputs, spool: InputSpool, rows: Ints) -> list[str]:
             secrets = inputs.passwords(set(pc.list_flatten(chosen["lines"]).to_pylist()))
         columns: list[Any] = [chosen[name].to_pylist() for name in chosen.column_names]
         for lines, *texts in zip(*columns, strict=True):
-            said = [*texts, *sorted({secrets[line] for line in lines if line in secrets})]
-            digests.append(hashlib.blake2b(repr(said).encode(), digest_size=16).hexdigest())
+            values = [*texts, *sorted({secrets[line] for line in lines if line in secrets})]
+            digests.append(hashlib.blake2b(repr(values).encode(), digest_size=16).hexdigest())
     return digests

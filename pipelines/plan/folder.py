@@ -1,7 +1,7 @@
-"""The plan's folder: written hidden beside its place, on disk, then renamed: it is there whole or not at all.
+"""The plan folder: written hidden next to its final path, synced, then renamed, so that it exists whole or not at all.
 
-In: a target, and what writes the files. Out: the folder; or, where the very same plan lies there already, that folder
-untouched. A folder that holds anything else is never written to. What a killed plan left is removed by the next one.
+In: a target path, and code that writes the files. Out: the folder; if the identical plan exists already, that folder
+unchanged. A folder with other content is never written to. The next plan removes what a killed one left.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _BLOCK: Final = 1 << 20
 
 @contextmanager
 def hidden_folder(parent: Path) -> Iterator[Path]:
-    """A folder of mode 0700 in which to write a plan; removed at the end, unless it was renamed.
+    """A folder of mode 0700 in which to write a plan; removed at the end unless it was renamed.
 
     Args:
-        parent: the folder in which the plan will lie; it must be there.
+        parent: existing folder that will contain the plan.
 
     Raises:
-        UsageError: the disk refuses.
+        UsageError: a disk error.
     """
     with plan_disk_errors(parent):
         for left in parent.glob(f"{HIDDEN}*"):
@@ -47,21 +47,21 @@ def hidden_folder(parent: Path) -> Iterator[Path]:
         os.close(owner)
 
 
-def publish(folder: Path, target: Path) -> bool:
-    """Renames a hidden folder to its name.
+def publish_folder(folder: Path, target: Path) -> bool:
+    """Renames a hidden folder to its final path.
 
     Returns:
-        Whether it is new; False where the very same plan lay there.
+        Whether it is new; False if the identical plan exists already.
 
     Raises:
-        UsageError: something else lies there.
+        UsageError: the path exists with other content.
     """
     names = sorted(path.name for path in folder.iterdir())
     if target.exists() or target.is_symlink():
         if target.is_dir() and all(_same(folder / name, target / name) for name in names):
             return False
         raise UsageError(
-            f"{target} is there already, and holds something else",
+            f"{target} exists already, with other content",
             "Nothing was written. Name another folder with --out, or move that one away.",
         )
     for name in names:
@@ -86,14 +86,14 @@ def plan_disk_errors(folder: Path) -> AbstractContextManager[None]:
 
 
 def _remove_unowned(folder: Path) -> None:
-    """Removes what a plan left that was killed: its owner's lock went with it."""
+    """Removes the folder of a killed plan, whose lock ended with its process."""
     try:
         owner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
-        return  # it was just removed or renamed by its owner, or is none of ours
+        return  # just removed or renamed by its owner, or not a folder of a plan
     try:
         is_abandoned = lock_descriptor(owner, blocking=False)
-        if is_abandoned and any(folder.iterdir()):  # one that was made this moment, and is not locked yet, is empty
+        if is_abandoned and any(folder.iterdir()):  # a new one that is not locked yet is empty
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(owner)

@@ -1,7 +1,7 @@
-"""Decided inputs to the lines of `operations.jsonl`, whole columns at a time.
+"""From inputs to the lines of `operations.jsonl`, a whole column at a time.
 
-In: tables of inputs that are to be sent, each field as JSON text, null where it does not go. Out: text, an operation a
-line. No row is a Python object here, so that a file of millions of rows is planned in seconds.
+In: tables of inputs to send, each field as JSON text, null if it is not sent. Out: text, one operation per line. No row
+becomes a Python object, so that a file of millions of rows is planned in seconds.
 """
 
 from __future__ import annotations
@@ -16,76 +16,75 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.plan.model import PasswordSource
-from sources.kinds import KindName
-from transforms.upserts.decisions import KEYS
+from sources.kinds import KINDS, KindName
 from transforms.upserts.json_columns import bytes_of, objects
 
-SILENT: Final = '{"send":false,"withCredentials":false}'
-NOTIFY: Final = '{"send":true,"withCredentials":false}'
-CREDENTIALS: Final = '{"send":true,"withCredentials":true}'
+_SILENT: Final = '{"send":false,"withCredentials":false}'
+_NOTIFY: Final = '{"send":true,"withCredentials":false}'
+_CREDENTIALS: Final = '{"send":true,"withCredentials":true}'
 
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """How operations are made.
+    """Options for the requests of a plan.
 
     Attributes:
-        batch_size: operations of a batch.
-        once: fields that travel in a PATCH of their own, which is never repeated.
-        passwords: of customers: where the push gets them.
-        notify: whether a new customer gets a message where the file does not say.
+        batch_size: operations per batch.
+        additive: fields sent in a PATCH of their own, which is never repeated.
+        passwords: of customers: where the push takes them from.
+        notify: whether a new customer gets a message if the file does not say it.
     """
 
     batch_size: int
-    once: frozenset[str] = frozenset()
+    additive: frozenset[str] = frozenset()
     passwords: PasswordSource | None = None
     notify: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Operations as text, and how many there are; `once`: not repeatable; `messages`: to customers."""
+    """Operations as text, their number, how many are not repeatable, and how many messages customers get."""
 
     text: bytes = b""
     count: int = 0
-    once: int = 0
+    not_repeatable: int = 0
     messages: int = 0
 
 
-def requests(table: pa.Table, kind: KindName, before: int, wishes: RequestOptions) -> Requests:
+def requests(table: pa.Table, kind: KindName, before: int, options: RequestOptions) -> Requests:
     """The operations of a table of inputs, in its order.
 
     Args:
         table: `lines`, `path`, and a column for each field of the body, in order.
         kind: of input.
-        before: how many operations the plan has already.
-        wishes: how they are made.
+        before: number of operations that the plan has already.
+        options: for the requests.
     """
     if not table.num_rows:
         return Requests()
     fields = {name: table[name].combine_chunks() for name in table.column_names if name not in ("lines", "path")}
     messages = 0
-    if kind == "customers":
-        fields["notification"] = _notification(fields["notification"], wishes)
+    if KINDS[kind].has_login:
+        fields["notification"] = _notification(fields["notification"], options)
         messages = pc.sum(pc.match_substring(fields["notification"], '"send":true')).as_py() or 0
-    if kind == "variants":
+    if KINDS[kind].is_update:
         bodies = [
-            (objects({name: texts for name, texts in fields.items() if name not in wishes.once}), True),
-            (objects({name: texts for name, texts in fields.items() if name in wishes.once}), False),
+            (objects({name: texts for name, texts in fields.items() if name not in options.additive}), True),
+            (objects({name: texts for name, texts in fields.items() if name in options.additive}), False),
         ]
     else:
         bodies = [(pc.coalesce(objects(fields), "{}"), False)]
-    are = [pc.is_valid(body).to_numpy(zero_copy_only=False).astype(np.int64) for body, _ in bodies]
-    counts = np.sum(are, axis=0)
+    has_body = [pc.is_valid(body).to_numpy(zero_copy_only=False).astype(np.int64) for body, _ in bodies]
+    counts = np.sum(has_body, axis=0)
     ids = before + np.cumsum(counts) - counts
     texts = []
-    once = 0
-    for (body, is_repeatable), is_there in zip(bodies, are, strict=True):
-        ids = ids + is_there
-        once += 0 if is_repeatable else int(is_there.sum())
-        texts.append(_lines(table, kind, body, ids, fields, is_repeatable, wishes))
+    not_repeatable = 0
+    for (body, is_repeatable), has in zip(bodies, has_body, strict=True):
+        ids = ids + has
+        not_repeatable += 0 if is_repeatable else int(has.sum())
+        texts.append(_lines(table, kind, body, ids, fields, is_repeatable, options))
     text = pc.binary_join_element_wise(*(pc.coalesce(lines, "") for lines in texts), "")
-    return Requests(bytes_of(text), int(counts.sum()), once, messages)
+    return Requests(bytes_of(text), int(counts.sum()), not_repeatable, messages)
 
 
 def _lines(
@@ -95,28 +94,28 @@ def _lines(
     ids: npt.NDArray[np.int64],
     fields: Mapping[str, pa.Array],
     is_repeatable: bool,
-    wishes: RequestOptions,
+    options: RequestOptions,
 ) -> pa.Array:
-    """A line each, null where there is no body."""
+    """One line per input, null if there is no body."""
     path = table["path"].combine_chunks()
     lines = table["lines"].combine_chunks()
     numbers = pc.binary_join(lines.cast(pa.list_(pa.string())), ",")
-    if kind == "variants":  # `variants/17/1003`
+    if KINDS[kind].is_update:  # `variants/17/1003`
         target = pc.replace_substring_regex(path, "^/products/([^/]*)/variants/", r"variants/\1/")
     else:
         target = pc.binary_join_element_wise(f"{kind}/", pc.list_element(lines, 0).cast(pa.string()), "")
-    method = "PATCH" if kind == "variants" else "POST"
+    method = KINDS[kind].operation.verb
     end = f',"repeatable":{"true" if is_repeatable else "false"}'
-    if kind == "customers" and wishes.passwords is not None:
-        end += f',"password":"{wishes.passwords}"'
+    if options.passwords is not None:
+        end += f',"password":"{options.passwords}"'
     keys: tuple[Any, ...] = ()
-    if kind == "customers":
-        keys = (',"keys":', objects({name: fields[name] for name in KEYS}))
+    if KINDS[kind].is_listed:
+        keys = (',"keys":', objects({name: fields[name] for name in KINDS[kind].list_keys}))
     return pc.binary_join_element_wise(
         '{"id":',
         pa.array(ids).cast(pa.string()),
         ',"batch":',
-        pa.array((ids - 1) // wishes.batch_size + 1).cast(pa.string()),
+        pa.array((ids - 1) // options.batch_size + 1).cast(pa.string()),
         f',"method":"{method}","path":"',
         path,
         '","body":',
@@ -132,8 +131,8 @@ def _lines(
     )
 
 
-def _notification(told: pa.Array, wishes: RequestOptions) -> pa.Array:
-    """Off unless asked for; a password that is mailed needs the mail."""
-    if wishes.passwords == "mailed":
-        return pa.array([CREDENTIALS] * len(told), pa.string())
-    return pc.coalesce(told, NOTIFY if wishes.notify else SILENT)
+def _notification(given: pa.Array, options: RequestOptions) -> pa.Array:
+    """Off unless requested; a mailed password requires it."""
+    if options.passwords == "mailed":
+        return pa.array([_CREDENTIALS] * len(given), pa.string())
+    return pc.coalesce(given, _NOTIFY if options.notify else _SILENT)

@@ -1,7 +1,7 @@
-"""Inputs on disk between the walk over the file and the decisions: Arrow tables, a column of JSON text per field.
+"""Inputs on disk between the reading of the file and the decisions: Arrow tables, a column of JSON text per field.
 
-In: `ReadyInput` inputs, as they come. Out: the same in tables, walked any number of times; what they are found by
-stays in memory, the rest does not. A field's JSON text is written once, here, and goes into the plan as it stands.
+In: `ReadyInput`. Out: the same in tables, which can be read any number of times. The JSON text of a field is created
+once, here, and copied into the plan.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from pipelines.imports import ReadyInput
 from sources.disk import create_private
 from sources.kinds import KINDS, KindName
-from transforms.upserts.decisions import KEYS, comparable
+from transforms.upserts.decisions import comparable
 from transforms.upserts.json_columns import json_text
 
 SPOOL_ROWS: Final = 131_072
@@ -33,8 +33,8 @@ class InputSpool:
     """Inputs of one kind, written and then read. A context manager.
 
     Attributes:
-        rows: how many.
-        fields: of the body, in the contract's order.
+        rows: number of inputs.
+        fields: of the body, in the order of the contract.
     """
 
     def __init__(self, file: Path, kind: KindName) -> None:
@@ -61,7 +61,7 @@ class InputSpool:
         self._file.unlink(missing_ok=True)
 
     def add(self, ready: ReadyInput) -> None:
-        """Takes an input."""
+        """Adds an input."""
         self._lines.append(ready.lines)
         for name, values in self._parameters.items():
             values.append(ready.path[name])
@@ -72,18 +72,18 @@ class InputSpool:
             self._flush()
 
     def add_columns(self, lines: pa.Array, columns: Map[str, pa.Array]) -> None:
-        """Takes inputs of a line each.
+        """Adds inputs of one line each.
 
         Args:
             lines: of the file.
-            columns: parameters of the path as texts; fields as JSON texts, null where they are not given.
+            columns: parameters of the path as texts; fields as JSON texts, null if not given.
         """
-        self._flush()  # the order of the file stays
+        self._flush()  # keeps the order of the file
         offsets = pa.array(np.arange(len(lines) + 1, dtype=np.int32))
         self._write(pa.ListArray.from_arrays(offsets, lines), columns)
 
-    def end(self) -> None:
-        """All inputs were added: from now on they are read."""
+    def finish(self) -> None:
+        """Ends the writing; from now on the inputs can be read."""
         self._flush()
         self._writer.close()
         if self._out is not None:
@@ -91,14 +91,14 @@ class InputSpool:
             self._out = None
 
     def batches(self) -> Iterator[pa.Table]:
-        """The inputs in their order: `lines`, `path`, and the JSON text of each field, null where it is not given."""
+        """The inputs in order: `lines`, `path`, and the JSON text of each field, null if not given."""
         with pa.memory_map(str(self._file)) as file, pa.ipc.open_file(file) as reader:
-            held: list[pa.RecordBatch] = []
+            pending: list[pa.RecordBatch] = []
             for at in range(reader.num_record_batches):
-                held.append(reader.get_batch(at))
-                if sum(batch.num_rows for batch in held) >= SPOOL_ROWS or at + 1 == reader.num_record_batches:
-                    yield pa.Table.from_batches(held)
-                    held = []
+                pending.append(reader.get_batch(at))
+                if sum(batch.num_rows for batch in pending) >= SPOOL_ROWS or at + 1 == reader.num_record_batches:
+                    yield pa.Table.from_batches(pending)
+                    pending = []
 
     def _clear(self) -> None:
         self._lines: list[tuple[int, ...]] = []
@@ -122,14 +122,14 @@ class InputSpool:
 
 
 def _quoted(texts: pa.Array) -> pa.Array:
-    """Texts as they stand in a path."""
+    """Texts, percent-encoded for a path."""
     if not pc.any(pc.match_substring_regex(texts, r"[^A-Za-z0-9_.~-]")).as_py():
         return texts
     return pa.array([quote(text, safe="") for text in texts.to_pylist()], pa.string())
 
 
 def key_columns(kind: KindName, table: pa.Table) -> dict[str, pa.Array]:
-    """What each input is found by among the others of its file: JSON texts, which a kind of key makes comparable."""
+    """The keys by which inputs of one file are compared: normalized texts, one column per key."""
     if kind == "variants":
         return {"productId, variantId": table["path"].combine_chunks()}
     if kind == "subcategories":
@@ -137,11 +137,11 @@ def key_columns(kind: KindName, table: pa.Table) -> dict[str, pa.Array]:
     if kind == "warehouses":
         by_name = pc.if_else(pc.is_null(table["code"]), table["name"], pa.scalar(None, pa.string()))
         return {"code": table["code"].combine_chunks(), "name": by_name.combine_chunks()}
-    return {name: comparable(name, text_of(table[name])) for name in KEYS}
+    return {name: comparable(name, decode_texts(table[name])) for name in KINDS[kind].list_keys}
 
 
-def text_of(column: pa.ChunkedArray) -> pa.Array:
-    """The texts that a column of JSON strings holds; null is null."""
+def decode_texts(column: pa.ChunkedArray) -> pa.Array:
+    """The texts in a column of JSON strings; null stays null."""
     texts = column.combine_chunks()
     texts = pc.if_else(pc.equal(texts, "null"), pa.scalar(None, pa.string()), texts)
     inner = pc.utf8_slice_codeunits(texts, 1, -1)

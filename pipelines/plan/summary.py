@@ -1,7 +1,7 @@
-"""`summary.md`: what a plan will do, for the person who has to say yes to it.
+"""`summary.md`: what a plan will do, for the person who has to agree to it.
 
-In: the manifest and what was counted. Out: Markdown, the same for the same plan; on a terminal, the same words. Lines
-and column names stand in it, and no cell's value.
+In: the manifest and the counts. Out: Markdown, the same for the same plan; the terminal shows the same text. It
+contains line numbers and column names, but no value of a cell except prices that jump.
 """
 
 from __future__ import annotations
@@ -11,15 +11,35 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from pipelines.plan.model import DIFFERENCES_FILE, MAPPING_FILE, REJECTS_FILE, UNCHANGED_FILE, Manifest
+from pipelines.plan.model import (
+    DIFFERENCES_FILE,
+    MAPPING_FILE,
+    REJECTS_FILE,
+    UNCHANGED_FILE,
+    Manifest,
+    PasswordSource,
+)
 from pipelines.plan.outcomes import Reason
 from sources.kinds import KINDS
 
 MAX_JUMPS: Final = 20
+_OUTCOMES: Final = {
+    "merged": "identical to an earlier line: sent once",
+    "unchanged": "unchanged since last confirmed",
+    "exists_same": "already on the platform, identical",
+    "exists_differs": f"already on the platform, different; customers cannot be updated there: see {DIFFERENCES_FILE}",
+    "ambiguous": f"ambiguous: several customers of the platform match, nothing is sent; see {DIFFERENCES_FILE}",
+    "rejected": f"rejected: see below, and {REJECTS_FILE}",
+}
+_PASSWORDS: Final[Mapping[PasswordSource, str]] = {
+    "input": "come from the file: do not change it until everything is sent",
+    "mailed": "are generated and mailed to the customers by the platform; nobody else gets them",
+    "stored": "are generated and written to passwords.csv in the plan folder, for you only, before they are sent",
+}
 
 
-class Jump(NamedTuple):
-    """A price that is a power of ten away from the last confirmed one."""
+class PriceJump(NamedTuple):
+    """A price that differs from the last confirmed one by about a power of ten."""
 
     line: int
     before: str
@@ -28,15 +48,17 @@ class Jump(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What was counted, beside the manifest.
+class PlanStatistics:
+    """Counts of a plan that are not in its manifest.
 
     Attributes:
         inputs: that are sent.
-        reasons: why lines were rejected. skipped: why lines are no input.
-        firsts: the first lines of each outcome.
-        jumps: prices that jump; `jumps_in_all`: how many there are.
-        once: operations that cannot be repeated.
+        reasons: why lines were rejected.
+        skipped: why lines are no input.
+        first_lines: the first lines of each outcome.
+        jumps: the first price jumps.
+        jump_count: number of price jumps.
+        not_repeatable: operations that cannot be repeated.
         notes: what else the person should know.
         passwords: their source.
     """
@@ -44,133 +66,113 @@ class Facts:
     inputs: int
     reasons: Sequence[Reason] = ()
     skipped: Sequence[Reason] = ()
-    firsts: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    jumps: Sequence[Jump] = ()
-    jumps_in_all: int = 0
-    once: int = 0
+    first_lines: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    jumps: Sequence[PriceJump] = ()
+    jump_count: int = 0
+    not_repeatable: int = 0
     notes: Sequence[str] = ()
-    passwords: str | None = None
+    passwords: PasswordSource | None = None
 
 
-def summary(manifest: Manifest, facts: Facts, folder: str) -> str:
-    """The words.
+def summary(manifest: Manifest, statistics: PlanStatistics, folder: str) -> str:
+    """The text of the summary.
 
     Args:
         manifest: of the plan.
-        facts: what was counted.
-        folder: what the commands in it call the plan's folder.
+        statistics: of the plan.
+        folder: path of the plan folder in the commands.
     """
-    return "\n".join(_lines(manifest, facts, folder)) + "\n"
+    return "\n".join(_lines(manifest, statistics, folder)) + "\n"
 
 
-def _lines(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
-    one, many = KINDS[manifest.kind].singular, manifest.kind
-    count, operations = manifest.outcomes, manifest.operations
-    new = not KINDS[manifest.kind].is_update
-    yield f"# Plan {manifest.plan_id[:12]}: {many} to {manifest.environment}"
+def _lines(manifest: Manifest, statistics: PlanStatistics, folder: str) -> Iterator[str]:
+    kind, counts = KINDS[manifest.kind], manifest.outcomes
+    yield f"# Plan {manifest.plan_id[:12]}: {kind.name} to {manifest.environment}"
     yield ""
     yield f"{manifest.input.path.rsplit('/', 1)[-1]}, {number(manifest.lines, 'line')}, to {manifest.host}."
-    if manifest.read is not None:
-        read = manifest.read
-        yield (
-            f"Compared with {number(read.rows, 'customer')} of the platform, read {_time(read.at)} "
-            f"(run {read.run_id}; the list is {read.verdict})."
-        )
-        if read.refused:
-            was = "was refused and is" if read.refused == 1 else "were refused and are"
-            yield f"{number(read.refused, 'row')} of the platform's list {was} not compared (why: ops.quarantine)."
-        if read.verdict != "complete":
-            yield "That list was not proven complete: the push looks for each new customer again before it sends."
+    yield from _read(manifest)
     yield ""
-    told = number(facts.inputs, one, many)
-    verb = "created" if new else "updated"
-    if operations:
-        lines = number(manifest.sent, "line")
-        yield f"- {lines} to send: {told} to be {verb}, {number(operations, 'request')}"
+    if manifest.operations:
+        inputs = number(statistics.inputs, kind.singular, kind.name)
+        verb = "update" if kind.is_update else "create"
+        requests = number(manifest.operations, "request")
+        yield f"- {number(manifest.sent, 'line')} to send: {inputs} to {verb}, {requests}"
     else:
         yield "- nothing to send"
-    for outcome, words in _OUTCOMES.items():
-        if count.get(outcome):
-            yield f"- {number(count[outcome], 'line')} {words}{_at(facts.firsts.get(outcome, ()))}"
-    for reason in facts.skipped:
+    for outcome, text in _OUTCOMES.items():
+        if counts.get(outcome):
+            yield f"- {number(counts[outcome], 'line')} {text}{_at(statistics.first_lines.get(outcome, ()))}"
+    for reason in statistics.skipped:
         yield f"- {number(reason.lines, 'line')} skipped: {reason.words}{_at(reason.first)}"
-    if facts.reasons:
-        yield ""
-        yield f"## Rejected, and why ({REJECTS_FILE} has the rows)"
-        yield ""
-        for reason in facts.reasons:
-            codes = f"`{reason.code}`, {reason.field}" if reason.field else f"`{reason.code}`"
-            yield f"- {number(reason.lines, 'line')}: {reason.words} ({codes}){_at(reason.first)}"
-    if facts.jumps:
-        yield ""
-        yield "## Prices that jump"
-        yield ""
-        yield "A decimal point may have slipped. Look at these before anything is sent:"
-        yield ""
-        for jump in facts.jumps[:MAX_JUMPS]:
+    if statistics.reasons:
+        yield from ("", f"## Rejected lines (the rows are in {REJECTS_FILE})", "")
+        for reason in statistics.reasons:
+            code = f"`{reason.code}`, {reason.field}" if reason.field else f"`{reason.code}`"
+            yield f"- {number(reason.lines, 'line')}: {reason.words} ({code}){_at(reason.first)}"
+    if statistics.jumps:
+        yield from ("", "## Price jumps", "", "The decimal point may be wrong. Check these before sending:", "")
+        for jump in statistics.jumps[:MAX_JUMPS]:
             sign = "×" if jump.power > 0 else "÷"
             yield f"- line {jump.line}: {jump.before} → {jump.now} (about {sign}{10 ** abs(jump.power)})"
-        if facts.jumps_in_all > MAX_JUMPS:
-            yield f"- and {facts.jumps_in_all - MAX_JUMPS} more"
-    yield ""
-    yield "## Good to know"
-    yield ""
-    yield from _to_know(manifest, facts, one)
-    yield ""
-    yield "## Next"
-    yield ""
-    yield from _next(manifest, facts, folder)
+        if statistics.jump_count > MAX_JUMPS:
+            yield f"- and {statistics.jump_count - MAX_JUMPS} more"
+    yield from ("", "## Notes", "")
+    yield from _notes(manifest, statistics)
+    yield from ("", "## Next", "")
+    yield from _next(manifest, statistics, folder)
 
 
-_OUTCOMES: Final = {
-    "merged": "the same as a line before: sent once",
-    "unchanged": "unchanged: as last confirmed",
-    "exists_same": "there already, and the same",
-    "exists_differs": f"there already, and different; the platform has no update of a customer: see {DIFFERENCES_FILE}",
-    "ambiguous": f"ambiguous: several customers of the platform fit, so nothing is sent; see {DIFFERENCES_FILE}",
-    "rejected": f"rejected: see below, and {REJECTS_FILE}",
-}
+def _read(manifest: Manifest) -> Iterator[str]:
+    """The read of the platform's customers that the plan was compared with."""
+    read = manifest.read
+    if read is None:
+        return
+    yield (
+        f"Compared with {number(read.rows, 'customer')} of the platform, read {_time(read.at)} "
+        f"(run {read.run_id}; the list is {read.verdict})."
+    )
+    if read.refused:
+        verb = "is in quarantine and was" if read.refused == 1 else "are in quarantine and were"
+        yield f"{number(read.refused, 'row')} of the platform's list {verb} not compared (see ops.quarantine)."
+    if read.verdict != "complete":
+        yield "The list was not proven complete: the push looks up each new customer again before it sends."
 
 
-def _to_know(manifest: Manifest, facts: Facts, one: str) -> Iterator[str]:
-    if manifest.kind == "customers":
+def _notes(manifest: Manifest, statistics: PlanStatistics) -> Iterator[str]:
+    kind = KINDS[manifest.kind]
+    if kind.has_login:
         if manifest.messages:
             yield f"- **The platform will send {number(manifest.messages, 'message')} to customers.**"
         else:
             yield "- No customer gets a message."
-        words = {
-            "input": "come from the file: it must stay as it is until all is sent",
-            "mailed": "are made, and mailed by the platform to the customers; nobody else gets them",
-            "stored": "are made, and written to passwords.csv in the plan's folder before they are sent; for you alone",
-        }
-        if facts.passwords is not None and manifest.operations:
-            yield f"- Passwords {words[facts.passwords]}."
-    if manifest.kind == "variants":
-        yield "- Variants cannot be read from the platform: what it has is assumed from what it last confirmed."
-        if facts.once:
+        if statistics.passwords is not None and manifest.operations:
+            yield f"- Passwords {_PASSWORDS[statistics.passwords]}."
+    if kind.is_update:
+        yield "- Variants cannot be read from the platform: they are compared with what it last confirmed."
+        if statistics.not_repeatable:
             yield (
-                f"- {number(facts.once, 'request')} with price, stock, images or attributes may add when repeated: "
-                "each is sent once, and never again without you."
+                f"- {number(statistics.not_repeatable, 'request')} with price, stock, images or attributes may add up "
+                "when repeated: each is sent once, and not again unless you ask for it."
             )
-    elif manifest.kind != "customers" and manifest.operations:
-        yield f"- A {one} cannot be looked up: one whose answer is lost is not sent again without you."
-    for note in facts.notes:
+    elif not kind.is_listed and manifest.operations:
+        yield f"- A {kind.singular} cannot be looked up: if its response is lost, it is sent again only if you ask."
+    for note in statistics.notes:
         yield f"- {note}"
     if any(manifest.outcomes.get(name) for name in ("merged", "unchanged", "exists_same", "skipped")):
-        yield f"- {UNCHANGED_FILE} lists the lines that need nothing."
+        yield f"- {UNCHANGED_FILE} has the lines that need nothing."
 
 
-def _next(manifest: Manifest, facts: Facts, folder: str) -> Iterator[str]:
+def _next(manifest: Manifest, statistics: PlanStatistics, folder: str) -> Iterator[str]:
     if manifest.operations:
-        sure = f" --confirm {manifest.operations}" if manifest.environment == "production" else ""
-        yield f"    orderbridge push {folder}{sure}"
+        confirmation = f" --confirm {manifest.operations}" if manifest.environment == "production" else ""
+        yield f"    orderbridge push {folder}{confirmation}"
         yield ""
-        yield "Nothing was sent yet. The file and the mapping must stay as they are until it is done."
+        yield "Nothing was sent yet. Do not change the file and the mapping until everything is sent."
     else:
         yield "There is nothing to send."
-    if facts.reasons:
+    if statistics.reasons:
         yield ""
-        yield f"Mend the rows in {REJECTS_FILE}, and plan them as a file of their own:"
+        yield f"Correct the rows in {REJECTS_FILE} and plan that file:"
         yield ""
         yield f"    orderbridge plan {manifest.kind} {folder}/{REJECTS_FILE} --mapping {folder}/{MAPPING_FILE}"
 
@@ -186,5 +188,5 @@ def _at(lines: Sequence[int]) -> str:
 
 
 def number(count: int, one: str, many: str = "") -> str:
-    """So many of something, in words."""
+    """A count with its noun."""
     return f"{count} {one if count == 1 else many or one + 's'}"

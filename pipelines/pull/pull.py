@@ -325,7 +325,7 @@ def _publish(
         if after is not None:
             pulled.after_code = after(connection, pulled.run_id, at)
         _record_run(connection, pulled, wanted, found, started_at)
-        push_log.into(connection)
+        push_log.update_push_log(connection)
         _write_quarantine(pulled)
         build.publish(connection)
     pulled.published = True

@@ -1,18 +1,18 @@
-"""Before anything is sent: is this the plan that was made, and is this the platform that it was made for?
+"""Checks before anything is sent: the plan is unchanged, and the settings are those that it was made for.
 
-In: a plan's folder and the settings. Out: the plan and the settings, or a UsageError that says what is not as it was.
-The environment is asked for three times: the setting beside the host, the prefix of public v1's key, and what that
-family's `whoami` says of the key.
+In: a plan folder and the settings. Out: the plan and the settings, or a UsageError that names what differs. The
+environment is verified in three places: the setting for the host, the prefix of public v1's key, and the `whoami`
+response for that key.
 """
 
 from __future__ import annotations
 
 import shlex
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
-from pipelines.plan.model import Manifest, Plan, PlanFile, file_sha256
+from pipelines.plan.model import RESULTS_FOLDER, Manifest, Plan, file_sha256
 from pipelines.pull.check import told_environment
 from sources.errors import UsageError
 from sources.http.client import Client
@@ -26,32 +26,26 @@ from sources.settings import (
     public_v1_settings,
 )
 
-_AGAIN: Final = "Make the plan again: orderbridge plan KIND FILE"
 
-
-def checked(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | None]:
-    """The plan and the settings of its host; public v1's where that family is set up.
+def open_plan(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | None]:
+    """Opens a plan with the settings of its host, and those of public v1 if that family is set up.
 
     Raises:
-        UsageError: the plan or a file that it rests on was changed, or it was made for another host, environment or
-            way of logging in.
+        UsageError: the plan or a file that it depends on was changed, or it was made for other settings.
     """
     plan = Plan(folder)
-    told = plan.manifest
-    for what, file in (("input", told.input), ("mapping", told.mapping), *(("lookup", f) for f in told.lookups)):
-        _check_file(what, file, f"Plan it again, into a new folder: {_command(told)}")
+    manifest = plan.manifest
+    files = [("input", manifest.input), ("mapping", manifest.mapping), *(("lookup", f) for f in manifest.lookups)]
+    for name, file in files:
+        if file is not None and file_sha256(Path(file.path)) != file.sha256:
+            hint = f"Plan it again, into a new folder: {_plan_command(manifest)}"
+            raise UsageError(f"the {name} {file.path} was changed after the plan was made, or is missing", hint)
     legacy = legacy_settings()
-    if legacy.base_url != told.host:
-        raise UsageError(f"this plan was made for {told.host}, the settings name {legacy.base_url}", _AGAIN)
-    if legacy.environment != told.environment:
+    differences = list(_differences(manifest, legacy))
+    if differences:
         raise UsageError(
-            f"this plan was made for {told.environment}, the settings say {legacy.environment}",
-            f"{_AGAIN}, or put SOURCES__LEGACY__ENVIRONMENT right.",
-        )
-    if KINDS[told.kind].has_login and legacy.login_mode != told.login_mode:
-        raise UsageError(
-            f"this plan was made for customers who log in by {told.login_mode}, the settings say {legacy.login_mode}",
-            f"{_AGAIN}, or put SOURCES__LEGACY__LOGIN_MODE right.",
+            f"the plan was made for other settings: {'; '.join(differences)}",
+            f"Change the settings back, or plan again into a new folder: {_plan_command(manifest)}",
         )
     public_v1 = public_v1_settings() if is_set("sources.public_v1") else None
     if public_v1 is not None:
@@ -59,56 +53,84 @@ def checked(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | None
     return plan, legacy, public_v1
 
 
-def _command(told: Manifest) -> str:
-    """Plans the same input anew."""
-    mapping = f" --mapping {shlex.quote(told.mapping.path)}" if told.mapping is not None else ""
-    return f"orderbridge plan {told.kind} {shlex.quote(told.input.path)}{mapping}"
+def _differences(manifest: Manifest, legacy: LegacySettings) -> Iterator[str]:
+    """Each setting that differs from the plan's."""
+    settings = {
+        "sources.legacy.base_url": (manifest.host, legacy.base_url),
+        "sources.legacy.environment": (manifest.environment, legacy.environment),
+    }
+    if KINDS[manifest.kind].has_login:
+        settings["sources.legacy.login_mode"] = (manifest.login_mode or "not set", legacy.login_mode or "not set")
+    for name, (planned, current) in settings.items():
+        if planned != current:
+            yield f"{name} was {planned}, now {current}"
 
 
-def _check_file(what: str, file: PlanFile | None, again: str) -> None:
-    if file is not None and file_sha256(Path(file.path)) != file.sha256:
-        raise UsageError(f"the {what} {file.path} has changed since it was planned, or is gone", again)
+def _plan_command(manifest: Manifest) -> str:
+    """The command that plans the same input again."""
+    mapping = f" --mapping {shlex.quote(manifest.mapping.path)}" if manifest.mapping is not None else ""
+    return f"orderbridge plan {manifest.kind} {shlex.quote(manifest.input.path)}{mapping}"
 
 
 def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> str:
-    """Asks the platform of which environment the key is. What it does not tell is not held against it.
+    """Asks the platform for the environment of the key, and accepts a response that does not contain it.
 
     Returns:
-        Where it told it: the names are not shown (design §9).
+        The name of the member that contains it, as an observation: the names are not shown (design §9).
 
     Raises:
-        UsageError: of another one. AccessError, PlatformError: it cannot be asked.
+        UsageError: another environment. AccessError, PlatformError: the request failed.
     """
     with Client.from_settings(public_v1, stop) as client:
         name, environment = told_environment(client)
     if environment and environment != public_v1.environment:
         raise UsageError(
-            f"the platform says that the key of public v1 is of {environment}, its prefix says {public_v1.environment}",
-            "Use the key of the environment that you mean.",
+            f"the key of public v1 is for {environment} according to the platform, "
+            f"for {public_v1.environment} according to its prefix",
+            "Set sources.public_v1.api_key to a key of the right environment.",
         )
     return f"environment: {name or 'not told'}"
 
 
-def would(plan: Plan) -> str:
-    """What a push of a plan would send."""
-    told = plan.manifest
-    what = "requests for variants" if told.kind == "variants" else told.kind  # a variant may need two
-    words = f"{told.operations} {what} would be sent to {told.host} ({told.environment})"
-    if told.messages:
-        words += f", and the platform would send {told.messages} messages to customers"
-    return words
+def describe(plan: Plan) -> str:
+    """What a push of the plan would send."""
+    manifest, kind = plan.manifest, KINDS[plan.kind]
+    requests = f"requests for {kind.name}" if kind.is_update else kind.name  # a variant may need two
+    text = f"{manifest.operations} {requests} would be sent to {manifest.host} ({manifest.environment})"
+    if manifest.messages:
+        text += f", and the platform would send {manifest.messages} messages to customers"
+    return text
 
 
-def check_agreed(plan: Plan, confirm: int | None, agreed: bool) -> None:
-    """Asks for the number of operations where the data is real, and for a yes elsewhere.
+def check_agreement(plan: Plan, confirm: int | None, is_agreed: bool) -> None:
+    """Requires the number of operations for production, and an agreement elsewhere.
 
     Raises:
-        UsageError: it was not given; the message says what would be sent.
+        UsageError: it was not given; the message contains what would be sent.
     """
-    told, words = plan.manifest, would(plan)
-    if confirm is not None and confirm != told.operations:
-        raise UsageError(f"--confirm {confirm} is not the number of operations: {words}", "Read summary.md once more.")
-    if told.environment == "production" and confirm is None:
-        raise UsageError(words, f"Confirm the number: orderbridge push {plan.folder} --confirm {told.operations}")
-    if confirm is None and not agreed:
-        raise UsageError(words, f"Say yes: orderbridge push {plan.folder} --yes")
+    manifest, text = plan.manifest, describe(plan)
+    if confirm is not None and confirm != manifest.operations:
+        raise UsageError(f"--confirm {confirm} is not the number of operations: {text}", "Read summary.md again.")
+    if manifest.environment == "production" and confirm is None:
+        command = f"orderbridge push {shlex.quote(str(plan.folder))} --confirm {manifest.operations}"
+        raise UsageError(text, f"To send it, confirm the number: {command}")
+    if confirm is None and not is_agreed:
+        raise UsageError(text, f"To send it: orderbridge push {shlex.quote(str(plan.folder))} --yes")
+
+
+def check_known(plan: Plan, ledger: Path, is_known: bool) -> None:
+    """Requires that a plan with results is in the ledger: without it, everything would be sent again.
+
+    Args:
+        plan: verified.
+        ledger: path of the ledger.
+        is_known: whether the plan is in it.
+
+    Raises:
+        UsageError: the plan has results and is not in the ledger.
+    """
+    if not is_known and (plan.folder / RESULTS_FOLDER).exists():
+        raise UsageError(
+            f"this plan was pushed before, but not with the ledger {ledger}",
+            "Set LEDGER__PATH to the ledger of that push, or restore a backup: otherwise all would be sent again.",
+        )

@@ -1,8 +1,7 @@
-"""The platform's customers, read now: what is there of those that a push asks about.
+"""The platform's customers, read now, for the keys that a push looks up.
 
-In: keys, the client. Out: the records that have one of these keys, and whether the list is proven complete. A row that
-the walk refused is a customer too: it is read for its keys alone. Nothing of an earlier walk is used, and nothing of
-this one is left.
+In: keys, the client. Out: the records with one of these keys, and whether the list is proven complete. A row in
+quarantine is a customer too: its keys are read. Nothing of an earlier walk is used, and no file is left.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.ledger.store import identity
+from pipelines.ledger.keys import normalized
 from sources import __version__
 from sources.contract import CUSTOMER
 from sources.decode.rows import Number, RowRefused, canonical, parse
@@ -28,183 +27,150 @@ from sources.extract.spool import SpoolFolder
 from sources.extract.table_files import read_batches
 from sources.extract.walk import walk
 from sources.http.client import Client
+from sources.kinds import KINDS
 
-KEYS: Final = ("erpCode", "email", "loginCode")
+LIST_KEYS: Final = KINDS["customers"].list_keys
 Key = tuple[str, str]
-"""Name of a key field, and its value as it is compared (`identity`)."""
-_UNREADABLE: Final = ("password", "notification")
+"""Name of a key field and its normalized value."""
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """What a walk found of the keys that were asked for.
+class CustomerListing:
+    """What a walk found for the keys.
 
     Attributes:
-        whole: proven: each row of the list came, refused or not.
+        is_whole: proven: every row was read, including those in quarantine.
         verdict: of the walk.
-        found: records (fields of the interface, JSON names) by key.
-        refused: keys that a refused row has: somebody has them, and nothing else of the record is known.
-        untold: refused rows that do not surely tell their keys: they may be anybody's.
+        records: by key, in the interface's field names.
+        quarantined_keys: keys of rows in quarantine: such a customer exists, nothing else about it is known.
+        unidentified: rows in quarantine whose keys are not certain: they may be any customer.
     """
 
-    whole: bool
+    is_whole: bool
     verdict: str
-    found: Mapping[Key, list[dict[str, Any]]] = field(default_factory=dict)
-    refused: Set[Key] = frozenset()
-    untold: int = 0
+    records: Mapping[Key, list[dict[str, Any]]] = field(default_factory=dict)
+    quarantined_keys: Set[Key] = frozenset()
+    unidentified: int = 0
 
     @property
-    def complete(self) -> bool:
-        """Proven: what is not here is not there. A refused row that tells its keys leaves no doubt about others."""
-        return self.whole and not self.untold
+    def is_complete(self) -> bool:
+        """Whether a customer that is not here is proven not to exist."""
+        return self.is_whole and not self.unidentified
 
-    def by(self, keys: Mapping[str, str]) -> list[dict[str, Any]]:
-        """The records that have any of these keys, each once."""
-        records = (record for key in keys_of(keys) for record in self.found.get(key, ()))
-        return list({record["id"]: record for record in records}.values())
-
-
-def keys_of(keys: Mapping[str, str]) -> list[Key]:
-    """An operation's keys as they are compared; blank ones are none."""
-    return [(name, value) for name in KEYS if (value := identity(name, keys.get(name, "")))]
+    def find(self, keys: Mapping[str, str]) -> list[dict[str, Any]]:
+        """The records with any of these keys, each once."""
+        matches = (record for key in normalized_keys(keys) for record in self.records.get(key, ()))
+        return list({record["id"]: record for record in matches}.values())
 
 
-def read(
+ReadCustomers = Callable[[Set[Key]], CustomerListing]
+"""Reads the platform's customers now, for these keys."""
+
+
+def normalized_keys(keys: Mapping[str, str]) -> list[Key]:
+    """The keys of an operation, normalized; blank ones are left out."""
+    return [(name, value) for name in LIST_KEYS if (value := normalized(name, keys.get(name, "")))]
+
+
+def read_customers(
     client: Client,
     folder: Path,
     keys: Set[Key],
     page_limit: int,
     progress: Progress = no_progress,
     observed: set[tuple[str, str]] | None = None,
-) -> Listing:
-    """Walks the customers (interface, GET /customers) from the first page to the end, now.
+) -> CustomerListing:
+    """Walks the list of customers (interface, GET /customers) from the first page to the end.
 
     Args:
         client: of the legacy family.
-        folder: to work in; made and removed.
-        keys: what is asked for.
+        folder: to work in; created and removed.
+        keys: to look for.
         page_limit: items to ask for per page.
         progress: called after each page.
-        observed: (what, value) of what the interface does not show (design §9), added to, also where the walk fails.
+        observed: (what, value) of gaps in the interface (design §9), added to even if the walk fails.
 
     Raises:
-        AccessError, PlatformError: the list could not be read. Stopped: told to stop.
+        AccessError, PlatformError: the list could not be read. Stopped: a person stopped it.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
     try:
         spool = SpoolFolder(folder / "spool", {"list": CUSTOMER.name, "version": __version__})
-        walked = walk(CUSTOMER.name, client, folder / "files", spool, WalkOptions(page_limit), progress)
+        result = walk(CUSTOMER.name, client, folder / "files", spool, WalkOptions(page_limit), progress)
         if observed is not None:
-            observed.update(walked.observations)
-        if walked.error is not None:
-            raise walked.error
-        records = _records(walked.files[CUSTOMER.name], keys)
-        _add_documents(records, walked.files.get("customers__documents", []))
+            observed.update(result.observations)
+        if result.error is not None:
+            raise result.error
+        matches = _matching_rows(result.files[CUSTOMER.name], keys)
+        _add_documents(matches, result.files.get("customers__documents", []))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    found: dict[Key, list[dict[str, Any]]] = defaultdict(list)
-    for record in records.values():
-        for name in KEYS:
-            if record.get(name) and (key := (name, identity(name, record[name]))) in keys:
-                found[key].append(record)
-    refused = {row.row_hash: _told(row.row) for row in walked.quarantined}
-    told = {key for keys_told, _ in refused.values() for key in keys_told}
-    untold = sum(not is_sure for _, is_sure in refused.values())
-    return Listing(_is_whole(walked), walked.verdict, found, told & keys, untold)
+    records: dict[Key, list[dict[str, Any]]] = defaultdict(list)
+    for record in matches.values():
+        for name in LIST_KEYS:
+            if record.get(name) and (key := (name, normalized(name, record[name]))) in keys:
+                records[key].append(record)
+    quarantined = {row.row_hash: keys_in_row(row.row) for row in result.quarantined}
+    certain = {key for row_keys, _ in quarantined.values() for key in row_keys}
+    unidentified = sum(not is_certain for _, is_certain in quarantined.values())
+    return CustomerListing(_is_whole(result), result.verdict, records, certain & keys, unidentified)
 
 
-def _is_whole(walked: ListResult) -> bool:
-    """Whether two sweeps found the same, refused rows too, without a doubt: then only those keep it from `complete`."""
+def _is_whole(result: ListResult) -> bool:
+    """Whether the last two sweeps agree, including rows in quarantine, which alone prevent the verdict `complete`."""
     return (
-        len(walked.sweeps) > 1 and len(walked.used_sweeps) == 1 and all(sweep.is_clean for sweep in walked.sweeps[-2:])
+        len(result.sweeps) > 1 and len(result.used_sweeps) == 1 and all(sweep.is_clean for sweep in result.sweeps[-2:])
     )
 
 
-def _told(row: bytes) -> tuple[set[Key], bool]:
-    """The keys in a refused row, and whether they are surely all that it has.
+def keys_in_row(row: bytes) -> tuple[set[Key], bool]:
+    """The keys in a quarantined row, and whether it certainly has no others.
 
-    They are where the row is one JSON object, each of the three is a text, null or absent, and not all are missing:
-    what hides all of them hides who it is. A number is a key, and no sure one: `7` may be a `007` that lost its zeros.
+    That is certain if the row is one JSON object, each key is a text, null or absent, and at least one is present. A
+    number is taken as a key but not as a certain one: `7` may be a `007` that lost its zeros.
     """
     try:
-        named = [(name, value) for name, value in parse(row).items() if name in KEYS and value is not None]
-        is_sure = all(type(value) is str and "\0" not in value for _, value in named)
+        members = [(name, value) for name, value in parse(row).items() if name in LIST_KEYS and value is not None]
+        is_certain = all(type(value) is str and "\0" not in value for _, value in members)
     except RowRefused:
-        named, is_sure = list(_loosely(row)), False
-    texts = [(name, canonical(value) if isinstance(value, Number) else value) for name, value in named]
-    told = {(name, identity(name, text)) for name, text in texts if isinstance(text, str) and text.strip()}
-    return told, is_sure and bool(told)
+        members, is_certain = list(_lenient_members(row)), False
+    texts = [(name, canonical(value) if isinstance(value, Number) else value) for name, value in members]
+    keys = {(name, normalized(name, text)) for name, text in texts if isinstance(text, str) and text.strip()}
+    return keys, is_certain and bool(keys)
 
 
-def _loosely(row: bytes) -> Iterator[tuple[str, object]]:
-    """The key fields of what is no proper JSON, as far as Python reads it: NaN, a field that comes twice."""
+def _lenient_members(row: bytes) -> Iterator[tuple[str, object]]:
+    """The key fields of invalid JSON as far as Python reads it: NaN, a field that occurs twice."""
     try:
-        told = json.loads(row.decode("utf-8", "replace"), object_pairs_hook=tuple, parse_int=Number, parse_float=Number)
+        pairs = json.loads(
+            row.decode("utf-8", "replace"), object_pairs_hook=tuple, parse_int=Number, parse_float=Number
+        )
     except (ValueError, RecursionError):
         return
-    if isinstance(told, tuple):
-        yield from (pair for pair in told if pair[0] in KEYS)
+    if isinstance(pairs, tuple):
+        yield from (pair for pair in pairs if pair[0] in LIST_KEYS)
 
 
-def _records(files: Iterable[tuple[Path, int]], keys: Set[Key]) -> dict[str, dict[str, Any]]:
-    """The rows that have one of the keys, by id, with the interface's own names."""
-    records: dict[str, dict[str, Any]] = {}
-    names = {snake(f.name): f.name for f in CUSTOMER.fields if f.type != "array"}
+def _matching_rows(files: Iterable[tuple[Path, int]], keys: Set[Key]) -> dict[str, dict[str, Any]]:
+    """The rows with one of the keys, by id, in the interface's field names."""
+    matches: dict[str, dict[str, Any]] = {}
+    columns = {snake(f.name): f.name for f in CUSTOMER.fields if f.type != "array"}
     for table in read_batches(files):
         places: set[int] = set()
-        for name in KEYS:
+        for name in LIST_KEYS:
             values = table[snake(name)].to_pylist()
-            places |= {n for n, value in enumerate(values) if value and (name, identity(name, value)) in keys}
+            places |= {n for n, value in enumerate(values) if value and (name, normalized(name, value)) in keys}
         for row in table.take(pa.array(sorted(places), pa.int64())).to_pylist():
-            records[row["id"]] = {told: row[column] for column, told in names.items()} | {"documents": []}
-    return records
+            matches[row["id"]] = {name: row[column] for column, name in columns.items()} | {"documents": []}
+    return matches
 
 
 def _add_documents(records: Mapping[str, dict[str, Any]], files: Iterable[tuple[Path, int]]) -> None:
-    wanted = pa.array(records, pa.string())
-    names = {snake(f.name): f.name for f in CUSTOMER.field("documents").fields}
+    ids = pa.array(records, pa.string())
+    columns = {snake(f.name): f.name for f in CUSTOMER.field("documents").fields}
     for table in read_batches(files):
-        rows = table.filter(pc.is_in(table["customer_id"], value_set=wanted)).sort_by("position")
+        rows = table.filter(pc.is_in(table["customer_id"], value_set=ids)).sort_by("position")
         for row in rows.to_pylist():
-            document = {told: row[column] for column, told in names.items()}
+            document = {name: row[column] for column, name in columns.items()}
             records[row["customer_id"]]["documents"].append(document)
-
-
-def differing(sent: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """The fields of a create that the record on the platform has otherwise; those that cannot be read are passed over.
-
-    Texts are the same without the blanks around them, an e-mail whatever its case, numbers by their value.
-
-    Args:
-        sent: the body of the create.
-        found: the record, from `Listing` or the warehouse.
-    """
-    readable = {f.name for f in CUSTOMER.fields}
-    return [
-        name
-        for name, value in sent.items()
-        if name in readable and name not in _UNREADABLE and not _same(name, value, found.get(name))
-    ]
-
-
-def _same(name: str, sent: object, found: object) -> bool:
-    if sent is None or sent == "":
-        return found in (None, "")
-    if isinstance(sent, Mapping):
-        return isinstance(found, Mapping) and all(
-            _same(inner, value, found.get(inner)) for inner, value in sent.items()
-        )
-    if isinstance(sent, list):
-        listed = found if isinstance(found, list) else []
-        return len(listed) == len(sent) and all(map(_same, [name] * len(sent), sent, listed))
-    if isinstance(sent, bool) or found is None:
-        return bool(sent == found)
-    return identity(name, _text(sent)) == identity(name, _text(found))
-
-
-def _text(value: object) -> str:
-    """A number and the text that a list makes of it are one: 7 and 7.0 and "7"."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,4 @@
-"""What a push is asked for, what it works with, and how it went."""
+"""Options, hooks, dependencies and result of a push."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
-from pipelines.ledger.store import State
+from pipelines.ledger.model import State
 from pipelines.plan.model import Plan
 from pipelines.push import passwords
-from pipelines.push.eligibility import Look
+from pipelines.push.listing import ReadCustomers
 from sources.errors import BridgeError, ExitCode, Stopped
+from sources.extract.result import Progress, no_progress
 from sources.http.client import Client
 from sources.http.limits import RetryPolicy, Timeouts
 from sources.settings import LegacySettings
 
 SETTLE_S: Final = 900.0
-"""Until when a write whose answer was lost may still land."""
+"""Seconds after which a write whose response was lost has arrived, if ever."""
 GRACE_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushOptions:
-    """What a push is asked for; see `orderbridge push --help`."""
+    """Options of `orderbridge push`; see its `--help`."""
 
     confirm: int | None = None
     agreed: bool = False
@@ -41,36 +42,62 @@ class PushOptions:
     abandon: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class PushDependencies:
-    """What a push works with; tests put their own in place."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushHooks:
+    """How the caller follows and stops a push.
 
-    client: Callable[[LegacySettings, threading.Event], Client]
-    reader: passwords.Reader = passwords.from_input
-    look: Look | None = None
+    Attributes:
+        stop: once set, no further operation is started.
+        on_operation: called as operations end, with how many ended in this push and how many it has to send.
+        on_page: called after each page when the customers are read.
+        defer_signals: context in which signals only set `stop`.
+    """
+
+    stop: threading.Event = field(default_factory=threading.Event)
+    on_operation: Callable[[int, int], None] = lambda done, total: None
+    on_page: Progress = no_progress
+    defer_signals: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
+def _client(settings: LegacySettings, stop: threading.Event) -> Client:
+    return Client.from_settings(settings, stop)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushDependencies:
+    """What a push works with; tests replace parts of it.
+
+    Attributes:
+        client: of the legacy family.
+        read_passwords: reads passwords from the input of the plan.
+        read_customers: reads the platform's customers; None reads them with the client.
+        clock: epoch seconds.
+        policy: how setbacks are waited for.
+        deadline_s: total seconds allowed for a request.
+        grace_s: seconds allowed for requests in flight after a stop.
+    """
+
+    client: Callable[[LegacySettings, threading.Event], Client] = _client
+    read_passwords: passwords.ReadPasswords = passwords.read_from_input
+    read_customers: ReadCustomers | None = None
     clock: Callable[[], float] = time.time
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     deadline_s: float = Timeouts().total_s
     grace_s: float = GRACE_S
 
 
-MEANS: Final = PushDependencies(Client.from_settings)
-Gently = Callable[[], AbstractContextManager[None]]
-Watch = Callable[[int, int], None]
-"""Called with how many operations ended in this push, and how many were to be sent."""
-
-
 @dataclass(slots=True)
 class PushResult:
-    """How a push went.
+    """Result of a push.
 
     Attributes:
-        lines: of the input, by file of the results and outcome.
+        lines: of the input, by results file and outcome.
         states: operations by state.
-        settles_at: when the next doubt can be looked for, epoch seconds.
-        error: what ended it early.
-        stopped: by a person.
-        observed: (what, value) of what the interface does not show and the ledger does not keep (design §9).
+        settles_at: when the next doubt can be looked up, epoch seconds.
+        error: that ended it early.
+        broke: whether it ended because of too many doubts in a row.
+        stopped: whether a person stopped it.
+        observed: (what, value) of gaps in the interface that the ledger does not record (design §9).
     """
 
     plan: Plan
@@ -83,14 +110,14 @@ class PushResult:
     observed: list[tuple[str, str]] = field(default_factory=list)
 
     @property
-    def exit_code(self) -> int:
-        """The gravest of: told to stop, an error, doubts, lines refused, held back or given up."""
+    def exit_code(self) -> ExitCode:
+        """The most severe of: stopped, an error, doubts, lines rejected, withheld or abandoned."""
         if self.stopped:
             return Stopped.exit_code
         if self.error is not None:
             return self.error.exit_code
         if self.states.get("in_doubt") or self.states.get("conflict"):
             return ExitCode.IN_DOUBT
-        held = sum(self.lines["unsent", outcome] for outcome in ("blocked", "exists_now", "not_sent"))
-        refused = sum(n for (file, outcome), n in self.lines.items() if file == "rejected" or outcome == "abandoned")
-        return ExitCode.REJECTED if refused or held else 0
+        withheld = sum(self.lines["unsent", outcome] for outcome in ("blocked", "exists_now", "not_sent"))
+        failed = sum(n for (file, outcome), n in self.lines.items() if file == "rejected" or outcome == "abandoned")
+        return ExitCode.REJECTED if failed or withheld else ExitCode.DONE

@@ -1,6 +1,6 @@
-"""The pace of a push: no faster than told, not at all while the platform asks to wait, and no further once it ends.
+"""The pace of a push: within the rate, waiting when the platform asks for it, and stopping when that does not help.
 
-In: setbacks (429, no connection) and a rate. Out: workers that wait at the gate, and a push that gives up in time.
+In: a rate, and setbacks (status 429, no connection). Out: workers that wait for their turn before each request.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from sources.http.limits import RetryPolicy
 from sources.http.retries import delay_s
 
 SETBACKS_MAX: Final = 8
-"""Rounds of 429 or of no connection, without anything getting through, until a push gives up."""
-POLL_S: Final = 0.1
+"""Setbacks in a row, without a response in between, after which a push ends."""
+WAIT_STEP_S: Final = 0.1
 
 
 class Pace:
     """The gate before each request; safe to use from several threads.
 
     Args:
-        rate: requests a second at most; None: as fast as the platform answers.
+        rate: requests per second at most; None for no limit.
         policy: how long setbacks are waited for.
-        stop: a person's wish to end.
-        clock: seconds on a clock that never goes back.
+        stop: set when a person stops the push.
+        clock: monotonic seconds.
 
     Attributes:
-        halted: nothing more passes.
+        halted: set when no further request may start.
     """
 
     def __init__(
@@ -44,44 +44,40 @@ class Pace:
         self._lock = threading.Lock()
         self._next_at = clock()
         self._round_began = 0.0
+        self._setbacks = 0
         self.halted = threading.Event()
-        self.setbacks = 0
 
-    def passed(self) -> float | None:
-        """Waits for this request's turn. The moment of its passing, or None where nothing passes any more."""
-        while not self._ended():
+    def wait(self) -> float | None:
+        """Waits for the turn of a request. Returns the time at which it starts, None if it must not start."""
+        while not (self.halted.is_set() or self._stop.is_set()):
             with self._lock:
                 now = self._clock()
                 wait_s = self._next_at - now
                 if wait_s <= 0:
                     self._next_at = max(self._next_at, now - self._gap_s) + self._gap_s
                     return now
-            self.halted.wait(min(wait_s, POLL_S))
+            self.halted.wait(min(wait_s, WAIT_STEP_S))
         return None
 
-    def _ended(self) -> bool:
-        return self.halted.is_set() or self._stop.is_set()
-
-    def set_back(self, passed_at: float, retry_after_s: float | None) -> bool:
-        """Holds everybody up after a 429 or a connection that did not come about.
-
-        Several requests that were under way at once are one setback.
+    def set_back(self, started_at: float, retry_after_s: float | None) -> bool:
+        """Delays all requests after a 429 or a failed connection. Requests in flight together count as one setback.
 
         Args:
-            passed_at: when the request passed.
-            retry_after_s: what the platform asked for.
+            started_at: when the request started.
+            retry_after_s: what the platform asked to wait.
 
         Returns:
-            Whether it is worth waiting.
+            Whether waiting is worthwhile; if not, the push should end.
         """
         with self._lock:
-            if passed_at >= self._round_began:
-                self.setbacks += 1
+            if started_at >= self._round_began:
+                self._setbacks += 1
                 self._round_began = self._clock()
-            wait_s = delay_s(self.setbacks, retry_after_s, random(), self._policy)
+            wait_s = delay_s(self._setbacks, retry_after_s, random(), self._policy)
             self._next_at = max(self._next_at, self._clock() + wait_s)
-        return self.setbacks <= SETBACKS_MAX and (retry_after_s or 0.0) <= self._policy.retry_after_max_s
+            return self._setbacks <= SETBACKS_MAX and (retry_after_s or 0.0) <= self._policy.retry_after_max_s
 
-    def got_through(self) -> None:
-        """An answer came: what was before is forgiven."""
-        self.setbacks = 0
+    def reset(self) -> None:
+        """Forgets the setbacks, after a response arrived."""
+        with self._lock:
+            self._setbacks = 0

@@ -1,7 +1,7 @@
-"""Passwords of customers to be created: from the file, made and mailed, or made and kept for their owner.
+"""Passwords of new customers: from the input file, generated and mailed, or generated and stored for the operator.
 
-In: a plan, and the operations that are to be sent. Out: the password of each, and, where they are made to be kept,
-`passwords.csv` in the plan's folder, 0600 and on disk before the first is sent. They are in nothing else of ours.
+In: a plan and the operations to send. Out: the password of each. Generated ones to be stored are in `passwords.csv` of
+the plan folder, mode 0600 and synced, before the first is sent. Passwords are written to no other file.
 """
 
 from __future__ import annotations
@@ -15,140 +15,142 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from pipelines.plan.model import Plan, PlannedOperation, file_sha256
+from pipelines.plan.model import PLAN_AGAIN, Plan, PlannedOperation, file_sha256
 from sources.disk import disk_errors, write_private
 from sources.errors import UsageError
 from sources.kinds import KINDS
 
-FILE: Final = "passwords.csv"
-COLUMNS: Final = ("operation", "line", "erpCode", "email", "loginCode", "password")
-LETTERS: Final = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-"""Without those that are taken for one another: 0 and O, 1, l, I and o."""
+PASSWORDS_FILE: Final = "passwords.csv"
+_KEY_COLUMNS: Final = ("erpCode", "email", "loginCode")
+PASSWORD_COLUMNS: Final = ("operation", "line", *_KEY_COLUMNS, "password")
+ALPHABET: Final = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+"""Without characters that are easily confused: 0 and O, 1, l, I and o."""
 LENGTH: Final = 16
-"""Letters of a password that is made: 93 bits."""
-MAIL: Final = {"send": True, "withCredentials": True}
+"""Characters of a generated password: 93 bits."""
+NOTIFICATION: Final = {"send": True, "withCredentials": True}
 
-Reader = Callable[[Plan, Set[int]], Mapping[int, str]]
+ReadPasswords = Callable[[Plan, Set[int]], Mapping[int, str]]
 """Reads the passwords on these lines of a plan's input: line → password."""
 
 
 class Passwords:
-    """The passwords of a push, shown to nobody but `body`."""
+    """The passwords of a push, accessible only through `body`."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_by_operation",)
 
-    def __init__(self, known: dict[int, str]) -> None:
-        self._known = known
+    def __init__(self, by_operation: dict[int, str]) -> None:
+        self._by_operation = by_operation
 
     def __repr__(self) -> str:
-        return f"Passwords({len(self._known)} ***)"
+        return f"Passwords({len(self._by_operation)} ***)"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("passwords are not pickled")
 
     def body(self, operation: PlannedOperation) -> bytes:
-        """The bytes to send: the plan's body with the password that belongs to it."""
+        """The bytes to send: the body of the plan with its password."""
         if operation.password is None:
             return msgspec.json.encode(operation.body)
-        body: dict[str, Any] = {"password": self._known.get(operation.id) or made(), **operation.body}
+        password = self._by_operation.get(operation.id) or generate()
+        body: dict[str, Any] = {"password": password, **operation.body}
         if operation.password == "mailed":  # noqa: S105 # its source, not a password
-            body["notification"] = MAIL
+            body["notification"] = NOTIFICATION
         return msgspec.json.encode(body)
 
 
-def made() -> str:
-    """A password that nobody had before."""
-    return "".join(secrets.choice(LETTERS) for _ in range(LENGTH))
+def generate() -> str:
+    """A new random password."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
 
 
-def opened(plan: Plan, wanted: Set[int], reader: Reader) -> Passwords:
-    """The passwords of the operations that are to be sent.
+def load_passwords(plan: Plan, to_send: Set[int], read_passwords: ReadPasswords) -> Passwords:
+    """The passwords of the operations to send; those to be stored are generated and stored first.
 
     Args:
-        plan: checked; its input is as it was planned.
-        wanted: ids of the operations.
-        reader: of the input.
+        plan: verified; its input is unchanged.
+        to_send: ids of the operations.
+        read_passwords: reads the input.
 
     Raises:
-        UsageError: a line has no password any more; `passwords.csv` is no file of ours, or cannot be written.
+        UsageError: a line has no password; `passwords.csv` was changed or cannot be written.
     """
-    from_file: dict[int, PlannedOperation] = {}
-    to_keep: dict[int, PlannedOperation] = {}
-    for operation in plan.operations() if KINDS[plan.kind].has_login and wanted else ():
-        if operation.id in wanted and operation.password == "input":  # noqa: S105 # its source, not a password
-            from_file[operation.id] = operation
-        elif operation.id in wanted and operation.password == "stored":  # noqa: S105
-            to_keep[operation.id] = operation
-    known = _read(plan, from_file, reader) if from_file else {}
-    return Passwords(known | (_kept(plan.folder / FILE, to_keep) if to_keep else {}))
+    from_input: dict[int, PlannedOperation] = {}
+    stored: dict[int, PlannedOperation] = {}
+    for operation in plan.operations() if KINDS[plan.kind].has_login and to_send else ():
+        if operation.id in to_send and operation.password == "input":  # noqa: S105 # its source, not a password
+            from_input[operation.id] = operation
+        elif operation.id in to_send and operation.password == "stored":  # noqa: S105
+            stored[operation.id] = operation
+    passwords = _read_input(plan, from_input, read_passwords) if from_input else {}
+    return Passwords(passwords | (_store(plan.folder / PASSWORDS_FILE, stored) if stored else {}))
 
 
-def _read(plan: Plan, operations: Mapping[int, PlannedOperation], reader: Reader) -> dict[int, str]:
-    """From the input, by line."""
-    on_lines = reader(plan, {line for operation in operations.values() for line in operation.lines})
-    known = {}
+def _read_input(
+    plan: Plan, operations: Mapping[int, PlannedOperation], read_passwords: ReadPasswords
+) -> dict[int, str]:
+    by_line = read_passwords(plan, {line for operation in operations.values() for line in operation.lines})
+    passwords = {}
     for operation in operations.values():
-        found = [on_lines[line] for line in operation.lines if on_lines.get(line)]
-        if not found:
-            raise UsageError(
-                f"line {operation.lines[0]} of the input has no password",
-                "Make the plan again: orderbridge plan KIND FILE",
-            )
-        known[operation.id] = found[0]
-    return known
+        password = next((by_line[line] for line in operation.lines if by_line.get(line)), None)
+        if password is None:
+            raise UsageError(f"line {operation.lines[0]} of the input has no password", PLAN_AGAIN)
+        passwords[operation.id] = password
+    return passwords
 
 
-def _kept(path: Path, operations: Mapping[int, PlannedOperation]) -> dict[int, str]:
-    """Made once for each, and on disk before this returns. What the file has already stays as it is."""
-    rows = _rows(path)
-    known = {int(row[0]): row[-1] for row in rows}
-    new = [operation for number, operation in operations.items() if number not in known]
+def _store(path: Path, operations: Mapping[int, PlannedOperation]) -> dict[int, str]:
+    """Generates a password for each operation that has none in the file yet, and stores it."""
+    rows = _read_stored(path)
+    passwords = {int(row[0]): row[-1] for row in rows}
+    new = [operation for number, operation in operations.items() if number not in passwords]
     for operation in new:
-        known[operation.id] = made()
-        keys = [operation.keys.get(name, "") for name in COLUMNS[2:5]]
-        rows.append([str(operation.id), str(operation.lines[0]), *keys, known[operation.id]])
+        passwords[operation.id] = generate()
+        keys = [operation.keys.get(name, "") for name in _KEY_COLUMNS]
+        rows.append([str(operation.id), str(operation.lines[0]), *keys, passwords[operation.id]])
     if new:
-        write_private_csv(path, [COLUMNS, *rows])
-    return {number: known[number] for number in operations}
+        write_private_csv(path, [PASSWORD_COLUMNS, *rows])
+    return {number: passwords[number] for number in operations}
 
 
-def forget(plan: Plan, unsent: Set[int]) -> None:
-    """Takes the passwords that no customer has out of `passwords.csv`: a copy of the plan may give them others.
+def remove_unsent(plan: Plan, unsent: Set[int]) -> None:
+    """Removes passwords of customers that were not created: a copy of the plan may create them with others.
 
     Raises:
-        UsageError: the file is none of ours, or cannot be written.
+        UsageError: the file was changed or cannot be written.
     """
-    rows = _rows(plan.folder / FILE) if KINDS[plan.kind].has_login else []
-    kept = [row for row in rows if int(row[0]) not in unsent]
-    if len(kept) < len(rows):
-        write_private_csv(plan.folder / FILE, [COLUMNS, *kept])
+    rows = _read_stored(plan.folder / PASSWORDS_FILE) if KINDS[plan.kind].has_login else []
+    sent = [row for row in rows if int(row[0]) not in unsent]
+    if len(sent) < len(rows):
+        write_private_csv(plan.folder / PASSWORDS_FILE, [PASSWORD_COLUMNS, *sent])
 
 
-def _rows(path: Path) -> list[list[str]]:
+def _read_stored(path: Path) -> list[list[str]]:
     try:
         header, *rows = list(csv.reader(io.StringIO(path.read_text("utf-8"))))
     except FileNotFoundError:
         return []
     except (OSError, ValueError):
         header, rows = [], []
-    if tuple(header) != COLUMNS or not all(len(row) == len(COLUMNS) and row[0].isdecimal() and row[-1] for row in rows):
+    if tuple(header) != PASSWORD_COLUMNS or not all(
+        len(row) == len(PASSWORD_COLUMNS) and row[0].isdecimal() and row[-1] for row in rows
+    ):
         raise UsageError(
-            f"{path} is not as it was written: the passwords of customers that were sent stand in it",
-            "Put it back as it was, or move it away: then new ones are made for those that were not sent.",
+            f"{path} was changed: it contains the passwords of customers that were created",
+            "Restore it, or move it away: then the customers that were not sent get new passwords.",
         )
     return rows
 
 
 def write_private_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
-    """Writes a CSV for its owner alone, whole and on disk before this returns. Raises UsageError."""
+    """Replaces a CSV of mode 0600, on disk when this returns. Raises UsageError."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     with disk_errors(path, "Make its folder writable, then push again."):
         write_private(path, text.getvalue().encode(), is_only_writer=True)
 
 
-def from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:
-    """The passwords on these lines of the plan's input, read by its mapping.
+def read_from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:
+    """The passwords on these lines of the plan's input, read with its mapping.
 
     Raises:
         UsageError: the input cannot be read, or was changed meanwhile.
@@ -156,10 +158,11 @@ def from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:
     from pipelines.imports import open_inputs
     from pipelines.mapping import load
 
-    told = plan.manifest
-    mapping = load(Path(told.mapping.path), told.kind) if told.mapping is not None else None
-    inputs = open_inputs(told.kind, Path(told.input.path), mapping, login_mode=told.login_mode)
-    found = inputs.passwords(lines)
-    if file_sha256(Path(told.input.path)) != told.input.sha256:
-        raise UsageError(f"{told.input.path} was changed while it was read", "Make the plan again.")
-    return found
+    manifest = plan.manifest
+    path = Path(manifest.input.path)
+    mapping = load(Path(manifest.mapping.path), manifest.kind) if manifest.mapping is not None else None
+    inputs = open_inputs(manifest.kind, path, mapping, login_mode=manifest.login_mode)
+    passwords = inputs.passwords(lines)
+    if file_sha256(path) != manifest.input.sha256:
+        raise UsageError(f"{path} was changed while it was read", PLAN_AGAIN)
+    return passwords

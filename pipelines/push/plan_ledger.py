@@ -1,101 +1,23 @@
-"""One plan's part of the ledger: its operations, recorded once, and every change of their state.
+"""The part of the ledger that belongs to one plan: its operations and every change of their state.
 
-In: operations and changes. Out: what is in which state, what other operations stand in the way. A change is committed
-as a whole or not at all; one that the ledger's table of states does not show raises, and nothing of its batch is kept.
+In: operations and changes. Out: which operation is in which state, and what other plans do to the same records. A batch
+of changes is committed as a whole or not at all; a change that the table of states does not allow raises.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, Self
 
-from pipelines.ledger.store import COMES_FROM, Ledger, LedgerError, State, variant_of
+from pipelines.ledger.keys import variant_ids
+from pipelines.ledger.model import PREVIOUS_STATES, LedgerRow, NewOperation, State, StateChange, UnsettledUpdate
+from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan
 
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """An operation as the ledger keeps it.
-
-    Attributes:
-        id: in its plan.
-        method, path: as they are sent.
-        keys: hashes of what it creates is known by (`hashed`, `body_hash`): no two of a host are sent for one of them.
-        fields: of a PATCH.
-    """
-
-    id: int
-    method: str
-    path: str
-    keys: tuple[bytes, ...] = ()
-    fields: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class StateChange:
-    """A new state of an operation.
-
-    Attributes:
-        id: in its plan.
-        to: the state.
-        status, code, request_id, words: of the answer, as far as there was one.
-        remote_id: that the platform gave what was created.
-        doubt_at: from when on the outcome is in doubt, epoch seconds; for `in_doubt`. It stays when the operation is
-            sent again and confirmed: the first attempt may still land.
-        clear: the attempts before surely did not happen, and no doubt of them is left.
-        values: of a confirmed PATCH: field → JSON text as it stands now, None where nobody knows. An operation in doubt
-            unsettles what was confirmed of all its fields.
-    """
-
-    id: int
-    to: State
-    status: int | None = None
-    code: str = ""
-    request_id: str = ""
-    words: str = ""
-    remote_id: str | None = None
-    doubt_at: float | None = None
-    clear: bool = False
-    values: Mapping[str, str | None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
-    """What the ledger knows of an operation. Times are epoch seconds."""
-
-    id: int
-    method: str
-    path: str
-    fields: tuple[str, ...]
-    state: State
-    attempts: int
-    status: int | None
-    code: str
-    request_id: str
-    words: str
-    remote_id: str | None
-    sent_at: float | None
-    doubt_at: float | None
-    updated_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class UnsettledUpdate:
-    """An operation of which an attempt may still land: it is in doubt (`open`), or once was."""
-
-    plan_id: str
-    id: int
-    path: str
-    fields: frozenset[str]
-    open: bool
-    doubt_at: float
-
-
-_TAKEN: Final = """
+_CLAIMED: Final = """
     SELECT mine.id, min(p.plan_id) FROM claims mine
     JOIN claims other ON other.host = mine.host AND other.key = mine.key
     JOIN operations o ON o.plan = other.plan AND o.id = other.id JOIN plans p ON p.plan = other.plan
@@ -106,7 +28,7 @@ _TAKEN: Final = """
             OR (o.state = 'confirmed' AND (p.kind <> 'customers' OR o.updated_at > ?3))
             OR (o.state = 'abandoned' AND o.doubt_at > ?2))))
     GROUP BY mine.id"""
-_UNQUIET: Final = """
+_UNSETTLED: Final = """
     SELECT p.plan_id, o.id, o.path, o.fields, o.state IN ('in_flight', 'in_doubt'), coalesce(o.doubt_at, o.sent_at)
     FROM operations o JOIN plans p USING (plan)
     WHERE p.host = ? AND o.fields <> '' AND (o.state IN ('in_flight', 'in_doubt') OR o.doubt_at > ?)"""
@@ -116,8 +38,8 @@ class PlanLedger:
     """One plan's part of the ledger.
 
     Args:
-        ledger: open for writing, and held by nobody else.
-        plan_id: of a plan that was recorded.
+        ledger: open for writing, used by nobody else.
+        plan_id: of a recorded plan.
     """
 
     def __init__(self, ledger: Ledger, plan_id: str) -> None:
@@ -128,58 +50,50 @@ class PlanLedger:
         self._plan, self.host = int(row[0]), str(row[1])
 
     @classmethod
-    def recorded(cls, ledger: Ledger, plan: Plan, rows: Iterable[Recorded], at: float) -> Self:
-        """The plan's book, its operations recorded as `planned` where the ledger does not have them yet.
+    def record(cls, ledger: Ledger, plan: Plan, operations: Iterable[NewOperation], at: float) -> Self:
+        """Records a plan with its operations as `planned`, unless it is recorded already.
 
         Args:
             ledger: open for writing.
-            plan: opened and checked.
-            rows: its operations.
+            plan: opened and verified.
+            operations: of the plan.
             at: now, epoch seconds.
 
         Raises:
-            LedgerError: the ledger has another plan of this id.
+            LedgerError: the ledger has a different plan with this id.
         """
-        told = plan.manifest
+        manifest, folder = plan.manifest, str(plan.folder)
         with ledger.transaction() as connection:
-            found = connection.execute(
-                "SELECT operations_sha256, host FROM plans WHERE plan_id = ?", [told.plan_id]
+            row = connection.execute(
+                "SELECT operations_sha256, host FROM plans WHERE plan_id = ?", [manifest.plan_id]
             ).fetchone()
-            if found is None:
+            if row is None:
+                sha256, environment = manifest.operations_sha256, manifest.environment
                 cursor = connection.execute(
                     "INSERT INTO plans (plan_id, kind, host, environment, folder, operations_sha256, opened_at)"
                     " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    [
-                        told.plan_id,
-                        told.kind,
-                        told.host,
-                        told.environment,
-                        str(plan.folder),
-                        told.operations_sha256,
-                        at,
-                    ],
+                    [manifest.plan_id, manifest.kind, manifest.host, environment, folder, sha256, at],
                 )
-                _insert(connection, int(cursor.lastrowid or 0), told.host, rows, at)
-            elif found != (told.operations_sha256, told.host):
-                raise LedgerError(f"the ledger has another plan of the id {told.plan_id}")
+                _insert(connection, int(cursor.lastrowid or 0), manifest.host, operations, at)
+            elif row != (manifest.operations_sha256, manifest.host):
+                raise LedgerError(f"the ledger has a different plan with the id {manifest.plan_id}")
             else:
-                connection.execute("UPDATE plans SET folder = ? WHERE plan_id = ?", [str(plan.folder), told.plan_id])
-        return cls(ledger, told.plan_id)
+                connection.execute("UPDATE plans SET folder = ? WHERE plan_id = ?", [folder, manifest.plan_id])
+        return cls(ledger, manifest.plan_id)
 
     def rows(self, *states: State) -> Iterator[LedgerRow]:
-        """The operations in these states, or all of them, in the plan's order."""
+        """The operations in these states, or all of them, in the order of the plan."""
         where = f" AND state IN ({', '.join('?' * len(states))})" if states else ""
         cursor = self.ledger.connection.execute(
             "SELECT id, method, path, fields, state, attempts, status, code, request_id, words, remote_id, sent_at,"
             f" doubt_at, updated_at FROM operations WHERE plan = ?{where} ORDER BY id",
             [self._plan, *states],
         )
-        for row in cursor:
-            number, method, path, fields, *rest = row
-            yield LedgerRow(number, method, path, _names(fields), *rest)
+        for number, method, path, fields, *rest in cursor:
+            yield LedgerRow(number, method, path, _split(fields), *rest)
 
     def counts(self) -> dict[State, int]:
-        """How many operations are in each state."""
+        """Number of operations in each state."""
         sql = "SELECT state, count(*) FROM operations WHERE plan = ? GROUP BY state"
         return dict(self.ledger.connection.execute(sql, [self._plan]).fetchall())
 
@@ -188,17 +102,17 @@ class PlanLedger:
         sql = f"SELECT id FROM operations WHERE plan = ? AND state IN ({', '.join('?' * len(states))})"
         return {number for (number,) in self.ledger.connection.execute(sql, [self._plan, *states])}
 
-    def taken(self, since: float, listed_since: float) -> dict[int, str]:
-        """Operations whose key another one has in flight, in doubt or confirmed: id → that one's plan.
+    def claimed(self, since: float, listed_since: float) -> dict[int, str]:
+        """Operations whose record another operation has in flight, in doubt or confirmed: id → plan of the other.
 
         Args:
-            since: epoch seconds; one that was given up counts where its doubt is younger.
-            listed_since: a customer that was confirmed before is told by the list of customers: it may be gone again.
+            since: epoch seconds; an abandoned operation counts if its doubt is younger.
+            listed_since: a confirmed customer counts if it is younger; older ones are in the platform's list.
         """
-        return dict(self.ledger.connection.execute(_TAKEN, [self._plan, since, listed_since]).fetchall())
+        return dict(self.ledger.connection.execute(_CLAIMED, [self._plan, since, listed_since]).fetchall())
 
-    def overtaken(self) -> dict[tuple[str, str, str], str]:
-        """Fields that other plans confirmed since this one was first pushed: product, variant, field → that plan."""
+    def superseded(self) -> dict[tuple[str, str, str], str]:
+        """Fields confirmed by other plans since this one was first pushed: product, variant, field → plan."""
         rows = self.ledger.connection.execute(
             "SELECT c.product_id, c.variant_id, c.field, c.plan_id FROM confirmed c JOIN plans p ON p.host = c.host"
             " WHERE p.plan = ? AND c.plan_id <> p.plan_id AND c.confirmed_at > p.opened_at",
@@ -206,29 +120,35 @@ class PlanLedger:
         )
         return {(product, variant, name): plan_id for product, variant, name, plan_id in rows}
 
-    def unquiet(self, since: float) -> list[UnsettledUpdate]:
-        """Variant updates of this host, of any plan, that may still land: in doubt, or so after `since`."""
-        rows = self.ledger.connection.execute(_UNQUIET, [self.host, since])
+    def unsettled(self, since: float) -> list[UnsettledUpdate]:
+        """Variant updates of this host, of any plan, that may still arrive: in doubt now, or after `since`."""
+        rows = self.ledger.connection.execute(_UNSETTLED, [self.host, since])
         return [
-            UnsettledUpdate(plan_id, number, path, frozenset(_names(fields)), bool(is_open), at)
+            UnsettledUpdate(plan_id, number, path, frozenset(_split(fields)), bool(is_open), at)
             for plan_id, number, path, fields, is_open, at in rows
         ]
 
     def recover(self, deadline_s: float, now: float) -> int:
-        """What a killed push left in flight is in doubt: from when its last byte can have left. Returns how many.
+        """Puts the operations that a killed push left in flight in doubt.
 
         Args:
-            deadline_s: total seconds that a request was given.
-            now: the process that sent is gone, so nothing of it leaves after this.
+            deadline_s: total seconds allowed for a request.
+            now: the sending process has ended, so nothing is sent after this.
+
+        Returns:
+            Number of operations.
         """
-        left = [
+        changes = [
             StateChange(
-                row.id, "in_doubt", words="the push was cut off", doubt_at=min((row.sent_at or now) + deadline_s, now)
+                row.id,
+                "in_doubt",
+                words="the push was interrupted",
+                doubt_at=min((row.sent_at or now) + deadline_s, now),
             )
             for row in self.rows("in_flight")
         ]
-        self.commit(left, now)
-        return len(left)
+        self.commit(changes, now)
+        return len(changes)
 
     def commit(self, changes: Sequence[StateChange], at: float) -> None:
         """Commits changes of state, all or none.
@@ -238,17 +158,17 @@ class PlanLedger:
             at: now, epoch seconds.
 
         Raises:
-            LedgerError: a change that is not allowed. UsageError: the disk refuses. Nothing was committed.
+            LedgerError: a change that is not allowed. UsageError: a disk error. Nothing was committed.
         """
         if not changes:
             return
         with self.ledger.transaction() as connection:
             for to, group in groupby(changes, key=attrgetter("to")):
-                self._move(connection, to, list(group), at)
+                self._apply(connection, to, list(group), at)
 
-    def _move(self, connection: sqlite3.Connection, to: State, changes: list[StateChange], at: float) -> None:
+    def _apply(self, connection: sqlite3.Connection, to: State, changes: list[StateChange], at: float) -> None:
         """Changes to one state."""
-        allowed = ", ".join(f"'{state}'" for state in COMES_FROM[to])
+        allowed = ", ".join(f"'{state}'" for state in PREVIOUS_STATES[to])
         where = f"WHERE plan = {self._plan} AND id = ? AND state IN ({allowed})"
         if to == "in_flight":
             cursor = connection.executemany(
@@ -268,14 +188,16 @@ class PlanLedger:
                 ],
             )
         if cursor.rowcount != len(changes):
-            raise LedgerError(f"plan {self.plan_id}: an operation may not become {to} from the state that it is in")
+            raise LedgerError(f"plan {self.plan_id}: an operation cannot become {to} from its current state")
         if to == "confirmed":
-            self._keep(connection, changes, at)
+            self._store_values(connection, changes, at)
         elif to == "in_doubt":
-            self._unsettle(connection, changes)
+            for change in changes:
+                variant, fields = self._variant(connection, change.id)
+                _delete_values(connection, [(self.host, *variant, name) for name in fields] if variant else [])
 
-    def _keep(self, connection: sqlite3.Connection, changes: list[StateChange], at: float) -> None:
-        """What stands now on the platform, as far as anybody knows."""
+    def _store_values(self, connection: sqlite3.Connection, changes: list[StateChange], at: float) -> None:
+        """The values that the platform has now, as far as they are known."""
         known: list[tuple[object, ...]] = []
         unknown: list[tuple[str, ...]] = []
         for change in changes:
@@ -287,23 +209,17 @@ class PlanLedger:
                 else:
                     known.append((self.host, *variant, name, value, at, self.plan_id))
         connection.executemany("INSERT OR REPLACE INTO confirmed VALUES (?, ?, ?, ?, ?, ?, ?)", known)
-        _forget(connection, unknown)
-
-    def _unsettle(self, connection: sqlite3.Connection, changes: list[StateChange]) -> None:
-        for change in changes:
-            variant, fields = self._variant(connection, change.id)
-            if variant is not None:
-                _forget(connection, [(self.host, *variant, name) for name in fields])
+        _delete_values(connection, unknown)
 
     def _variant(
         self, connection: sqlite3.Connection, operation: int
     ) -> tuple[tuple[str, str] | None, tuple[str, ...]]:
         sql = "SELECT path, fields FROM operations WHERE plan = ? AND id = ?"
         path, fields = connection.execute(sql, [self._plan, operation]).fetchone()
-        return variant_of(path), _names(fields)
+        return variant_ids(path), _split(fields)
 
 
-def _insert(connection: sqlite3.Connection, plan: int, host: str, rows: Iterable[Recorded], at: float) -> None:
+def _insert(connection: sqlite3.Connection, plan: int, host: str, rows: Iterable[NewOperation], at: float) -> None:
     claims: list[tuple[str, bytes, int, int]] = []
 
     def operations() -> Iterator[tuple[object, ...]]:
@@ -319,11 +235,11 @@ def _insert(connection: sqlite3.Connection, plan: int, host: str, rows: Iterable
     connection.executemany("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", claims)
 
 
-def _forget(connection: sqlite3.Connection, fields: list[tuple[str, ...]]) -> None:
+def _delete_values(connection: sqlite3.Connection, fields: list[tuple[str, ...]]) -> None:
     connection.executemany(
         "DELETE FROM confirmed WHERE host = ? AND product_id = ? AND variant_id = ? AND field = ?", fields
     )
 
 
-def _names(joined: str) -> tuple[str, ...]:
+def _split(joined: str) -> tuple[str, ...]:
     return tuple(joined.split(",")) if joined else ()

@@ -1,7 +1,7 @@
-"""Results: what became of each line of the input, in four files that together have each line once (design §8).
+"""Results: what happened to each line of the input, in four files that together contain each line once (design §8).
 
-In: the ledger's rows, the plan's operations and the lines that none of them sends. Out: `results/` in the plan's
-folder, written anew after each push, all four at once. Lines that do not add up are a bug, and the push fails.
+In: the ledger, the operations of the plan, and the lines that no operation sends. Out: `results/` in the plan folder,
+replaced as a whole after each push. Lines that do not add up to the input's are a bug, and the push fails.
 """
 
 from __future__ import annotations
@@ -13,21 +13,23 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
+from pipelines.ledger.model import LedgerRow
 from pipelines.plan.model import RESULTS_FOLDER, LineResult, Plan, PlannedOperation
-from pipelines.push.eligibility import HeldAs, Rules, to_do
-from pipelines.push.plan_ledger import LedgerRow, PlanLedger
+from pipelines.push.eligibility import PushRules, Withheld, next_step
+from pipelines.push.plan_ledger import PlanLedger
 from sources.disk import create_private, disk_errors, sync
 from sources.errors import BridgeError, UsageError
 
-COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")
-FILES: Final = ("confirmed", "rejected", "in_doubt", "unsent")
-_GRAVITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
-"""Of the files; among operations in doubt, one that waits for a person is graver than one that a repeat settles."""
-_FILE_OF_STATE: Final = {
+RESULT_COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")
+RESULT_FILES: Final = ("confirmed", "rejected", "in_doubt", "unsent")
+_SEVERITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
+"""Files by severity. Among operations in doubt, one that waits for a person is more severe than a repeatable one."""
+_FILE_BY_STATE: Final = {
     "confirmed": "confirmed",
     "rejected": "rejected",
     "in_doubt": "in_doubt",
@@ -36,7 +38,7 @@ _FILE_OF_STATE: Final = {
     "abandoned": "in_doubt",
     "planned": "unsent",
 }
-_FILE_OF_LINE: Final = {
+_FILE_BY_OUTCOME: Final = {
     "unchanged": "confirmed",
     "exists_same": "confirmed",
     "merged": "confirmed",
@@ -45,11 +47,10 @@ _FILE_OF_LINE: Final = {
     "ambiguous": "unsent",
     "skipped": "unsent",
 }
-Held = Mapping[int, tuple[HeldAs, str]]
 
 
-class _Fate(NamedTuple):
-    """Where a line stands, and what is said of it; of several operations on a line the gravest tells it."""
+class _Result(NamedTuple):
+    """The result of a line; if several operations send the line, that of the most severe one."""
 
     file: str
     outcome: str
@@ -59,161 +60,168 @@ class _Fate(NamedTuple):
     status: int | str = ""
     code: str = ""
     words: str = ""
-    gravity: tuple[int, ...] = ()
+    severity: tuple[int, ...] = ()
 
 
-def prepare(folder: Path) -> None:
-    """Looks whether results can be written, before anything is sent. Raises UsageError."""
-    with disk_errors(folder, "The results go into the plan's folder: make it writable."):
-        _fresh(folder).rmdir()
+def check_writable(folder: Path) -> None:
+    """Checks that results can be written, before anything is sent. Raises UsageError."""
+    with disk_errors(folder, "The results are written into the plan folder: make it writable."):
+        _new_folder(folder).rmdir()
 
 
-def check_ledger(plan: Plan, book: PlanLedger) -> None:
-    """Looks whether the ledger is older than the results: what stands in them as sent is untried in it.
+def check_ledger(plan: Plan, ledger: PlanLedger) -> None:
+    """Checks that the ledger is not older than the results: operations sent there would be sent again.
 
     Raises:
-        UsageError: it is, or the results cannot be read.
+        UsageError: it is older, or the results cannot be read.
     """
-    untried = {row.id for row in book.rows("planned") if not row.attempts}
-    for name in ("confirmed", "in_doubt") if untried else ():
+    unsent = {row.id for row in ledger.rows("planned") if not row.attempts}
+    for name in ("confirmed", "in_doubt") if unsent else ():
         path = plan.folder / RESULTS_FOLDER / f"{name}.csv"
         try:
             with path.open(encoding="utf-8", newline="") as file:
-                tried = any(row["operation"] and int(row["operation"]) in untried for row in csv.DictReader(file))
+                is_older = any(row["operation"] and int(row["operation"]) in unsent for row in csv.DictReader(file))
         except FileNotFoundError:
             continue
         except (OSError, ValueError, KeyError, csv.Error):
-            raise UsageError(f"{path} is not as it was written", "Put it back as it was.") from None
-        if tried:
+            raise UsageError(f"{path} was changed", "Restore it.") from None
+        if is_older:
             raise UsageError(
-                f"{path} has requests that were sent, and the ledger does not know it: it is an older copy",
-                "Put back the newest ledger, or name it in LEDGER__PATH: with this one they would be sent again.",
+                f"the ledger is an older copy: {path} contains requests that were sent and are not in it",
+                "Restore the newest ledger, or set LEDGER__PATH to it: otherwise they would be sent again.",
             )
 
 
-def write(plan: Plan, book: PlanLedger, held: Held, rules: Rules) -> Counter[tuple[str, str]]:
-    """Writes the four files.
+@dataclass(frozen=True, slots=True)
+class ResultsWriter:
+    """Writes the results of a push.
 
-    Args:
-        plan: checked.
-        book: of the plan.
-        held: why operations were not sent by this push.
-        rules: of this push: they say what settles a doubt.
-
-    Returns:
-        Lines by file and outcome.
-
-    Raises:
-        BridgeError: the lines do not add up to the input's. UsageError: the files cannot be written.
+    Attributes:
+        plan: verified.
+        ledger: of the plan.
+        withheld: operations that this push did not send.
+        rules: of this push; they say what settles a doubt.
     """
-    with disk_errors(plan.folder, "What was sent is in the ledger. Free space, then push again for the results."):
-        return _write(plan, book, held, rules)
 
+    plan: Plan
+    ledger: PlanLedger
+    withheld: Mapping[int, Withheld]
+    rules: PushRules
 
-def _write(plan: Plan, book: PlanLedger, held: Held, rules: Rules) -> Counter[tuple[str, str]]:
-    new = _fresh(plan.folder)
-    counts: Counter[tuple[str, str]] = Counter()
-    seen = bytearray()
-    with ExitStack() as stack:
-        files = {name: stack.enter_context(_private(new / f"{name}.csv")) for name in FILES}
-        writers = {name: csv.writer(file, lineterminator="\n") for name, file in files.items()}
-        for writer in writers.values():
-            writer.writerow(COLUMNS)
-        for line, fate in _fates(plan, book, held, rules):
-            if line >= len(seen):
-                seen.extend(bytes(max(line + 1 - len(seen), len(seen), 1024)))
-            if seen[line]:
-                raise BridgeError(f"line {line} of the input has two results")
-            seen[line] = 1
-            counts[fate.file, fate.outcome] += 1
-            writers[fate.file].writerow([line, *fate[1:-1]])
-    for name in FILES:
-        sync(new / f"{name}.csv")
-    if counts.total() != plan.manifest.lines:
-        raise BridgeError(f"the input has {plan.manifest.lines} lines, the results have {counts.total()}")
-    final = plan.folder / RESULTS_FOLDER
-    old = plan.folder / f".{RESULTS_FOLDER}.old"
-    shutil.rmtree(old, ignore_errors=True)
-    if final.exists():
-        final.rename(old)
-    new.rename(final)
-    shutil.rmtree(old, ignore_errors=True)
-    return counts
+    def write(self) -> Counter[tuple[str, str]]:
+        """Replaces the four files.
 
+        Returns:
+            Lines by file and outcome.
 
-def _fates(plan: Plan, book: PlanLedger, held: Held, rules: Rules) -> Iterator[tuple[int, _Fate]]:
-    """Each line and its fate; a merged one has that of the line which says the same."""
-    followed = {line.same_as for line in plan.unsent_lines() if line.outcome == "merged"}
-    of_followed: dict[int, _Fate] = {}
-    left = Counter(line for operation in plan.operations() for line in operation.lines)
-    worst: dict[int, _Fate] = {}
+        Raises:
+            BridgeError: the lines do not add up to the input's. UsageError: a disk error.
+        """
+        plan = self.plan
+        with disk_errors(plan.folder, "What was sent is in the ledger. Free space, then push again for the results."):
+            new = _new_folder(plan.folder)
+            counts = self._write(new)
+            if counts.total() != plan.manifest.lines:
+                raise BridgeError(f"the input has {plan.manifest.lines} lines, the results have {counts.total()}")
+            final, old = plan.folder / RESULTS_FOLDER, plan.folder / f".{RESULTS_FOLDER}.old"
+            shutil.rmtree(old, ignore_errors=True)
+            if final.exists():
+                final.rename(old)
+            new.rename(final)
+            shutil.rmtree(old, ignore_errors=True)
+        return counts
 
-    def sent() -> Iterator[tuple[int, _Fate]]:
-        for operation, row in zip(plan.operations(), book.rows(), strict=True):
+    def _write(self, folder: Path) -> Counter[tuple[str, str]]:
+        counts: Counter[tuple[str, str]] = Counter()
+        seen = bytearray()
+        with ExitStack() as stack:
+            files = {name: stack.enter_context(_create(folder / f"{name}.csv")) for name in RESULT_FILES}
+            writers = {name: csv.writer(file, lineterminator="\n") for name, file in files.items()}
+            for writer in writers.values():
+                writer.writerow(RESULT_COLUMNS)
+            for line, result in self._results():
+                if line >= len(seen):
+                    seen.extend(bytes(max(line + 1 - len(seen), len(seen), 1024)))
+                if seen[line]:
+                    raise BridgeError(f"line {line} of the input has two results")
+                seen[line] = 1
+                counts[result.file, result.outcome] += 1
+                writers[result.file].writerow([line, *result[1:-1]])
+        for name in RESULT_FILES:
+            sync(folder / f"{name}.csv")
+        return counts
+
+    def _results(self) -> Iterator[tuple[int, _Result]]:
+        """Each line with its result. A merged line has the result of the line that it equals."""
+        originals = {line.same_as for line in self.plan.unsent_lines() if line.outcome == "merged"}
+        by_original: dict[int, _Result] = {}
+
+        def unsent() -> Iterator[tuple[int, _Result]]:
+            for line in self.plan.unsent_lines():
+                if line.outcome != "merged":
+                    yield line.line, _unsent_result(line)
+
+        for number, result in heapq.merge(self._sent(), unsent(), key=lambda pair: pair[0]):
+            if number in originals:
+                by_original[number] = result
+            yield number, result
+        for line in self.plan.unsent_lines():
+            if line.outcome == "merged":
+                if line.same_as not in by_original:
+                    raise BridgeError(f"line {line.line} of the input equals a line that has no result")
+                result = by_original[line.same_as]
+                yield line.line, result if result.outcome == "abandoned" else result._replace(outcome="merged")
+
+    def _sent(self) -> Iterator[tuple[int, _Result]]:
+        """Each line that operations send, with the result of the most severe one."""
+        remaining = Counter(line for operation in self.plan.operations() for line in operation.lines)
+        most_severe: dict[int, _Result] = {}
+        for operation, row in zip(self.plan.operations(), self.ledger.rows(), strict=True):
             if operation.id != row.id:
                 raise BridgeError(f"the ledger has no operation {operation.id} of this plan")
-            own = _of_operation(operation, row, held, rules)
+            own = self._result(operation, row)
             for line in operation.lines:
-                left[line] -= 1
-                fate = max(worst.pop(line, own), own, key=attrgetter("gravity"))
-                if left[line]:
-                    worst[line] = fate  # another operation is of this line too: the gravest of them tells it
-                    continue
-                if line in followed:
-                    of_followed[line] = fate
-                yield line, fate
+                remaining[line] -= 1
+                result = max(most_severe.pop(line, own), own, key=attrgetter("severity"))
+                if remaining[line]:
+                    most_severe[line] = result
+                else:
+                    yield line, result
 
-    def unsent() -> Iterator[tuple[int, _Fate]]:
-        for line in plan.unsent_lines():
-            if line.outcome == "merged":
-                continue
-            fate = _of_line(line)
-            if line.line in followed:
-                of_followed[line.line] = fate
-            yield line.line, fate
-
-    yield from heapq.merge(sent(), unsent(), key=lambda pair: pair[0])
-    for line in plan.unsent_lines():
-        if line.outcome == "merged":
-            if line.same_as not in of_followed:
-                raise BridgeError(f"line {line.line} of the input says the same as one that has no result")
-            fate = of_followed[line.same_as]
-            yield line.line, fate if fate.outcome == "abandoned" else fate._replace(outcome="merged")
-
-
-def _of_operation(operation: PlannedOperation, row: LedgerRow, held: Held, rules: Rules) -> _Fate:
-    outcome: str = {"planned": "not_sent", "in_flight": "in_doubt"}.get(row.state, row.state)
-    is_open = row.state in ("in_flight", "in_doubt", "conflict")
-    told = held.get(row.id) if row.state in ("planned", "in_doubt") else None
-    if told is not None and row.state == "planned":
-        outcome = told[0]
-    more = told[1] if told is not None else to_do(operation, row, rules) if is_open else ""
-    given_up = row.state == "abandoned" and row.doubt_at is None  # never sent: nothing of it is in doubt
-    return _Fate(
-        file := "unsent" if given_up else _FILE_OF_STATE[row.state],
-        outcome,
-        operation.id,
-        operation.method,
-        operation.path,
-        "" if row.status is None else row.status,
-        row.code,
-        "; ".join(filter(None, (row.words, more))),
-        (_GRAVITY.index(file), is_open, not rules.repeatable(operation)),
-    )
+    def _result(self, operation: PlannedOperation, row: LedgerRow) -> _Result:
+        outcome: str = {"planned": "not_sent", "in_flight": "in_doubt"}.get(row.state, row.state)
+        is_open = row.state in ("in_flight", "in_doubt", "conflict")
+        withheld = self.withheld.get(row.id) if row.state in ("planned", "in_doubt") else None
+        if withheld is not None and row.state == "planned":
+            outcome = withheld.outcome
+        advice = withheld.reason if withheld else next_step(operation, row, self.rules) if is_open else ""
+        is_unsent = row.state == "abandoned" and row.doubt_at is None
+        file = "unsent" if is_unsent else _FILE_BY_STATE[row.state]
+        return _Result(
+            file,
+            outcome,
+            operation.id,
+            operation.method,
+            operation.path,
+            "" if row.status is None else row.status,
+            row.code,
+            "; ".join(filter(None, (row.words, advice))),
+            (_SEVERITY.index(file), is_open, not self.rules.is_repeatable(operation)),
+        )
 
 
-def _of_line(line: LineResult) -> _Fate:
-    told = not line.field or line.words.startswith(f"{line.field}: ")  # a column may have the field's name
-    words = line.words if told or not line.words else f"{line.field}: {line.words}"
-    return _Fate(_FILE_OF_LINE[line.outcome], line.outcome, code=line.code, words=words)
+def _unsent_result(line: LineResult) -> _Result:
+    is_named = not line.field or line.words.startswith(f"{line.field}: ")  # a column may have the field's name
+    words = line.words if is_named or not line.words else f"{line.field}: {line.words}"
+    return _Result(_FILE_BY_OUTCOME[line.outcome], line.outcome, code=line.code, words=words)
 
 
-def _fresh(folder: Path) -> Path:
+def _new_folder(folder: Path) -> Path:
     new = folder / f".{RESULTS_FOLDER}.new"
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(mode=0o700)
     return new
 
 
-def _private(path: Path) -> TextIO:
+def _create(path: Path) -> TextIO:
     return io.TextIOWrapper(create_private(path), "utf-8", newline="")

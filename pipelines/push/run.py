@@ -1,284 +1,278 @@
-"""Push: a plan's operations, each sent as often as it should be; run again, it goes on where it was (design §8).
+"""Push: sends the operations of a plan, each as often as it should be; run again, it continues (design §8).
 
-In: a plan's folder and what was asked. Out: the ledger, the results, and a `PushResult`. Every way out writes the
-results: they say what is confirmed, refused, in doubt and not sent at that moment.
+In: a plan folder and options. Out: the ledger, the results, and a `PushResult`. Results are written however the push
+ends: they say what is confirmed, rejected, in doubt and not sent at that moment.
 """
 
 from __future__ import annotations
 
 import shutil
-import threading
 from collections import defaultdict
 from collections.abc import Iterator, Set
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from pipelines.ledger.store import Ledger, body_hash, hashed
-from pipelines.plan.model import RESULTS_FOLDER, Plan, PlannedOperation
-from pipelines.push import checks, passwords, results
-from pipelines.push.eligibility import Rules, Standing, in_the_way, manual_resolutions, stand
-from pipelines.push.listing import Key, Listing, keys_of, read
-from pipelines.push.model import MEANS, SETTLE_S, Gently, PushDependencies, PushOptions, PushResult, Watch
+from pipelines.ledger.keys import body_hash, key_hash
+from pipelines.ledger.model import NewOperation, UnsettledUpdate
+from pipelines.ledger.store import Ledger
+from pipelines.plan.model import Plan, PlannedOperation
+from pipelines.push import checks, results
+from pipelines.push.customer_lookup import assess_creates
+from pipelines.push.eligibility import Eligibility, PushRules, Withheld, assess_updates, conflicting_update
+from pipelines.push.listing import CustomerListing, Key, normalized_keys, read_customers
+from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOptions, PushResult
 from pipelines.push.pace import Pace
-from pipelines.push.plan_ledger import PlanLedger, Recorded, UnsettledUpdate
-from pipelines.push.send import Sender, SendLoop, Sent, Work
+from pipelines.push.passwords import load_passwords, remove_unsent
+from pipelines.push.plan_ledger import PlanLedger
+from pipelines.push.resolutions import manual_resolutions
+from pipelines.push.send import SendContext, SendLoop
+from pipelines.push.tasks import SendResult, SendTask
 from pipelines.warehouse.lock import run_lock
 from sources.disk import disk_errors
 from sources.errors import AccessError, PlatformError, Stopped, UsageError
-from sources.extract.result import Progress, no_progress
 from sources.http.client import Client
 from sources.kinds import KINDS, additive_fields, increment_fields
 from sources.settings import LegacySettings, ledger_path
 
 ROUNDS_MAX: Final = 3
-"""How often in one push a repeatable operation is sent."""
+"""How often one push sends a repeatable operation."""
 CONCURRENCY: Final = {"POST": 1, "PATCH": 4}
 
 
 def push(
     folder: Path,
-    asked: PushOptions,
-    stop: threading.Event | None = None,
-    watch: Watch = lambda done, total: None,
-    progress: Progress = no_progress,
-    gently: Gently = nullcontext,
-    means: PushDependencies = MEANS,
+    options: PushOptions,
+    hooks: PushHooks | None = None,
+    dependencies: PushDependencies | None = None,
 ) -> PushResult:
-    """Sends what a plan says (design §5, `orderbridge push`).
+    """Sends the operations of a plan (design §5, `orderbridge push`).
 
     Args:
         folder: of the plan.
-        asked: what is asked for.
-        stop: once set, nothing more is begun.
-        watch: called as operations end.
-        progress: called after each page where the customers are read.
-        gently: keeps a signal from breaking in; it sets `stop`.
-        means: what it works with.
+        options: see `orderbridge push --help`.
+        hooks: of the caller.
+        dependencies: for tests.
 
     Raises:
-        UsageError, AccessError, PlatformError, LockedError: before anything was sent; the results are as they were.
+        UsageError, AccessError, PlatformError, LockedError: before anything was sent; the results are unchanged.
         BridgeError: the results do not add up.
     """
-    stop = stop or threading.Event()
-    plan, legacy, public_v1 = checks.checked(folder)
-    if asked.settle_s < SETTLE_S and legacy.environment != "sandbox":
-        raise UsageError(f"--settle is less than {SETTLE_S / 60:.0f} minutes", "That is for a sandbox only.")
-    checks.check_agreed(plan, asked.confirm, asked.agreed)
-    seen = [("whoami_names", checks.check_whoami(public_v1, stop))] if public_v1 is not None else []
+    hooks, dependencies = hooks or PushHooks(), dependencies or PushDependencies()
+    plan, legacy, public_v1 = checks.open_plan(folder)
+    if options.settle_s < SETTLE_S and legacy.environment != "sandbox":
+        raise UsageError(f"--settle is less than {SETTLE_S / 60:.0f} minutes", "Only a sandbox allows that.")
+    checks.check_agreement(plan, options.confirm, options.agreed)
+    observed = [("whoami_names", checks.check_whoami(public_v1, hooks.stop))] if public_v1 is not None else []
     path = ledger_path()
-    with held(path), Ledger.open(path) as ledger:
-        if (plan.folder / RESULTS_FOLDER).exists() and not ledger.has(plan.manifest.plan_id):
-            raise UsageError(
-                f"this plan was pushed before, and {path} knows nothing of it",
-                "Name its ledger in LEDGER__PATH, or put back a copy: without it, all would be sent again.",
-            )
-        results.prepare(plan.folder)
-        book = PlanLedger.recorded(ledger, plan, recorded(plan), means.clock())
-        results.check_ledger(plan, book)
-        with means.client(legacy, stop) as client:
-            pushed = _Push(plan, book, asked, legacy, client, path, stop, watch, progress, gently, means).run()
-    pushed.observed = [*seen, *pushed.observed]
-    return pushed
+    with ledger_lock(path), Ledger.open(path) as ledger:
+        checks.check_known(plan, path, ledger.has(plan.manifest.plan_id))
+        results.check_writable(plan.folder)
+        plan_ledger = PlanLedger.record(ledger, plan, new_operations(plan), dependencies.clock())
+        results.check_ledger(plan, plan_ledger)
+        with dependencies.client(legacy, hooks.stop) as client:
+            result = _PushRun(plan, plan_ledger, options, hooks, dependencies, legacy, client).run()
+    result.observed = [*observed, *result.observed]
+    return result
 
 
 @contextmanager
-def held(ledger: Path) -> Iterator[None]:
-    """Keeps other pushes out of this ledger. Raises LockedError, UsageError."""
-    hint = "Name a file in LEDGER__PATH that can be written."
+def ledger_lock(ledger: Path) -> Iterator[None]:
+    """Keeps other pushes away from a ledger. Raises LockedError, UsageError."""
+    hint = "Set LEDGER__PATH to a file that can be written."
     with disk_errors(ledger.parent, hint):
         ledger.parent.mkdir(parents=True, exist_ok=True)
     with run_lock(ledger.with_name(f".{ledger.name}.lock"), "push", hint):
         yield
 
 
-def recorded(plan: Plan) -> Iterator[Recorded]:
-    """A plan's operations as the ledger keeps them: nothing of a body but the names of a variant's fields."""
-    told = plan.manifest
+def new_operations(plan: Plan) -> Iterator[NewOperation]:
+    """The operations of a plan as the ledger records them: of a body only the names of an update's fields."""
+    kind, host = KINDS[plan.kind], plan.manifest.host
     for operation in plan.operations():
         keys: tuple[bytes, ...] = ()
-        if KINDS[told.kind].is_listed:
-            keys = tuple(hashed(told.host, name, value) for name, value in keys_of(operation.keys))
-        elif operation.method == "POST":
-            keys = (bytes.fromhex(body_hash(operation.path, operation.body)),)
-        fields = tuple(operation.body) if operation.method == "PATCH" else ()
-        yield Recorded(operation.id, operation.method, operation.path, keys, fields)
+        if kind.is_listed:
+            keys = tuple(key_hash(host, name, value) for name, value in normalized_keys(operation.keys))
+        elif not kind.is_update:
+            keys = (body_hash(operation.path, operation.body),)
+        fields = tuple(operation.body) if kind.is_update else ()
+        yield NewOperation(operation.id, operation.method, operation.path, keys, fields)
 
 
-class _Push:
-    """One push under way, the ledger held."""
+@dataclass
+class _PushRun:
+    """One push in progress, with the ledger locked."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        book: PlanLedger,
-        asked: PushOptions,
-        legacy: LegacySettings,
-        client: Client,
-        ledger: Path,
-        stop: threading.Event,
-        watch: Watch,
-        progress: Progress,
-        gently: Gently,
-        means: PushDependencies,
-    ) -> None:
-        self.plan, self.book, self.asked, self.legacy = plan, book, asked, legacy
-        self.client, self.stop, self.watch, self.progress, self.means = client, stop, watch, progress, means
-        self.gently = gently
-        self.folder = ledger.with_name(f".{ledger.name}.walk")
-        added, self.changes = additive_fields(legacy.semantics), increment_fields(legacy.semantics)
-        sandbox = legacy.environment == "sandbox"
-        self.rules = Rules(asked.settle_s, asked.resend or sandbox, asked.accept_unproven, added, self.changes)
-        self.unquiet: dict[str, list[UnsettledUpdate]] = defaultdict(list)
-        self.pushed = PushResult(plan)
-        self.standing = Standing()
-        self.stood_at = means.clock()
+    plan: Plan
+    ledger: PlanLedger
+    options: PushOptions
+    hooks: PushHooks
+    dependencies: PushDependencies
+    legacy: LegacySettings
+    client: Client
+
+    def __post_init__(self) -> None:
+        semantics, options = self.legacy.semantics, self.options
+        self.kind = KINDS[self.plan.kind]
+        self.rules = PushRules(
+            options.settle_s,
+            options.resend or self.legacy.environment == "sandbox",
+            options.accept_unproven,
+            additive_fields(semantics),
+            increment_fields(semantics),
+        )
+        self.unsettled: dict[str, list[UnsettledUpdate]] = defaultdict(list)
+        self.result = PushResult(self.plan)
+        self.eligibility = Eligibility()
+        self.assessed_at = self.dependencies.clock()
         self.ended = 0
         self.observed: set[tuple[str, str]] = set()
+        self.walk_folder = ledger_path().with_name(f".{ledger_path().name}.walk")
 
     def run(self) -> PushResult:
-        """Rounds of settling and sending, then the results."""
-        pushed, clock = self.pushed, self.means.clock
-        self.book.recover(self.means.deadline_s, clock())
-        self._take_told()
+        """Rounds of assessing and sending, then the results."""
+        self.ledger.recover(self.dependencies.deadline_s, self.dependencies.clock())
+        self._resolve_manually()
         try:
             self._rounds()
         except (Stopped, KeyboardInterrupt):
-            pushed.stopped = True
+            self.result.stopped = True
         except (AccessError, PlatformError, UsageError) as error:
-            pushed.error = error
-        with self.gently():
-            return self._concluded()
+            self.result.error = error
+        with self.hooks.defer_signals():
+            return self._conclude()
 
-    def _concluded(self) -> PushResult:
-        """The results: whatever ended the rounds."""
-        pushed = self.pushed
-        shutil.rmtree(self.folder, ignore_errors=True)
-        pushed.stopped = pushed.stopped or self.stop.is_set()
-        pushed.error = pushed.error or self.standing.unproven
-        pushed.settles_at = min(self._unsettled(), default=None)
-        pushed.states = self.book.counts()
-        pushed.observed = sorted(self.observed)
+    def _conclude(self) -> PushResult:
+        """Writes the results, whatever ended the rounds."""
+        result = self.result
+        shutil.rmtree(self.walk_folder, ignore_errors=True)
+        result.stopped = result.stopped or self.hooks.stop.is_set()
+        result.error = result.error or self.eligibility.unproven
+        result.settles_at = min(self._settle_times(), default=None)
+        result.states = self.ledger.counts()
+        result.observed = sorted(self.observed)
         try:
-            passwords.forget(self.plan, self.book.ids("planned"))
+            remove_unsent(self.plan, self.ledger.ids("planned"))
         except UsageError as error:
-            pushed.error = pushed.error or error
-        pushed.lines = results.write(self.plan, self.book, self.standing.held, self.rules)
-        return pushed
+            result.error = result.error or error
+        result.lines = results.ResultsWriter(self.plan, self.ledger, self.eligibility.withheld, self.rules).write()
+        return result
 
     def _rounds(self) -> None:
+        clock = self.dependencies.clock
         round_number = 0
         while True:
             round_number += 1
-            self.stood_at = self.means.clock()
-            self.standing = stand(self.plan, self.book, self.rules, self._look, self.means.clock)
-            with self.gently():
+            self.assessed_at = clock()
+            if self.kind.is_listed:
+                self.eligibility = assess_creates(self.plan, self.ledger, self.rules, self._read_customers, clock)
+            else:
+                self.eligibility = assess_updates(self.plan, self.ledger, self.rules, clock())
+            with self.hooks.defer_signals():
                 sent = self._send()
-            self.standing.held |= {number: ("blocked", reason) for number, reason in sent.held.items()}
-            self.pushed.broke = sent.broke
+            self.eligibility.withheld |= {
+                number: Withheld("blocked", reason) for number, reason in sent.withheld.items()
+            }
+            self.result.broke = sent.broke
             self.observed |= sent.observed
             if sent.error is not None:
                 raise sent.error
-            if self.stop.is_set() or sent.broke:
+            if self.hooks.stop.is_set() or sent.broke:
                 return
-            if sent.in_doubt and KINDS[self.plan.kind].is_update and round_number < ROUNDS_MAX:
-                continue  # what may be repeated is repeated at once
-            unsettled = self._unsettled()
-            if not self.asked.wait or not unsettled:
+            if sent.in_doubt and self.kind.is_update and round_number < ROUNDS_MAX:
+                continue  # repeatable updates are sent again at once
+            settle_times = self._settle_times()
+            if not self.options.wait or not settle_times:
                 return
-            self._wait_until(max(unsettled))
+            self._wait_until(max(settle_times))
 
-    def _unsettled(self) -> list[float]:
-        """When each create in doubt can be looked for, of those that could not be when it was last looked."""
-        if not KINDS[self.plan.kind].is_listed:
+    def _settle_times(self) -> list[float]:
+        """When each create in doubt can be looked up, of those that could not be at the last assessment."""
+        if not self.kind.is_listed:
             return []
-        settled = [(row.doubt_at or 0.0) + self.rules.settle_s for row in self.book.rows("in_doubt")]
-        return [at for at in settled if at > self.stood_at]
+        times = [self.rules.settles_at(row) for row in self.ledger.rows("in_doubt")]
+        return [at for at in times if at > self.assessed_at]
 
     def _wait_until(self, at: float) -> None:
-        while (left := at - self.means.clock()) > 0 and not self.stop.is_set():
-            self.stop.wait(min(left, 1.0))
+        while (left := at - self.dependencies.clock()) > 0 and not self.hooks.stop.is_set():
+            self.hooks.stop.wait(min(left, 1.0))
 
-    def _look(self, keys: Set[Key]) -> Listing:
-        if self.means.look is not None:
-            return self.means.look(keys)
-        return read(self.client, self.folder, keys, self.legacy.page_limit, self.progress, self.observed)
-
-    def _take_told(self) -> None:
-        """What a person says of operations in doubt. One that landed leaves its values as if the platform said so."""
-        asked = self.asked
-        changes = manual_resolutions(
-            self.book, self.rules, self.means.clock(), asked.landed, asked.not_landed, asked.abandon
+    def _read_customers(self, keys: Set[Key]) -> CustomerListing:
+        if self.dependencies.read_customers is not None:
+            return self.dependencies.read_customers(keys)
+        return read_customers(
+            self.client, self.walk_folder, keys, self.legacy.page_limit, self.hooks.on_page, self.observed
         )
-        if asked.landed and KINDS[self.plan.kind].is_update:
-            values = {op.id: self._values(op) for op in self.plan.operations() if op.id in asked.landed}
+
+    def _resolve_manually(self) -> None:
+        """Applies what a person says about doubts. An update that arrived leaves its values as if confirmed."""
+        options, now = self.options, self.dependencies.clock()
+        changes = manual_resolutions(self.ledger, self.rules, now, options.landed, options.not_landed, options.abandon)
+        if options.landed and self.kind.is_update:
+            values = {op.id: self._values(op) for op in self.plan.operations() if op.id in options.landed}
             changes = [replace(c, values=values[c.id]) if c.to == "confirmed" else c for c in changes]
-        self.book.commit(changes, self.means.clock())
+        self.ledger.commit(changes, now)
 
     def _values(self, operation: PlannedOperation) -> dict[str, str | None]:
-        """What stands on the platform after a variant update; of a field whose values are changes, nobody knows."""
+        """The values on the platform after a variant update; after an increment they are unknown."""
         if operation.method != "PATCH":
             return {}
         return {
-            name: None if name in self.changes else msgspec.json.encode(value).decode()
+            name: None if name in self.rules.increments else msgspec.json.encode(value).decode()
             for name, value in operation.body.items()
         }
 
-    def _send(self) -> Sent:
+    def _send(self) -> SendResult:
         """One round of sending."""
-        standing, kind = self.standing, KINDS[self.plan.kind]
-        planned = self.book.ids("planned") - set(standing.held)
-        again = {number: clear for number, clear in standing.again.items() if number not in standing.held}
-        wanted = planned | set(again)
-        if not wanted or self.stop.is_set():
-            return Sent()
-        known = passwords.opened(self.plan, wanted, self.means.reader)
-        self.unquiet.clear()
-        if kind.is_update:
-            for other in self.book.unquiet(self.means.clock() - self.rules.settle_s):
-                self.unquiet[other.path].append(other)
-        concurrency = self.asked.concurrency or CONCURRENCY[kind.operation.verb]
-        total = self.ended + len(wanted)
-        self.watch(self.ended, total)
+        withheld = self.eligibility.withheld
+        resend = {number: clear for number, clear in self.eligibility.resend.items() if number not in withheld}
+        to_send = self.ledger.ids("planned") - set(withheld) | set(resend)
+        if not to_send or self.hooks.stop.is_set():
+            return SendResult()
+        passwords = load_passwords(self.plan, to_send, self.dependencies.read_passwords)
+        self.unsettled.clear()
+        if self.kind.is_update:
+            for other in self.ledger.unsettled(self.dependencies.clock() - self.rules.settle_s):
+                self.unsettled[other.path].append(other)
+        total = self.ended + len(to_send)
+        self.hooks.on_operation(self.ended, total)
 
-        def ended(count: int) -> None:
+        def on_end(count: int) -> None:
             self.ended += count
-            self.watch(self.ended, total)
+            self.hooks.on_operation(self.ended, total)
 
-        works = (
-            Work(
+        tasks = (
+            SendTask(
                 operation,
-                self.rules.repeatable(operation),
-                doubted=not again.get(operation.id, True),
-                clear=again.get(operation.id, False),
+                self.rules.is_repeatable(operation),
+                is_doubted=not resend.get(operation.id, True),
+                clear=resend.get(operation.id, False),
             )
             for operation in self.plan.operations()
-            if operation.id in wanted
+            if operation.id in to_send
         )
-        sender: Sender = self.client
-        return SendLoop(
-            self.book,
-            sender,
-            Pace(self.asked.rate, self.means.policy, self.stop),
-            body=known.body,
+        context = SendContext(
+            ledger=self.ledger,
+            sender=self.client,
+            pace=Pace(self.options.rate, self.dependencies.policy, self.hooks.stop),
+            body=passwords.body,
             values=self._values,
-            in_the_way=lambda operation: in_the_way(operation, self.plan.manifest.plan_id, self.unquiet),
-            doubted=self._doubted,
-            concurrency=concurrency,
-            grace_s=self.means.grace_s,
-            stop=self.stop,
-            clock=self.means.clock,
-            progress=ended,
-        ).run(works)
+            blocked_by=lambda op: conflicting_update(op, self.plan.manifest.plan_id, self.unsettled),
+            on_doubt=self._on_doubt,
+            on_end=on_end,
+            concurrency=self.options.concurrency or CONCURRENCY[self.kind.operation.verb],
+            grace_s=self.dependencies.grace_s,
+            stop=self.hooks.stop,
+            clock=self.dependencies.clock,
+        )
+        return SendLoop(context).run(tasks)
 
-    def _doubted(self, operation: PlannedOperation) -> None:
-        """From now on it stands in the way of others on the same fields."""
+    def _on_doubt(self, operation: PlannedOperation) -> None:
+        """From now on the operation blocks others on the same fields."""
         if operation.method == "PATCH":
-            told = self.plan.manifest
-            other = UnsettledUpdate(
-                told.plan_id, operation.id, operation.path, frozenset(operation.body), True, self.means.clock()
-            )
-            self.unquiet[operation.path].append(other)
+            fields, now = frozenset(operation.body), self.dependencies.clock()
+            update = UnsettledUpdate(self.plan.manifest.plan_id, operation.id, operation.path, fields, True, now)
+            self.unsettled[operation.path].append(update)

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pipelines.ledger.store import Ledger, OpenPlan
+from pipelines.ledger.model import OpenPlan
+from pipelines.ledger.store import Ledger
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import last_reads

@@ -10,10 +10,12 @@ from typing import get_args
 
 import pytest
 
-from pipelines.ledger.store import COMES_FROM, Ledger, LedgerError, State, body_hash, hashed
+from pipelines.ledger.keys import body_hash, key_hash
+from pipelines.ledger.model import PREVIOUS_STATES, State, StateChange
+from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.push.plan_ledger import PlanLedger, StateChange
-from pipelines.push.run import recorded
+from pipelines.push.plan_ledger import PlanLedger
+from pipelines.push.run import new_operations
 from sources.errors import UsageError
 from tests.pipelines.push.plans import customer, patch, subcategory, warehouse, write_plan
 
@@ -47,7 +49,7 @@ def book_of(
     ledger: Ledger, folder: Path, operations: list[PlannedOperation], kind: str = "customers", at: float = 1.0
 ) -> PlanLedger:
     plan = Plan(write_plan(folder, HOST, operations, kind))  # type: ignore[arg-type]
-    return PlanLedger.recorded(ledger, plan, recorded(plan), at)
+    return PlanLedger.record(ledger, plan, new_operations(plan), at)
 
 
 def lead(book: PlanLedger, number: int, *states: State, at: float = 2.0, **last: object) -> None:
@@ -68,7 +70,7 @@ def test_only_the_changes_of_the_table_are_made(ledger: Ledger, tmp_path: Path, 
         with pytest.raises(LedgerError):
             lead(book, 1, after)
         assert book.counts() == {before: 1}
-    assert (before in COMES_FROM[after]) == ((before, after) in ALLOWED)
+    assert (before in PREVIOUS_STATES[after]) == ((before, after) in ALLOWED)
 
 
 def test_of_a_batch_with_one_change_that_must_not_be_nothing_is_kept(ledger: Ledger, tmp_path: Path) -> None:
@@ -80,8 +82,8 @@ def test_of_a_batch_with_one_change_that_must_not_be_nothing_is_kept(ledger: Led
 
 def test_operations_are_recorded_once(ledger: Ledger, tmp_path: Path) -> None:
     plan = Plan(write_plan(tmp_path / "plan", HOST, [customer(1)]))
-    lead(PlanLedger.recorded(ledger, plan, recorded(plan), 1.0), 1, "in_flight", "confirmed")
-    assert PlanLedger.recorded(ledger, plan, recorded(plan), 5.0).counts() == {"confirmed": 1}
+    lead(PlanLedger.record(ledger, plan, new_operations(plan), 1.0), 1, "in_flight", "confirmed")
+    assert PlanLedger.record(ledger, plan, new_operations(plan), 5.0).counts() == {"confirmed": 1}
     assert [row.attempts for row in PlanLedger(ledger, plan.manifest.plan_id).rows()] == [1]
 
 
@@ -102,8 +104,8 @@ def test_a_doubt_stays_when_the_operation_is_sent_again_unless_it_surely_did_not
         lead(book, number, "in_flight", clear=number == 2)
         lead(book, number, "confirmed")
     assert [row.doubt_at for row in book.rows()] == [5.0, None]
-    assert [(u.id, u.open) for u in book.unquiet(since=4.0)] == [(1, False)]
-    assert book.unquiet(since=6.0) == []
+    assert [(u.id, u.is_open) for u in book.unsettled(since=4.0)] == [(1, False)]
+    assert book.unsettled(since=6.0) == []
 
 
 @pytest.mark.parametrize(
@@ -126,30 +128,30 @@ def test_a_key_that_another_plan_has_in_hand_is_taken(
     other = book_of(ledger, tmp_path / "a", [customer(1)])
     mine = book_of(ledger, tmp_path / "b", [customer(5, password="stored", **same)])
     lead(other, 1, *states)
-    assert mine.taken(0.0, 0.0) == ({5: other.plan_id} if blocks else {})
+    assert mine.claimed(0.0, 0.0) == ({5: other.plan_id} if blocks else {})
 
 
 def test_a_key_given_up_long_ago_is_free(ledger: Ledger, tmp_path: Path) -> None:
     other = book_of(ledger, tmp_path / "a", [customer(1)])
     mine = book_of(ledger, tmp_path / "b", [customer(1, phone="1")])
     lead(other, 1, "in_flight", "in_doubt", "abandoned", at=50.0)
-    assert mine.taken(49.0, 0.0)
-    assert not mine.taken(51.0, 0.0)
+    assert mine.claimed(49.0, 0.0)
+    assert not mine.claimed(51.0, 0.0)
 
 
 def test_a_customer_confirmed_long_ago_is_left_to_the_list(ledger: Ledger, tmp_path: Path) -> None:
     other = book_of(ledger, tmp_path / "a", [customer(1)])
     mine = book_of(ledger, tmp_path / "b", [customer(1, phone="1")])
     lead(other, 1, "in_flight", "confirmed", at=50.0)
-    assert mine.taken(0.0, 49.0) == {1: other.plan_id}
-    assert mine.taken(0.0, 50.0) == {}
+    assert mine.claimed(0.0, 49.0) == {1: other.plan_id}
+    assert mine.claimed(0.0, 50.0) == {}
 
 
 def test_a_key_twice_in_one_plan_is_the_first_ones(ledger: Ledger, tmp_path: Path) -> None:
     book = book_of(ledger, tmp_path / "a", [customer(1), customer(2, email="ana1@example.test")])
-    assert book.taken(0.0, 0.0) == {2: book.plan_id}
+    assert book.claimed(0.0, 0.0) == {2: book.plan_id}
     lead(book, 1, "in_flight", "rejected")
-    assert book.taken(0.0, 0.0) == {}
+    assert book.claimed(0.0, 0.0) == {}
 
 
 def test_confirmed_has_what_was_last_confirmed_of_each_field(ledger: Ledger, tmp_path: Path) -> None:
@@ -204,12 +206,12 @@ def test_a_plan_is_overtaken_where_another_has_confirmed_one_of_its_fields_since
     lead(first, 1, "in_flight", "confirmed", values={"sku": '"A"', "weight": "1"}, at=10.0)
     other = book_of(ledger, tmp_path / "b", [patch(1, 7, order=2)], "variants", at=15.0)
     lead(other, 1, "in_flight", "confirmed", values={"order": "2"}, at=20.0)
-    assert not ledger.overtaken(first.plan_id)
+    assert not ledger.is_superseded(first.plan_id)
     third = book_of(ledger, tmp_path / "c", [patch(1, 7, weight=2)], "variants", at=25.0)
     lead(third, 1, "in_flight", "confirmed", values={"weight": "2"}, at=30.0)
-    assert ledger.overtaken(first.plan_id)
-    assert not ledger.overtaken(third.plan_id)
-    assert not ledger.overtaken("a plan of which it knows nothing")
+    assert ledger.is_superseded(first.plan_id)
+    assert not ledger.is_superseded(third.plan_id)
+    assert not ledger.is_superseded("a plan of which it knows nothing")
 
 
 def test_created_has_the_bodies_that_were_confirmed(ledger: Ledger, tmp_path: Path) -> None:
@@ -223,9 +225,9 @@ def test_created_has_the_bodies_that_were_confirmed(ledger: Ledger, tmp_path: Pa
 def test_a_body_is_the_same_however_its_fields_are_ordered() -> None:
     assert body_hash("/x", {"a": 1, "b": {"c": 2, "d": 3}}) == body_hash("/x", {"b": {"d": 3, "c": 2}, "a": 1})
     assert body_hash("/x", {"a": 1}) != body_hash("/y", {"a": 1})
-    assert hashed(HOST, "email", " Ana@X.test") == hashed(HOST, "email", "ana@x.test")
-    assert hashed(HOST, "erpCode", "a") != hashed(HOST, "erpCode", "A")
-    assert hashed(HOST, "erpCode", "a") != hashed(HOST, "loginCode", "a")
+    assert key_hash(HOST, "email", " Ana@X.test") == key_hash(HOST, "email", "ana@x.test")
+    assert key_hash(HOST, "erpCode", "a") != key_hash(HOST, "erpCode", "A")
+    assert key_hash(HOST, "erpCode", "a") != key_hash(HOST, "loginCode", "a")
 
 
 def test_open_plans_are_those_with_operations_that_have_not_ended(ledger: Ledger, tmp_path: Path) -> None:
@@ -284,7 +286,7 @@ def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path: Path) -> None:
     path.write_bytes(b"this is a note, and no database" * 100)
     before = path.read_bytes()
     for readonly in (True, False):
-        with pytest.raises(UsageError, match="no ledger"):
+        with pytest.raises(UsageError, match="is not a ledger"):
             Ledger.open(path, readonly=readonly)
     assert path.read_bytes() == before
     path.unlink()

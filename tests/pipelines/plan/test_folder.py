@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.plan.folder import HIDDEN, hidden_folder, publish
+from pipelines.plan.folder import HIDDEN, hidden_folder, publish_folder
 from sources.disk import create_private
 from sources.errors import UsageError
 
@@ -26,7 +26,7 @@ def test_a_plan_appears_whole_and_for_its_owner_alone(tmp_path: Path) -> None:
     with hidden_folder(tmp_path) as folder:
         filled(folder)
         assert not (tmp_path / "plan").exists()
-        assert publish(folder, tmp_path / "plan")
+        assert publish_folder(folder, tmp_path / "plan")
     assert names(tmp_path) == ["plan"]
     assert (tmp_path / "plan").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "plan" / "plan.json").stat().st_mode & 0o777 == 0o600
@@ -43,7 +43,7 @@ def test_the_very_same_plan_is_there_already(tmp_path: Path) -> None:
     for is_new in (True, False):
         with hidden_folder(tmp_path) as folder:
             filled(folder)
-            assert publish(folder, tmp_path / "plan") is is_new
+            assert publish_folder(folder, tmp_path / "plan") is is_new
         (tmp_path / "plan" / "results").mkdir(exist_ok=True)  # of a push
     assert names(tmp_path) == ["plan"]
 
@@ -63,7 +63,7 @@ def test_what_lies_there_is_never_written_to(tmp_path: Path, there: str) -> None
     with hidden_folder(tmp_path) as folder:
         filled(folder)
         with pytest.raises(UsageError, match="holds something else"):
-            publish(folder, target)
+            publish_folder(folder, target)
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
 
 

@@ -15,9 +15,10 @@ import pytest
 from pipelines.cli.console import Reporter
 from pipelines.cli.plan import plan
 from pipelines.cli.process import prepare_environment
-from pipelines.ledger.store import Ledger, body_hash
+from pipelines.ledger.keys import body_hash
+from pipelines.ledger.store import Ledger
 from pipelines.plan.dedupe import partition
-from pipelines.plan.make import PlanOptions, PlanResult, make
+from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.plan.summary import summary
 from sources.errors import UsageError
@@ -73,7 +74,7 @@ def written(folder: Path, rows: str, mapping: str = VARIANTS, encoding: str = "c
 
 def variants(folder: Path, rows: str, mapping: str = VARIANTS, **more: Any) -> PlanResult:
     files = written(folder, "Producto;Variante;Código;PVP;Existencias\n" + rows, mapping)
-    return make(PlanOptions("variants", *files, **more))
+    return make_plan(PlanOptions("variants", *files, **more))
 
 
 def operations(made: PlanResult) -> list[PlannedOperation]:
@@ -161,7 +162,9 @@ def test_a_price_that_jumps_is_shown(work: Path) -> None:
     confirmed("1", "1001", price=18.0)
     confirmed("1", "1002", price=18.0)
     made = variants(work, "1;1001;a;1.800,00;\n1;1002;b;20,00;\n")
-    assert [(jump.line, jump.before, jump.now, jump.power) for jump in made.facts.jumps] == [(2, "18.0", "1800", 2)]
+    assert [(jump.line, jump.before, jump.now, jump.power) for jump in made.statistics.jumps] == [
+        (2, "18.0", "1800", 2)
+    ]
     assert "- line 2: 18.0 → 1800 (about ×100)" in (made.folder / "summary.md").read_text()
 
 
@@ -210,8 +213,8 @@ def test_a_line_like_one_that_is_unchanged_is_unchanged_too(work: Path) -> None:
 def test_problems_of_columns_named_with_the_sign_between_problems_are_told_apart(work: Path) -> None:
     mapping = VARIANTS.replace('"PVP" = "price"', '"PVP | IVA" = "price"\n"Color | Talla" = "attributes.Color | Talla"')
     rows = "Producto;Variante;Código;PVP | IVA;Existencias;Color | Talla\n17;3;A;x;y;#N/A\n17;4;B;1;2;R\n"
-    made = make(PlanOptions("variants", *written(work, rows, mapping)))
-    assert sorted((reason.field, reason.code, reason.first) for reason in made.facts.reasons) == [
+    made = make_plan(PlanOptions("variants", *written(work, rows, mapping)))
+    assert sorted((reason.field, reason.code, reason.first) for reason in made.statistics.reasons) == [
         ("attributes.Color / Talla", "cell_error", [2]),
         ("price", "not_a_number", [2]),
         ("stock", "not_a_number", [2]),
@@ -225,7 +228,7 @@ def test_the_reject_file_corrected_goes_through_as_it_is(work: Path) -> None:
     assert rejects.startswith("Producto;Variante;Código;PVP;Existencias;line;field;code;words\r\n1;1001;Ñ1;gratis;7;2;")
     assert made.exit_code == 5
     (work / "again.csv").write_bytes(rejects.replace("gratis", "1,5").replace(";x;", ";2;").encode("cp1252"))
-    again = make(PlanOptions("variants", work / "again.csv", work / "mapping.toml"))
+    again = make_plan(PlanOptions("variants", work / "again.csv", work / "mapping.toml"))
     assert again.exit_code == 0
     assert [one.body for one in operations(again)] == [
         {"sku": "Ñ1"},
@@ -241,10 +244,10 @@ def test_rejects_are_read_as_the_whole_file_was(work: Path) -> None:
     assert fates(made) == {3: ("rejected", "not_a_number")}
     mended = (made.folder / "rejects.csv").read_text("cp1252").replace(";x;", ";2;")
     (work / "mended.csv").write_text(mended, "cp1252")
-    again = make(PlanOptions("variants", work / "mended.csv", made.folder / "mapping.toml"))
+    again = make_plan(PlanOptions("variants", work / "mended.csv", made.folder / "mapping.toml"))
     assert [one.body for one in operations(again)] == [{"sku": "b"}, {"price": 1234, "stock": 2}]
     assert f"plan variants {made.folder}/rejects.csv --mapping {made.folder}/mapping.toml" in summary(
-        made.manifest, made.facts, str(made.folder)
+        made.manifest, made.statistics, str(made.folder)
     )
 
 
@@ -260,7 +263,7 @@ def test_a_workbook_is_planned_as_a_file_of_text_is(work: Path) -> None:
         .replace('thousands = "."', 'thousands = ""')
     )
     (work / "m.toml").write_text(mapping, "utf-8")
-    made = make(PlanOptions("variants", book, work / "m.toml"))
+    made = make_plan(PlanOptions("variants", book, work / "m.toml"))
     assert [one.body for one in operations(made)] == [{"sku": "00038"}, {"price": 19367.25}]
     assert fates(made) == {3: ("rejected", "not_a_number")}
     assert (made.folder / "rejects.csv").read_text("utf-8-sig").splitlines()[1].startswith("1,1002,Ñ,no,3,price,")
@@ -269,7 +272,7 @@ def test_a_workbook_is_planned_as_a_file_of_text_is(work: Path) -> None:
 
 def test_a_skipped_line_is_told_with_what_it_lacks(work: Path) -> None:
     (work / "in.csv").write_text("productId,variantId,sku\n1,1,A\n1,2,\n1,3,\n", "utf-8")
-    made = make(PlanOptions("variants", work / "in.csv"))
+    made = make_plan(PlanOptions("variants", work / "in.csv"))
     assert fates(made) == {3: ("skipped", ""), 4: ("skipped", "")}
     assert "\n- 2 lines skipped: no field has a value (lines 3, 4)\n" in (made.folder / "summary.md").read_text("utf-8")
     mapping = VARIANTS + '[rows]\nskip_blank = ["PVP"]\n'
@@ -392,7 +395,7 @@ def test_a_full_disk_leaves_nothing(work: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
         with pytest.raises(UsageError, match="no plan can be written"):
-            make(PlanOptions("variants", *files))
+            make_plan(PlanOptions("variants", *files))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert sorted(path.name for path in work.iterdir()) == ["in.csv", "mapping.toml"]
@@ -404,7 +407,7 @@ def test_a_full_disk_leaves_nothing(work: Path) -> None:
 def test_a_subcategory_that_was_created_before_is_not_sent_again(work: Path) -> None:
     mapping = 'kind = "subcategories"\n[columns]\n"Categoría" = "categoryId"\nNombre = "name"\n'
     files = written(work, "Categoría;Nombre\n7;Té\n7;Café\n8;Té\n7;Té\n", mapping)
-    made = make(PlanOptions("subcategories", *files, out=work / "first"))
+    made = make_plan(PlanOptions("subcategories", *files, out=work / "first"))
     assert [(one.path, one.body, one.repeatable) for one in operations(made)] == [
         ("/categories/7/subcategories", {"name": "Té"}, False),
         ("/categories/7/subcategories", {"name": "Café"}, False),
@@ -414,7 +417,7 @@ def test_a_subcategory_that_was_created_before_is_not_sent_again(work: Path) -> 
     monkey = {body_hash("/categories/7/subcategories", {"name": "Café"})}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "created", lambda *_: monkey)
-        again = make(PlanOptions("subcategories", *files, out=work / "second"))
+        again = make_plan(PlanOptions("subcategories", *files, out=work / "second"))
     assert fates(again) == {3: ("unchanged", ""), 5: ("merged", "")}
 
 
@@ -435,7 +438,7 @@ def platform(tmp_path: Path) -> Iterator[Bridge]:
 def customers(rows: str, mapping: str = CUSTOMERS, **more: Any) -> PlanResult:
     files = written(Path.cwd(), "Código;Nombre;Correo;Teléfono;NIF\n" + rows, mapping)
     more.setdefault("passwords", "mail")
-    return make(PlanOptions("customers", *files, **more))
+    return make_plan(PlanOptions("customers", *files, **more))
 
 
 def test_customers_that_were_created_since_they_were_read_are_counted(platform: Bridge) -> None:
@@ -563,7 +566,7 @@ def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
     mapping = CUSTOMERS + '"Clave" = "password"\n'
     rows = "Código;Nombre;Correo;Teléfono;NIF;Clave\nA;Ana;a@x.es;;;hunter2\nB;;;;;hunter3\nC;Ana;c@x.es;;;hunter4\n"
     rows += "C;Ana;c@x.es;;;hunter4\nD;Ana;d@x.es;;;hunter5\nD;Ana;d@x.es;;;hunter6\n"
-    made = make(PlanOptions("customers", *written(Path.cwd(), rows, mapping)))
+    made = make_plan(PlanOptions("customers", *written(Path.cwd(), rows, mapping)))
     assert [(one.keys["erpCode"], one.password) for one in operations(made)] == [("A", "input"), ("C", "input")]
     assert fates(made) == {
         3: ("rejected", "required"),

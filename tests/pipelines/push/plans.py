@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from pipelines.cli.process import prepare_environment
+from pipelines.ledger.model import LedgerRow
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import (
     LINES_FILE,
@@ -27,8 +28,7 @@ from pipelines.plan.model import (
     PlannedOperation,
     sent_as,
 )
-from pipelines.push.model import PushDependencies, PushOptions, PushResult
-from pipelines.push.plan_ledger import LedgerRow
+from pipelines.push.model import PushDependencies, PushHooks, PushOptions, PushResult
 from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.http.client import Client
@@ -178,8 +178,8 @@ class Place:
         number = len(list(self.folder.glob("plan-*.csv")))
         return write_plan(self.folder / (name or f"plan-{number}"), self.platform.url, operations, kind, **more)
 
-    def push(self, plan: Path, asked: PushOptions = YES, **more: Any) -> PushResult:
-        return push(plan, asked, means=self.means, **more)
+    def push(self, plan: Path, options: PushOptions = YES, **hooks: Any) -> PushResult:
+        return push(plan, options, PushHooks(**hooks), self.means)
 
     def rows(self, plan: Path) -> list[LedgerRow]:
         """What the ledger knows of a plan's operations."""

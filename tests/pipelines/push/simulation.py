@@ -21,12 +21,14 @@ from unittest import mock
 
 import msgspec
 
-from pipelines.ledger.store import Ledger, identity
+from pipelines.ledger.keys import normalized
+from pipelines.ledger.model import LedgerRow
+from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push import checks, run
-from pipelines.push.listing import Key, Listing
+from pipelines.push.listing import CustomerListing, Key
 from pipelines.push.model import PushDependencies, PushOptions, PushResult
-from pipelines.push.plan_ledger import LedgerRow, PlanLedger
+from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.run import push
 from sandbox.config import SandboxConfig
 from sandbox.state import State
@@ -154,7 +156,7 @@ class Platform(Client):
         return fine
 
 
-def look(world: World, keys: Set[Key]) -> Listing:
+def look(world: World, keys: Set[Key]) -> CustomerListing:
     """What a walk finds: all there is, or, unproven, a part of it."""
     world.pass_time(world.draw.uniform(0.1, 20.0))
     if world.hits("crash_before"):
@@ -166,9 +168,9 @@ def look(world: World, keys: Set[Key]) -> Listing:
     for record in world.state.records("customers"):
         if complete or world.draw.random() < 0.5:
             for name in ("erpCode", "email"):
-                if record.get(name) and (key := (name, identity(name, record[name]))) in keys:
+                if record.get(name) and (key := (name, normalized(name, record[name]))) in keys:
                     found.setdefault(key, []).append(record)
-    return Listing(complete, "complete" if complete else "unproven", found)
+    return CustomerListing(complete, "complete" if complete else "unproven", found)
 
 
 @contextmanager
@@ -195,7 +197,7 @@ def told(ledger: Path) -> Iterator[None]:
     legacy = LegacySettings(base_url=HOST, api_key=Secret("key"), environment="sandbox", login_mode="email")
     with (
         mock.patch.object(checks, "legacy_settings", return_value=legacy),
-        mock.patch.object(checks, "_set_up", return_value=False),
+        mock.patch.object(checks, "is_set", return_value=False),
         mock.patch.object(run, "ledger_path", return_value=ledger),
     ):
         yield
@@ -266,7 +268,7 @@ class Run:
         world = self.world
         means = PushDependencies(
             client=lambda settings, stop: Platform(world),
-            look=lambda keys: look(world, keys),
+            read_customers=lambda keys: look(world, keys),
             clock=lambda: world.now,
             policy=RetryPolicy(base_s=0.0, cap_s=0.0),
             deadline_s=120.0,
@@ -277,7 +279,7 @@ class Run:
         asked = PushOptions(agreed=True, settle_s=self.settle_s, concurrency=concurrency, **said)
         try:
             with crashing(world), told(self.folder / "ledger.sqlite"):
-                return push(plan, asked, means=means)
+                return push(plan, asked, dependencies=means)
         except Crash:
             return None
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipelines.ledger.push_log import publish
+from pipelines.ledger.push_log import publish_push_log
 from pipelines.plan.model import Plan
 from pipelines.pull.pull import PullOptions, pull
 from pipelines.push import verify as verifying
 from pipelines.push.model import SETTLE_S
-from pipelines.push.passwords import FILE
+from pipelines.push.passwords import PASSWORDS_FILE
 from pipelines.push.verify import verify
 from sources.errors import UsageError
 from sources.kinds import KindName
@@ -119,7 +119,7 @@ def test_no_key_and_no_password_is_anywhere_but_in_its_file(at: Place) -> None:
         said += command(*options, env=at.environment(), cwd=at.folder).said
     assert at.codes()
     secrets = [body["password"] for body in at.platform.state.customer_inputs]
-    own = (plan / FILE).read_text()
+    own = (plan / PASSWORDS_FILE).read_text()
     assert all(secret in own for secret in secrets)
     with sqlite3.connect(at.ledger) as ledger:
         ledger.execute("PRAGMA wal_checkpoint")
@@ -127,7 +127,7 @@ def test_no_key_and_no_password_is_anywhere_but_in_its_file(at: Place) -> None:
     ledger.close()
     planted = [*secrets, key, "sandbox-planted"]
     for path in at.folder.rglob("*"):
-        if path.is_file() and path.name != FILE:
+        if path.is_file() and path.name != PASSWORDS_FILE:
             content = path.read_bytes()
             assert not [secret for secret in planted if secret.encode() in content], path
     assert not [secret for secret in planted if secret in said]
@@ -157,7 +157,7 @@ def test_an_error_of_our_own_shows_no_password(at: Place) -> None:
     )
     assert process.returncode == 1
     assert "ValueError" in process.stderr
-    secret = (plan / FILE).read_text().strip().rsplit(",", 1)[1]
+    secret = (plan / PASSWORDS_FILE).read_text().strip().rsplit(",", 1)[1]
     assert secret not in process.stdout + process.stderr
     assert "ana1@" not in process.stdout + process.stderr
     assert at.states(plan) == ["in_flight"]
@@ -183,7 +183,7 @@ def test_the_log_of_what_was_pushed_comes_into_the_warehouse(at: Place) -> None:
     sql = "SELECT operation_id, kind, method, path, state, status, attempts FROM ops.push_log"
     logged = [("1", "warehouses", "POST", "/logistics/warehouses", "confirmed", 201, 1)]
     assert query(at, sql) == []
-    assert publish() is True
+    assert publish_push_log() is True
     assert query(at, sql) == logged
     other = at.plan([warehouse(2)], "warehouses")
     assert at.push(other).exit_code == 0
@@ -200,7 +200,7 @@ def test_what_the_answers_show_of_the_gaps_is_observed(tmp_path: Path) -> None:
             at.plan([patch(1, 1, weight=1.5)], "variants"),
         )
         assert (at.push(customers).exit_code, at.push(variants).exit_code) == (5, 0)
-        assert publish() is True
+        assert publish_push_log() is True
         sql = "SELECT what, value, first_run_id, last_run_id FROM ops.observations WHERE what ~ 'created|content|error'"
         created, patched = (Plan(folder).manifest.plan_id for folder in (customers, variants))
         assert sorted(query(at, sql)) == [
@@ -210,7 +210,7 @@ def test_what_the_answers_show_of_the_gaps_is_observed(tmp_path: Path) -> None:
             ("no_content_status", "204", patched, patched),
         ]
         before = query(at, "FROM ops.observations ORDER BY ALL")
-        assert publish() is True
+        assert publish_push_log() is True
         assert query(at, "FROM ops.observations ORDER BY ALL") == before
 
 
@@ -224,7 +224,7 @@ def test_what_no_answer_settles_of_the_gaps_is_told_too(tmp_path: Path) -> None:
         told = [at.push(prices), at.push(parts)]
         assert [pushed.exit_code for pushed in told] == [0, 5]
         for folder, pushed in zip((prices, parts), told, strict=True):
-            assert publish(Plan(folder).manifest.plan_id, pushed.observed) is True
+            assert publish_push_log(Plan(folder).manifest.plan_id, pushed.observed) is True
         sql = "SELECT what, value FROM ops.observations WHERE what ~ 'whoami|required|semantics' ORDER BY ALL"
         assert query(at, sql) == [
             ("price_semantics", "confirmed; whether it was set or added cannot be read back"),
@@ -237,7 +237,7 @@ def test_what_no_answer_settles_of_the_gaps_is_told_too(tmp_path: Path) -> None:
 def seen(at: Place, plan: Path) -> list[tuple[object, ...]]:
     """What a push of this plan brings of limits and keys into `ops.observations`."""
     pushed = at.push(plan)
-    assert publish(Plan(plan).manifest.plan_id, pushed.observed) is True
+    assert publish_push_log(Plan(plan).manifest.plan_id, pushed.observed) is True
     return query(at, "SELECT what, value FROM ops.observations WHERE what ~ 'rate|auth' ORDER BY ALL")
 
 
@@ -306,7 +306,7 @@ def test_verify_holds_what_was_sent_against_what_was_pulled_since(at: Place) -> 
     }
     assert dict(made.fields) == {"firstName": 1, "documents": 1}
     assert made.exit_code == 5
-    found = (plan / verifying.FILE).read_text().splitlines()
+    found = (plan / verifying.VERIFY_FILE).read_text().splitlines()
     assert found[1].endswith(",differs," + str(by_code["C00001"]) + ',firstName,"""Ana""","""Otra"""')
     done = command("verify", str(plan), env=at.environment(), cwd=at.folder)
     assert done.code == 5

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.push.listing import _told
+from pipelines.push.listing import keys_in_row
 from tests.pipelines.push.plans import YES, customer, outcomes, place, results
 
 ODD = {"id": 901, "birthdate": ""}
@@ -39,7 +39,7 @@ def test_a_customer_whose_row_is_refused_is_not_created_again(
         assert outcomes(plan) == {"2": "unsent.exists_now", "3": "confirmed.confirmed"}
         assert at.codes() == ["C00002"]
         (row,) = results(plan)["unsent"]
-        assert "a row of its list that was refused" in row["words"]
+        assert "in a quarantined row of the list" in row["words"]
         assert "ops.quarantine" in row["words"]
 
 
@@ -60,11 +60,11 @@ def test_creates_wait_while_a_refused_row_may_be_anybodys(tmp_path: Path, row: d
         assert (pushed.exit_code, at.codes()) == (7, [])
         told = str(pushed.error)
         assert told.startswith(
-            "1 row of the list of customers, refused, may be anybody's: creates that may be there already"
+            "1 quarantined row of the list of customers may be any customer: creates that may exist already"
         )
         assert "--accept-unproven" in told
         assert "quarantine" in told
-        assert "quieter" not in told
+        assert "when the list changes less" not in told
         assert at.push(plan, replace(YES, accept_unproven=True)).exit_code == 0
         assert at.codes() == ["C00001"]
 
@@ -86,18 +86,18 @@ def test_what_can_be_read_of_a_broken_row_is_not_created_whatever_is_accepted(
 
 
 def test_a_number_is_a_key_and_no_sure_one() -> None:
-    assert _told(b'{"erpCode":7.0,"email":"A@b.c"}') == ({("erpCode", "7"), ("email", "a@b.c")}, False)
-    assert _told(b'{"erpCode":"007","email":null}') == ({("erpCode", "007")}, True)
+    assert keys_in_row(b'{"erpCode":7.0,"email":"A@b.c"}') == ({("erpCode", "7"), ("email", "a@b.c")}, False)
+    assert keys_in_row(b'{"erpCode":"007","email":null}') == ({("erpCode", "007")}, True)
 
 
 @pytest.mark.parametrize("more", [b'"priceListId":NaN', b'"firstName":"\\ud800"', b'"firstName":"\xff"'])
 def test_what_python_reads_of_no_proper_row_is_a_key_and_no_sure_one(more: bytes) -> None:
-    assert _told(b'{"erpCode":"E1",%b}' % more) == ({("erpCode", "E1")}, False)
+    assert keys_in_row(b'{"erpCode":"E1",%b}' % more) == ({("erpCode", "E1")}, False)
 
 
 @pytest.mark.parametrize("row", [b"[]", b"7", b'{"erpCode":', b"\xff", b"[" * 100_000, b'{"email":" "}'])
 def test_what_is_no_record_tells_nothing(row: bytes) -> None:
-    assert _told(row) == (set(), False)
+    assert keys_in_row(row) == (set(), False)
 
 
 def test_a_list_that_is_not_whole_is_not_made_so_by_what_its_refused_rows_tell(tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_a_list_that_is_not_whole_is_not_made_so_by_what_its_refused_rows_tell(t
         pushed = at.push(at.plan([customer(1)]))
         assert (pushed.exit_code, at.codes()) == (7, [])
         assert str(pushed.error).startswith("the list of customers is unproven: creates that may be there already")
-        assert "quieter" in str(pushed.error)
-        assert "refused" not in str(pushed.error)
+        assert "when the list changes less" in str(pushed.error)
+        assert "quarantine" not in str(pushed.error)
 
 
 def test_a_create_in_doubt_that_comes_back_as_a_refused_row_is_a_persons_to_settle(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_create_in_doubt_that_comes_back_as_a_refused_row_is_a_persons_to_sett
             assert at.push(plan).exit_code == 6
             assert at.states(plan) == ["in_doubt", "confirmed"]
         (row,) = results(plan)["in_doubt"]
-        assert "a row of the list that was refused has its erpCode" in row["words"]
+        assert "a quarantined row of the list has its erpCode" in row["words"]
         assert "--landed" in row["words"]
         assert at.codes() == ["C00001", "C00002"]
         assert at.push(plan, replace(YES, landed=frozenset({1}))).exit_code == 0
@@ -137,5 +137,5 @@ def test_a_create_in_doubt_is_not_sent_again_while_a_refused_row_may_be_its_own(
         (made,) = at.platform.state.ids("customers")[-1:]
         at.platform.state.change("customers", made, {"birthdate": "", "erpCode": None, "email": None})
         assert at.push(plan).exit_code == 6
-        assert "does not tell whose it is" in results(plan)["in_doubt"][0]["words"]
+        assert "a quarantined row of the list may be this customer" in results(plan)["in_doubt"][0]["words"]
         assert at.codes() == ["C00001"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.cli.push import tell
+from pipelines.cli.push import print_result
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import PlannedOperation
 from pipelines.push import passwords
@@ -95,7 +95,7 @@ def test_a_write_that_may_not_have_happened_is_in_doubt_and_only_sent_again_wher
 ) -> None:
     plan = at.plan(KINDS[kind], kind)
     at.platform.set_faults({"reset_before": 1.0})
-    at.means = replace(at.means, look=_nobody)
+    at.means = replace(at.means, read_customers=_nobody)
     assert at.push(plan).exit_code == 6
     assert written(at, kind) == 0
     at.platform.set_faults({})
@@ -110,16 +110,16 @@ def test_a_write_that_may_not_have_happened_is_in_doubt_and_only_sent_again_wher
 
 
 def _nobody(keys: object) -> Any:
-    from pipelines.push.listing import Listing
+    from pipelines.push.listing import CustomerListing
 
-    return Listing(True, "complete")
+    return CustomerListing(True, "complete")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fault", ["html_200", "error_500", "error_503", "redirect", "stall"])
 def test_no_answer_of_a_stranger_confirms_or_refuses_a_write(at: Place, kind: KindName, fault: str) -> None:
     plan = at.plan(KINDS[kind], kind)
-    at.means = replace(at.means, look=_nobody)
+    at.means = replace(at.means, read_customers=_nobody)
     at.platform.set_faults({fault: 1.0})
     assert at.push(plan).exit_code == 6
     assert set(outcomes(plan).values()) == {"in_doubt.in_doubt"}
@@ -130,7 +130,7 @@ def test_no_answer_of_a_stranger_confirms_or_refuses_a_write(at: Place, kind: Ki
 def test_a_create_whose_answer_is_broken_is_never_sent_twice(at: Place, fault: str) -> None:
     plan = at.plan(KINDS["customers"])
     at.platform.set_faults({fault: 0.0})
-    at.means = replace(at.means, look=_nobody)
+    at.means = replace(at.means, read_customers=_nobody)
     at.platform.set_faults({fault: 1.0})
     at.push(plan)
     at.platform.set_faults({})
@@ -143,7 +143,7 @@ def test_a_create_whose_answer_is_broken_is_never_sent_twice(at: Place, fault: s
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_429_waits_and_goes_on(tmp_path: Path, kind: KindName, fault: str) -> None:
     with place(tmp_path, faults={fault: 0.4}, seed=3) as at:
-        at.means = replace(at.means, look=_nobody)
+        at.means = replace(at.means, read_customers=_nobody)
         plan = at.plan(KINDS[kind], kind)
         assert at.push(plan).exit_code == 0
         assert written(at, kind) == 2
@@ -175,7 +175,7 @@ class Answering(Client):
 
 def answered(at: Place, plan: Path, *answers: WriteOutcome, asked: PushOptions = YES) -> tuple[PushResult, Answering]:
     client = Answering(list(answers))
-    at.means = means(client=lambda settings, stop: client, look=_nobody)
+    at.means = means(client=lambda settings, stop: client, read_customers=_nobody)
     return at.push(plan, replace(asked, concurrency=1)), client
 
 
@@ -320,7 +320,7 @@ def test_production_sends_an_absent_create_again_only_where_it_is_told(tmp_path:
         plan = at.plan([customer(1)], environment="production")
         asked = PushOptions(confirm=1)
         at.platform.set_faults({"reset_before": 1.0})
-        at.means = replace(at.means, look=_nobody)
+        at.means = replace(at.means, read_customers=_nobody)
         assert at.push(plan, asked).exit_code == 6
         at.platform.set_faults({})
         at.means = means(clock=lambda: now[0])
@@ -334,7 +334,7 @@ def test_production_sends_an_absent_create_again_only_where_it_is_told(tmp_path:
 
 def test_a_record_that_differs_or_is_there_twice_is_a_conflict(at: Place) -> None:
     plan = at.plan([customer(1), customer(2), customer(3)])
-    at.means = replace(at.means, look=_nobody)
+    at.means = replace(at.means, read_customers=_nobody)
     at.platform.set_faults({"reset_before": 1.0})
     at.push(plan)
     at.platform.set_faults({})
@@ -377,7 +377,7 @@ def test_the_same_customer_in_two_plans_is_created_once(at: Place) -> None:
     at.platform.set_faults({"lost_answer": 1.0})
     at.push(first)
     at.platform.set_faults({})
-    at.means = replace(at.means, look=_nobody)  # what was sent may not be in the list yet
+    at.means = replace(at.means, read_customers=_nobody)  # what was sent may not be in the list yet
     assert at.push(second).exit_code == 5
     assert outcomes(second) == {"2": "unsent.blocked", "3": "confirmed.confirmed"}
     assert at.codes() == ["C00001", "C00002"]
@@ -428,10 +428,10 @@ def test_what_a_later_plan_has_changed_is_not_put_back_by_an_older_one(at: Place
 
 
 def test_a_second_push_at_once_is_refused(at: Place) -> None:
-    from pipelines.push.run import held
+    from pipelines.push.run import ledger_lock
 
     plan = at.plan([customer(1)])
-    with held(at.ledger), pytest.raises(LockedError):
+    with ledger_lock(at.ledger), pytest.raises(LockedError):
         at.push(plan)
     assert at.push(plan).exit_code == 0
 
@@ -462,7 +462,7 @@ def test_a_plan_whose_ledger_is_gone_is_not_sent_again(at: Place) -> None:
     assert at.push(plan).exit_code == 0
     for path in at.folder.glob("ledger.sqlite*"):
         path.unlink()
-    with pytest.raises(UsageError, match="knows nothing of it"):
+    with pytest.raises(UsageError, match="but not with the ledger"):
         at.push(plan)
     assert at.platform.state.variants[1, 1].applied == 1
 
@@ -518,8 +518,8 @@ def test_a_person_can_only_speak_of_what_is_in_doubt_and_has_settled(at: Place) 
     one, nine = frozenset({1}), frozenset({9})
     for asked, wanted in (
         (replace(YES, landed=nine), "not in doubt"),
-        (replace(YES, landed=one, abandon=one), "told twice"),
-        (replace(YES, not_landed=one, settle_s=600.0), "may still land"),
+        (replace(YES, landed=one, abandon=one), "named twice"),
+        (replace(YES, not_landed=one, settle_s=600.0), "may still arrive"),
     ):
         with pytest.raises(UsageError, match=wanted):
             at.push(plan, asked)
@@ -569,7 +569,7 @@ def test_a_stop_leaves_a_clean_point_and_the_next_push_goes_on(at: Place) -> Non
         if done >= 10:
             stop.set()
 
-    pushed = at.push(plan, stop=stop, watch=watch)
+    pushed = at.push(plan, stop=stop, on_operation=watch)
     assert (pushed.exit_code, pushed.stopped) == (130, True)
     states = at.states(plan)
     assert set(states) == {"confirmed", "planned"}
@@ -622,8 +622,8 @@ def test_what_to_do_about_a_doubt_is_told_by_the_push_that_left_it(at: Place, ki
     at.platform.set_faults({"lost_answer": 1.0})
     at.push(plan)
     for row in results(plan)["in_doubt"]:
-        assert "the connection broke off, or what arrived is not HTTP; look on the platform" in row["words"]
-        assert row["words"].endswith("say --landed, --not-landed or --abandon with the operation's number")
+        assert "the connection broke off; look on the platform" in row["words"]
+        assert row["words"].endswith("pass --landed, --not-landed or --abandon with the operation's number")
 
 
 def test_a_doubt_that_a_look_up_or_a_repeat_settles_says_to_push_again(at: Place) -> None:
@@ -631,8 +631,8 @@ def test_a_doubt_that_a_look_up_or_a_repeat_settles_says_to_push_again(at: Place
     at.platform.set_faults({"lost_answer": 1.0})
     create, update = at.plan([customer(1)]), at.plan([patch(1, 1)], "variants")
     for plan, words in (
-        (create, "looked for from 1970-01-12 14:01:40 UTC on: push again"),
-        (update, "push again: it is sent again"),
+        (create, "looked up from 1970-01-12 14:01:40 UTC: push again then"),
+        (update, "push again: it will be sent again"),
     ):
         assert at.push(plan, PushOptions(agreed=True)).exit_code == 6
         assert results(plan)["in_doubt"][0]["words"].endswith(words)
@@ -668,17 +668,17 @@ def test_what_was_given_up_is_neither_done_nor_in_doubt(at: Place, capsys: pytes
     at.push(plan, stop=stop)
     pushed = at.push(plan, replace(YES, abandon=frozenset({2})))
     assert (pushed.exit_code, outcomes(plan)) == (5, {"2": "confirmed.confirmed", "3": "unsent.abandoned"})
-    assert results(plan)["unsent"][0]["words"] == "given up before it was sent"
+    assert results(plan)["unsent"][0]["words"] == "abandoned before it was sent"
     at.platform.set_faults({"lost_answer": 1.0})
     lost = at.plan([subcategory(3)], "subcategories", lines=[(9, "merged", 4, "", "", "")])
     assert at.push(lost).exit_code == 6
     for asked in (replace(YES, abandon=frozenset({3})), YES):
         pushed = at.push(lost, asked)
         assert (pushed.exit_code, outcomes(lost)) == (5, {"4": "in_doubt.abandoned", "9": "in_doubt.abandoned"})
-        assert results(lost)["in_doubt"][0]["words"] == "given up: not known whether it landed"
-        tell(pushed, "plain")
+        assert results(lost)["in_doubt"][0]["words"] == "abandoned: not known whether it arrived"
+        print_result(pushed, "plain")
         told = capsys.readouterr().out
-        assert "2  given up: not known whether it landed\n" in told
+        assert "2  abandoned: not known whether it arrived\n" in told
         assert "in doubt" not in told
 
 
@@ -706,7 +706,7 @@ def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same(at: Place)
 
     plan = at.plan([customer(1), customer(2)])
     client = Looking([WriteOutcome("in_doubt", error=Unreachable("lost"))])
-    at.means = means(client=lambda settings, stop: client, look=_nobody)
+    at.means = means(client=lambda settings, stop: client, read_customers=_nobody)
     assert at.push(plan).exit_code == 6
     assert at.push(plan).exit_code == 0
     assert len(client.sent) == 3
@@ -717,14 +717,14 @@ def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same(at: Place)
     sent = [json.loads(body)["password"] for _, body in client.sent]
     assert sent == [seen[0]["1"], seen[0]["2"], seen[0]["1"]]
     assert len(set(sent)) == 2
-    assert stat.S_IMODE((plan / passwords.FILE).stat().st_mode) == 0o600
+    assert stat.S_IMODE((plan / passwords.PASSWORDS_FILE).stat().st_mode) == 0o600
 
 
 def test_a_copy_of_a_plan_that_was_stopped_gives_passwords_and_the_first_one_tells_none_for_them(at: Place) -> None:
     plan = at.plan([customer(number) for number in range(1, 5)])
     copy = Path(shutil.copytree(plan, plan.with_name("copy")))
     stop = threading.Event()
-    at.push(plan, stop=stop, watch=lambda done, total: stop.set() if done else None)
+    at.push(plan, stop=stop, on_operation=lambda done, total: stop.set() if done else None)
     first = kept(plan)
     assert 0 < len(first) < 4
     assert at.push(copy).exit_code == 0
@@ -736,7 +736,7 @@ def test_a_copy_of_a_plan_that_was_stopped_gives_passwords_and_the_first_one_tel
 
 
 def kept(plan: Path) -> dict[str, str]:
-    with (plan / passwords.FILE).open(encoding="utf-8", newline="") as file:
+    with (plan / passwords.PASSWORDS_FILE).open(encoding="utf-8", newline="") as file:
         return {row["operation"]: row["password"] for row in csv.DictReader(file)}
 
 
@@ -757,7 +757,7 @@ def test_passwords_of_the_file_are_read_again_by_line(at: Place) -> None:
         asked.append(set(lines))
         return {2: "planted-one", 3: "planted-two"}
 
-    at.means = replace(at.means, reader=reader)
+    at.means = replace(at.means, read_passwords=reader)
     plan = at.plan([customer(1, password="input"), customer(2, password="input")])
     assert at.push(plan).exit_code == 0
     assert [body["password"] for body in at.platform.state.customer_inputs] == ["planted-one", "planted-two"]
@@ -766,7 +766,7 @@ def test_passwords_of_the_file_are_read_again_by_line(at: Place) -> None:
 
 
 def test_a_line_without_its_password_is_told_before_anything_is_sent(at: Place) -> None:
-    at.means = replace(at.means, reader=lambda plan, lines: {2: "one"})
+    at.means = replace(at.means, read_passwords=lambda plan, lines: {2: "one"})
     plan = at.plan([customer(1, password="input"), customer(2, password="input")])
     pushed = at.push(plan)
     assert (pushed.exit_code, at.codes()) == (2, [])
@@ -775,9 +775,9 @@ def test_a_line_without_its_password_is_told_before_anything_is_sent(at: Place) 
 
 def test_a_password_file_that_was_changed_is_not_written_over(at: Place) -> None:
     plan = at.plan([customer(1)])
-    (plan / passwords.FILE).write_text("my own notes\n")
+    (plan / passwords.PASSWORDS_FILE).write_text("my own notes\n")
     assert at.push(plan).exit_code == 2
-    assert (plan / passwords.FILE).read_text() == "my own notes\n"
+    assert (plan / passwords.PASSWORDS_FILE).read_text() == "my own notes\n"
     assert at.codes() == []
 
 

@@ -10,8 +10,9 @@ from unittest import mock
 
 import pytest
 
+from pipelines.ledger.model import StateChange
 from pipelines.push import eligibility, outcome, run
-from pipelines.push.plan_ledger import PlanLedger, StateChange
+from pipelines.push.plan_ledger import PlanLedger
 from tests.pipelines.push.simulation import SETTLE_S, Wrong, simulate
 
 SEEDS = int(os.environ.get("ORDERBRIDGE_SEEDS", "200"))
@@ -29,11 +30,15 @@ def _taken_for_unsent(self: PlanLedger, deadline_s: float, now: float) -> None:
 
 
 BREAKS: dict[str, tuple[Any, str, Any]] = {
-    "nothing is in the way": (run, "in_the_way", lambda *_: None),
-    "any page with 200 is believed": (outcome, "believable", lambda _: True),
-    "no key is claimed": (PlanLedger, "taken", lambda *_: {}),
+    "nothing is in the way": (run, "conflicting_update", lambda *_: None),
+    "any page with 200 is believed": (outcome, "is_from_platform", lambda _: True),
+    "no key is claimed": (PlanLedger, "claimed", lambda *_: {}),
     "what is in flight is taken for unsent": (PlanLedger, "recover", _taken_for_unsent),
-    "all updates are repeated": (eligibility.Rules, "repeatable", lambda _, operation: operation.method == "PATCH"),
+    "all updates are repeated": (
+        eligibility.PushRules,
+        "is_repeatable",
+        lambda _, op: op.method == "PATCH",
+    ),
 }
 SEEN: dict[str, range] = {
     "nothing is in the way": range(70, 270),

@@ -1,0 +1,121 @@
+"""The states of a write, and the values in which the ledger takes and returns them (design §8).
+
+    planned ──> in_flight | abandoned
+    in_flight > confirmed | rejected | planned | in_doubt
+    in_doubt ─> in_flight | confirmed | conflict | planned | abandoned
+    conflict ─> confirmed | planned | abandoned
+
+A write is `planned` only while it is certain that it did not happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+State = Literal["planned", "in_flight", "confirmed", "rejected", "in_doubt", "conflict", "abandoned"]
+
+PREVIOUS_STATES: Final[Mapping[State, tuple[State, ...]]] = {
+    "planned": ("in_flight", "in_doubt", "conflict"),
+    "in_flight": ("planned", "in_doubt"),
+    "confirmed": ("in_flight", "in_doubt", "conflict"),
+    "rejected": ("in_flight",),
+    "in_doubt": ("in_flight",),
+    "conflict": ("in_doubt",),
+    "abandoned": ("planned", "in_doubt", "conflict"),
+}
+FINAL_STATES: Final[tuple[State, ...]] = ("confirmed", "rejected", "abandoned")
+
+
+@dataclass(frozen=True, slots=True)
+class NewOperation:
+    """An operation to record in the ledger.
+
+    Attributes:
+        id: in its plan.
+        method, path: of the request.
+        keys: hashes that identify what it creates (`pipelines.ledger.keys`); two operations of one host that share one
+            write the same record.
+        fields: of an update.
+    """
+
+    id: int
+    method: str
+    path: str
+    keys: tuple[bytes, ...] = ()
+    fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """A new state of an operation.
+
+    Attributes:
+        id: in its plan.
+        to: the state.
+        status, code, request_id, words: of the response, if there was one.
+        remote_id: id that the platform gave to the created record.
+        doubt_at: start of the doubt; for `in_doubt`. It remains when the operation is sent again and confirmed, because
+            the first attempt may still arrive.
+        clear: the previous attempts certainly did not happen; their doubt ends.
+        values: of a confirmed update: field → JSON text of the value now, None if it is unknown. An operation in doubt
+            makes the values of all its fields unknown.
+    """
+
+    id: int
+    to: State
+    status: int | None = None
+    code: str = ""
+    request_id: str = ""
+    words: str = ""
+    remote_id: str | None = None
+    doubt_at: float | None = None
+    clear: bool = False
+    values: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """An operation as recorded in the ledger. Times are in epoch seconds."""
+
+    id: int
+    method: str
+    path: str
+    fields: tuple[str, ...]
+    state: State
+    attempts: int
+    status: int | None
+    code: str
+    request_id: str
+    words: str
+    remote_id: str | None
+    sent_at: float | None
+    doubt_at: float | None
+    updated_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnsettledUpdate:
+    """A variant update of which an attempt may still arrive: it is in doubt now (`is_open`), or was."""
+
+    plan_id: str
+    id: int
+    path: str
+    fields: frozenset[str]
+    is_open: bool
+    doubt_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPlan:
+    """A plan with operations that are not final. `doubt_at`: the latest start of a doubt among them."""
+
+    plan_id: str
+    kind: str
+    host: str
+    environment: str
+    folder: str
+    opened_at: float
+    states: Mapping[State, int]
+    doubt_at: float | None

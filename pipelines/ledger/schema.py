@@ -1,0 +1,49 @@
+"""The tables of the ledger, and the columns of its exports."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+VERSION: Final = 1
+_TABLES: Final = (
+    """CREATE TABLE plans (
+        plan INTEGER PRIMARY KEY, plan_id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, host TEXT NOT NULL,
+        environment TEXT NOT NULL, folder TEXT NOT NULL, operations_sha256 TEXT NOT NULL, opened_at REAL NOT NULL
+    ) STRICT""",
+    """CREATE TABLE operations (
+        plan INTEGER NOT NULL REFERENCES plans, id INTEGER NOT NULL, method TEXT NOT NULL, path TEXT NOT NULL,
+        fields TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, status INTEGER,
+        code TEXT NOT NULL DEFAULT '', request_id TEXT NOT NULL DEFAULT '', words TEXT NOT NULL DEFAULT '',
+        remote_id TEXT, sent_at REAL, doubt_at REAL, updated_at REAL NOT NULL, PRIMARY KEY (plan, id)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE INDEX doubtful ON operations (plan, id) WHERE doubt_at IS NOT NULL""",
+    """CREATE INDEX unended ON operations (plan, state, id)
+        WHERE state IN ('in_flight', 'in_doubt', 'conflict')""",
+    """CREATE TABLE claims (
+        host TEXT NOT NULL, key BLOB NOT NULL, plan INTEGER NOT NULL, id INTEGER NOT NULL,
+        PRIMARY KEY (host, key, plan, id)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE INDEX claims_of_plan ON claims (plan, id)""",
+    """CREATE TABLE confirmed (
+        host TEXT NOT NULL, product_id TEXT NOT NULL, variant_id TEXT NOT NULL, field TEXT NOT NULL,
+        value TEXT NOT NULL, confirmed_at REAL NOT NULL, plan_id TEXT NOT NULL,
+        PRIMARY KEY (host, product_id, variant_id, field)
+    ) STRICT, WITHOUT ROWID""",
+)
+
+
+def ledger_version(connection: sqlite3.Connection) -> int:
+    """The version of a ledger; 0 for an empty database or one of another program."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Creates the tables in an empty database, in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    if ledger_version(connection) == 0:
+        for statement in _TABLES:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("COMMIT")

@@ -1,0 +1,51 @@
+"""What was sent against what the platform has: the fields of a create that differ from a record read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pipelines.ledger.keys import normalized
+from sources.contract import CUSTOMER
+
+_NOT_COMPARED: Final = ("password", "notification")
+
+
+def differing_fields(body: Mapping[str, Any], record: Mapping[str, Any]) -> list[str]:
+    """The fields of a create that differ on the platform; fields that cannot be read back are not compared.
+
+    Texts are equal regardless of surrounding whitespace, e-mails regardless of case, numbers by value.
+
+    Args:
+        body: of the create.
+        record: of the platform, in the interface's field names.
+    """
+    readable = {f.name for f in CUSTOMER.fields}
+    return [
+        name
+        for name, value in body.items()
+        if name in readable and name not in _NOT_COMPARED and not _is_equal(name, value, record.get(name))
+    ]
+
+
+def _is_equal(name: str, sent: object, actual: object) -> bool:
+    if sent is None or sent == "":
+        return actual in (None, "")
+    if isinstance(sent, Mapping):
+        return isinstance(actual, Mapping) and all(
+            _is_equal(inner, value, actual.get(inner)) for inner, value in sent.items()
+        )
+    if isinstance(sent, list):
+        items = actual if isinstance(actual, list) else []
+        return len(items) == len(sent) and all(map(_is_equal, [name] * len(sent), sent, items))
+    if isinstance(sent, bool) or actual is None:
+        return bool(sent == actual)
+    return normalized(name, _text(sent)) == normalized(name, _text(actual))
+
+
+def _text(value: object) -> str:
+    """A number and its text in the list are equal: 7, 7.0 and "7"."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else json.dumps(value)
