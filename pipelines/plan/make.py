@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 import msgspec
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports import Inputs, open_inputs
@@ -42,7 +41,7 @@ from pipelines.plan.outcomes import (
     skip_reasons,
     write_outcomes,
 )
-from pipelines.plan.rejects import write_rejects
+from pipelines.plan.rejects import RejectsWriter
 from pipelines.plan.requests import RequestOptions
 from pipelines.plan.spool import InputSpool
 from pipelines.plan.summary import PlanStatistics, summary
@@ -196,7 +195,10 @@ class _PlanMaker:
             out.write(mapping_toml.encode())
         lines = outcomes.table()
         write_outcomes(folder, lines, decider.differences)
-        self._write_rejects(folder, lines)
+        rejected = lines.filter(pc.equal(lines["outcome"], "rejected")).select(["line", "field", "code", "words"])
+        problems = {line: tuple(rest) for line, *rest in zip(*rejected.to_pydict().values(), strict=True)}
+        mapping = inputs.mapping
+        RejectsWriter(inputs.table, mapping.read_options, problems, inputs.password_column, mapping).write(folder)
         if any(file.sha256 != file_sha256(Path(file.path)) for file in files):
             raise UsageError(
                 f"{options.file.name}, or a file named by its mapping, was changed while it was planned", "Plan again."
@@ -245,14 +247,6 @@ class _PlanMaker:
         with create_private(folder / SUMMARY_FILE) as out:
             out.write(summary(manifest, statistics, "PLAN").encode())
         return manifest, statistics
-
-    def _write_rejects(self, folder: Path, lines: pa.Table) -> None:
-        inputs, mapping = self.inputs, self.inputs.mapping
-        rejected = lines.filter(pc.equal(lines["outcome"], "rejected")).select(["line", "field", "code", "words"])
-        problems = {line: tuple(rest) for line, *rest in zip(*rejected.to_pydict().values(), strict=True)}
-        write_rejects(
-            folder, inputs.table, inputs.mapping.read_options, problems, inputs.password_column, inputs.mapping
-        )
 
 
 def _open_inputs(options: PlanOptions, settings: LegacySettings) -> Inputs:

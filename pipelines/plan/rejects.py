@@ -1,12 +1,12 @@
-"""`rejects.csv`: the rows that cannot go, as they stand in the file, each with its line and the reason.
+"""`rejects.csv`: the rows that are rejected, as they are in the file, each with its line and the reason.
 
 In: the input's table and the problems by line. Out: a CSV in the file's own encoding, dialect and column order, with
-`line`, `field`, `code` and `words` after them. Corrected, it goes through as it is: the mapping passes over those four.
-The column of the passwords is left empty, since no password may lie in a plan: it must be filled in again.
+the columns `line`, `field`, `code` and `words` added. Corrected, it can be planned as it is: these columns are ignored.
+The column of the passwords is left empty, because a plan contains no password: it must be filled in again.
 
-A row that had too few or too many cells is written with as many as it had: not mended, it is refused again; mended, the
-four stand in their columns. A workbook's rows come as UTF-8 with commas. Where the file has no header, the four have no
-names to go by, and are left out; `lines.csv` has them in the same order.
+A row with too few or too many cells is written with as many as it had: until it is corrected, it is rejected again. The
+rows of a workbook are written as UTF-8 with commas. In a file without a header the four columns would have no names and
+are left out; `lines.csv` has the reasons in the same order.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import codecs
 import csv
 import io
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns
-from pipelines.mapping import Mapping as Mapped
+from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.plan.model import REJECTS_FILE
 from sources.disk import create_private
 from sources.errors import UsageError
@@ -30,145 +31,138 @@ from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceT
 from sources.files.dialect import SPACE_RUNS
 from sources.files.model import LINE_COLUMN
 
-AGAIN: Final = "the password must be filled in again"
+REFILL_NOTE: Final = "the password must be filled in again"
 _LINE_ENDS: Final = {"CRLF": "\r\n", "LF": "\n", "CR": "\r"}
 
 
-def write_rejects(
-    folder: Path,
-    table: SourceTable,
-    told: ReadOptions,
-    problems: Mapping[int, tuple[str, str, str]],
-    password_column: str | None,
-    mapping: Mapped | None = None,
-) -> None:
-    """Writes the file, where there is a row to write.
+@dataclass(frozen=True, slots=True)
+class RejectsWriter:
+    """Writes the reject file of a plan.
 
-    Args:
-        folder: of the plan.
+    Attributes:
         table: the input.
-        told: how the input was told to be read: the file is read the same way.
+        read_options: with which the input was read; the reject file is read with the same.
         problems: field, code and words by line.
         password_column: of the input; its cells are left empty.
-        mapping: of the input: columns that it names are the input's own.
+        mapping: of the input: columns that it names belong to the input.
     """
-    columns = _columns(table.format, mapping)
-    path = folder / REJECTS_FILE
-    for hint in (False, True, False):  # a few rows may not show their delimiter; then a `sep=` line may
-        _write(path, table, columns, told, problems, password_column, hint=hint)
-        if not problems or _reads_back(path, table.format, columns, told, mapping) or told.header_row is not None:
+
+    table: SourceTable
+    read_options: ReadOptions
+    problems: Mapping[int, tuple[str, str, str]]
+    password_column: str | None = None
+    mapping: ColumnMapping | None = None
+
+    @property
+    def format(self) -> DetectedFormat:
+        """Format of the input."""
+        return self.table.format
+
+    def write(self, folder: Path) -> None:
+        """Writes the file into a plan folder; without rejected rows it has a header only."""
+        path = folder / REJECTS_FILE
+        for has_hint in (False, True, False):  # a few rows may not show their delimiter; then a `sep=` line may
+            self._write(path, has_hint=has_hint)
+            if not self.problems or self.read_options.header_row is not None or self._reads_back(path):
+                return
+
+    def _write(self, path: Path, *, has_hint: bool) -> None:
+        source, options, columns = self.format, self.read_options, self._columns(self.format)
+        encoding, delimiter = source.encoding or "utf-8", self._delimiter()
+        quote = source.quote if source.kind == "text" else '"'
+        end = _LINE_ENDS[source.line_ends[0]] if source.line_ends else "\r\n"
+        has_header = bool(source.header_lines)
+        path.unlink(missing_ok=True)
+        with create_private(path) as raw, io.TextIOWrapper(raw, encoding=encoding, newline="") as out:
+            if source.kind == "workbook" or source.has_bom:
+                out.write("\ufeff")
+            if has_hint:
+                out.write(f"sep={delimiter}{end}")
+            out.write(end * (max(options.header_row or 1, 1) - 1 - has_hint))
+            writer = csv.writer(
+                out,
+                delimiter=delimiter,
+                quotechar=quote or None,
+                quoting=csv.QUOTE_NONE if not quote else csv.QUOTE_ALL if source.escape else csv.QUOTE_MINIMAL,
+                escapechar=source.escape or None,
+                doublequote=not source.escape,
+                lineterminator=end,
+            )
+            if has_header:
+                writer.writerows(_header_rows(columns, options.header_rows or 1))
+            for row in self._rejected_rows():
+                field, code, words = self.problems[row.line]
+                cells, note = self._cells(row, len(columns))
+                added = (str(row.line), field, code, words + note) if has_header else ()
+                writer.writerow([*cells, *(_encodable(text, encoding, delimiter, quote or "") for text in added)])
+
+    def _rejected_rows(self) -> Iterator[Row | RejectedRow]:
+        """The rejected rows, in the order of the file."""
+        if not self.problems:
             return
+        lines = pa.array(list(self.problems), pa.int64())
+        broken: list[RejectedRow] = []
+        for batch in self.table.batches(on_reject=broken.append):
+            part = batch.filter(pc.is_in(batch[LINE_COLUMN], value_set=lines))
+            cells = zip(*(part[name].to_pylist() for name in self.table.columns), strict=True)
+            rows: list[Row | RejectedRow] = list(map(Row, part[LINE_COLUMN].to_pylist(), cells))
+            yield from sorted([*rows, *broken], key=lambda row: row.line)
+            broken.clear()
+        yield from broken
 
+    def _columns(self, source: DetectedFormat) -> tuple[str, ...]:
+        """The columns of the input; if it is a reject file itself, without those that were added."""
+        return source.columns[: len(source.columns) - count_reject_columns(source.columns, self.mapping)]
 
-def _write(
-    path: Path,
-    table: SourceTable,
-    columns: tuple[str, ...],
-    told: ReadOptions,
-    problems: Mapping[int, tuple[str, str, str]],
-    password_column: str | None,
-    *,
-    hint: bool,
-) -> None:
-    found = table.format
-    encoding = found.encoding or "utf-8"
-    delimiter = _delimiter(found)
-    end = _LINE_ENDS[found.line_ends[0]] if found.line_ends else "\r\n"
-    secret = found.columns.index(password_column) if password_column in found.columns else None
-    named = bool(found.header_lines)
-    path.unlink(missing_ok=True)
-    with create_private(path) as raw, io.TextIOWrapper(raw, encoding=encoding, newline="") as out:
-        if found.kind == "workbook" or found.has_bom:
-            out.write("\ufeff")
-        if hint:
-            out.write(f"sep={delimiter}{end}")
-        out.write(end * (max(told.header_row or 1, 1) - 1 - hint))
-        quote = found.quote if found.kind == "text" else '"'
-        write = csv.writer(
-            out,
-            delimiter=delimiter,
-            quotechar=quote or None,
-            quoting=csv.QUOTE_NONE if not quote else csv.QUOTE_ALL if found.escape else csv.QUOTE_MINIMAL,
-            escapechar=found.escape or None,
-            doublequote=not found.escape,
-            lineterminator=end,
+    def _delimiter(self) -> str:
+        """The delimiter of the input. Runs of spaces cannot represent an empty cell and are replaced by tabs."""
+        if self.format.delimiter is None:
+            return ","
+        return "\t" if self.format.delimiter in SPACE_RUNS else self.format.delimiter
+
+    def _cells(self, row: Row | RejectedRow, width: int) -> tuple[list[str], str]:
+        """The cells to write, without a password, and a note if something was left out."""
+        secret = (
+            self.format.columns.index(self.password_column) if self.password_column in self.format.columns else None
         )
-        for cells in _header(columns, told.header_rows or 1) if named else ():
-            write.writerow(cells)
-        for row in _rejected(table, pa.array(list(problems), pa.int64())) if problems else ():
-            why = problems[row.line]
-            cells, words = _kept(row, len(columns), secret, why[2])
-            ours = (str(row.line), *why[:2], words) if named else ()
-            write.writerow([*cells, *(_sayable(text, encoding, delimiter, quote or "") for text in ours)])
+        if isinstance(row, RejectedRow) and (secret is not None or not row.cells):
+            # its cells may be in other columns than their own, one of them a password; or they are unknown
+            return [""] * width, f"; its cells are not repeated: see line {row.line} of the file"
+        cells = list(row.cells[:width]) if isinstance(row, Row) else list(row.cells)
+        if secret is None or not cells[secret]:
+            return cells, ""
+        cells[secret] = ""
+        return cells, f"; {REFILL_NOTE}"
+
+    def _reads_back(self, path: Path) -> bool:
+        """Whether the written file is read as what was written."""
+        try:
+            written = open_table(path, self.read_options)
+        except UsageError:
+            return False
+        columns = self._columns(written.format) if self.format.header_lines else written.columns
+        if columns != self._columns(self.format) or written.format.delimiter != self._delimiter():
+            return False
+        return self.format.encoding is None or _is_same_codec(written.format.encoding, self.format.encoding)
 
 
-def _rejected(table: SourceTable, lines: pa.Array) -> Iterator[Row | RejectedRow]:
-    """The rows of these lines, in the file's order."""
-    refused: list[RejectedRow] = []
-    for batch in table.batches(on_reject=refused.append):
-        part = batch.filter(pc.is_in(batch[LINE_COLUMN], value_set=lines))
-        cells = zip(*(part[name].to_pylist() for name in table.columns), strict=True)
-        rows: list[Row | RejectedRow] = list(map(Row, part[LINE_COLUMN].to_pylist(), cells))
-        yield from sorted([*rows, *refused], key=lambda row: row.line)
-        refused.clear()
-    yield from refused
-
-
-def _columns(found: DetectedFormat, mapping: Mapped | None) -> tuple[str, ...]:
-    """The file's own: where it is a reject file itself, without the four, which are told anew."""
-    return found.columns[: len(found.columns) - count_reject_columns(found.columns, mapping)]
-
-
-def _delimiter(found: DetectedFormat) -> str:
-    """The file's own. Runs of spaces cannot hold an empty cell, so that tabs take their place."""
-    if found.delimiter is None:
-        return ","
-    return "\t" if found.delimiter in SPACE_RUNS else found.delimiter
-
-
-def _kept(row: Row | RejectedRow, width: int, secret: int | None, words: str) -> tuple[list[str], str]:
-    """The cells to write, without a password, and the words, which say so."""
-    if isinstance(row, RejectedRow) and (secret is not None or not row.cells):
-        # its cells may stand in columns that are not theirs, and one of them be a password; or they are unknown
-        return [""] * width, f"{words}; its cells are not repeated: see line {row.line} of the file"
-    cells = list(row.cells[:width]) if isinstance(row, Row) else list(row.cells)
-    if secret is None or not cells[secret]:
-        return cells, words
-    cells[secret] = ""
-    return cells, f"{words}; {AGAIN}"
-
-
-def _header(columns: tuple[str, ...], rows: int) -> list[list[str]]:
-    """The names over so many rows. None may be blank; a name that stands in a lower row has nothing above it."""
+def _header_rows(columns: tuple[str, ...], count: int) -> list[list[str]]:
+    """The names over several header rows. No row may be blank; a name in a lower row has empty cells above it."""
     names = [*columns, *REJECT_COLUMNS]
-    header = [["" if at < rows - 1 else name for at, name in enumerate(names)]]
-    for below in range(1, rows):
-        only = rows - 1 - below
+    header = [["" if at < count - 1 else name for at, name in enumerate(names)]]
+    for below in range(1, count):
+        only = count - 1 - below
         header.append([name if at == only else "" for at, name in enumerate(names)])
     return header
 
 
-def _sayable(text: str, encoding: str, delimiter: str, quote: str) -> str:
-    """Words of ours as the file can hold them."""
+def _encodable(text: str, encoding: str, delimiter: str, quote: str) -> str:
+    """Our text with what the file can represent."""
     if not quote:
         text = text.replace(delimiter, " ")
     return text.encode(encoding, "replace").decode(encoding)
 
 
-def _reads_back(
-    path: Path, found: DetectedFormat, columns: tuple[str, ...], told: ReadOptions, mapping: Mapped | None
-) -> bool:
-    """Whether the intake finds in the written file what is in it."""
-    try:
-        again = open_table(path, told)
-    except UsageError:
-        return False
-    own = _columns(again.format, mapping) if found.header_lines else again.columns
-    if own != columns or again.format.delimiter != _delimiter(found):
-        return False
-    return found.encoding is None or _same_codec(again.format.encoding, found.encoding)
-
-
-def _same_codec(one: str | None, other: str) -> bool:
-    """Text in ASCII alone is the same in most encodings."""
+def _is_same_codec(one: str | None, other: str) -> bool:
+    """Whether two encodings are the same; pure ASCII is detected as utf-8 although the input was cp1252."""
     return one is not None and (codecs.lookup(one) == codecs.lookup(other) or {one, other} == {"utf-8", "cp1252"})

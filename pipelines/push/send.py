@@ -187,7 +187,7 @@ class SendLoop:
         """Ends the loop, slows it down or lets it continue. Returns whether the loop sends the operation again."""
         task = completed.task
         if outcome.status == 429:
-            self._result.observed.add(("rate_limit", "legacy: 429 came"))
+            self._result.observed.add(("rate_limit", "legacy: 429 received"))
         elif outcome.status in (401, 403):
             code = outcome.error.code if outcome.error is not None else ""
             self._result.observed.add(("legacy_auth_failure", f"status {outcome.status}, code {code or 'none'}"))

@@ -62,7 +62,7 @@ def test_what_lies_there_is_never_written_to(tmp_path: Path, there: str) -> None
     before = sorted(path.name for path in tmp_path.rglob("*"))
     with hidden_folder(tmp_path) as folder:
         filled(folder)
-        with pytest.raises(UsageError, match="holds something else"):
+        with pytest.raises(UsageError, match="exists already, with other content"):
             publish_folder(folder, target)
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
 

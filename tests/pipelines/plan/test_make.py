@@ -343,7 +343,7 @@ def test_planning_again_finds_the_very_same_plan(work: Path) -> None:
 def test_a_folder_with_another_plan_is_refused_and_kept(work: Path) -> None:
     variants(work, "1;1;a;;\n", out=work / "plan")
     before = files_of(work / "plan")
-    with pytest.raises(UsageError, match="holds something else"):
+    with pytest.raises(UsageError, match="exists already, with other content"):
         variants(work, "1;1;b;;\n", out=work / "plan")
     assert files_of(work / "plan") == before
     assert not [path for path in work.iterdir() if path.name.startswith(".")]
@@ -514,12 +514,12 @@ def test_rows_of_the_platforms_list_that_were_refused_are_told(platform: Bridge)
     assert made.manifest.read is not None
     assert (made.manifest.read.rows, made.manifest.read.refused) == (6, 1)
     told = (made.folder / "summary.md").read_text("utf-8")
-    assert "\n1 row of the platform's list was refused and is not compared (why: ops.quarantine).\n" in told
-    assert "the push looks for each new customer again before it sends" in told
+    assert "\n1 row of the platform's list is in quarantine and was not compared (see ops.quarantine).\n" in told
+    assert "the push looks up each new customer again before it sends" in told
     platform.platform.state.add("customers", {"erpCode": "E008", "birthdate": ""})
     platform.pull("customers")
     told = (customers("E007;Ana;ana@example.com;;N1\n").folder / "summary.md").read_text("utf-8")
-    assert "\n2 rows of the platform's list were refused and are not compared" in told
+    assert "\n2 rows of the platform's list are in quarantine and were not compared" in told
 
 
 def test_customers_need_a_warehouse_of_the_same_host(platform: Bridge) -> None:
@@ -527,7 +527,7 @@ def test_customers_need_a_warehouse_of_the_same_host(platform: Bridge) -> None:
         customers("A;Ana;a@x.es;;\n")
     assert "orderbridge pull customers" in told.value.hint
     platform.pull("price_lists")
-    with pytest.raises(UsageError, match="holds no customers") as told:
+    with pytest.raises(UsageError, match="has no customers read from the platform") as told:
         customers("A;Ana;a@x.es;;\n")
     assert "orderbridge pull customers" in told.value.hint
     platform.pull("customers")
@@ -603,4 +603,4 @@ def test_a_mapping_that_is_kept_is_told_though_the_plan_ends_there(
     with pytest.raises(UsageError, match="needs a password"):
         plan(PlanOptions("customers", work / "in.csv", save_mapping=Path("kept.toml")), Reporter("plain"))
     assert 'Correo = "email"' in (work / "kept.toml").read_text("utf-8")
-    assert "kept in kept.toml" in capsys.readouterr().err
+    assert "Saved to kept.toml" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns
 from pipelines.mapping.model import MappedColumn, Mapping
 from pipelines.plan.model import REJECTS_FILE
-from pipelines.plan.rejects import AGAIN, write_rejects
+from pipelines.plan.rejects import REFILL_NOTE, RejectsWriter
 from sources.files import ReadOptions, RejectedRow, Row, open_table
 
 WHY = ("price", "not_a_number", "no number, in that sense")
@@ -23,7 +23,7 @@ def rejected(
     source.write_bytes(content)
     (folder / REJECTS_FILE).unlink(missing_ok=True)
     table = open_table(source, told)
-    write_rejects(folder, table, told or ReadOptions(), dict.fromkeys(lines, WHY), secret)
+    RejectsWriter(table, told or ReadOptions(), dict.fromkeys(lines, WHY), secret).write(folder)
     return (folder / REJECTS_FILE).read_bytes() if (folder / REJECTS_FILE).exists() else b""
 
 
@@ -98,14 +98,14 @@ def test_words_that_the_file_cannot_hold_are_written_with_what_it_can(tmp_path: 
     source = tmp_path / "source.csv"
     source.write_bytes(b"a;b\n1;2\n")
     table = open_table(source, ReadOptions(encoding="ascii"))
-    write_rejects(tmp_path, table, ReadOptions(encoding="ascii"), {2: ("a", "b", "Año – «x»")}, None)
+    RejectsWriter(table, ReadOptions(encoding="ascii"), {2: ("a", "b", "Año – «x»")}, None).write(tmp_path)
     assert (tmp_path / REJECTS_FILE).read_bytes() == b"a;b;line;field;code;words\n1;2;2;a;b;A?o ? ?x?\n"
 
 
 def test_the_password_is_left_out_and_the_row_says_so(tmp_path: Path) -> None:
     made = rejected(tmp_path, b"code;secret;price\nA;hunter2;x\nB;;y\n", [2, 3], secret="secret")
     assert made.decode().splitlines()[-2:] == [
-        f"A;;x;2;price;not_a_number;no number, in that sense; {AGAIN}".replace("no number", '"no number') + '"',
+        f"A;;x;2;price;not_a_number;no number, in that sense; {REFILL_NOTE}".replace("no number", '"no number') + '"',
         "B;;y;3;price;not_a_number;no number, in that sense",
     ]
 
@@ -141,7 +141,7 @@ def test_columns_of_these_names_that_the_mapping_names_are_the_files_own(tmp_pat
     source.write_text("sku;line;field;code;words\nA;1;2;3;4\n")
     names = ("sku", "line", "field", "code", "words")
     mapping = Mapping("variants", {name: MappedColumn(name, None) for name in names})
-    write_rejects(tmp_path, open_table(source), ReadOptions(), {2: WHY}, None, mapping)
+    RejectsWriter(open_table(source), ReadOptions(), {2: WHY}, None, mapping).write(tmp_path)
     again = open_table(tmp_path / REJECTS_FILE)
     assert again.columns == (*names, "line_2", "field_2", "code_2", "words_2")
     assert [row.cells for row in again.rows()] == [("A", "1", "2", "3", "4", "2", *WHY)]
@@ -175,6 +175,6 @@ def test_any_cell_survives(
     told = ReadOptions(encoding=encoding, delimiter=delimiter, quote='"', escape="", header_row=1)
     table = open_table(source, told)
     rows = [row for row in table.rows() if isinstance(row, Row)]
-    write_rejects(folder, table, told, {row.line: WHY for row in rows}, None)
+    RejectsWriter(table, told, {row.line: WHY for row in rows}, None).write(folder)
     again = open_table(folder / REJECTS_FILE, told)
     assert [row.cells[:3] for row in again.rows()] == [tuple(row) for row in cells]

@@ -56,7 +56,7 @@ def test_a_file_that_changed_is_planned_again_by_the_command_that_is_told(at: Pl
     file.write_bytes(file.read_bytes() + b"\n")
     done = command("push", str(plan), "--yes", env=at.environment(), cwd=at.folder)
     assert done.code == 2
-    assert f"{file} has changed since it was planned" in done.err
+    assert f"{file} was changed after the plan was made" in done.err
     again = f"orderbridge plan customers {shlex.quote(str(file))}"
     assert again in done.err
     assert at.platform.state.requests == 0
@@ -327,7 +327,7 @@ def test_what_cannot_be_read_back_is_said_and_counted(at: Place) -> None:
     at.push(plan)
     done = command("verify", str(plan), env=at.environment(), cwd=at.folder)
     assert done.code == 0
-    assert "1  were confirmed, and cannot be read back" in done.out
+    assert "1  confirmed, and cannot be read back" in done.out
     assert "1  were not sent, were refused, or are in doubt" in done.out
 
 

@@ -622,7 +622,7 @@ def test_what_to_do_about_a_doubt_is_told_by_the_push_that_left_it(at: Place, ki
     at.platform.set_faults({"lost_answer": 1.0})
     at.push(plan)
     for row in results(plan)["in_doubt"]:
-        assert "the connection broke off; look on the platform" in row["words"]
+        assert "is not HTTP; look on the platform" in row["words"]
         assert row["words"].endswith("pass --landed, --not-landed or --abandon with the operation's number")
 
 
