@@ -1,8 +1,14 @@
-"""What the platform says: settings, the contract, the client, the walks and the dlt sources."""
+"""Settings, the interface as data, the HTTP client, list walks, readers of files, and the dlt sources.
 
+Importing it turns dlt's telemetry off, unless the environment says otherwise.
+"""
+
+import os
 from importlib.metadata import PackageNotFoundError, version
 
 try:
     __version__ = version("orderbridge")
 except PackageNotFoundError:  # a checkout that is not installed
     __version__ = "0"
+
+os.environ.setdefault("RUNTIME__DLTHUB_TELEMETRY", "false")

@@ -69,10 +69,35 @@ def start(style: str) -> Reporter:
     """Prepares the process of a command that uses settings: logging, dlt's folders, signals. Returns its reporter."""
     from pipelines.cli.console import Reporter
 
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    reporter = Reporter(style)  # type: ignore[arg-type]
+    logging.getLogger("orderbridge").handlers = [_ReporterHandler(reporter)]
     prepare_environment()
     STOP.listen()
-    return Reporter(style)  # type: ignore[arg-type]
+    return reporter
+
+
+class _ReporterHandler(logging.Handler):
+    """Passes log records on as events, so that they fit between progress bars and into JSON lines."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        super().__init__(logging.WARNING)
+        self._reporter = reporter
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._reporter.event("log", record.getMessage(), level=record.levelname.lower())
+
+
+def settings_origin() -> dict[str, str]:
+    """The folder of the settings, and the dlt destination that gets a copy ("" for none): every run reports them."""
+    from sources.settings import warehouse_settings
+
+    return {"settings": str(find_root() / ".dlt"), "destination": warehouse_settings().destination or ""}
+
+
+def origin_line(origin: dict[str, str]) -> str:
+    """`settings_origin` as a line."""
+    copy = f"; a copy goes to {origin['destination']}" if origin["destination"] else ""
+    return f"settings from {origin['settings']} and the environment{copy}"
 
 
 def prepare_environment() -> None:

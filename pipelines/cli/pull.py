@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipelines.cli.options import log_option, pull_options
-from pipelines.cli.process import STOP, exit_process, start
+from pipelines.cli.process import STOP, exit_process, origin_line, settings_origin, start
 from sources.contract import LISTS
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def print_result(result: PullResult, reporter: Reporter) -> None:
             "warehouse": str(result.path),
             "exit_code": result.exit_code,
             "lists": [_facts(result, walk) for walk in result.walked],
+            **settings_origin(),
         }
         sys.stdout.write(json.dumps(record) + "\n")
         return
@@ -59,6 +60,8 @@ def print_result(result: PullResult, reporter: Reporter) -> None:
     for walk in result.walked:
         if walk.verdict != "complete":
             out.line(f"{walk.resource} is {walk.verdict}: {'; '.join(walk.evidence)}")
+        if walk.error is not None and walk.error.hint:
+            out.line(f"  {walk.error.hint}")
     quarantined = sum(len(walk.quarantined) for walk in result.walked)
     if quarantined:
         from pipelines.pull.pull import quarantine_file
@@ -68,6 +71,7 @@ def print_result(result: PullResult, reporter: Reporter) -> None:
         )
     if result.published:
         out.line(f"published {result.path} (run {result.run_id})")
+    out.line(origin_line(settings_origin()))
 
 
 def table(result: PullResult) -> Table:
@@ -100,4 +104,5 @@ def _facts(result: PullResult, walk: ListResult) -> dict[str, object]:
         "quarantined": len(walk.quarantined),
         "sweeps": len(walk.sweeps),
         "evidence": walk.evidence,
+        "hint": walk.error.hint if walk.error is not None else "",
     }

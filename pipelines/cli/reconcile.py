@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pipelines.cli.options import erp_options, log_option
-from pipelines.cli.process import exit_process, start
+from pipelines.cli.process import exit_process, origin_line, settings_origin, start
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
@@ -46,6 +46,8 @@ def command(style: str, **files: Path | None) -> None:
 
         result = reconcile(erp_files(**files))
     print_result(result, reporter)
+    if reporter.style != "json":
+        reporter.stdout().line(origin_line(settings_origin()))
     exit_process(result.exit_code)
 
 
@@ -74,7 +76,7 @@ def print_result(result: ReconcileResult, reporter: Reporter) -> None:
             "erp": asdict(result.match) if result.match else None,
             "erp_variants": asdict(result.variants) if result.variants else None,
         }
-        sys.stdout.write(json.dumps(record) + "\n")
+        sys.stdout.write(json.dumps({**record, **settings_origin()}) + "\n")
         return
     out = reporter.stdout()
     out.line("reconciled: " + ", ".join(f"{rows} {name.replace('_', ' ')}" for name, rows in result.rows.items()))

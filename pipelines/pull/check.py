@@ -20,6 +20,7 @@ from sources.extract.walk import paginator_for
 from sources.http.client import Client
 from sources.http.failures import BrokenBody
 from sources.settings import (
+    effective_settings,
     find_root,
     legacy_settings,
     permission_warnings,
@@ -52,6 +53,9 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     """Checks everything, and does not stop at the first problem."""
     root = find_root()
     yield CheckResult("", f"settings are read from the environment and from {root / '.dlt'}")
+    for effective in effective_settings(root):
+        if effective.origin != "default":
+            yield CheckResult("", f"{effective.setting.key} = {effective.text} ({effective.origin})")
     for warning in permission_warnings(root):
         yield CheckResult("", warning, is_warning=True)
     yield _attempt("warehouse", _warehouse)

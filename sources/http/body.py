@@ -36,7 +36,7 @@ def decode(wire: bytes, encoding: str | None, most: int) -> bytes:
         most: bytes that it may have.
 
     Raises:
-        BrokenBody: cut off, or not in that encoding.
+        BrokenBody: cut off, empty, or not in that encoding.
         BodyRefused: larger than `most`, encoded more than once, or in another encoding than gzip and deflate.
     """
     names = [name for part in (encoding or "").split(",") if (name := part.strip().lower()) not in ("", "identity")]
@@ -49,7 +49,7 @@ def decode(wire: bytes, encoding: str | None, most: int) -> bytes:
     if names[0] not in ("gzip", "x-gzip", "deflate"):
         raise BodyRefused("the body has an encoding that was not asked for")
     if not wire:
-        return b""
+        raise BrokenBody("the body is empty, although an encoding is announced")
     bits = zlib.MAX_WBITS | 16 if names[0] != "deflate" else zlib.MAX_WBITS if wire[0] & 15 == 8 else -zlib.MAX_WBITS
     plain, rest, members = b"", wire, 0
     while rest:  # gzip allows several members, one after the other

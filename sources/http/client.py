@@ -248,11 +248,10 @@ class Client:
             wait_max_s=self._retry.retry_after_max_s,
         )
 
-    def _announce(self, failure: Failure, seconds: float) -> None:
+    def _announce(self, failure: Failure, _: float) -> None:
         if failure.retry_after_s:
-            log.warning(
-                "%s: the platform asks to wait %.0f s (status %s); waiting", self.family, seconds, failure.status
-            )
+            words = "%s: the platform asks to wait %.0f s (status %s); waiting"
+            log.warning(words, self.family, failure.retry_after_s, failure.status)
 
     def _check_stop(self) -> None:
         if self._stop.is_set() or self._http.is_closed:

@@ -126,7 +126,8 @@ class Exchanger:
             except BrokenBody as error:
                 reply.broken = self.broken_body(str(error), reply)
             except BodyRefused as error:
-                reply.broken = Failure("contract", str(error), status=reply.status)
+                hint = "Report this to the platform, or to whoever runs a proxy in between."
+                reply.broken = Failure("contract", str(error), hint, reply.status)
             except TRANSPORT_ERRORS as error:
                 # the status stands, although the body was cut off
                 failure = connection_failure(error, self.host, seconds, self._timeouts.read_s)

@@ -2,6 +2,7 @@
 
 from sources.settings.loaders import (
     check_same_environment,
+    effective_settings,
     http_settings,
     is_set,
     known_secrets,
@@ -38,6 +39,7 @@ __all__ = [
     "Secret",
     "WarehouseSettings",
     "check_same_environment",
+    "effective_settings",
     "find_root",
     "http_settings",
     "is_set",

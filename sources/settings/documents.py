@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from sources.settings.table import SECTIONS, SETTINGS, Setting, settings_of
+from sources.settings.table import SECTIONS, SETTINGS, Setting, settings_of, shown
 
 MARKS: Final = ("<!-- settings: made by `make docs` -->\n", "<!-- end of settings -->\n")
 
@@ -69,11 +69,6 @@ def _sections(settings: Iterable[Setting], prefix: str) -> str:
 def _toml(setting: Setting) -> str:
     value = setting.default if setting.default is not None else setting.example
     return f'"{value}"' if isinstance(value, str) else shown(value)
-
-
-def shown(value: object) -> str:
-    """A value as documents and messages show it: whole numbers without a fraction."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def with_table(readme: str) -> str:

@@ -18,7 +18,8 @@ FILES: Final = ("secrets.toml", "config.toml")
 def read_toml(path: Path) -> dict[str, object]:
     """A TOML document; empty if there is no such file. Raises UsageError."""
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        document = tomllib.loads(path.read_text("utf-8"))
+        key_paths(document)  # raises RecursionError for a document that nothing else could walk through either
     except FileNotFoundError:
         return {}
     except UnicodeDecodeError:
@@ -34,6 +35,7 @@ def read_toml(path: Path) -> dict[str, object]:
         ) from None
     except (ValueError, RecursionError):
         raise unreadable(path) from None
+    return document
 
 
 def unreadable(path: Path) -> UsageError:

@@ -6,7 +6,8 @@ In: what `resolution` finds (environment, `.dlt/secrets.toml`, `.dlt/config.toml
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -22,9 +23,18 @@ from sources.settings.sections import (
     Section,
     WarehouseSettings,
 )
-from sources.settings.table import SETTINGS, named, settings_of
+from sources.settings.table import SETTINGS, Setting, named, settings_of, shown
 
 S = TypeVar("S", bound=Section)
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveSetting:
+    """A setting with its value as text, masked if secret, and where it is set."""
+
+    setting: Setting
+    text: str
+    origin: str
 
 
 def legacy_settings(root: Path | None = None) -> LegacySettings:
@@ -88,6 +98,18 @@ def known_secrets(root: Path | None = None) -> tuple[str, ...]:
             if isinstance(value, str) and value.strip():
                 values.add(value.strip())
     return tuple(sorted(values))
+
+
+def effective_settings(root: Path | None = None) -> Iterator[EffectiveSetting]:
+    """Every setting that has a value, from the table's beginning; secrets masked, invalid values left out."""
+    for setting in SETTINGS.values():
+        try:
+            value, origin = Resolution(setting.section, root).origin(setting.name)
+            value = setting.default if value is None else setting.checked(value)
+        except UsageError:
+            continue
+        if value is not None:
+            yield EffectiveSetting(setting, shown(value), origin or "default")
 
 
 def check_same_environment(legacy: LegacySettings, public_v1: PublicV1Settings) -> None:

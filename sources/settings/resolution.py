@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sources.errors import UsageError
 from sources.settings.files import FILES, key_paths, read_toml, unreadable
-from sources.settings.root import check_private, find_root, isolate_dlt
+from sources.settings.root import check_private, find_root, load_dlt
 from sources.settings.table import SETTINGS, Setting, named, settings_of, variable
 
 
@@ -48,11 +48,11 @@ class Resolution:
         Raises:
             UsageError: a secret in config.toml; a document that dlt's parser cannot handle.
         """
+        load_dlt()
         from dlt.common.configuration.exceptions import ConfigProviderException
         from dlt.common.configuration.providers import ConfigTomlProvider, EnvironProvider, SecretsTomlProvider
         from dlt.common.typing import TSecretStrValue
 
-        isolate_dlt()
         setting = SETTINGS[f"{self._section}.{name}"]
         path = self._section.split(".")
         hint: type[object] = TSecretStrValue if setting.is_secret else str

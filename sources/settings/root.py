@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from sources.errors import UsageError
@@ -149,13 +152,14 @@ def prepare_dlt(root: Path, data_dir: Path) -> None:
     os.environ["RUNTIME__DLTHUB_TELEMETRY"] = "false"
     os.environ["RUNTIME__LOG_LEVEL"] = "CRITICAL"  # below it, dlt logs row values and responses
     if "dlt" in sys.modules:  # a notebook: dlt has read its settings already, from elsewhere
-        isolate_dlt()
+        load_dlt()
 
 
-def isolate_dlt() -> None:
-    """Makes dlt read its settings in the project alone, if `prepare_dlt` named one. To be called once dlt is imported.
+def load_dlt() -> None:
+    """Imports dlt so that it reads its settings in the project alone, if `prepare_dlt` named one.
 
-    dlt's global folder is `~/.dlt`, or, for a user without a writable home, `<tmp>/dlt`, which anyone may create.
+    dlt's global folder is `~/.dlt`, or, for a user without a writable home, `<tmp>/dlt`, which anyone may create. It is
+    read when dlt makes its first context, and later for each setting.
     """
     if "DLT_PROJECT_DIR" not in os.environ or "DLT_DATA_DIR" not in os.environ:
         return
@@ -171,6 +175,22 @@ def isolate_dlt() -> None:
             return self.settings_dir
 
     root = os.environ["DLT_PROJECT_DIR"]
-    plugged = Container()[PluggableRunContext]
+    with nullcontext() if PluggableRunContext in Container() else _private_home():
+        plugged = Container()[PluggableRunContext]
     if type(plugged.context).__name__ != ProjectContext.__name__ or plugged.context.run_dir != root:
         plugged.reload(ProjectContext(root))
+
+
+@contextmanager
+def _private_home() -> Iterator[None]:
+    """Inside the block, the home folder is a new and empty one."""
+    before = os.environ.get("HOME")
+    with TemporaryDirectory(prefix="orderbridge-home-") as folder:
+        os.environ["HOME"] = folder
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["HOME"]
+            else:
+                os.environ["HOME"] = before

@@ -197,3 +197,8 @@ SECTIONS: Final = tuple(dict.fromkeys(setting.section for setting in _TABLE))
 def settings_of(section: str) -> Iterator[Setting]:
     """The settings of a section, in the table's order."""
     return (setting for setting in _TABLE if setting.section == section)
+
+
+def shown(value: object) -> str:
+    """A value as documents and messages show it: whole numbers without a fraction."""
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -7,21 +7,28 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from sources.errors import UsageError
 from sources.settings import (
+    HttpSettings,
     LegacySettings,
     PublicV1Settings,
     Secret,
     check_same_environment,
+    effective_settings,
     find_root,
+    http_settings,
+    known_secrets,
     ledger_path,
     legacy_settings,
     permission_warnings,
     public_v1_settings,
+    reconcile_settings,
+    set_project,
     warehouse_path,
     warehouse_settings,
 )
@@ -408,3 +415,267 @@ def test_a_secret_shows_itself_to_nobody() -> None:
         pickle.dumps(told.api_key)
     assert copy.deepcopy(told) == told
     assert hash(copy.copy(told.api_key)) == hash(told.api_key)
+
+
+# --- files that others could have written --------------------------------------------------------------------------
+
+needs_root = pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="changing owners takes root")
+STRANGER = 54321
+
+
+@needs_root
+@pytest.mark.parametrize("name", [".dlt", ".dlt/config.toml", ".dlt/secrets.toml"])
+def test_settings_that_another_user_owns_are_refused(root: Path, name: str) -> None:
+    write(root, LEGACY)
+    assert legacy_settings().base_url == "https://a.example"
+    os.chown(root / name, STRANGER, -1)
+    with pytest.raises(UsageError, match="belongs to another user") as caught:
+        legacy_settings()
+    assert str(root / name) in str(caught.value)
+
+
+@needs_root
+def test_a_link_that_another_user_made_is_refused(root: Path, tmp_path: Path) -> None:
+    write(root, LEGACY)
+    (root / ".dlt").rename(tmp_path / "settings")
+    (root / ".dlt").symlink_to(tmp_path / "settings")
+    assert legacy_settings().base_url == "https://a.example"
+    os.chown(root / ".dlt", STRANGER, -1, follow_symlinks=False)
+    with pytest.raises(UsageError, match="belongs to another user"):
+        legacy_settings()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
+@pytest.mark.parametrize(
+    ("name", "mode"), [(".dlt", 0o777), (".dlt/config.toml", 0o646), (".dlt/secrets.toml", 0o602), (".dlt", 0o1777)]
+)
+def test_settings_that_others_can_write_are_refused(root: Path, name: str, mode: int) -> None:
+    write(root, LEGACY)
+    (root / name).chmod(mode)
+    with pytest.raises(UsageError, match="can be written by other users") as caught:
+        legacy_settings()
+    assert f"chmod go-w {root / name}" in caught.value.hint
+    with pytest.raises(UsageError, match="can be written by other users") if name == ".dlt" else nullcontext():
+        find_root()
+
+
+@needs_root
+def test_settings_that_a_shared_group_can_write_are_refused(root: Path) -> None:
+    write(root, LEGACY)
+    os.chown(root / ".dlt/config.toml", -1, STRANGER)
+    (root / ".dlt/config.toml").chmod(0o664)
+    with pytest.raises(UsageError, match="can be written by other users"):
+        legacy_settings()
+
+
+def test_the_search_for_settings_ends_before_a_folder_that_everyone_can_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "shared"
+    work = shared / "mine" / "work"
+    work.mkdir(parents=True)
+    for folder in (shared, tmp_path):
+        (folder / ".dlt").mkdir()
+        (folder / ".dlt" / "config.toml").write_text("[sources.legacy]\nbase_url = 'https://planted.example'\n")
+    monkeypatch.delenv("DLT_PROJECT_DIR", raising=False)
+    monkeypatch.chdir(work)
+    assert find_root() == shared
+    shared.chmod(0o1777)
+    assert find_root() == Path(__file__).parents[2]
+
+
+def test_the_search_for_settings_ends_at_home_and_at_a_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    (home / "work").mkdir(parents=True)
+    (tmp_path / ".dlt").mkdir()
+    monkeypatch.delenv("DLT_PROJECT_DIR", raising=False)
+    monkeypatch.chdir(home / "work")
+    assert find_root() == tmp_path
+    with monkeypatch.context() as patched:
+        patched.setenv("HOME", str(home))
+        assert find_root() == Path(__file__).parents[2]
+    monkeypatch.setattr(Path, "is_mount", lambda path: path == home)
+    assert find_root() == Path(__file__).parents[2]
+
+
+def test_a_project_is_named_for_the_process(root: Path, tmp_path: Path) -> None:
+    write(root, LEGACY)
+    other = tmp_path / "other"
+    (other / ".dlt").mkdir(parents=True)
+    (other / ".dlt" / "secrets.toml").write_text(LEGACY.replace("a.example", "other.example"), "utf-8")
+    assert set_project(other) == other
+    assert legacy_settings().base_url == "https://other.example"
+    assert os.environ["DLT_PROJECT_DIR"] == str(other)
+    with pytest.raises(UsageError, match="--project: there is no folder"):
+        set_project(tmp_path / "none")
+
+
+def test_host_and_key_come_from_one_folder(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host in dlt's global folder, or in a folder above, gets no key of the project."""
+    write(root, LEGACY.replace('base_url = "https://a.example"\n', ""))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in (tmp_path / ".dlt", tmp_path / "global" / "dlt"):
+        folder.mkdir(parents=True)
+        (folder / "config.toml").write_text("[sources.legacy]\nbase_url = 'https://planted.example'\n")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "global"))
+    with pytest.raises(UsageError, match=r"base_url .* is not set"):
+        legacy_settings()
+
+
+def isolated(program: str, root: Path, tmp_path: Path, **environment: str) -> None:
+    """Runs a program in a process of its own: dlt's context is the process's."""
+    subprocess.run(
+        [sys.executable, "-c", program, str(root), str(tmp_path / "data")],
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment},
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("is_imported", [True, False], ids=["dlt before", "dlt after"])
+def test_the_global_folder_of_dlt_is_not_read(root: Path, tmp_path: Path, is_imported: bool) -> None:
+    """For a user whose home cannot be written it is `<tmp>/dlt`, which anyone may create."""
+    write(root, LEGACY)
+    planted = tmp_path / "tmp" / "dlt"
+    planted.mkdir(parents=True)
+    (planted / "secrets.toml").write_text("[destination.postgres]\ncredentials = 'postgres://planted'\n")
+    if not is_imported:  # it is used at import, and would look for a package that is not there
+        (planted / "config.toml").write_text("[runtime]\nsentry_dsn = 'https://planted.example'\n")
+    before = "import dlt\nassert dlt.secrets.get('destination.postgres.credentials'), 'dlt reads that folder'\n"
+    program = (
+        "import os, sys; from pathlib import Path\n"
+        "os.geteuid = lambda: 1000\n"  # dlt has another folder for root
+        f"{before if is_imported else ''}"
+        "from sources.settings import *\n"
+        "root = Path(sys.argv[1]); prepare_dlt(root, Path(sys.argv[2]))\n"
+        "assert legacy_settings(root).base_url == 'https://a.example'\n"
+        "import dlt\n"
+        "assert dlt.current.run_context().global_dir == str(root / '.dlt')\n"
+        "assert dlt.secrets.get('destination.postgres.credentials') is None\n"
+        "assert dlt.config.get('runtime.sentry_dsn') is None\n"
+        "assert dlt.secrets['sources.legacy.api_key']\n"
+    )
+    isolated(program, root, tmp_path, TMPDIR=str(tmp_path / "tmp"), HOME="/nonexistent")
+
+
+def test_telemetry_is_off_for_whoever_imports_the_sources(tmp_path: Path) -> None:
+    program = (
+        "import os; os.environ.pop('RUNTIME__DLTHUB_TELEMETRY', None)\n"
+        "import sources.legacy\n"
+        "import dlt\n"
+        "assert dlt.current.run_context().runtime_config.dlthub_telemetry is False\n"
+    )
+    isolated(program, tmp_path, tmp_path, DLT_DATA_DIR=str(tmp_path / "data"))
+
+
+# --- values beyond what a parser handles ---------------------------------------------------------------------------
+
+HUGE = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param(f"[sources.legacy]\npage_limit = {HUGE}\n", id="a number"),
+        pytest.param(f"unrelated = {HUGE}\n", id="a number elsewhere"),
+        pytest.param(f"unrelated = {'[' * 5000}{']' * 5000}\n", id="arrays"),
+        pytest.param(f"unrelated = {'{a = ' * 400}1{'}' * 400}\n", id="tables"),
+        pytest.param(f"{'a.' * 5000}b = 1\n", id="dotted names"),
+    ],
+)
+def test_a_document_beyond_every_parser_is_refused(root: Path, config: str) -> None:
+    write(root, LEGACY, config)
+    with pytest.raises(UsageError, match=r"too long or values are nested too deeply|not valid TOML") as caught:
+        legacy_settings()
+    assert caught.value.exit_code == 2
+    assert HUGE not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [HUGE, "-" + HUGE, "1e99999", "nan", "inf"])
+@pytest.mark.parametrize("name", ["SOURCES__LEGACY__PAGE_LIMIT", "SOURCES__HTTP__TIMEOUT_S"])
+def test_a_number_beyond_every_limit_is_refused(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    write(root, LEGACY)
+    monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError, match=name) as caught:
+        (http_settings if "HTTP" in name else legacy_settings)()
+    assert HUGE not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["[::1%25eth0]:8000", "[::1%eth0]", "127.0.0.1%2e.example"])
+def test_a_host_with_a_zone_or_an_escape_is_refused(host: str) -> None:
+    for make in (legacy, v1):
+        for scheme in ("http", "https"):
+            with pytest.raises(UsageError, match=r"zone or an escape|is not an address"):
+                make(f"{scheme}://{host}")
+
+
+# --- environments, HTTP, secrets -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["acme_test_live_x", "acme_test_x_live_y"])
+def test_a_v1_key_that_may_be_live_is_not_read_as_sandbox(key: str) -> None:
+    with pytest.raises(UsageError, match="its environment is unclear") as caught:
+        v1(key=key)
+    assert key not in str(caught.value)
+
+
+def test_settings_of_http(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert http_settings() == HttpSettings(timeout_s=120.0, read_timeout_s=30.0)
+    write(root, "", "[sources.http]\ntimeout_s = 60\nca_file = 'ca.pem'\nproxy = 'http://u:PLANTED@proxy:8080/'\n")
+    monkeypatch.setenv("SOURCES__HTTP__READ_TIMEOUT_S", "2.5")
+    http = http_settings()
+    assert (http.timeout_s, http.read_timeout_s, http.ca_file) == (60.0, 2.5, root / "ca.pem")
+    assert http.proxy is not None
+    assert http.proxy.reveal() == "http://u:PLANTED@proxy:8080"
+    assert "PLANTED" not in repr(http)
+    for name, value in (("TIMEOUT_S", "0"), ("READ_TIMEOUT_S", "soon"), ("PROXY", "https://p:1"), ("PROXY", "p:1")):
+        with monkeypatch.context() as patched:
+            patched.setenv(f"SOURCES__HTTP__{name}", value)
+            with pytest.raises(UsageError, match=f"SOURCES__HTTP__{name}"):
+                http_settings()
+
+
+def test_settings_of_reconcile_and_the_copy(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (reconcile_settings().timezone, reconcile_settings().country) == (None, None)
+    assert warehouse_settings().destination_dataset == "orderbridge"
+    write(
+        root,
+        V1 + "order_key = 'uuid'\n",
+        "[reconcile]\ntimezone = 'Europe/Madrid'\ncountry = 'ES'\norder_total = ' x '\n",
+    )
+    assert (reconcile_settings().timezone, reconcile_settings().country) == ("Europe/Madrid", "ES")
+    assert reconcile_settings().orders.total == "x"
+    assert public_v1_settings().order_key == "uuid"
+    for name, value, load in (
+        ("RECONCILE__TIMEZONE", "Madrid", reconcile_settings),
+        ("RECONCILE__COUNTRY", "es", reconcile_settings),
+        ("RECONCILE__ORDER_TOTAL", " ", reconcile_settings),
+        ("WAREHOUSE__DESTINATION_DATASET", "Two Words", warehouse_settings),
+        ("SOURCES__PUBLIC_V1__ORDER_KEY", " ", public_v1_settings),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setenv(name, value)
+            with pytest.raises(UsageError, match=name):
+                load()
+
+
+def test_known_secrets_are_those_of_both_families_however_wrong_the_rest(root: Path) -> None:
+    write(root, LEGACY.replace(KEY, "legacy-key") + "environment_ = 1\n" + V1.replace("https", "gopher"))
+    assert known_secrets() == (KEY,)
+    write(root, LEGACY.replace(KEY, "legacy-key") + V1.replace("https", "gopher"))
+    assert known_secrets() == (KEY, "legacy-key")
+
+
+def test_effective_settings_name_their_origin_and_mask_secrets(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, LEGACY, "[sources.http]\nproxy = 'http://u:PLANTED@proxy:1'\n")
+    monkeypatch.setenv("SOURCES__LEGACY__PAGE_LIMIT", "7")
+    monkeypatch.setenv("LEDGER__PATH", " ")
+    facts = {item.setting.key: (item.text, item.origin) for item in effective_settings()}
+    assert facts["sources.legacy.api_key"] == ("***", ".dlt/secrets.toml")
+    assert facts["sources.http.proxy"] == ("***", ".dlt/config.toml")
+    assert facts["sources.legacy.page_limit"] == ("7", "SOURCES__LEGACY__PAGE_LIMIT")
+    assert facts["sources.http.timeout_s"] == ("120", "default")
+    assert not {"ledger.path", "sources.public_v1.base_url"} & set(facts)

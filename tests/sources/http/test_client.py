@@ -33,6 +33,7 @@ from sources.http.client import Client
 from sources.http.failures import BrokenBody
 from sources.http.limits import Caps, RetryPolicy, Timeouts
 from sources.http.retries import without_backoff
+from sources.settings import PublicV1Settings, Secret
 from tests.sources.http.platform_in_memory import Handler, InMemoryTransport
 from tests.sources.rawserver import Script, drip, reset, serving
 
@@ -488,6 +489,138 @@ def test_a_status_stands_though_the_body_is_cut_off() -> None:
         assert (outcome.state, outcome.status, outcome.body) == ("answered", 201, b"")
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(b"HTTP/1.1 %d OK\r\nContent-Length: 99\r\n\r\n{", id="cut"),
+        pytest.param(b"HTTP/1.1 %d OK\r\nContent-Length: 9\r\n\r\n", id="announced and empty"),
+        pytest.param(b"HTTP/1.1 %d OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", id="no last chunk"),
+        pytest.param(b"HTTP/1.1 %d OK\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", id="empty gzip"),
+        pytest.param(
+            b"HTTP/1.1 %d OK\r\nContent-Encoding: gzip\r\nContent-Length: 12\r\n\r\n" + gzip.compress(PAGE)[:12],
+            id="gzip cut",
+        ),
+        pytest.param(b"HTTP/1.1 %d OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}", id="unknown encoding"),
+    ],
+)
+def test_a_write_whose_body_is_broken_is_no_success_unless_its_status_says_so(script: bytes) -> None:
+    for status, state in ((200, "in_doubt"), (202, "in_doubt"), (201, "answered")):
+        with serving(script % status) as server, Client("legacy", server.url, KEY) as one:
+            outcome = one.send("PATCH", "/customers", BODY)
+        assert (outcome.state, outcome.status, outcome.body, outcome.is_broken) == (state, status, b"", True)
+        assert (outcome.error is None) == (state == "answered")
+        if outcome.error is not None:
+            assert outcome.error.status == status
+            assert outcome.error.hint
+
+
+def test_the_outcome_of_a_write_has_what_its_content_is_judged_by() -> None:
+    seen, handler = answers(
+        httpx.Response(200, content=b"{}", headers={"Content-Type": "Application/JSON; charset=utf-8"}),
+        httpx.Response(200, headers={"Content-Type": "text/html"}),
+        httpx.Response(204),
+    )
+    with client(handler) as one:
+        outcomes = [one.send("POST", "/customers", BODY) for _ in range(3)]
+    assert len(seen) == 3
+    assert [(o.state, o.body, o.content_type, o.is_broken) for o in outcomes] == [
+        ("answered", b"{}", "application/json", False),
+        ("answered", b"", "text/html", False),
+        ("answered", b"", "", False),
+    ]
+
+
+# --- reasons and hints ---------------------------------------------------------------------------------------------
+
+
+def failure_of(one: Client) -> HttpError:
+    with one, pytest.raises(Unreachable) as caught:
+        one.get("/customers", check=parsed)
+    return caught.value
+
+
+def test_a_name_that_does_not_resolve_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lookups = []
+
+    def getaddrinfo(host: str, *_: object, **__: object) -> None:
+        lookups.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, f"Name or service not known: {KEY}")
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    one = Client("public_v1", "https://no-such-host.example", KEY)
+    error = failure_of(one)
+    assert (error.reason, error.host, error.status) == ("dns", "no-such-host.example", None)
+    assert "cannot connect to no-such-host.example: the host name does not resolve" in str(error)
+    assert KEY not in str(error)
+    assert "base_url" in error.hint
+    assert len(lookups) == 2
+    with Client("public_v1", "https://no-such-host.example", KEY) as two:
+        assert two.send("POST", "/customers", BODY).state == "not_sent"
+
+
+def test_a_refused_connection_names_host_and_reason() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    error = failure_of(Client("legacy", f"http://127.0.0.1:{port}", KEY, retry=RetryPolicy(attempts=2)))
+    assert (error.reason, error.host) == ("refused", f"127.0.0.1:{port}")
+    assert f"cannot connect to 127.0.0.1:{port}: connection refused, after 2 attempts" in str(error)
+
+
+def test_a_connection_that_times_out_names_host_and_reason() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        error = failure_of(Client("legacy", url, KEY, timeouts=Timeouts(0.1, 1, 1), retry=RetryPolicy(attempts=1)))
+    assert error.reason == "timeout"
+    assert "timed out" in str(error)
+
+
+def test_an_address_of_several_is_tried_until_one_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(OK) as server:
+        port = int(server.url.rsplit(":", 1)[1])
+        addresses = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port)) for host in ("127.9.9.9", "127.0.0.1")]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
+        with Client("legacy", f"http://localhost:{port}", KEY) as one:
+            assert one.get("/customers", check=parsed)[1].attempts == 1
+
+
+def test_a_host_that_does_not_speak_tls_is_named_so() -> None:
+    with serving(lambda connection: connection.sendall(b"220 hello\r\n")) as server:
+        url = server.url.replace("http:", "https:")
+        error = failure_of(Client("legacy", url, KEY, retry=RetryPolicy(attempts=1)))
+    assert error.reason in ("tls", "timeout", "network")
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        pytest.param(
+            httpx.Response(200, html="<!doctype html><p>Log in"), "base_url: it may name a website", id="page"
+        ),
+        pytest.param(httpx.Response(200, content=b" <html>"), "base_url: it may name a website", id="page untyped"),
+        pytest.param(httpx.Response(200, content=b'{"data": ['), "report the path and the time", id="cut JSON"),
+        pytest.param(httpx.Response(400, content=b"{}"), "sources.legacy.page_limit", id="400"),
+        pytest.param(httpx.Response(404), "Check sources.legacy.base_url", id="404"),
+        pytest.param(httpx.Response(429), "Try again later", id="429"),
+        pytest.param(httpx.Response(503), "Try again later", id="503"),
+        pytest.param(httpx.Response(302), "Check sources.legacy.base_url", id="302"),
+    ],
+)
+def test_every_failure_has_a_hint(answer: httpx.Response, hint: str) -> None:
+    with client(answers(answer)[1], retry=RetryPolicy(attempts=1)) as one, pytest.raises(HttpError) as caught:
+        one.get("/customers", check=parsed)
+    assert hint in caught.value.hint
+
+
+def test_a_wait_that_the_platform_asks_for_is_announced(caplog: pytest.LogCaptureFixture) -> None:
+    _, handler = answers(
+        httpx.Response(503), httpx.Response(429, headers={"Retry-After": "7"}), httpx.Response(200, content=PAGE)
+    )
+    with caplog.at_level(logging.WARNING, "orderbridge.client"), client(handler) as one:
+        one.get("/customers", check=parsed)
+    (record,) = caplog.records
+    assert record.getMessage() == "legacy: the platform asks to wait 7 s (status 429); waiting"
+
+
 # --- secrets -------------------------------------------------------------------------------------------------------
 
 ECHO = json.dumps({"errors": [{"message": f"{KEY} {PASSWORD}", "code": KEY}]}).encode()
@@ -526,6 +659,40 @@ def test_no_secret_leaves(script: Script, caplog: pytest.LogCaptureFixture) -> N
     for text in (*told, caplog.text):
         assert KEY.casefold() not in text.casefold()
         assert PASSWORD not in text
+
+
+@pytest.mark.parametrize(
+    "echo", ["legacy-key-0123456789", "LEGACY-KEY-0123456789", "x.legacy-key-0123456789", "legacy-key"]
+)
+def test_a_key_of_the_other_family_is_in_no_error(echo: str) -> None:
+    """Both families may share a host, which may echo whatever it was sent before."""
+    answer = v1_error(404, echo, echo)
+    with (
+        client(answers(answer)[1], "public_v1", secrets=("legacy-key-0123456789",)) as one,
+        pytest.raises(HttpRejected) as caught,
+    ):
+        one.get("/orders", check=parsed)
+    assert (caught.value.code, caught.value.request_id) == ("", "")
+    assert "legacy-key" not in str(caught.value).lower()
+
+
+def test_a_client_of_settings_has_their_limits_and_all_their_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (
+        ("SOURCES__LEGACY__API_KEY", "legacy-key-0123456789"),
+        ("SOURCES__HTTP__TIMEOUT_S", "0.3"),
+        ("SOURCES__HTTP__READ_TIMEOUT_S", "0.2"),
+    ):
+        monkeypatch.setenv(name, value)
+    echo = with_headers(body=v1_error(404, "legacy-key-0123456789").content, status="404 No")
+    with serving(echo, drip(b"HTTP/1.1 200 OK\r\nX: ", b"x")) as server:
+        settings = PublicV1Settings(base_url=server.url, api_key=Secret(KEY))
+        with Client.from_settings(settings) as one:
+            with pytest.raises(HttpRejected) as caught:
+                one.get("/orders", check=parsed)
+            outcome = one.send("POST", "/orders", BODY)
+    assert "legacy-key" not in str(caught.value)
+    assert outcome.state == "in_doubt"
+    assert 0.25 < outcome.elapsed_s < 2
 
 
 def test_a_client_is_neither_pickled_nor_copied() -> None:

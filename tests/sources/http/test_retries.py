@@ -26,6 +26,7 @@ NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("verb", "what", "again"),
     [
+        ("GET", "dns", True),
         ("GET", "connect", True),
         ("GET", "timeout", True),
         ("GET", "protocol", True),
@@ -151,6 +152,22 @@ def test_the_loop_gives_the_last_failure_after_all_attempts() -> None:
 def test_a_failure_that_no_retry_mends_is_given_at_once() -> None:
     refused = Failure(404, "refused")
     assert run(RetryPolicy(), refused) == (refused, 1, [])
+
+
+def test_a_name_that_does_not_resolve_is_tried_twice() -> None:
+    failure = Failure("dns", "the host name does not resolve")
+    result, calls, slept = run(RetryPolicy(), *[failure] * 9)
+    assert (result, calls) == (failure, 2)
+    assert sum(slept) <= 0.5
+
+
+def test_waits_are_announced_with_their_failure() -> None:
+    announced: list[tuple[Failure, float]] = []
+    _, attempt = failing(BUSY, BUSY)
+    slept: list[float] = []
+    retrying("GET", RetryPolicy(), slept.append, lambda failure, wait: announced.append((failure, wait)))(attempt)
+    assert announced == [(BUSY, seconds) for seconds in slept]
+    assert len(slept) == 2
 
 
 def test_retry_after_is_waited_for() -> None:

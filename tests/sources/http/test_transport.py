@@ -19,11 +19,13 @@ from sources.http.client import Client
 from sources.http.failures import BrokenBody
 from sources.http.limits import RetryPolicy, Timeouts
 from sources.http.retries import without_backoff
+from sources.settings import HttpSettings, LegacySettings, Secret
 from tests.sources.rawserver import RawServer, asked, serving
 
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
 PAGE = b'{"data": [1, 2, 3]}'
 KEPT = b"HTTP/1.1 200 OK\r\nContent-Length: 19\r\n\r\n" + PAGE
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 BODY = b'{"firstName": "Zo\xc3\xab"}'
 
 
@@ -147,8 +149,6 @@ def test_a_body_not_read_to_its_end_ends_the_connection() -> None:
 
 # --- answers -------------------------------------------------------------------------------------------------------
 
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-
 
 @pytest.mark.parametrize(
     "pieces",
@@ -236,6 +236,57 @@ def test_a_certificate_that_does_not_verify_is_told_and_nothing_is_sent(tls: ssl
             body(one)
         assert one.send("POST", "/customers", BODY).state == "not_sent"
         assert server.seen == []
+
+
+def test_the_hint_for_a_certificate_names_the_setting_that_helps(tls: ssl.SSLContext) -> None:
+    with serving(KEPT, tls=tls) as server:
+        with legacy(server) as one, pytest.raises(Unreachable, match="its certificate does not verify") as caught:
+            body(one)
+        assert caught.value.reason == "certificate"
+        assert "sources.http.ca_file" in caught.value.hint
+        http = HttpSettings(ca_file=CERTIFICATE)
+        settings = LegacySettings(base_url=server.url, api_key=Secret("key"), environment="sandbox")
+        with Client.from_settings(settings, http=http) as one:
+            assert body(one) == PAGE
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no certificate"])
+def test_a_ca_file_that_cannot_be_used_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UsageError, match=r"sources\.http\.ca_file: .*ca\.pem cannot be used"):
+        Client("legacy", "https://shop.example", "key", ca_file=file)
+
+
+def test_a_write_that_a_slow_host_takes_byte_by_byte_ends_at_the_deadline() -> None:
+    def script(connection: socket.socket) -> None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+        for _ in range(300):
+            connection.recv(1)
+            time.sleep(0.02)
+
+    with serving(script) as server, legacy(server, timeouts=Timeouts(1, 1, 0.5)) as one:
+        outcome = one.send("POST", "/customers", b"x" * 30_000_000)
+        assert outcome.state == "in_doubt"
+        assert outcome.elapsed_s < 2
+
+
+def test_a_connection_is_left_after_a_chunked_body_with_more_behind_it() -> None:
+    chunked = CHUNKED + b"13\r\n" + PAGE + b"\r\n0\r\n\r\n"
+    with serving(keeping(chunked, chunked + b"HTTP/1.1 200 OK\r\nX: ", KEPT)) as server, legacy(server) as one:
+        assert [body(one) for _ in range(3)] == [PAGE] * 3
+        assert len(server.seen) == 2
+
+
+def test_a_response_that_was_there_before_its_request_is_not_taken_for_one() -> None:
+    chunked = CHUNKED + b"13\r\n" + PAGE + b"\r\n0\r\n\r\n"
+    evil = CHUNKED + b"4\r\nevil\r\n0\r\n\r\n"
+    with serving(keeping(chunked + evil), KEPT) as server, legacy(server) as one:
+        assert body(one) == PAGE
+        outcome = one.send("POST", "/customers", BODY)
+        assert (outcome.state, outcome.status) == ("in_doubt", None)
+        assert body(one) == PAGE
 
 
 @pytest.mark.usefixtures("_trusted")
