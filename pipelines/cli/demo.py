@@ -122,7 +122,8 @@ def _step(title: str) -> None:
 
 def _pull(style: Style, stop: threading.Event, reconciling: Reconciling | None = None) -> None:
     from pipelines.cli.console import Reporter
-    from pipelines.pull.pull import PullOptions, pull
+    from pipelines.pull.model import PullOptions
+    from pipelines.pull.pull import pull
 
     with Reporter(style) as reporter:
         result = pull(PullOptions(command="demo"), reporter.progress, stop, reconciling)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pipelines.cli.console import Reporter
-    from pipelines.pull.pull import PullResult
+    from pipelines.pull.model import PullResult
     from sources.extract.result import ListResult
 
 
@@ -34,7 +34,8 @@ def command(resources: tuple[str, ...], sweeps: int, require_complete: bool, acc
     previous table and sets the exit code; if every list fails, nothing is published.
     """
     with start(style) as reporter:
-        from pipelines.pull.pull import PullOptions, pull
+        from pipelines.pull.model import PullOptions
+        from pipelines.pull.pull import pull
 
         options = PullOptions(tuple(dict.fromkeys(resources)), sweeps, require_complete, accept_shrink)
         result = pull(options, reporter.progress, STOP.event)
@@ -50,21 +51,21 @@ def print_result(result: PullResult, reporter: Reporter) -> None:
             "published": result.published,
             "warehouse": str(result.path),
             "exit_code": result.exit_code,
-            "lists": [_facts(result, walk) for walk in result.walked],
+            "lists": [_facts(result, walk) for walk in result.lists],
             **settings_origin(),
         }
         sys.stdout.write(json.dumps(record) + "\n")
         return
     out = reporter.stdout()
     out.table(table(result))
-    for walk in result.walked:
+    for walk in result.lists:
         if walk.verdict != "complete":
             out.line(f"{walk.resource} is {walk.verdict}: {'; '.join(walk.evidence)}")
         if walk.error is not None and walk.error.hint:
             out.line(f"  {walk.error.hint}")
-    quarantined = sum(len(walk.quarantined) for walk in result.walked)
+    quarantined = sum(len(walk.quarantined) for walk in result.lists)
     if quarantined:
-        from pipelines.pull.pull import quarantine_file
+        from pipelines.pull.quarantine import quarantine_file
 
         out.line(
             f"{quarantined} rows quarantined: reasons in ops.quarantine, rows in {quarantine_file(result.path).name}"
@@ -84,7 +85,7 @@ def table(result: PullResult) -> Table:
     for name in columns:
         grid.add_column(name, justify="right")
     grid.add_column("verdict")
-    for walk in result.walked:
+    for walk in result.lists:
         facts = _facts(result, walk)
         cells = ("–" if facts[name] is None else str(facts[name]) for name in (*columns, "verdict"))
         grid.add_row(walk.resource, *cells)

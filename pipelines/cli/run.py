@@ -28,7 +28,8 @@ def command(
 ) -> None:
     """Pull every list, reconcile, publish once: what a scheduler calls."""
     with start(style) as reporter:
-        from pipelines.pull.pull import PullOptions, pull
+        from pipelines.pull.model import PullOptions
+        from pipelines.pull.pull import pull
         from pipelines.reconcile.reconcile import Reconciling
         from pipelines.warehouse.failure import record_failure
         from sources.settings import warehouse_path

@@ -15,7 +15,7 @@ import duckdb
 
 from pipelines.ledger.store import Ledger
 from pipelines.warehouse import ops
-from pipelines.warehouse.build import Build, exclusive, warehouse_errors
+from pipelines.warehouse.build import Build, warehouse_errors
 from sources.errors import LockedError, UsageError
 from sources.settings import ledger_path, warehouse_path
 
@@ -99,7 +99,7 @@ def publish_push_log(plan_id: str = "", observed: Sequence[tuple[str, str]] = ()
         return False
     build = Build(path)
     try:
-        with exclusive(build, "push"):
+        with build.locked("push"):
             try:
                 build.start()
                 with warehouse_errors(path.parent), build.open() as connection:
@@ -107,7 +107,7 @@ def publish_push_log(plan_id: str = "", observed: Sequence[tuple[str, str]] = ()
                     ops.record_observations(connection, plan_id, datetime.now(UTC), observed)
                     build.publish(connection)
             finally:
-                build.clear([folder.name for folder in build.spools.glob("*")])
+                build.clear()
     except LockedError:
         return False
     return True

@@ -6,19 +6,18 @@ except a temporary file that proves the folder writable.
 
 from __future__ import annotations
 
-import json
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 
-from pipelines.pull.pull import Targets, targets
+from pipelines.pull.targets import Targets, read_targets
+from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
-from sources.contract import LISTS, WHOAMI, Operation
+from sources.contract import LISTS, Operation
 from sources.errors import AccessError, BridgeError, ExitCode, UsageError
 from sources.extract.walk import paginator_for
 from sources.http.client import Client
-from sources.http.failures import BrokenBody
 from sources.settings import (
     effective_settings,
     find_root,
@@ -28,8 +27,6 @@ from sources.settings import (
     reconcile_settings,
     warehouse_path,
 )
-
-ENVIRONMENTS = {"live": "production", "production": "production", "sandbox": "sandbox", "test": "sandbox"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +61,17 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     yield (public_v1 := _attempt("settings of public v1", lambda: public_v1_settings().base_url))
     usable = {"legacy": legacy.exit_code == ExitCode.DONE, "public_v1": public_v1.exit_code == ExitCode.DONE}
     if all(usable.values()):
-        yield (same := _attempt("one environment", _environment))
+        yield (same := _attempt("one environment", lambda: read_targets(tuple(LISTS)).environment))
         if same.exit_code != ExitCode.DONE:
             return
-    operations = [operation for operation in LISTS.values() if usable[operation.family]]
-    found = targets([op.records.name for op in operations if op.records]) if operations else Targets(None, None)
+    operations = {name: operation for name, operation in LISTS.items() if usable[operation.family]}
+    targets = read_targets(tuple(operations))
     if usable["public_v1"]:
-        with found.client("public_v1", stop) as client:
-            yield _attempt("key of public v1 (whoami)", lambda: _whoami(client, found))
-    for operation in operations:
-        name = operation.records.name if operation.records else operation.name
-        with found.client(operation.family, stop) as client:
-            yield _attempt(f"first page of {name}", lambda op=operation, c=client: _first_page(op, c, found))  # type: ignore[misc]
+        with targets.client("public_v1", stop) as client:
+            yield _attempt("key of public v1 (whoami)", lambda: _whoami(client, targets))
+    for name, operation in operations.items():
+        with targets.client(operation.family, stop) as client:
+            yield _attempt(f"first page of {name}", lambda op=operation, c=client: _first_page(op, c, targets))  # type: ignore[misc]
 
 
 def gravest(results: Iterable[CheckResult]) -> ExitCode:
@@ -90,12 +86,6 @@ def _attempt(what: str, action: Callable[[], str]) -> CheckResult:
         return CheckResult(what, str(error), error.exit_code)
 
 
-def _environment() -> str:
-    resources = list(LISTS)
-    found = targets(resources)
-    return found.legacy.environment if found.legacy else ""
-
-
 def _warehouse() -> str:
     path = warehouse_path()
     with warehouse_errors(path.parent):
@@ -103,8 +93,8 @@ def _warehouse() -> str:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
     if not path.exists():
-        return f"{path} (not there yet; the folder can be written)"
-    Build(path).look()
+        return f"{path} (does not exist yet; its folder is writable)"
+    Build(path).check()
     open_warehouse(path).close()
     return str(path)
 
@@ -114,73 +104,26 @@ def _reconcile() -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items()) or "not set; detected automatically"
 
 
-def _first_page(operation: Operation, client: Client, found: Targets) -> str:
-    paginator = paginator_for(operation, found.page_limit(operation.family))
+def _first_page(operation: Operation, client: Client, targets: Targets) -> str:
+    paginator = paginator_for(operation, targets.settings(operation.family).page_limit)
     request = paginator.next_request()
     if request is None:
-        raise BridgeError(f"{operation.name}: nothing to ask")
+        raise BridgeError(f"{operation.name}: no first request")
     body, answer = client.get(operation.path, request.params, check=paginator.parse)
     return f"{body.count} rows in {answer.elapsed_s * 1000:.0f} ms"
 
 
-def _whoami(client: Client, found: Targets) -> str:
-    """What the key says of itself. The names of its fields are not shown: they are read by meaning."""
-    told, _ = client.get(WHOAMI.path, check=_object)
-    _, environment = _environment_in(told)
-    expected = found.public_v1.environment if found.public_v1 else ""
-    if environment and environment != expected:
+def _whoami(client: Client, targets: Targets) -> str:
+    whoami = read_whoami(client)
+    if whoami.environment and whoami.environment != targets.environment:
         raise UsageError(
-            f"the platform says that this key is of {environment}, its prefix says {expected}",
+            f"the platform reports that this key is for {whoami.environment}, its prefix is for {targets.environment}",
             "Use the key of the environment that you mean.",
         )
-    scopes = _scopes_in(told)
-    said = f"environment {environment or 'not told'}, scopes {', '.join(scopes) if scopes else 'not told'}"
-    needed = {op.scope for op in LISTS.values() if op.scope and op.family == "public_v1"}
-    lacking = sorted(needed - set(scopes)) if scopes else []
-    if lacking:
-        raise AccessError(f"{said}; lacking: {', '.join(lacking)}", "Ask for a key with these scopes.")
-    return said
-
-
-def told_environment(client: Client) -> tuple[str, str]:
-    """The member of whoami that tells the key's environment, and `production` or `sandbox`; both may be empty."""
-    return _environment_in(client.get(WHOAMI.path, check=_object)[0])
-
-
-def _object(body: bytes) -> dict[str, object]:
-    try:
-        told = json.loads(body)
-    except ValueError as error:
-        raise BrokenBody(type(error).__name__) from None
-    if not isinstance(told, dict):
-        raise BrokenBody("no object")
-    return told
-
-
-def _members(told: Mapping[str, object]) -> list[tuple[str, object]]:
-    """All members of an object and of the objects in it, named with all that they lie in."""
-    found: list[tuple[str, object]] = []
-    for name, value in told.items():
-        found.append((name.lower(), value))
-        if isinstance(value, dict):
-            found += [(f"{name.lower()}.{inner}", member) for inner, member in _members(value)]
-    return found
-
-
-def _environment_in(told: Mapping[str, object]) -> tuple[str, str]:
-    for name, value in _members(told):
-        if "env" in name and isinstance(value, str) and value.lower() in ENVIRONMENTS:
-            return name, ENVIRONMENTS[value.lower()]
-    return "", ""
-
-
-def _scopes_in(told: Mapping[str, object]) -> list[str]:
-    for name, value in _members(told):
-        if "scope" in name or "permission" in name:
-            if isinstance(value, str):
-                return value.replace(",", " ").split()
-            if isinstance(value, list):
-                names = [item.get("name") if isinstance(item, dict) else item for item in value]
-                if names and all(isinstance(item, str) for item in names):
-                    return [str(name) for name in names]
-    return []
+    scopes = ", ".join(whoami.scopes) or "not reported"
+    summary = f"environment {whoami.environment or 'not reported'}, scopes {scopes}"
+    required = {op.scope for op in LISTS.values() if op.scope and op.family == "public_v1"}
+    missing = sorted(required.difference(whoami.scopes)) if whoami.scopes else []
+    if missing:
+        raise AccessError(f"{summary}; missing: {', '.join(missing)}", "Ask for a key with these scopes.")
+    return summary

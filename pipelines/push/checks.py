@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.plan.model import RESULTS_FOLDER, Manifest, Plan, file_sha256
-from pipelines.pull.check import told_environment
+from pipelines.pull.whoami import read_whoami
 from sources.errors import UsageError
 from sources.http.client import Client
 from sources.kinds import KINDS
@@ -82,14 +82,14 @@ def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> str:
         UsageError: another environment. AccessError, PlatformError: the request failed.
     """
     with Client.from_settings(public_v1, stop) as client:
-        name, environment = told_environment(client)
-    if environment and environment != public_v1.environment:
+        whoami = read_whoami(client)
+    if whoami.environment and whoami.environment != public_v1.environment:
         raise UsageError(
-            f"the key of public v1 is for {environment} according to the platform, "
+            f"the key of public v1 is for {whoami.environment} according to the platform, "
             f"for {public_v1.environment} according to its prefix",
             "Set sources.public_v1.api_key to a key of the right environment.",
         )
-    return f"environment: {name or 'not told'}"
+    return f"environment: {whoami.environment_field or 'not reported'}"
 
 
 def describe(plan: Plan) -> str:

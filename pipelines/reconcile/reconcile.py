@@ -9,24 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from pipelines.pull.pull import new_run_id
 from pipelines.reconcile import history
 from pipelines.reconcile.erp_customers import ErpCustomers, ErpFiles, MatchSummary, match_into, read_customers
 from pipelines.reconcile.erp_variants import ErpVariants, VariantSummary, compare_into, read_variants
 from pipelines.warehouse import coverage, merge, ops
-from pipelines.warehouse.build import Build, exclusive, warehouse_errors
-from pipelines.warehouse.destination import check_destination, mirror
-from pipelines.warehouse.failure import clear_failure, record_failure
+from pipelines.warehouse.build import warehouse_errors
+from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.tables import replace
-from sources import __version__
 from sources.errors import BridgeError, ExitCode, UsageError
-from sources.settings import ReconcileSettings, reconcile_settings, warehouse_path, warehouse_settings
+from sources.settings import ReconcileSettings, reconcile_settings, warehouse_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,48 +86,18 @@ def reconcile(files: ErpFiles | None = None) -> ReconcileResult:
             cannot be used.
         LockedError: another run is at work. In every case the old file stays as it was.
     """
-    settings = warehouse_settings()
-    started_at = datetime.now(UTC)
-    run_id = new_run_id(started_at)
-    build = Build(settings.path)
-    with record_failure(settings.path, "reconcile", started_at):
-        told = reconcile_settings()
-        if not settings.path.exists():
-            raise UsageError(f"there is no warehouse at {settings.path}", "Run `orderbridge pull` first.")
-        check_destination(settings.destination)
-        build.look()
+    run = WarehouseRun("reconcile")
+    with run.preparation():
+        settings = reconcile_settings()
+        if not run.build.path.exists():
+            raise UsageError(f"there is no warehouse at {run.build.path}", "Run `orderbridge pull` first.")
         erp = ErpInputs.read(files or ErpFiles())
-    made = ReconcileResult(run_id, build.path)
-    with exclusive(build, "reconcile"):
-        with record_failure(build.path, "reconcile", started_at, run_id):
-            _publish(build, made, told, started_at, erp)
-        with record_failure(build.path, "reconcile", started_at, run_id, published=True):
-            mirror(build.path, settings.destination)
-        clear_failure(build.path, "reconcile")
-    return made
-
-
-def _publish(
-    build: Build, made: ReconcileResult, told: ReconcileSettings, started_at: datetime, erp: ErpInputs
-) -> None:
-    try:
-        build.start()
-        with warehouse_errors(build.path.parent), build.open() as connection:
-            into(connection, made, told, started_at, erp)
-            ops.record_run(
-                connection,
-                {
-                    "run_id": made.run_id,
-                    "command": "reconcile",
-                    "version": __version__,
-                    "started_at": started_at,
-                    "ended_at": datetime.now(UTC),
-                    "exit_code": made.exit_code,
-                },
-            )
-            build.publish(connection)
-    finally:
-        build.clear(ENTITIES)  # a walk that can be resumed is the next pull's
+    result = ReconcileResult(run.run_id, run.build.path)
+    with run.building() as build, warehouse_errors(build.path.parent), build.open() as connection:
+        into(connection, result, settings, run.started_at, erp)
+        run.record(connection, result.exit_code)
+        build.publish(connection)
+    return result
 
 
 class Reconciling:
@@ -145,7 +112,7 @@ class Reconciling:
         self.made: ReconcileResult | None = None
 
     def __call__(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> int:
-        """See `pipelines.pull.pull.After`."""
+        """See `pipelines.pull.model.BuildStep`."""
         self.made = ReconcileResult(run_id, warehouse_path())
         into(build, self.made, self._settings, at, self._erp)
         return self.made.exit_code

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ SCHEMAS: Final = ("raw", "reconciled", "ops")
 _UNUSABLE_SIGNS: Final = "'%?\\"
 """In a path, these end up in dlt's SQL and addresses, where they mean something else."""
 _UNTOUCHED: Final = "The published warehouse is untouched."
+_SPACE_HINT: Final = f"Free space or make the folder writable, then run again. {_UNTOUCHED}"
 _LOCATION_HINT: Final = (
     f"Name a file in WAREHOUSE__PATH whose folder exists and is writable, then run again. {_UNTOUCHED}"
 )
@@ -86,8 +87,12 @@ class Build:
         self.run = self.folder / "run"
         self.file = self.run / "build.duckdb"
 
-    def look(self) -> None:
-        """Looks whether a build can be published here, before anything is fetched. Raises UsageError."""
+    def locked(self, command: str) -> AbstractContextManager[None]:
+        """Excludes other runs on this warehouse. Raises LockedError, UsageError."""
+        return run_lock(self.path.parent / f".{self.path.name}.lock", command, _SPACE_HINT, _LOCATION_HINT)
+
+    def check(self) -> None:
+        """Checks, before anything is fetched, that a build can be published here. Raises UsageError."""
         if self.path.stem.lower() in _UNUSABLE_NAMES:
             raise UsageError(
                 f"a warehouse cannot be named {self.path.name}: `{self.path.stem}` is a schema in it",
@@ -115,7 +120,7 @@ class Build:
         Raises:
             UsageError: the name, the folder or the published file cannot be used.
         """
-        self.look()
+        self.check()
         with warehouse_errors(self.path.parent):
             private_folder(self.folder)
             shutil.rmtree(self.run, ignore_errors=True)
@@ -144,22 +149,21 @@ class Build:
             self.file.chmod(self.path.stat().st_mode & 0o777 if self.path.exists() else PRIVATE_FILE)
             move_file(self.file, self.path)
 
-    def clear(self, resumable: Collection[str] = ()) -> None:
-        """Removes what goes with the run; all of it where no walk of these lists is left to resume."""
+    def clear(self, resumable: Collection[str] | None = None) -> None:
+        """Removes the files of this run, and spools that no later run resumes.
+
+        Args:
+            resumable: lists whose spools stay; None: all.
+        """
         shutil.rmtree(self.run, ignore_errors=True)
-        kept = [folder for folder in self.spools.glob("*") if folder.name in resumable]
+        is_empty = True
         for folder in self.spools.glob("*"):
-            if folder not in kept:
+            if resumable is None or folder.name in resumable:
+                is_empty = False
+            else:
                 shutil.rmtree(folder, ignore_errors=True)
-        if not kept:
+        if is_empty:
             shutil.rmtree(self.folder, ignore_errors=True)
-
-
-@contextmanager
-def exclusive(build: Build, command: str) -> Iterator[None]:
-    """Excludes other runs on this warehouse. Raises LockedError, UsageError."""
-    with run_lock(build.path.parent / f".{build.path.name}.lock", command, _LOCATION_HINT):
-        yield
 
 
 @contextmanager
@@ -169,11 +173,7 @@ def warehouse_errors(folder: Path) -> Iterator[None]:
     Args:
         folder: of the warehouse.
     """
-    with disk_errors(
-        folder,
-        f"Free space or make the folder writable, then run again. {_UNTOUCHED}",
-        _LOCATION_HINT,
-    ):
+    with disk_errors(folder, _SPACE_HINT, _LOCATION_HINT):
         try:
             yield
         except duckdb.Error as error:

@@ -23,24 +23,24 @@ from sources.errors import LockedError
 
 
 @contextmanager
-def run_lock(path: Path, command: str, hint: str) -> Iterator[None]:
+def run_lock(path: Path, command: str, hint: str, location_hint: str = "") -> Iterator[None]:
     """Holds the lock at `path` while the block runs.
 
     Args:
         path: of the lock file.
         command: the command that holds it, named to others.
-        hint: what to do where the file cannot be created.
+        hint: what to do where the file cannot be written.
+        location_hint: what to do where its folder cannot be used.
 
     Raises:
         LockedError: another process holds it; the message names that process.
         UsageError: the file cannot be created, or is not this user's.
     """
-    with disk_errors(path.parent, hint):
+    with disk_errors(path.parent, hint, location_hint):
         descriptor = _acquire(path)
     try:
-        holder = {"pid": os.getpid(), "command": command, "since": datetime.now(UTC).isoformat(timespec="seconds")}
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+        with disk_errors(path.parent, hint, location_hint):
+            _write_holder(descriptor, command)
         yield
     finally:
         path.unlink(missing_ok=True)
@@ -67,6 +67,12 @@ def _is_same_file(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
         return False
+
+
+def _write_holder(descriptor: int, command: str) -> None:
+    holder = {"pid": os.getpid(), "command": command, "since": datetime.now(UTC).isoformat(timespec="seconds")}
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps(holder).encode(), 0)
 
 
 def _describe(content: bytes) -> str:

@@ -15,7 +15,8 @@ from typing import Any
 import duckdb
 
 from pipelines.cli.process import prepare_environment
-from pipelines.pull.pull import PullOptions, PullResult, pull
+from pipelines.pull.model import PullOptions, PullResult
+from pipelines.pull.pull import pull
 from pipelines.warehouse.build import connect
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.errors import BridgeError

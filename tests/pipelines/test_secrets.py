@@ -141,9 +141,9 @@ def test_no_fault_brings_a_secret_out(
         said = []
         try:
             done = made.pull()
-            said += [str(walked.evidence) + str(walked.observations) for walked in done.walked]
-            said += [in_words(walked.error) for walked in done.walked if walked.error]
-            said += [refused.reason for walked in done.walked for refused in walked.quarantined]
+            said += [str(walked.evidence) + str(walked.observations) for walked in done.lists]
+            said += [in_words(walked.error) for walked in done.lists if walked.error]
+            said += [refused.reason for walked in done.lists for refused in walked.quarantined]
         except BridgeError as error:
             said.append(in_words(error))
         out, err = capfd.readouterr()
@@ -380,8 +380,8 @@ def test_rows_of_another_shape_are_kept_for_their_owner_alone(
         said = []
         try:
             done = made.pull("customers", "promotions")
-            said += [str(walked.evidence) + str(walked.observations) for walked in done.walked]
-            said += [refused.reason for walked in done.walked for refused in walked.quarantined]
+            said += [str(walked.evidence) + str(walked.observations) for walked in done.lists]
+            said += [refused.reason for walked in done.lists for refused in walked.quarantined]
         except BridgeError as error:
             said.append(in_words(error))
         out, err = capfd.readouterr()

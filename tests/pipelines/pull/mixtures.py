@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipelines.pull.pull import PullResult
+from pipelines.pull.model import PullResult
 from sandbox import Sandbox
 from sandbox.faults import FAULTS
 from sources.errors import BridgeError
@@ -65,7 +65,7 @@ def wrongs(made: Bridge, done: PullResult | None, code: int, altered: bool) -> I
     left = {made.path.name, f"{made.path.name}.quarantine.jsonl", f".build-{made.path.name}"}
     if not set(made.left()) <= left:
         yield f"left behind: {made.left()}"
-    for walked in done.walked:
+    for walked in done.lists:
         name = walked.resource
         yield from (f"{name}: {wrong}" for wrong in _of_a_list(made, done, name, walked.verdict, altered))
         if walked.error is not None and not code:

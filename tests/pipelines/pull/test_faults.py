@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pipelines.pull.check import check, gravest
-from pipelines.pull.pull import PullResult
+from pipelines.pull.model import PullResult
 from sandbox.public_v1 import KEYS, Key
 from sources.gaps import GAPS
 from sources.http.retries import without_backoff
@@ -111,7 +111,7 @@ def test_a_fault_now_and_then(tmp_path: Path, name: str) -> None:
             assert done is not None
             assert all(
                 ids(made.path, walked.resource) >= set(made.platform.state.always(walked.resource))
-                for walked in done.walked
+                for walked in done.lists
             )
 
 
@@ -127,7 +127,7 @@ def test_a_fault_at_every_request_costs_no_table(tmp_path: Path, name: str) -> N
             assert made.path.read_bytes() == before
             return
         assert done is not None
-        for walked in done.walked:
+        for walked in done.lists:
             assert ids(made.path, walked.resource) >= set(made.platform.state.always(walked.resource))
             if walked.error is not None:
                 assert same(made.path, made.platform.state, walked.resource)
@@ -180,7 +180,7 @@ def test_a_refused_legacy_key_ends_that_family_alone(tmp_path: Path, reading: st
         done, code = judged(made)
         assert done is not None
         assert code == 3
-        assert {w.resource for w in done.walked if w.error is not None} == {"customers", "promotions"}
+        assert {w.resource for w in done.lists if w.error is not None} == {"customers", "promotions"}
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_missing_scope_keeps_that_list_from_being_published(tmp_path: Path, re
         done, code = judged(made)
         assert done is not None
         assert code == 3
-        assert {w.resource for w in done.walked if w.error is not None} == ended
+        assert {w.resource for w in done.lists if w.error is not None} == ended
 
 
 @pytest.mark.parametrize("reading", ["camel", "nested", "terse"])
@@ -213,4 +213,4 @@ def test_a_key_that_says_it_lacks_a_scope_is_a_matter_of_access(
         monkeypatch.setitem(KEYS, os.environ["SOURCES__PUBLIC_V1__API_KEY"], Key(scopes=("orders:read",)))
         results = list(check(threading.Event()))
     assert gravest(results) == 3
-    assert any("lacking: prices:read" in result.message and result.exit_code == 3 for result in results)
+    assert any("missing: prices:read" in result.message and result.exit_code == 3 for result in results)

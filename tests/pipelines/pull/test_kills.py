@@ -185,7 +185,7 @@ def test_a_signal_ends_a_pull_at_once_and_the_next_goes_on(
         platform.set_faults({})
         done = made.pull()
         assert done.exit_code == 0
-        assert sum(walked.sweeps[0].resumed_pages for walked in done.walked) > 0
+        assert sum(walked.sweeps[0].resumed_pages for walked in done.lists) > 0
         assert all(same(made.path, platform.state, name) for name in RESOURCES)
         assert made.left() == [made.path.name]
 
@@ -201,6 +201,6 @@ def test_a_second_signal_does_no_more_harm_than_the_first(tmp_path: Path) -> Non
         assert "Traceback" not in err
         assert not made.path.exists()
         made.platform.set_faults({})
-        facts: dict[str, Any] = {walked.resource: walked.verdict for walked in made.pull().walked}
+        facts: dict[str, Any] = {walked.resource: walked.verdict for walked in made.pull().lists}
         assert facts == dict.fromkeys(RESOURCES, "complete")
         assert made.left() == [made.path.name]

@@ -14,7 +14,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.pull.pull import PullOptions, pull
+from pipelines.pull.model import PullOptions
+from pipelines.pull.pull import pull
 from pipelines.warehouse import merge
 from pipelines.warehouse.load import load
 from sandbox import SandboxConfigError
@@ -220,14 +221,14 @@ def test_a_walk_that_proves_nothing_marks_nothing(fresh: Bridge) -> None:
     state.remove("customers", gone)
     added = state.add("customers", {"firstName": "Nueva"})
     second = fresh.pull("customers", sweeps=1)
-    assert (second.exit_code, second.walked[0].verdict) == (0, "unproven")
+    assert (second.exit_code, second.lists[0].verdict) == (0, "unproven")
     assert fresh.one("SELECT _missing_since FROM raw.customers WHERE id = $1", gone) is None
     assert ids(fresh.path, "customers") == {*state.ids("customers"), gone}
     assert str(added["id"]) in ids(fresh.path, "customers")
 
 
 def test_one_sweep_is_unproven_and_cursors_are_complete(fresh: Bridge) -> None:
-    verdicts = {walked.resource: walked.verdict for walked in fresh.pull(sweeps=1).walked}
+    verdicts = {walked.resource: walked.verdict for walked in fresh.pull(sweeps=1).lists}
     assert verdicts == {
         "customers": "unproven", "promotions": "unproven", "price_lists": "complete", "orders": "complete"
     }  # fmt: skip
@@ -331,9 +332,9 @@ def test_a_long_list_is_loaded_beside_the_walks_that_go_on(fresh: Bridge, monkey
         assert name != "customers" or loaded.wait(30), "nothing was loaded while this walk went on"
         return walk(name, *arguments)
 
-    monkeypatch.setattr("pipelines.pull.pull.load", counted)
-    monkeypatch.setattr("pipelines.pull.pull.walk", held)
-    monkeypatch.setattr("pipelines.pull.pull.EARLY_ROWS", 30)  # what orders reach, or all three together
+    monkeypatch.setattr("pipelines.pull.walking.load", counted)
+    monkeypatch.setattr("pipelines.pull.walking.walk", held)
+    monkeypatch.setattr("pipelines.pull.walking.EARLY_ROWS", 30)  # what orders reach, or all three together
     assert fresh.code() == 0
     assert sorted(name for names in loads for name in names) == sorted(LISTS)
     assert "customers" in loads[-1]
@@ -373,7 +374,7 @@ def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, mo
 
     plain = merge.merge
     monkeypatch.setattr(merge, "merge", bounded)
-    pull(PullOptions(), after=lambda connection, run_id, at: after.append(limit(connection)) or 0)  # type: ignore[func-returns-value]
+    pull(PullOptions(), step=lambda connection, run_id, at: after.append(limit(connection)) or 0)  # type: ignore[func-returns-value]
     with duckdb.connect() as another:
         assert after == [limit(another)]
     assert set(merging).isdisjoint(after)
@@ -387,7 +388,7 @@ def test_short_lists_are_loaded_together(fresh: Bridge, monkeypatch: pytest.Monk
         loads.append(len(lists))
         return load(lists, folder)
 
-    monkeypatch.setattr("pipelines.pull.pull.load", counted)
+    monkeypatch.setattr("pipelines.pull.walking.load", counted)
     assert fresh.code() == 0
     assert loads == [4]
 
@@ -403,9 +404,9 @@ def test_a_load_that_fails_beside_a_walk_ends_the_pull(fresh: Bridge, monkeypatc
         assert name != "customers" or failed.wait(30)
         return walk(name, *arguments)
 
-    monkeypatch.setattr("pipelines.pull.pull.load", failing)
-    monkeypatch.setattr("pipelines.pull.pull.walk", held)
-    monkeypatch.setattr("pipelines.pull.pull.EARLY_ROWS", 1)
+    monkeypatch.setattr("pipelines.pull.walking.load", failing)
+    monkeypatch.setattr("pipelines.pull.walking.walk", held)
+    monkeypatch.setattr("pipelines.pull.walking.EARLY_ROWS", 1)
     with pytest.raises(UsageError):
         fresh.pull()
     assert not fresh.path.exists()
@@ -458,7 +459,7 @@ def test_a_403_ends_that_list_alone(fresh: Bridge) -> None:
     os.environ["SOURCES__PUBLIC_V1__API_KEY"] = fresh.platform.v1_no_scope_key
     done = fresh.pull()
     assert (done.exit_code, done.published) == (3, True)
-    verdicts = {walked.resource: walked.verdict for walked in done.walked}
+    verdicts = {walked.resource: walked.verdict for walked in done.lists}
     assert verdicts.pop("price_lists") == "incomplete"
     assert set(verdicts.values()) == {"complete"}
     assert all(same(fresh.path, fresh.platform.state, name) for name in verdicts)
@@ -483,7 +484,7 @@ def test_a_broken_contract_keeps_the_old_table_of_that_list(fresh: Bridge) -> No
         "SELECT verdict, ended_by, evidence FROM ops.coverage WHERE resource = 'orders' AND run_id = $1", second.run_id
     )
     assert told[0][:2] == ("incomplete", "error")
-    assert "there is no cursor" in told[0][2]
+    assert "`hasMore` is true without a cursor" in told[0][2]
 
 
 def test_where_every_list_fails_the_old_file_stays(fresh: Bridge) -> None:
@@ -582,7 +583,7 @@ def test_empty_lists_are_tables_without_rows(tmp_path: Path) -> None:
 
 
 def test_a_list_that_is_none_is_refused() -> None:
-    with pytest.raises(UsageError, match="there is no list coupons"):
+    with pytest.raises(UsageError, match="unknown list: coupons"):
         pull(PullOptions(("coupons",)))
 
 

@@ -16,7 +16,8 @@ import pytest
 
 from pipelines.ledger.push_log import publish_push_log
 from pipelines.plan.model import Plan
-from pipelines.pull.pull import PullOptions, pull
+from pipelines.pull.model import PullOptions
+from pipelines.pull.pull import pull
 from pipelines.push import verify as verifying
 from pipelines.push.model import SETTLE_S
 from pipelines.push.passwords import PASSWORDS_FILE

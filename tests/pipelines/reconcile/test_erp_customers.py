@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pipelines.pull.pull import PullOptions, pull
+from pipelines.pull.model import PullOptions
+from pipelines.pull.pull import pull
 from pipelines.reconcile.erp_customers import ErpFiles, read_customers
 from pipelines.reconcile.reconcile import Reconciling, reconcile
 from sources.errors import BridgeError, UsageError
@@ -200,7 +201,7 @@ def test_without_a_file_the_tables_are_there_and_empty(shop: Shop) -> None:
 
 def test_a_file_that_cannot_be_used_ends_a_run_before_its_first_request(shop: Shop) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.csv"):
-        pull(PullOptions(command="run"), after=Reconciling(ErpFiles(shop.file.with_name("nowhere.csv"))))
+        pull(PullOptions(command="run"), step=Reconciling(ErpFiles(shop.file.with_name("nowhere.csv"))))
     assert shop.made.platform.state.requests == 0
     assert not shop.made.path.exists()
 

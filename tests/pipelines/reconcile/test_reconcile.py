@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.pull.pull import PullOptions, pull
+from pipelines.pull.model import PullOptions
+from pipelines.pull.pull import pull
 from pipelines.reconcile import reconcile as module
 from pipelines.reconcile.reconcile import Reconciling, reconcile
 from pipelines.warehouse.lock import run_lock
@@ -149,7 +150,7 @@ def test_another_run_keeps_it_out(made: Bridge) -> None:
 def test_a_run_publishes_raw_and_reconciled_at_once(tmp_path: Path) -> None:
     with bridge(tmp_path) as made:
         reconciling = Reconciling()
-        done = pull(PullOptions(command="run"), after=reconciling)
+        done = pull(PullOptions(command="run"), step=reconciling)
         assert done.exit_code == 0
         assert made.rows("SELECT DISTINCT _run_id FROM reconciled.customers") == [(done.run_id,)]
         assert made.rows("SELECT command FROM ops.runs") == [("run",)]
@@ -162,7 +163,7 @@ def test_a_run_whose_reconciling_fails_publishes_neither(made: Bridge) -> None:
     made.platform.state.add("customers", {"firstName": "Nueva"})
     os.environ["RECONCILE__ORDER_TOTAL"] = "no_such"
     with pytest.raises(UsageError):
-        pull(PullOptions(command="run"), after=Reconciling())
+        pull(PullOptions(command="run"), step=Reconciling())
     assert made.path.read_bytes() == before
 
 

@@ -9,7 +9,8 @@ import duckdb
 import pytest
 
 from pipelines.cli.reconcile import match_lines
-from pipelines.pull.pull import PullOptions, pull
+from pipelines.pull.model import PullOptions
+from pipelines.pull.pull import pull
 from pipelines.reconcile.erp_customers import ErpFiles
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
 from pipelines.warehouse.ops import last_reads
@@ -27,7 +28,7 @@ def one_after_the_other(made: Bridge, files: ErpFiles) -> ReconcileResult:
 
 def in_one_build(made: Bridge, files: ErpFiles) -> ReconcileResult:
     after = Reconciling(files)
-    pull(PullOptions(command="run"), after=after)
+    pull(PullOptions(command="run"), step=after)
     assert after.made is not None
     return after.made
 

@@ -1,0 +1,70 @@
+"""What a pull is asked for and what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+
+from pipelines.warehouse.merge import MergeCounts
+from sources.errors import ExitCode
+from sources.extract.result import SWEEPS_MAX, ListResult
+
+BuildStep = Callable[[duckdb.DuckDBPyConnection, str, datetime], int]
+"""What else goes into a build before it is published. In: the build, the run's id, the instant of the walks. Out: an
+exit code, 0 or 5 where rows were rejected."""
+
+
+@dataclass(frozen=True, slots=True)
+class PullOptions:
+    """Options of a pull.
+
+    Attributes:
+        resources: names of lists; empty: all.
+        sweeps: the most sweeps over a list that is paged by numbers.
+        require_complete: publish nothing unless every list is complete.
+        accept_shrink: publish a list that is much smaller than before.
+        command: recorded in `ops.runs`.
+    """
+
+    resources: tuple[str, ...] = ()
+    sweeps: int = SWEEPS_MAX
+    require_complete: bool = False
+    accept_shrink: bool = False
+    command: str = "pull"
+
+
+@dataclass(slots=True)
+class PullResult:
+    """What a pull did.
+
+    Attributes:
+        run_id: of the run.
+        path: of the warehouse.
+        lists: results of the walks.
+        changes: counts by list, of those that were merged into their raw tables.
+        held_back: the reason by list, of those that were not since they shrank too much.
+        published: whether the build was published.
+        step_code: the exit code of the further build step.
+    """
+
+    run_id: str
+    path: Path
+    lists: list[ListResult]
+    changes: dict[str, MergeCounts] = field(default_factory=dict)
+    held_back: dict[str, str] = field(default_factory=dict)
+    published: bool = False
+    step_code: int = ExitCode.DONE
+
+    @property
+    def exit_code(self) -> int:
+        """That of a failed list, else of a list that was held back, else of quarantined rows, else of the step."""
+        failed = [result.error.exit_code for result in self.lists if result.error is not None]
+        if failed:
+            return min(failed)
+        if self.held_back:
+            return ExitCode.COVERAGE
+        return ExitCode.REJECTED if any(result.quarantined for result in self.lists) else self.step_code

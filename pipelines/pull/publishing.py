@@ -1,0 +1,152 @@
+"""The build of a pull: loaded rows merged into the raw tables, recorded in `ops`, and published.
+
+In: results of walks and the files that dlt filled. Out: a published warehouse, or an error and the old file as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlsplit
+
+import duckdb
+
+from pipelines.ledger import push_log
+from pipelines.pull.model import BuildStep, PullOptions, PullResult
+from pipelines.pull.quarantine import write_quarantine
+from pipelines.pull.targets import Targets
+from pipelines.pull.walking import LoadedFile
+from pipelines.warehouse import merge, ops
+from pipelines.warehouse.load import BOUNDS
+from pipelines.warehouse.run import WarehouseRun
+from sources.errors import CoverageError
+from sources.extract.result import ListResult
+
+_QUARANTINE_HINT: Final = (
+    "Rows break the interface; ops.quarantine has the reasons. --accept-shrink publishes the others and marks none as "
+    "missing."
+)
+_SHRINK_HINT: Final = (
+    "If the platform really lost these records, run once more with --accept-shrink. Otherwise check key and host."
+)
+
+
+def check_coverage(result: PullResult, options: PullOptions) -> None:
+    """Ends a run that has nothing to publish, or less than was required.
+
+    Raises:
+        AccessError, PlatformError: every list failed, or one did and `require_complete` is set.
+        CoverageError: `require_complete` is set, and a list is not complete.
+    """
+    errors = [walk.error for walk in result.lists if walk.error is not None]
+    incomplete = [f"{walk.resource} is {walk.verdict}" for walk in result.lists if walk.verdict != "complete"]
+    if len(errors) == len(result.lists) or (errors and options.require_complete):
+        raise min(errors, key=lambda error: error.exit_code)
+    if options.require_complete and incomplete:
+        raise CoverageError(
+            f"coverage is not complete: {', '.join(incomplete)}",
+            "Nothing was published. Run again at a quieter time, or without --require-complete.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """Publishes what one pull read.
+
+    Attributes:
+        run: the run.
+        options: its options.
+        targets: the families that were read.
+        result: results of the walks; changes and lists held back are added to it.
+    """
+
+    run: WarehouseRun
+    options: PullOptions
+    targets: Targets
+    result: PullResult
+
+    def publish(self, loads: Sequence[LoadedFile], step: BuildStep | None) -> None:
+        """Merges, records and publishes.
+
+        Args:
+            loads: the loaded files.
+            step: what else goes into the build.
+
+        Raises:
+            CoverageError: no list could be merged, or a list was held back and `require_complete` is set.
+        """
+        result = self.result
+        at = max(walk.ended_at for walk in result.lists if walk.error is None and walk.ended_at is not None)
+        with self.run.build.open() as connection:
+            merge.create_missing(connection)
+            ops.create_missing(connection)
+            self._merge_all(connection, loads, at)
+            self._check_held_back()
+            self._record_lists(connection, at)
+            if step is not None:
+                result.step_code = step(connection, result.run_id, at)
+            self._record_run(connection)
+            push_log.update_push_log(connection)
+            write_quarantine(result.path, result.run_id, result.lists)
+            self.run.build.publish(connection)
+        result.published = True
+
+    def _merge_all(self, connection: duckdb.DuckDBPyConnection, loads: Sequence[LoadedFile], at: datetime) -> None:
+        for name, value in BOUNDS.items():
+            connection.execute(f"SET {name} = '{value}'")
+        for loaded in loads:
+            path = str(loaded.path).replace("'", "''")
+            connection.execute(f"ATTACH '{path}' AS load")
+            for walk in loaded.lists:
+                missing, present = merge.newly_missing(connection, walk.resource)
+                reason = merge.shrinks(walk, missing, present)
+                if reason and not self.options.accept_shrink:
+                    self._hold_back(walk, reason)
+                else:
+                    self.result.changes[walk.resource] = merge.merge(connection, walk, self.result.run_id, at)
+            connection.execute("DETACH load")
+        for name in BOUNDS:
+            connection.execute(f"RESET {name}")
+
+    def _hold_back(self, walk: ListResult, reason: str) -> None:
+        """Keeps the old table of a list that shrank too much: the key of another organization looks the same."""
+        self.result.held_back[walk.resource] = f"{walk.resource}: {reason}"
+        walk.verdict = "unproven"
+        walk.evidence.append(f"held back: {reason}; --accept-shrink publishes it")
+
+    def _check_held_back(self) -> None:
+        held_back = self.result.held_back
+        if self.options.require_complete and held_back:
+            raise CoverageError(f"held back: {'; '.join(held_back.values())}", "See --accept-shrink.")
+        if not self.result.changes:
+            is_quarantine = all(walk.quarantined for walk in self.result.lists if walk.resource in held_back)
+            raise CoverageError("; ".join(held_back.values()), _QUARANTINE_HINT if is_quarantine else _SHRINK_HINT)
+
+    def _record_lists(self, connection: duckdb.DuckDBPyConnection, at: datetime) -> None:
+        """Records coverage before the further build step, which relies on it."""
+        run_id = self.result.run_id
+        types = connection.execute("SELECT DISTINCT adjustment_type FROM raw.price_lists").fetchall()
+        ops.record_observations(connection, run_id, at, [("adjustment_types", str(value)) for (value,) in types])
+        for walk in self.result.lists:
+            change = self.result.changes.get(walk.resource)
+            ops.record_coverage(connection, run_id, walk, published=change is not None)
+            ops.record_observations(connection, run_id, at, walk.observations)
+            totals = {
+                "read": walk.total("rows"),
+                "loaded": walk.distinct if change else 0,
+                "held_back": 0 if change else walk.distinct,
+                "duplicates": walk.duplicates if walk.error is None else 0,
+                "quarantined": walk.total("quarantined"),
+            }
+            if change is not None:
+                totals |= {"new": change.new, "changed": change.changed, "newly_missing": change.newly_missing}
+            ops.record_totals(connection, run_id, walk.resource, totals)
+
+    def _record_run(self, connection: duckdb.DuckDBPyConnection) -> None:
+        hosts = {
+            f"{family}_host": urlsplit(settings.base_url).netloc if settings is not None else None
+            for family, settings in (("legacy", self.targets.legacy), ("public_v1", self.targets.public_v1))
+        }
+        self.run.record(connection, self.result.exit_code, environment=self.targets.environment, **hosts)

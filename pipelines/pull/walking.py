@@ -1,0 +1,111 @@
+"""The walks of a pull: all lists at once, a thread each, and their rows loaded through dlt in between.
+
+In: the lists, clients' settings and a build's folders. Out: a result for each list, and files that dlt filled. A list
+that fails does not end the others.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from pipelines.pull.targets import Targets
+from pipelines.warehouse.build import Build, warehouse_errors
+from pipelines.warehouse.load import load, warm
+from sources import __version__
+from sources.contract import LISTS, Family
+from sources.extract.result import ListResult, Progress, WalkOptions
+from sources.extract.spool import SpoolFolder
+from sources.extract.walk import walk
+from sources.http.client import Client
+
+EARLY_ROWS: Final = 10_000
+"""From so many rows on, loading during the walks saves more than a load of its own costs."""
+
+
+class LoadedFile(NamedTuple):
+    """A DuckDB file that dlt filled, and the lists in it."""
+
+    path: Path
+    lists: list[ListResult]
+
+
+class ListWalks:
+    """Walks the lists of one pull.
+
+    Args:
+        targets: settings of the families.
+        build: whose folders hold spools, page files and loads.
+        sweeps: the most sweeps over a list that is paged by numbers.
+        progress: called after each page.
+        stop: ends the walks once it is set; it is set where a walk or a load fails unexpectedly.
+    """
+
+    def __init__(self, targets: Targets, build: Build, sweeps: int, progress: Progress, stop: threading.Event) -> None:
+        self._targets, self._build, self._sweeps = targets, build, sweeps
+        self._progress, self._stop = progress, stop
+
+    def run(self, names: Sequence[str]) -> tuple[list[ListResult], list[LoadedFile]]:
+        """Walks these lists and loads those that did not fail.
+
+        A long list is loaded while other walks go on; short ones together at the end, since each load has its price.
+        """
+        families = dict.fromkeys(LISTS[name].family for name in names)
+        clients = {family: self._targets.client(family, self._stop) for family in families}
+        pool = ThreadPoolExecutor(len(names) + 1, "walk")
+        threading.Thread(target=warm, name="warm", daemon=True).start()
+        try:
+            return self._walk_and_load(pool, [pool.submit(self._walk, name, clients) for name in names])
+        except BaseException:
+            self._stop.set()
+            raise
+        finally:
+            pool.shutdown(wait=not self._stop.is_set(), cancel_futures=True)
+            for client in clients.values():
+                client.close()
+
+    def _walk_and_load(
+        self, pool: ThreadPoolExecutor, walks: list[Future[ListResult]]
+    ) -> tuple[list[ListResult], list[LoadedFile]]:
+        pending: set[Future[Any]] = set(walks)
+        loads: list[LoadedFile] = []
+        ready: list[ListResult] = []
+        loading: Future[LoadedFile] | None = None  # one at a time: dlt's settings belong to the process
+        while pending:  # a bounded wait lets a signal through
+            done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in done:
+                if future.exception() is not None:
+                    self._stop.set()
+                result = future.result()
+                if isinstance(result, LoadedFile):
+                    loads.append(result)
+                    loading = None
+                elif result.error is None:
+                    ready.append(result)
+            is_worth_it = not pending or sum(result.distinct for result in ready) >= EARLY_ROWS
+            if ready and is_worth_it and loading is None:
+                loading = pool.submit(self._load, ready, len(loads))
+                pending.add(loading)
+                ready = []
+        return [future.result() for future in walks], loads
+
+    def _walk(self, name: str, clients: dict[Family, Client]) -> ListResult:
+        family = LISTS[name].family
+        settings = self._targets.settings(family)
+        identity: dict[str, str | int] = {
+            "host": settings.base_url,
+            "list": name,
+            "limit": settings.page_limit,
+            "version": __version__,
+        }
+        with warehouse_errors(self._build.path.parent):
+            spool = SpoolFolder(self._build.spools / name, identity)
+            options = WalkOptions(settings.page_limit, self._sweeps)
+            return walk(name, clients[family], self._build.run / "files" / name, spool, options, self._progress)
+
+    def _load(self, lists: list[ListResult], number: int) -> LoadedFile:
+        with warehouse_errors(self._build.path.parent):
+            return LoadedFile(load(lists, self._build.run / f"load-{number}"), lists)

@@ -1,0 +1,100 @@
+"""One run on a warehouse: its checks, lock, failure note, build, publication and destination copy.
+
+In: the command's name and the settings. Out: a context in which the command fills a build; around it everything that
+`pull` and `reconcile` have in common happens in one order, so that no command forgets a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import duckdb
+
+from pipelines.warehouse import ops
+from pipelines.warehouse.build import Build, warehouse_errors
+from pipelines.warehouse.destination import check_destination, mirror
+from pipelines.warehouse.failure import clear_failure, record_failure
+from sources import __version__
+from sources.settings import warehouse_settings
+
+
+class WarehouseRun:
+    """A run of `pull`, `run` or `reconcile`.
+
+    Attributes:
+        command: its name.
+        started_at: when it began.
+        run_id: sorts by time and is unique.
+        build: the next version of the warehouse.
+        resumable: lists whose spools stay after the run, for the next one to resume; None: all.
+    """
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+        self.started_at = datetime.now(UTC)
+        self.run_id = f"{self.started_at:%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}"
+        self.resumable: Collection[str] | None = None
+        self._settings = warehouse_settings()
+        self.build = Build(self._settings.path)
+
+    @contextmanager
+    def preparation(self) -> Iterator[None]:
+        """Wraps what a command checks before it begins, then checks the destination and the warehouse file.
+
+        A failure is recorded where a warehouse exists. Nothing is locked, created or fetched yet, except the folder
+        of the warehouse.
+
+        Raises:
+            UsageError: the destination, the path or the published file cannot be used.
+        """
+        with record_failure(self.build.path, self.command, self.started_at):
+            yield
+            check_destination(self._settings.destination)
+            with warehouse_errors(self.build.path.parent):
+                self.build.check()
+                self.build.path.parent.mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def building(self) -> Iterator[Build]:
+        """Holds the lock, prepares the build, and copies what the block published to the destination.
+
+        Raises:
+            LockedError: another run works on this warehouse.
+            UsageError: the disk refuses. The published file is unchanged.
+            PlatformError: the destination could not be loaded. The file is published.
+        """
+        path, build = self.build.path, self.build
+        with build.locked(self.command):
+            with record_failure(path, self.command, self.started_at, self.run_id):
+                try:
+                    build.start()
+                    yield build
+                finally:
+                    build.clear(self.resumable)
+            with record_failure(path, self.command, self.started_at, self.run_id, published=True):
+                mirror(path, self._settings.destination)
+            clear_failure(path, self.command)
+
+    def record(self, connection: duckdb.DuckDBPyConnection, exit_code: int, **facts: str | None) -> None:
+        """Writes this run's row of `ops.runs`.
+
+        Args:
+            connection: of the build.
+            exit_code: that the command will end with.
+            facts: further columns.
+        """
+        ops.record_run(
+            connection,
+            {
+                "run_id": self.run_id,
+                "command": self.command,
+                "version": __version__,
+                "started_at": self.started_at,
+                "ended_at": datetime.now(UTC),
+                "exit_code": exit_code,
+                **facts,
+            },
+        )
