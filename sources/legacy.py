@@ -39,6 +39,6 @@ def legacy(
     Raises:
         BridgeError: when rows are asked for: settings, access, an unreachable platform, a broken contract.
     """
-    walks = Walks(lambda: Client("legacy", base_url, api_key), WalkOptions(page_limit, sweeps))
+    walks = Walks(lambda: Client.with_http_settings("legacy", base_url, api_key), WalkOptions(page_limit, sweeps))
     for operation in (LIST_CUSTOMERS, LIST_PROMOTIONS):
         yield from of_walks(operation, walks)

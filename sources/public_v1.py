@@ -37,6 +37,6 @@ def public_v1(
     Raises:
         BridgeError: when rows are asked for: settings, access, an unreachable platform, a broken contract.
     """
-    walks = Walks(lambda: Client("public_v1", base_url, api_key), WalkOptions(page_limit))
+    walks = Walks(lambda: Client.with_http_settings("public_v1", base_url, api_key), WalkOptions(page_limit))
     for operation in (LIST_PRICE_LISTS, LIST_ORDERS):
         yield from of_walks(operation, walks)

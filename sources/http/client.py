@@ -115,12 +115,26 @@ class Client:
         Raises:
             UsageError: see the class.
         """
+        family: Family = "legacy" if isinstance(settings, LegacySettings) else "public_v1"
+        return cls.with_http_settings(family, settings.base_url, settings.api_key.reveal(), stop, http)
+
+    @classmethod
+    def with_http_settings(
+        cls,
+        family: Family,
+        base_url: str,
+        api_key: str,
+        stop: threading.Event | None = None,
+        http: HttpSettings | None = None,
+    ) -> Self:
+        """A client with the limits, CA file and proxy of the settings, for a host and a key from elsewhere."""
         http = http or http_settings()
+        timeouts = Timeouts(min(Timeouts().connect_s, http.timeout_s), http.read_timeout_s, http.timeout_s)
         return cls(
-            "legacy" if isinstance(settings, LegacySettings) else "public_v1",
-            settings.base_url,
-            settings.api_key.reveal(),
-            timeouts=Timeouts(min(Timeouts().connect_s, http.timeout_s), http.read_timeout_s, http.timeout_s),
+            family,
+            base_url,
+            api_key,
+            timeouts=timeouts,
             ca_file=http.ca_file,
             proxy=http.proxy.reveal() if http.proxy else None,
             secrets=known_secrets(),
