@@ -34,7 +34,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 
 from tests.bench.measure import Cost, Failed, run
-from transforms.erp.match import CUSTOMERS, DOCUMENTS, match
+from transforms.erp.match import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS, match
 from transforms.frames import from_arrow, typed
 
 CODE = "erp_code"
@@ -89,7 +89,7 @@ def _ours(folder: Path, buckets: int = 1, lost: bool = False) -> Callable[[], Co
         lines = lines.set_column(place, CODE, pa.compute.if_else(is_kept, lines[CODE], None))
     lines = lines.append_column("_line", pa.array(np.arange(2, len(lines) + 2)))
     ids = known[CODE]
-    nothing = {name: pa.nulls(len(known), kind) for name, kind in (CUSTOMERS | DOCUMENTS).items()}
+    nothing = {name: pa.nulls(len(known), kind) for name, kind in (PLATFORM_CUSTOMERS | PLATFORM_DOCUMENTS).items()}
     rows = {**nothing, **{name: known[name] for name in known.column_names}, "customer_id": ids}
     papers = {
         **nothing,
@@ -98,8 +98,8 @@ def _ours(folder: Path, buckets: int = 1, lost: bool = False) -> Callable[[], Co
         "is_default": pa.repeat(True, len(ids)),
     }
     erp = from_arrow(lines)
-    customers = typed(from_arrow(pa.table({name: rows[name] for name in CUSTOMERS})), CUSTOMERS)
-    documents = typed(from_arrow(pa.table({name: papers[name] for name in DOCUMENTS})), DOCUMENTS)
+    customers = typed(from_arrow(pa.table({name: rows[name] for name in PLATFORM_CUSTOMERS})), PLATFORM_CUSTOMERS)
+    documents = typed(from_arrow(pa.table({name: papers[name] for name in PLATFORM_DOCUMENTS})), PLATFORM_DOCUMENTS)
 
     def work() -> Counts:
         with ThreadPoolExecutor(2) as pool:

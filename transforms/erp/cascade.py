@@ -1,179 +1,222 @@
-"""Rows of two sides joined by one key after another, one to one only.
+"""Lines of the ERP and customers of the platform paired by one key after another, one to one only.
 
-In: for each key, the rows of both sides that have one, and the keys as text. Out: which row of one side is which of
-the other, and which are ambiguous, as numbers. A row that one key has settled takes no part in the later ones.
+In: the values of each key on both sides. Out: which line is which customer, and which of them are ambiguous and why.
+What a key has decided takes no part in the later ones.
 
-A key is settled in two steps. `shared_keys` finds what both sides have, and can be mapped over hash buckets of them.
-`settled` decides what is one to one, which only all buckets together tell, since a row may have several keys.
+A key takes two steps. `shared_groups` finds the values that both sides have, and can run bucket by bucket in other
+processes. `settle` decides what is one to one, which only all buckets together show: a customer may have several values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.erp.buckets import split
-from transforms.frames import Ints
+from transforms.erp.match_keys import FREQUENT, MATCH_KEYS
+from transforms.frames import TEXT, Ints, array
 
-Mapper = Callable[[Callable[..., Any], Iterable[Any], Iterable[Any], Iterable[Any]], Iterable[Any]]
-"""`map`, or that of a pool's or of an engine's."""
-
+Mapper = Callable[[Callable[..., Any], Iterable[Any], Iterable[Any]], Iterable[Any]]
+"""`map`, or the one of a pool of processes or of a cluster."""
+_NO_TEXT: Final = pd.Series(dtype=pd.ArrowDtype(TEXT))
 MEMBERS_MAX: Final = 20
-"""So many members of an ambiguous row are told; the others are counted."""
+"""So many members of a group are listed, then the number of the others."""
 
 
-class Keyed(NamedTuple):
-    """Rows and their keys. A row may come several times, with different keys; no key is null."""
+class Side(NamedTuple):
+    """The lines or the customers.
 
-    rows: Ints
-    keys: pa.Array
+    Attributes:
+        names: text that identifies each row, for lists of members.
+        keys: for each key its values, indexed by row number: of lines normalized and without nulls; of customers as
+            given, since most are matched by the first key, and of documents several a row.
+    """
 
-    def only(self, where: Ints) -> Keyed:
-        """Those at these positions."""
-        return Keyed(self.rows[where], self.keys.take(pa.array(where)))
-
-
-class Edges(NamedTuple):
-    """Rows of both sides by the group that they belong to: those with one key. A group is a number from 0."""
-
-    left: Ints
-    left_group: Ints
-    right: Ints
-    right_group: Ints
+    names: pd.Series[str]
+    keys: Mapping[str, pd.Series[str]]
 
 
-class Pairs(NamedTuple):
-    """Rows of both sides that are one and the same, side by side."""
+class Groups(NamedTuple):
+    """The group of each row with a value, indexed by row number. A group is the first line that has the value."""
 
-    left: Ints
-    right: Ints
+    lines: pd.Series[int]
+    customers: pd.Series[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """What a key has decided.
+class Decisions:
+    """What the keys have decided.
 
     Attributes:
-        left, right: the rows that are one and the same, side by side.
-        left_several, right_several: the rows that are ambiguous, ascending.
-        left_members, right_members: for each of those, the rows of the other side that it may be, as text, in their
-            order; null for none. At most `MEMBERS_MAX` of a group, then how many more.
+        pairs: `line`, `customer` (row numbers), `matched_by`.
+        ambiguous_lines, ambiguous_customers: `row`, `matched_by`, `members` (names of the rows of the other side that
+            it may be; null for none), `reason`.
+        stand_ins: `row`, `matched_by`: lines whose value of a key identifies nobody.
     """
 
-    left: Ints
-    right: Ints
-    left_several: Ints
-    left_members: pa.Array
-    right_several: Ints
-    right_members: pa.Array
+    pairs: pd.DataFrame
+    ambiguous_lines: pd.DataFrame
+    ambiguous_customers: pd.DataFrame
+    stand_ins: pd.DataFrame
 
 
-def shared_keys(left: Keyed, right: Keyed, left_is_unique: bool) -> Edges:
-    """The groups of a key that both sides have.
+def cascade(lines: Side, customers: Side, buckets: int = 1, over: Mapper = map) -> Decisions:
+    """Pairs lines and customers by each key that the file has, in the order of `MATCH_KEYS`.
 
     Args:
-        left: rows in ascending order, each with one key.
-        right: a pair of row and key comes once.
-        left_is_unique: no two rows of the left side may have one key; those that do are a group even where the right
-            side has none of it.
-
-    Returns:
-        The groups in the order of their first rows on the left.
+        lines: each row has at most one value of a key.
+        customers: a row may have several values of a key.
+        buckets: number of hash buckets into which each key is split.
+        over: maps a function over the buckets.
     """
-    count = len(left.keys)
-    both = pa.concat_arrays([left.keys, right.keys])
-    codes = pc.dictionary_encode(both).indices.to_numpy().astype(np.int64)
-    size = int(codes.max()) + 1 if len(codes) else 0
-    of_left, of_right = codes[:count], codes[count:]
-    on_left, on_right = np.bincount(of_left, minlength=size), np.bincount(of_right, minlength=size)
-    is_group = (on_left > 0) & (on_right > 0)
-    if left_is_unique:
-        is_group |= on_left > 1
-    number = np.cumsum(is_group) - 1
-    in_left, in_right = is_group[of_left], is_group[of_right]
-    return Edges(left.rows[in_left], number[of_left[in_left]], right.rows[in_right], number[of_right[in_right]])
+    is_open, is_open_there = np.ones(len(lines.names), np.bool_), np.ones(len(customers.names), np.bool_)
+    decisions = []
+    for key in (name for name in MATCH_KEYS if name in lines.keys):
+        left, right = lines.keys[key], customers.keys[key]
+        left = left[is_open[left.index]]
+        right = MATCH_KEYS[key].normalize(right[is_open_there[right.index]]).dropna()
+        is_key = MATCH_KEYS[key].identifies(left)
+        groups = shared_groups_by_bucket(left[is_key], right, buckets, over)
+        decided = settle(key, groups, left.index[~is_key], lines.names, customers.names)
+        is_open[decided.pairs["line"]] = is_open[decided.ambiguous_lines["row"]] = False
+        is_open_there[decided.pairs["customer"]] = is_open_there[decided.ambiguous_customers["row"]] = False
+        decisions.append(decided)
+    return _combine(decisions)
 
 
-def shared_keys_by_bucket(left: Keyed, right: Keyed, left_is_unique: bool, buckets: int, over: Mapper) -> Edges:
-    """As `shared_keys`, bucket by bucket; `over` maps it over them."""
+def _combine(decisions: list[Decisions]) -> Decisions:
+    """The decisions of all keys: pairs by line, the others by row."""
+    none = pd.Series(dtype=np.int64)
+    nothing = settle("erp_code", Groups(none, none), pd.Index(none), _NO_TEXT, _NO_TEXT)
+    several = [nothing, *decisions]
+    pairs = pd.concat([decided.pairs for decided in several])
+    return Decisions(
+        pairs.sort_values("line", ignore_index=True),
+        by_row(*(decided.ambiguous_lines for decided in several)),
+        by_row(*(decided.ambiguous_customers for decided in several)),
+        by_row(*(decided.stand_ins for decided in several)),
+    )
+
+
+def by_row(*parts: pd.DataFrame) -> pd.DataFrame:
+    """The rows of several frames by `row`."""
+    return pd.concat(parts).sort_values("row", kind="stable", ignore_index=True)
+
+
+def shared_groups(lines: pd.Series[str], customers: pd.Series[str]) -> Groups:
+    """The groups of rows with the same value; customers whose value no line has are left out.
+
+    Args:
+        lines: values, indexed by row number, ascending; each row once.
+        customers: values, indexed by row number.
+    """
+    numbers, _ = pd.factorize(pd.concat([lines, customers], ignore_index=True))
+    of_lines, of_customers = np.split(numbers, [len(lines)])
+    first_line = pd.Series(lines.index).groupby(of_lines).first()
+    there = pd.Series(first_line.reindex(of_customers).to_numpy(), customers.index).dropna().astype(np.int64)
+    if not there.index.is_unique:  # two documents of one customer may have one number
+        there = there[~there.rename_axis("row").reset_index(name="group").duplicated().to_numpy()]
+    return Groups(pd.Series(first_line.to_numpy()[of_lines], lines.index), there)
+
+
+def shared_groups_by_bucket(lines: pd.Series[str], customers: pd.Series[str], buckets: int, over: Mapper) -> Groups:
+    """As `shared_groups`, bucket by bucket; `over` maps it over them."""
     if buckets == 1:
-        return shared_keys(left, right, left_is_unique)
-    lefts = [left.only(rows) for rows in split(left.keys, buckets)]
-    rights = [right.only(rows) for rows in split(right.keys, buckets)]
-    parts: list[Edges] = list(over(shared_keys, lefts, rights, [left_is_unique] * buckets))
-    shift, shifted = 0, []
-    for part in parts:
-        shifted.append(part._replace(left_group=part.left_group + shift, right_group=part.right_group + shift))
-        groups = np.concatenate([part.left_group, part.right_group])
-        shift += int(groups.max()) + 1 if len(groups) else 0
-    left_rows, left_groups, right_rows, right_groups = (
-        np.concatenate(columns) for columns in zip(*shifted, strict=True)
-    )
-    first = np.empty(shift, np.int64)
-    descending = np.argsort(-left_rows)
-    first[left_groups[descending]] = left_rows[descending]  # the last one written is the smallest
-    number = np.argsort(np.argsort(first))
-    return Edges(left_rows, number[left_groups], right_rows, number[right_groups])
+        return shared_groups(lines, customers)
+    sides = ([values.iloc[rows] for rows in split(array(values), buckets)] for values in (lines, customers))
+    parts: list[Groups] = list(over(shared_groups, *sides))
+    return Groups(*(pd.concat(side).sort_index(kind="stable") for side in zip(*parts, strict=True)))
 
 
-def settled(edges: Edges, left_names: pa.Array, right_names: pa.Array) -> Settled:
-    """Which rows are one and the same: those of a group of one and one, whose rows are in no other group.
+def settle(
+    key: str, groups: Groups, stand_ins: pd.Index[int], line_names: pd.Series[str], customer_names: pd.Series[str]
+) -> Decisions:
+    """Which rows are one and the same: those of a group of one line and one customer, who is in no other group.
+
+    Every other row of a group that both sides have is ambiguous. Lines with the same ERP code contradict each other:
+    they are ambiguous even where no customer has it. A group of more than `FREQUENT` rows of a side decides nothing.
 
     Args:
-        edges: of a key.
-        left_names: text of each row of the left side, by which members are told.
-        right_names: likewise.
+        key: name of the key.
+        groups: of lines and customers.
+        stand_ins: rows of lines whose value is none.
+        line_names: see `Side`.
+        customer_names: see `Side`.
     """
-    size = int(max((groups.max() + 1 for groups in (edges.left_group, edges.right_group) if len(groups)), default=0))
-    on_left = np.bincount(edges.left_group, minlength=size)
-    on_right = np.bincount(edges.right_group, minlength=size)
-    is_pair = (on_left == 1) & (on_right == 1)
-    for rows, groups, names in (
-        (edges.left, edges.left_group, left_names),
-        (edges.right, edges.right_group, right_names),
-    ):
-        of_row = np.bincount(rows, minlength=len(names))
-        is_pair[groups[of_row[rows] > 1]] = False
-    left_at, right_at = np.empty(size, np.int64), np.empty(size, np.int64)
-    left_at[edges.left_group], right_at[edges.right_group] = edges.left, edges.right
-    open_left, open_right = ~is_pair[edges.left_group], ~is_pair[edges.right_group]
-    left, left_group = edges.left[open_left], edges.left_group[open_left]
-    right, right_group = edges.right[open_right], edges.right_group[open_right]
-    of_left = _told(left_group, left, left_names, size)
-    of_right = _told(right_group, right, right_names, size)
-    left_rows, left_members = _of_rows(left, left_group, of_right)
-    right_rows, right_members = _of_rows(right, right_group, of_left)
-    pairs = np.argsort(left_at[is_pair])
-    return Settled(
-        left_at[is_pair][pairs], right_at[is_pair][pairs], left_rows, left_members, right_rows, right_members
+    size = len(line_names)
+    lines, customers = _counts(groups, size)
+    is_frequent = (lines > FREQUENT) | (customers > FREQUENT)
+    no_keys = groups.lines.index[is_frequent[groups.lines]].union(stand_ins)
+    if is_frequent.any():
+        groups = Groups(*(rows[~is_frequent[rows]] for rows in groups))
+        lines, customers = _counts(groups, size)
+    is_pair = (lines == 1) & (customers == 1)
+    is_pair[groups.customers[groups.customers.index.duplicated(keep=False)]] = False
+    is_ambiguous = (lines > 0) & ~is_pair & ((customers > 0) | ((lines > 1) & (key == "erp_code")))
+
+    paired = groups.customers[is_pair[groups.customers]]
+    ours, theirs = (rows[is_ambiguous[rows]] for rows in groups)
+    ambiguous = np.flatnonzero(is_ambiguous)
+    choices = [customers[ambiguous] <= 1, lines[ambiguous] == 1]
+    reasons = pd.Series(
+        np.select(choices, ["several lines", "several customers"], "several lines and customers"), ambiguous
+    )
+    return Decisions(
+        pd.DataFrame({"line": paired.to_numpy(), "customer": paired.index, "matched_by": _text(key, len(paired))}),
+        _ambiguous(key, ours, _members(theirs, customer_names), reasons),
+        _ambiguous(key, theirs, _members(ours, line_names), reasons),
+        pd.DataFrame({"row": no_keys, "matched_by": _text(key, len(no_keys))}),
     )
 
 
-def _told(groups: Ints, rows: Ints, names: pa.Array, size: int) -> pa.Array:
-    """For each group the names of its rows, in the rows' order; null for a group of none."""
-    order = np.lexsort((rows, groups))
-    count = np.bincount(groups, minlength=size)
-    begin = np.concatenate([[0], np.cumsum(count)])
-    place = np.arange(len(order)) - begin[groups[order]]
-    kept = rows[order[place < MEMBERS_MAX]]
-    ends = np.concatenate([[0], np.cumsum(np.minimum(count, MEMBERS_MAX))])
-    told = pc.binary_join(pa.ListArray.from_arrays(pa.array(ends, pa.int32()), names.take(pa.array(kept))), ", ")
-    more = pc.binary_join_element_wise(told, ", ", pa.array(count - MEMBERS_MAX).cast(pa.string()), " more", "")
-    told = pc.if_else(pa.array(count > MEMBERS_MAX), more, told)
-    return pc.if_else(pa.array(count > 0), told, pa.scalar(None, pa.string()))
+def _counts(groups: Groups, size: int) -> tuple[Ints, Ints]:
+    """The lines and the customers of each group."""
+    return np.bincount(groups.lines, minlength=size), np.bincount(groups.customers, minlength=size)
 
 
-def _of_rows(rows: Ints, groups: Ints, told: pa.Array) -> tuple[Ints, pa.Array]:
-    """The rows, each once, and the members of all their groups."""
-    order = np.lexsort((groups, rows))
-    distinct, begin = np.unique(rows[order], return_index=True)
-    members = told.take(pa.array(groups[order]))
-    if len(distinct) == len(rows):
-        return distinct, members
-    offsets = pa.array(np.append(begin, len(rows)), pa.int32())
-    return distinct, pc.binary_join(pa.ListArray.from_arrays(offsets, members), ", ")
+def _ambiguous(key: str, groups: pd.Series[int], members: pd.Series[str], reasons: pd.Series[str]) -> pd.DataFrame:
+    """A row for each ambiguous row, with the members of all of its groups and the reason of the first."""
+    rows = pd.DataFrame({"row": groups.index, "group": groups.to_numpy()}).sort_values(["row", "group"])
+    texts = joined_texts(members.reindex(rows["group"]), rows["row"])
+    first = rows.drop_duplicates("row")
+    return pd.DataFrame(
+        {
+            "row": first["row"].to_numpy(),
+            "matched_by": _text(key, len(first)),
+            "members": texts.array,
+            "reason": reasons.astype(texts.dtype).reindex(first["group"]).array,
+        }
+    )
+
+
+def _members(groups: pd.Series[int], names: pd.Series[str]) -> pd.Series[str]:
+    """The names of the rows of each group, in the order of rows: at most `MEMBERS_MAX`, then how many more."""
+    rows = pd.DataFrame({"group": groups.to_numpy(), "row": groups.index}).sort_values(["group", "row"])
+    listed = rows[rows.groupby("group").cumcount() < MEMBERS_MAX]
+    texts = joined_texts(names.take(listed["row"]), listed["group"])
+    more = rows["group"].value_counts().reindex(texts.index) - MEMBERS_MAX
+    return texts.mask(more > 0, texts + ", " + more.astype(texts.dtype) + " more")
+
+
+def _text(text: str, size: int) -> pd.api.extensions.ExtensionArray:
+    return pd.arrays.ArrowExtensionArray(pa.repeat(text, size).cast(TEXT))
+
+
+def joined_texts(texts: pd.Series[str], groups: pd.Series[int]) -> pd.Series[str]:
+    """The texts of each group in one, with commas between; indexed by group. Null where a text is null.
+
+    An Arrow kernel: `groupby(...).agg(", ".join)` calls Python for each group, of which there may be a million.
+
+    Args:
+        texts: in the order of groups.
+        groups: ascending.
+    """
+    numbers, begin = np.unique(groups.to_numpy(), return_index=True)
+    lists = pa.ListArray.from_arrays(pa.array(np.append(begin, len(groups)), pa.int32()), array(texts))
+    return pd.Series(pd.arrays.ArrowExtensionArray(pc.binary_join(lists, ", ")), numbers)

@@ -1,105 +1,101 @@
-"""What is found when the ERP's customers are matched with the platform's.
+"""Findings of the match between the ERP's customers and the platform's.
 
-In: the lines of the ERP, the customers, and what each key has settled. Out: frames of findings. A line is told by its
-number in the file: codes, addresses and names stay out of the findings.
+In: the lines of the ERP, the keys of both sides, and what the keys have decided. Out: frames of findings. A line is
+named by its number in the file: codes, addresses and names stay out of the findings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from transforms.erp.cascade import Pairs, Settled
-from transforms.findings import rule_findings, shared_value_findings
-from transforms.frames import TEXT
-from transforms.keys import canonical_id, fold_case
+from transforms.erp.cascade import Decisions, Side
+from transforms.erp.match_keys import MATCH_KEYS, code, loose_code
+from transforms.frames import Bools, array
+from transforms.keys import shared_value_findings
+from transforms.rules import rule_findings
 
-LINES: Final = "erp_customers"
+LINE_ENTITY: Final = "erp_customers"
 """The entity of findings about lines; their `entity_id` is the line's number."""
 
 
-def about_lines(lines: pa.Table, repeated: pa.Table, keys: Mapping[str, pa.Array]) -> list[pd.DataFrame]:
-    """What the file says on its own.
+def line_findings(lines: Side, repeated: pd.Series[str], decisions: Decisions) -> list[pd.DataFrame]:
+    """What is wrong with the file on its own.
 
     Args:
-        lines: `_line`, without the repeated ones.
-        repeated: lines that are equal to an earlier one.
-        keys: by which lines can be matched: of each a column of the lines, normalised.
+        lines: without the repeated ones.
+        repeated: numbers of the lines that are equal to an earlier one.
+        decisions: what the keys have decided.
     """
-    numbers = _numbers(lines)
-    made = [rule_findings(LINES, "line_repeated", _numbers(repeated))]
-    has_none = pa.repeat(True, len(lines))
-    for name, values in keys.items():
-        has_none = pc.and_(has_none, pc.is_null(values))
-        made.append(shared_value_findings(LINES, f"{name}_duplicate", numbers, values, pa.repeat(True, len(lines))))
-        if name == "erp_code":
-            made.append(rule_findings(LINES, "erp_code_missing", numbers, pc.is_null(values)))
-    return [*made, rule_findings(LINES, "key_missing", numbers, has_none)]
+    findings = [_about(repeated, "line_repeated")]
+    is_without_key = _undecided(len(lines.names), decisions.pairs["line"], decisions.ambiguous_lines["row"])
+    ambiguous = decisions.ambiguous_lines[decisions.ambiguous_lines["matched_by"] == "erp_code"]["row"]
+    for key, values in lines.keys.items():
+        # Lines with the code of another are ambiguous, so few are to be looked through.
+        values_to_count = values.loc[ambiguous] if key == "erp_code" else values
+        several = values_to_count[values_to_count.duplicated(keep=False)]
+        several = several[MATCH_KEYS[key].identifies(several)]
+        names, every = array(lines.names.take(several.index)), pa.repeat(True, len(several))
+        findings.append(shared_value_findings(LINE_ENTITY, f"{key}_duplicate", names, array(several), every))
+        with_key = values[is_without_key[values.index]]
+        is_without_key[with_key.index[MATCH_KEYS[key].identifies(with_key)]] = False
+    findings.append(_about(lines.names[is_without_key], "key_missing"))
+    if "erp_code" in lines.keys:
+        findings.append(_about(lines.names.drop(lines.keys["erp_code"].index), "erp_code_missing"))
+    return findings
 
 
-def about_several(lines: pa.Table, customers: pa.Table, by_key: Mapping[str, Settled]) -> list[pd.DataFrame]:
-    """Lines and customers that are ambiguous, by the key that is to blame."""
-    numbers, ids = _numbers(lines), customers["customer_id"].combine_chunks()
-    made = []
-    for name, key in by_key.items():
-        made.append(
-            rule_findings(LINES, "match_ambiguous", numbers.take(pa.array(key.left_several)), detail=f"by {name}")
-        )
-        made.append(
-            rule_findings("customers", "erp_ambiguous", ids.take(pa.array(key.right_several)), detail=f"by {name}")
-        )
-    return made
+def decision_findings(decisions: Decisions, lines: Side, customers: Side) -> list[pd.DataFrame]:
+    """Rows that are ambiguous, and lines with a stand-in, by the key to blame."""
+    findings = []
+    for entity, rule, side, rows in (
+        (LINE_ENTITY, "match_ambiguous", lines, decisions.ambiguous_lines),
+        ("customers", "erp_ambiguous", customers, decisions.ambiguous_customers),
+    ):
+        detail = pa.array("by " + rows["matched_by"] + ": " + rows["reason"], pa.string())
+        findings.append(rule_findings(entity, rule, array(side.names.take(rows["row"])), detail=detail))
+    stand_ins = decisions.stand_ins
+    rows = lines.names.take(stand_ins["row"])
+    return [*findings, rule_findings(LINE_ENTITY, "key_stand_in", array(rows), detail=array(stand_ins["matched_by"]))]
 
 
-def about_codes(
-    lines: pa.Table,
-    codes: pa.Array | None,
-    customers: pa.Table,
-    gone: pa.Table,
-    pairs: Pairs,
-    by_key: Mapping[str, Settled],
+def code_findings(
+    decisions: Decisions, lines: Side, customers: Side, missing_codes: pd.Series[str]
 ) -> list[pd.DataFrame]:
     """Codes of the ERP that contradict a match, or nearly make one.
 
     Args:
+        decisions: what the keys have decided.
         lines: of the ERP.
-        codes: of the lines, normalised; None where the file has none.
         customers: the present ones.
-        gone: those that went missing.
-        pairs: lines and customers that matched.
-        by_key: what each key has settled.
+        missing_codes: those of customers that went missing.
     """
-    if codes is None:
+    if "erp_code" not in lines.keys:
         return []
-    numbers = _numbers(lines)
-    known = canonical_id(customers["erp_code"].combine_chunks())
-    left, right = pa.array(pairs.left), pa.array(pairs.right)
-    contradicts = pc.not_equal(codes.take(left), known.take(right))
-    settled = np.zeros(len(lines), np.bool_)
-    settled_there = np.zeros(len(customers), np.bool_)
-    for key in by_key.values():
-        settled[key.left] = settled[key.left_several] = True
-        settled_there[key.right] = settled_there[key.right_several] = True
-    alone = pa.array(~settled)
-    codes, numbers_alone = codes.filter(alone), numbers.filter(alone)
-    was_there = pc.is_in(codes, value_set=canonical_id(gone["erp_code"].combine_chunks()), skip_nulls=True)
-    near = pc.is_in(_loosely(codes), value_set=_loosely(known.filter(pa.array(~settled_there))), skip_nulls=True)
+    codes, known, pairs = lines.keys["erp_code"], customers.keys["erp_code"], decisions.pairs
+    others = pairs[pairs["matched_by"] != "erp_code"]
+    ours, theirs = codes.reindex(others["line"]).array, code(known.take(others["customer"])).array
+    contradicts = (pd.Series(ours) != pd.Series(theirs)).fillna(False).to_numpy(np.bool_)
+    codes = codes[_undecided(len(lines.names), pairs["line"], decisions.ambiguous_lines["row"])[codes.index]]
+    known = known[_undecided(len(known), pairs["customer"], decisions.ambiguous_customers["row"])]
+    was_there = codes.isin(code(missing_codes))
+    is_near = loose_code(codes).isin(loose_code(code(known)))
     return [
-        rule_findings(LINES, "erp_code_contradicts", numbers.take(left), contradicts),
-        rule_findings(LINES, "customer_missing", numbers_alone, was_there),
-        rule_findings(LINES, "erp_code_nearly", numbers_alone, near),
+        _about(lines.names.take(others["line"][contradicts]), "erp_code_contradicts"),
+        _about(lines.names.take(codes.index[was_there]), "customer_missing"),
+        _about(lines.names.take(codes.index[is_near]), "erp_code_nearly"),
     ]
 
 
-def _loosely(codes: pa.Array) -> pa.Array:
-    """Codes without leading zeros, in any case: what a spreadsheet makes of them."""
-    return fold_case(pc.utf8_ltrim(codes, "0"))
+def _undecided(size: int, *rows: pd.Series[int]) -> Bools:
+    is_undecided = np.ones(size, np.bool_)
+    for decided in rows:
+        is_undecided[decided] = False
+    return is_undecided
 
 
-def _numbers(lines: pa.Table) -> pa.Array:
-    return lines["_line"].combine_chunks().cast(TEXT)
+def _about(lines: pd.Series[str], rule: str, detail: pa.Array | str = "") -> pd.DataFrame:
+    return rule_findings(LINE_ENTITY, rule, array(lines), detail=detail)

@@ -1,9 +1,10 @@
 """The ERP's customers against the platform's: who is who, who is on one side only, and in what they differ.
 
-In: rows of an ERP's file as text, the reconciled customers and the raw documents. Out: a row for each key of the ERP
-and each present customer, the fields that differ, and findings. A match is one to one: by the ERP's code, else by the
-login code, the e-mail address, the number of any document. A key that hits several rows of either side makes them all
-ambiguous, and a row that a key has settled takes no part in the later ones. Customers that went missing take no part.
+In: rows of an ERP's file as text, the reconciled customers and the raw documents. Out: a row for each line and for each
+customer that no line is, the fields that differ, and findings. A match is one to one: by the ERP's code, else by the
+login code, the e-mail address, the number of any document. A key that fits several rows of either side makes all of them
+ambiguous, as do two other keys that differ, and a row that a key has decided takes no part in the later ones. Customers
+that went missing take no part.
 
 Lines that are equal in all fields count once, the first of them. Different lines with one code of the ERP contradict
 each other: they are ambiguous, whether a customer has that code or not.
@@ -11,26 +12,25 @@ each other: they are ambiguous, whether a customer has that code or not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from transforms.documents import sort_documents
-from transforms.erp.cascade import Keyed, Mapper, Pairs, Settled, settled, shared_keys_by_bucket
-from transforms.erp.compare import NORMALISED, differences, letters_and_digits
-from transforms.erp.findings import about_codes, about_lines, about_several
-from transforms.findings import combine_findings
-from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Bools, Ints, from_arrow, to_arrow
-from transforms.keys import canonical_id, clean_text, fold_case, positions
+from transforms.erp.cascade import Decisions, Mapper, Side, by_row, cascade
+from transforms.erp.compare import COMPARISONS, compare
+from transforms.erp.contradictions import contradicted
+from transforms.erp.findings import code_findings, decision_findings, line_findings
+from transforms.erp.match_keys import MATCH_KEYS, document_number
+from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, from_arrow, to_arrow, typed
+from transforms.rules import combine_findings
+from transforms.texts import tidied
 
-FIELDS: Final = tuple(NORMALISED)
-"""Of the ERP's customer: columns of text, any of which may be absent. Beside them stands `_line` (bigint)."""
-CUSTOMERS: Final = {
+ERP_FIELDS: Final = tuple(COMPARISONS)
+"""Of the ERP's customer: columns of text, any of which may be absent. `_line` (bigint) is the line's number."""
+PLATFORM_CUSTOMERS: Final = {
     "customer_id": TEXT,
     "erp_code": TEXT,
     "login_code": TEXT,
@@ -43,7 +43,7 @@ CUSTOMERS: Final = {
     "_missing_since": TIMESTAMP,
 }
 """The columns of the reconciled customers that are used."""
-DOCUMENTS: Final = {
+PLATFORM_DOCUMENTS: Final = {
     "customer_id": TEXT,
     "position": BIGINT,
     "number": TEXT,
@@ -53,7 +53,6 @@ DOCUMENTS: Final = {
     "is_default": BOOLEAN,
 }
 """The columns of the raw documents that are used."""
-
 ERP_CUSTOMERS: Final = {
     "erp_code": TEXT,
     "customer_id": TEXT,
@@ -64,10 +63,11 @@ ERP_CUSTOMERS: Final = {
     "name": TEXT,
     "members": TEXT,
     "member_lines": TEXT,
+    "reason": TEXT,
 }
 """`erp_code` is the ERP's, and the platform's in a row without a line. `matched_by` of an ambiguous row is the key that
-hit several. `members` are the ids of the customers that an ambiguous line may be, `member_lines` the lines that an
-ambiguous customer may be. `name` is whose row it is, as the ERP says where there is a line."""
+made it so, and `reason` says how. `members` are the ids of the customers that an ambiguous line may be, `member_lines`
+the lines that an ambiguous customer may be. `name` is the ERP's where there is a line."""
 ERP_DIFFERENCES: Final = {
     "entity": TEXT,
     "erp_code": TEXT,
@@ -76,27 +76,18 @@ ERP_DIFFERENCES: Final = {
     "erp_value": TEXT,
     "platform_value": TEXT,
 }
-KEYS: Final[dict[str, Callable[[pa.Array], pa.Array]]] = {
-    "erp_code": canonical_id,
-    "login_code": canonical_id,
-    "email": fold_case,
-    "document_number": letters_and_digits,
-}
-"""What rows are matched by, in this order, and the form in which it is compared."""
-
-_NONE: Final = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class MatchResult:
-    """What a match comes to.
+    """The tables of a match.
 
     Attributes:
         customers: the columns of `ERP_CUSTOMERS`: the lines of the ERP in their order, then the customers that no line
             is, by id.
         differences: the columns of `ERP_DIFFERENCES`, of matched rows, in their order.
         findings: about lines and customers.
-        repeated: lines that are equal to an earlier one, and so are in no row.
+        repeated: number of lines that are equal to an earlier one, and so are in no row.
     """
 
     customers: pd.DataFrame
@@ -106,205 +97,151 @@ class MatchResult:
 
 
 def match(
-    erp: pd.DataFrame, customers: pd.DataFrame, documents: pd.DataFrame, buckets: int = 1, over: Mapper = map
+    erp: pd.DataFrame,
+    customers: pd.DataFrame,
+    documents: pd.DataFrame,
+    buckets: int = 1,
+    over: Mapper = map,
+    country: str | None = None,
 ) -> MatchResult:
     """Matches the ERP's customers with the platform's, one to one, and compares those that match.
 
     Args:
-        erp: `_line` and any of `FIELDS`; blank is like null.
-        customers: the columns of `CUSTOMERS`.
-        documents: the columns of `DOCUMENTS`.
-        buckets: into how many hash buckets each key is split.
-        over: what maps over them: `map`, or that of a pool's or of an engine's.
+        erp: `_line` and any of `ERP_FIELDS`; blank is like null.
+        customers: the columns of `PLATFORM_CUSTOMERS`.
+        documents: the columns of `PLATFORM_DOCUMENTS`.
+        buckets: number of hash buckets into which each key is split.
+        over: maps a function over them: `map`, or that of a pool of processes or of a cluster.
+        country: of phone numbers without a country code (ISO 3166-1 alpha-2); None: they are compared as written.
     """
-    lines, repeated = _without_repeated(_lines(erp))
-    known = _table(customers, CUSTOMERS)
-    gone = known.filter(pc.is_valid(known["_missing_since"]))
-    known = _by_id(known.filter(pc.is_null(known["_missing_since"])))
-    owned = _owned(_table(documents, DOCUMENTS), _column(known, "customer_id"))
-    keys = {name: normalised(_column(lines, name)) for name, normalised in KEYS.items() if name in lines.column_names}
-    by_key = _cascade(keys, lines, known, owned, buckets, over)
-    pairs = _pairs(by_key)
-    different, counts = differences(lines, known, owned, pairs)
-    of_line = pa.array(pairs.left[different["pair"].to_numpy()])
-    of_customer = pa.array(pairs.right[different["pair"].to_numpy()])
-    told = {
-        **{name: different[name] for name in ("field", "erp_value", "platform_value")},
-        "entity": pa.repeat("customers", len(different)),
-        "erp_code": _column(lines, "erp_code").take(of_line),
-        "platform_id": _column(known, "customer_id").take(of_customer),
-    }
+    lines, repeated = _without_repeated(_by_line(erp))
+    is_missing = customers["_missing_since"].notna()
+    present, missing = _by_id(customers[~is_missing]), customers[is_missing]
+    owned = _owned(documents, present)
+
+    left = Side(_numbers(lines), _line_keys(lines))
+    papers = owned.set_index("customer")["number"]
+    right = Side(present["customer_id"], dict(present.items()) | {"document_number": papers})
+    decisions = cascade(left, right, buckets, over)
+    differences = compare(lines, present, owned, decisions.pairs, left.keys.get("document_number"), country)
+    vetoed = contradicted(decisions.pairs, differences, dict(lines.items()), right.keys)
+    decisions = _veto(decisions, vetoed, left, right)
+    differences = differences[~differences["pair"].isin(vetoed["pair"])]
+
+    counts = differences["pair"].value_counts().reindex(decisions.pairs.index, fill_value=0)
+    pairs = decisions.pairs.assign(difference_count=counts)
     findings = [
-        *about_lines(lines, repeated, keys),
-        *about_several(lines, known, by_key),
-        *about_codes(lines, keys.get("erp_code"), known, gone, pairs, by_key),
+        *line_findings(left, _numbers(repeated), decisions),
+        *decision_findings(decisions, left, right),
+        *code_findings(decisions, left, right, missing["erp_code"]),
     ]
     return MatchResult(
-        from_arrow(_rows(lines, known, by_key, pairs, counts)),
-        from_arrow(pa.table({name: told[name].cast(kind) for name, kind in ERP_DIFFERENCES.items()})),
+        _customers(lines, present, decisions, pairs),
+        _differences(lines, present, pairs, differences),
         combine_findings(findings),
         len(repeated),
     )
 
 
-def _lines(erp: pd.DataFrame) -> pa.Table:
-    """The lines in their order, with the columns that are known."""
-    names = [name for name in FIELDS if name in erp]
-    return _table(erp, {"_line": BIGINT, **dict.fromkeys(names, TEXT)}).sort_by("_line").combine_chunks()
+def _by_line(erp: pd.DataFrame) -> pd.DataFrame:
+    """The known columns of the ERP's lines, by line."""
+    columns = {"_line": BIGINT, **{field: TEXT for field in ERP_FIELDS if field in erp}}
+    return typed(erp, columns).sort_values("_line", kind="stable", ignore_index=True)
 
 
-def _by_id(customers: pa.Table) -> pa.Table:
-    """The customers sorted by id, as most of them come."""
-    ids = customers["customer_id"]
-    if len(ids) < 2 or pc.all(pc.greater(ids.slice(1), ids.slice(0, len(ids) - 1)), skip_nulls=False).as_py():
-        return customers.combine_chunks()
-    return customers.sort_by("customer_id").combine_chunks()
+def _numbers(lines: pd.DataFrame) -> pd.Series[str]:
+    return lines["_line"].astype(pd.ArrowDtype(TEXT))
 
 
-def _owned(documents: pa.Table, ids: pa.Array) -> pa.Table:
-    """The documents of these customers, in the order of their owners."""
-    owners = positions(_column(documents, "customer_id"), ids).cast(BIGINT)
-    owned = documents.drop_columns("customer_id").append_column("owner", owners).filter(pc.is_valid(owners))
-    ordered = sort_documents(from_arrow(owned))
-    return pa.Table.from_pandas(ordered, preserve_index=False).combine_chunks()
+def _by_id(customers: pd.DataFrame) -> pd.DataFrame:
+    """The columns of customers that are used, by id."""
+    return typed(customers, PLATFORM_CUSTOMERS).sort_values("customer_id", ignore_index=True)
 
 
-def _without_repeated(lines: pa.Table) -> tuple[pa.Table, pa.Table]:
+def _owned(documents: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:
+    """The documents of these customers by `customer` (row number) and position; `key` is the number, normalized."""
+    owner = pd.Index(customers["customer_id"]).get_indexer(documents["customer_id"])
+    known = typed(documents, PLATFORM_DOCUMENTS).drop(columns="customer_id").assign(owner=owner)[owner >= 0]
+    table = to_arrow(
+        known, {"owner": BIGINT, **{name: kind for name, kind in PLATFORM_DOCUMENTS.items() if name in known}}
+    )
+    ordered = from_arrow(sort_documents(table.combine_chunks())).rename(columns={"owner": "customer"})
+    return ordered.assign(customer=ordered["customer"].to_numpy(np.int64), key=document_number(ordered["number"]))
+
+
+def _without_repeated(lines: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The lines, and those that are equal to an earlier one."""
-    fields = lines.column_names[1:]
-    rows = np.arange(len(lines))
-    for field in fields:  # equal lines share each field, so few are left after the first ones
-        codes = pc.dictionary_encode(clean_text(_column(lines, field).take(pa.array(rows))), null_encoding="encode")
-        of = codes.indices.to_numpy()
-        rows = rows[np.bincount(of)[of] > 1] if len(of) else rows
-    if not len(rows) or not fields:
-        return lines, lines.slice(0, 0)
-    few = pa.table({field: clean_text(_column(lines, field).take(pa.array(rows))) for field in fields})
-    is_repeated = np.zeros(len(lines), np.bool_)
-    is_repeated[rows[from_arrow(few).duplicated().to_numpy()]] = True
-    return lines.filter(pa.array(~is_repeated)).combine_chunks(), lines.filter(pa.array(is_repeated)).combine_chunks()
+    suspects = lines.drop(columns="_line")
+    for field in suspects:  # equal lines share each field, so few are left after the first
+        suspects = suspects[tidied(suspects[field]).duplicated(keep=False)]
+    repeated = suspects.apply(tidied).duplicated() if suspects.size else pd.Series(dtype=bool)
+    is_repeated = lines.index.isin(repeated.index[repeated])
+    return lines[~is_repeated].reset_index(drop=True), lines[is_repeated]
 
 
-def _cascade(
-    keys: Mapping[str, pa.Array], lines: pa.Table, known: pa.Table, owned: pa.Table, buckets: int, over: Mapper
-) -> dict[str, Settled]:
-    """What each key has settled, of those that the ERP's file has: `keys`, a normalised column each."""
-    is_open, is_open_there = np.ones(len(lines), np.bool_), np.ones(len(known), np.bool_)
-    line_names, ids = _column(lines, "_line").cast(TEXT), _column(known, "customer_id")
-    made: dict[str, Settled] = {}
-    for name, key in keys.items():
-        normalised = KEYS[name]
-        left = _keyed(np.flatnonzero(is_open), key.filter(pa.array(is_open)))
-        if name == "document_number":
-            owners = owned["owner"].to_numpy().astype(np.int64)
-            where = is_open_there[owners]
-            numbers = normalised(_column(owned, "number").filter(pa.array(where)))
-            right = _distinct(_keyed(owners[where], numbers))
-        else:
-            codes = normalised(_column(known, name).filter(pa.array(is_open_there)))
-            right = _keyed(np.flatnonzero(is_open_there), codes)
-        edges = shared_keys_by_bucket(left, right, name == "erp_code", buckets, over)
-        done = settled(edges, line_names, ids)
-        is_open[done.left] = is_open[done.left_several] = False
-        is_open_there[done.right] = is_open_there[done.right_several] = False
-        made[name] = done
-    return made
+def _line_keys(lines: pd.DataFrame) -> dict[str, pd.Series[str]]:
+    """The keys that the ERP's file has a column of, normalized, indexed by row number."""
+    return {name: key.normalize(lines[name]).dropna() for name, key in MATCH_KEYS.items() if name in lines}
 
 
-def _keyed(rows: Ints, keys: pa.Array) -> Keyed:
-    has_key = pc.is_valid(keys)
-    return Keyed(rows[has_key.to_numpy(zero_copy_only=False)], keys.filter(has_key))
+def _veto(decisions: Decisions, vetoed: pd.DataFrame, lines: Side, customers: Side) -> Decisions:
+    """The decisions with these pairs as ambiguous rows on both sides; the others keep their index."""
+    if vetoed.empty:
+        return decisions
+    pairs = decisions.pairs.loc[vetoed["pair"]].assign(reason=vetoed["reason"].to_numpy())
+    columns = ["row", "matched_by", "members", "reason"]
+    ours = pairs.assign(row=pairs["line"], members=customers.names.take(pairs["customer"]).array)[columns]
+    theirs = pairs.assign(row=pairs["customer"], members=lines.names.take(pairs["line"]).array)[columns]
+    return replace(
+        decisions,
+        pairs=decisions.pairs.drop(index=vetoed["pair"]),
+        ambiguous_lines=by_row(decisions.ambiguous_lines, ours),
+        ambiguous_customers=by_row(decisions.ambiguous_customers, theirs),
+    )
 
 
-def _distinct(keyed: Keyed) -> Keyed:
-    """Each pair of row and key once: two documents of one customer may have one number."""
-    codes = pc.dictionary_encode(keyed.keys).indices.to_numpy().astype(np.int64)
-    size = int(codes.max()) + 1 if len(codes) else 0
-    _, at = np.unique(keyed.rows * size + codes, return_index=True)
-    return keyed.only(at)
-
-
-def _pairs(by_key: Mapping[str, Settled]) -> Pairs:
-    """What matched by any key, in the order of the lines."""
-    left = np.concatenate([_NONE, *(key.left for key in by_key.values())])
-    right = np.concatenate([_NONE, *(key.right for key in by_key.values())])
-    order = np.argsort(left)
-    return Pairs(left[order], right[order])
-
-
-def _rows(lines: pa.Table, known: pa.Table, by_key: Mapping[str, Settled], pairs: Pairs, counts: Ints) -> pa.Table:
+def _customers(lines: pd.DataFrame, customers: pd.DataFrame, decisions: Decisions, pairs: pd.DataFrame) -> pd.DataFrame:
     """The rows of `ERP_CUSTOMERS`."""
-    customer_of, matched_to = np.full(len(lines), -1, np.int64), np.full(len(known), False)
-    customer_of[pairs.left], matched_to[pairs.right] = pairs.right, True
-    differing = np.full(len(lines), -1, np.int64)
-    differing[pairs.left] = counts
-    several = [(key.left_several, key.left_members) for key in by_key.values()]
-    keyed = [np.concatenate([key.left, key.left_several]) for key in by_key.values()]
-    members, is_several = _scattered(several, len(lines))
-    is_matched = customer_of >= 0
-    ids, line = _column(known, "customer_id"), _column(lines, "_line")
-    of_lines = {
-        "erp_code": _column(lines, "erp_code"),
-        "customer_id": ids.take(pa.array(customer_of, mask=~is_matched)),
-        "status": _status(is_matched, is_several, "only_in_erp"),
-        "matched_by": _names(keyed, list(by_key), len(lines)),
-        "difference_count": pa.array(differing, mask=~is_matched),
-        "line": line,
-        "name": _called(lines),
-        "members": members,
-        "member_lines": pa.nulls(len(lines), TEXT),
-    }
-    there = [(key.right_several, key.right_members) for key in by_key.values()]
-    member_lines, is_several_there = _scattered(there, len(known))
-    left_over = pa.array(~matched_to)
-    of_customers = {
-        "erp_code": known["erp_code"],
-        "customer_id": ids,
-        "status": _status(matched_to, is_several_there, "only_in_platform"),
-        "matched_by": _names([key.right_several for key in by_key.values()], list(by_key), len(known)),
-        "difference_count": pa.nulls(len(known), BIGINT),
-        "line": pa.nulls(len(known), BIGINT),
-        "name": known["full_name"],
-        "members": pa.nulls(len(known), TEXT),
-        "member_lines": member_lines,
-    }
-    schema = pa.schema(list(ERP_CUSTOMERS.items()))
-    return pa.concat_tables([pa.table(of_lines).cast(schema), pa.table(of_customers).filter(left_over).cast(schema)])
+    matched = pairs.assign(
+        customer_id=customers["customer_id"].take(pairs["customer"]).array, status="matched"
+    ).set_index("line")
+    ambiguous = decisions.ambiguous_lines.assign(status="ambiguous").set_index("row")
+    of_lines = (
+        lines.assign(erp_code=lines.get("erp_code"), line=lines["_line"], name=_names(lines))[
+            ["erp_code", "line", "name"]
+        ]
+        .join(pd.concat([matched, ambiguous]), validate="1:1")
+        .fillna({"status": "only_in_erp"})
+    )
+    there = decisions.ambiguous_customers.rename(columns={"members": "member_lines"}).assign(status="ambiguous")
+    of_customers = (
+        customers.assign(name=customers["full_name"])[["erp_code", "customer_id", "name"]]
+        .loc[~customers.index.isin(pairs["customer"])]
+        .join(there.set_index("row"), validate="1:1")
+        .fillna({"status": "only_in_platform"})
+    )
+    columns = list(ERP_CUSTOMERS)
+    return pd.concat(
+        [typed(side.reindex(columns=columns), ERP_CUSTOMERS) for side in (of_lines, of_customers)], ignore_index=True
+    )
 
 
-def _called(lines: pa.Table) -> pa.Array:
-    """Whose line it is: the fiscal name, else first and last name."""
-    parts = (pc.fill_null(pc.utf8_trim_whitespace(_column(lines, name)), "") for name in ("first_name", "last_name"))
-    return pc.coalesce(clean_text(_column(lines, "fiscal_name")), clean_text(pc.binary_join_element_wise(*parts, " ")))
+def _names(lines: pd.DataFrame) -> pd.Series[str]:
+    """The fiscal name of a line, else its first and last name; null without any."""
+    none = pd.Series("", lines.index, pd.ArrowDtype(TEXT))
+    first, last = (lines.get(name, none).fillna("").str.strip() for name in ("first_name", "last_name"))
+    names = (first + " " + last).str.strip()
+    if "fiscal_name" in lines:
+        fiscal = lines["fiscal_name"].fillna("").str.strip()
+        names = fiscal.where(fiscal != "", names)
+    return names.where(names != "")
 
 
-def _status(is_matched: Bools, is_several: Bools, alone: str) -> pa.Array:
-    return pc.if_else(pa.array(is_matched), "matched", pc.if_else(pa.array(is_several), "ambiguous", alone))
-
-
-def _scattered(parts: Sequence[tuple[Ints, pa.Array]], size: int) -> tuple[pa.Array, Bools]:
-    """Texts at their rows, and which rows those are."""
-    at = np.full(size, -1, np.int64)
-    at[np.concatenate([_NONE, *(rows for rows, _ in parts)])] = np.arange(sum(len(rows) for rows, _ in parts))
-    texts = pa.concat_arrays([pa.nulls(0, TEXT), *(text for _, text in parts)])
-    return texts.take(pa.array(at, mask=at < 0)), at >= 0
-
-
-def _names(rows: Sequence[Ints], names: Sequence[str], size: int) -> pa.Array:
-    """For each row the name of the key that settled it; null for none."""
-    of = np.full(size, -1, np.int64)
-    for number, settled_by in enumerate(rows):
-        of[settled_by] = number
-    return pa.array(list(names), TEXT).take(pa.array(of, mask=of < 0))
-
-
-def _table(frame: pd.DataFrame, schema: Mapping[str, pa.DataType]) -> pa.Table:
-    return to_arrow(frame, schema).combine_chunks()
-
-
-def _column(table: pa.Table, name: str) -> pa.Array:
-    """A column in one chunk; nulls where the table has none of the name."""
-    if name not in table.column_names:
-        return pa.nulls(len(table), TEXT)
-    made = table[name].combine_chunks()
-    return made if isinstance(made, pa.Array) else pa.concat_arrays(made.chunks)
+def _differences(
+    lines: pd.DataFrame, customers: pd.DataFrame, pairs: pd.DataFrame, differences: pd.DataFrame
+) -> pd.DataFrame:
+    """The rows of `ERP_DIFFERENCES`."""
+    of_pairs = pairs.loc[differences["pair"]]
+    codes = lines["erp_code"].take(of_pairs["line"]).array if "erp_code" in lines else pd.NA
+    ids = customers["customer_id"].take(of_pairs["customer"]).array
+    return typed(differences.assign(entity="customers", erp_code=codes, platform_id=ids), ERP_DIFFERENCES)

@@ -39,6 +39,14 @@ RULES: Final = (
         "Enter a code, an e-mail address or a document number in the ERP, or map the column that holds it.",
     ),
     _rule(
+        "key_stand_in",
+        "info",
+        "A key of the line identifies nobody: a stand-in such as `0` or `noemail@…`, a malformed address, or a value of "
+        "more than 50 rows.",
+        "The line is not matched by this key; the detail names it.",
+        "Leave the field empty in the ERP where there is no value, and correct what is malformed.",
+    ),
+    _rule(
         "erp_code_missing",
         "warning",
         "The line has no ERP code.",

@@ -18,16 +18,20 @@ from pandas.testing import assert_frame_equal
 
 from tests.transforms.erp.test_match import GONE, customers, documents, erp, matched, told
 from transforms.erp.buckets import bucket, split
-from transforms.erp.match import CUSTOMERS, FIELDS, KEYS, MatchResult, match
+from transforms.erp.match import ERP_FIELDS, MATCH_KEYS, PLATFORM_CUSTOMERS, MatchResult, match
 
-CODES = st.sampled_from(["A", "B", "C", "a", "01", "1", "", None])
-LINE = st.fixed_dictionaries(dict.fromkeys(KEYS, CODES), optional={"first_name": CODES, "phone": CODES})
+CODES = st.sampled_from(["A", "B", "C", "a", "01", "1", "-", "", None])
+EMAILS = st.sampled_from(["a@x", "A@X", "b@x", "maria@shop.es", "maria@ſhop.es", "noemail@x", "bad", "", None])
+NUMBERS = st.sampled_from(["D1", "d-1", "D2", "D3", "0", "S/N", "", None])
+VALUES = {"erp_code": CODES, "login_code": CODES, "email": EMAILS, "document_number": NUMBERS}
+STAND_INS = {"-", "noemail@x", "bad", "0", "S/N"}
+LINE = st.fixed_dictionaries(VALUES, optional={"first_name": CODES, "phone": CODES})
 CUSTOMER = st.fixed_dictionaries(
-    dict.fromkeys(("erp_code", "login_code", "email", "first_name", "phone"), CODES),
+    {"erp_code": CODES, "login_code": CODES, "email": EMAILS, "first_name": CODES, "phone": CODES},
     optional={"_missing_since": st.just(GONE)},
 )
 DOCUMENT = st.fixed_dictionaries(
-    {"customer_id": st.sampled_from("12345678"), "number": CODES, "is_default": st.booleans()}
+    {"customer_id": st.sampled_from("12345678"), "number": NUMBERS, "is_default": st.booleans()}
 )
 SIDES = st.tuples(st.lists(LINE, max_size=8), st.lists(CUSTOMER, max_size=8), st.lists(DOCUMENT, max_size=8))
 Row = dict[str, Any]
@@ -44,31 +48,51 @@ def plain(lines: list[Row], known: list[Row], papers: list[Row]) -> tuple[set[tu
     seen: set[tuple[Any, ...]] = set()
     of_lines: dict[int, Row] = {}
     for number, line in enumerate(lines, 2):
-        values = tuple((line.get(name) or "").strip() for name in FIELDS)
+        values = tuple((line.get(name) or "").strip() for name in ERP_FIELDS)
         if values not in seen:
             seen.add(values)
             of_lines[number] = line
     of_customers = {str(n): row for n, row in enumerate(known, 1) if row.get("_missing_since") is None}
 
     def key_of(name: str, text: str | None) -> str | None:
-        return None if not text else text.casefold() if name in ("email", "document_number") else text
+        if not text or text in STAND_INS:
+            return None
+        if name == "email":
+            return text.casefold()
+        return text.replace("-", "").lower() if name == "document_number" else text
 
+    def values_of(name: str, customer: str) -> set[str]:
+        held = [p["number"] for p in papers if p["customer_id"] == customer]
+        texts = held if name == "document_number" else [of_everyone[customer].get(name)]
+        return {key for text in texts if (key := key_of(name, text))}
+
+    def is_contradicted(number: int, customer: str, by: str) -> bool:
+        line, row = lines[number - 2], of_everyone[customer]
+        if by == "email" and line["email"].lower() != row["email"].lower():  # ſ has no other lower case
+            return True
+        differing = 0
+        for name in MATCH_KEYS:
+            ours, theirs = key_of(name, line.get(name)), values_of(name, customer)
+            if name.endswith("_code") and ours:
+                ours, theirs = ours.lstrip("0").lower(), {key.lstrip("0").lower() for key in theirs}
+            differing += name != by and bool(ours and theirs) and ours not in theirs
+        return differing > 1
+
+    of_everyone = dict(of_customers)
     rows: set[tuple[Any, ...]] = set()
-    for name in KEYS:
+    for name in MATCH_KEYS:
         left: dict[str, set[int]] = defaultdict(set)
         right: dict[str, set[str]] = defaultdict(set)
         for number, line in of_lines.items():
             if key := key_of(name, line.get(name)):
                 left[key].add(number)
-        for customer, row in of_customers.items():
-            held = [p["number"] for p in papers if p["customer_id"] == customer]
-            for text in held if name == "document_number" else [row.get(name)]:
-                if key := key_of(name, text):
-                    right[key].add(customer)
+        for customer in of_customers:
+            for key in values_of(name, customer):
+                right[key].add(customer)
         fits = {(number, customer) for key in left for number in left[key] for customer in right[key]}
         by_line, by_customer = Counter(a for a, _ in fits), Counter(b for _, b in fits)
         for number, customer in fits:
-            if by_line[number] == by_customer[customer] == 1:
+            if by_line[number] == by_customer[customer] == 1 and not is_contradicted(number, customer, name):
                 rows.add((number, customer, "matched", name))
         contradicting = {n for key in left if len(left[key]) > 1 for n in left[key]} if name == "erp_code" else set()
         for number in {a for a, _ in fits} | contradicting:
@@ -184,7 +208,7 @@ def test_an_independent_comparer_agrees() -> None:
     written.loc[loud, "email"] = written.loc[loud, "email"].str.upper()
     written.loc[padded, "erp_code"] = " " + written.loc[padded, "erp_code"] + " "
     written["phone"] = "+" + written["phone"].str.slice(2)
-    ids = known.assign(customer_id=known["erp_code"]).reindex(columns=list(CUSTOMERS))
+    ids = known.assign(customer_id=known["erp_code"]).reindex(columns=list(PLATFORM_CUSTOMERS))
     ids["_missing_since"] = None
     found = match(written, ids, documents())
 

@@ -9,7 +9,15 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from transforms.erp.match import CUSTOMERS, DOCUMENTS, ERP_CUSTOMERS, ERP_DIFFERENCES, FIELDS, MatchResult, match
+from transforms.erp.match import (
+    ERP_CUSTOMERS,
+    ERP_DIFFERENCES,
+    ERP_FIELDS,
+    PLATFORM_CUSTOMERS,
+    PLATFORM_DOCUMENTS,
+    MatchResult,
+    match,
+)
 from transforms.frames import BIGINT, TEXT, frame
 
 GONE = datetime(2026, 2, 1, tzinfo=UTC)
@@ -17,16 +25,16 @@ GONE = datetime(2026, 2, 1, tzinfo=UTC)
 
 def erp(*rows: dict[str, Any], without: tuple[str, ...] = ()) -> pd.DataFrame:
     """Lines from 2 on, as below a header."""
-    schema = {"_line": BIGINT, **{name: TEXT for name in FIELDS if name not in without}}
+    schema = {"_line": BIGINT, **{name: TEXT for name in ERP_FIELDS if name not in without}}
     return frame(schema, [{"_line": line, **row} for line, row in enumerate(rows, 2)])
 
 
 def customers(*rows: dict[str, Any]) -> pd.DataFrame:
-    return frame(CUSTOMERS, [{"customer_id": str(n), **row} for n, row in enumerate(rows, 1)])
+    return frame(PLATFORM_CUSTOMERS, [{"customer_id": str(n), **row} for n, row in enumerate(rows, 1)])
 
 
 def documents(*rows: dict[str, Any]) -> pd.DataFrame:
-    return frame(DOCUMENTS, [{"position": n, "is_default": False, **row} for n, row in enumerate(rows)])
+    return frame(PLATFORM_DOCUMENTS, [{"position": n, "is_default": False, **row} for n, row in enumerate(rows)])
 
 
 def matched(lines: pd.DataFrame, known: pd.DataFrame, papers: pd.DataFrame | None = None, **more: Any) -> MatchResult:
@@ -214,7 +222,9 @@ def test_differences_are_of_meaning_and_told_as_they_came() -> None:
         ("phone", "France", "Spain", True),
         ("phone", "11", None, True),
         ("phone", " ", "11", False),
-        ("first_name", "ANA", "Ana", True),
+        ("first_name", "ANA", "Ana", False),
+        ("first_name", "Ana", "ANA", True),
+        ("first_name", "ANNA", "Ana", True),
         ("first_name", None, "Ana", False),
         ("last_name", "Ruiz", " ", True),
         ("last_name", "a\u00a0b", "a b", False),

@@ -1,0 +1,95 @@
+"""The keys by which customers are matched: their order, the form in which they are compared, and values that are none.
+
+In: columns of the ERP's lines. Out: the same in comparable form, null where a value identifies nobody. Forms and ERPs
+ask for values that people do not have, so they type `-`, `S/N`, `0000` or `noemail@…`: such stand-ins would match
+customers who have nothing else in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import pandas as pd
+
+from transforms.texts import EMAIL_FORM, lookalike_key, tidied
+
+FREQUENT: Final = 50
+"""A value that more rows of one side than this have in common identifies none of them."""
+_ANY: Final = r"[^\p{L}\p{N}]*"
+"""Any punctuation and spaces."""
+_PHRASES: Final = (
+    rf"(?:sin|no|not|without|s){_ANY}(?:e{_ANY}mail|mail|correo|reply|tiene|aplica|available|applicable|code|number|"
+    "document|codigo|código|numero|número|documento|nif|ruc|dni|rut|cuit|datos?)|none|null|unknown|desconocido|"
+    "ningun[oa]|test|prueba|dummy|xxx+"
+)
+_ABBREVIATIONS: Final = (
+    rf"n{_ANY}[ad]|s{_ANY}[ncd]|no|nil|nan|nothing|nada|empty|vac[ií]o|tbd|gen[eé]ric[oa]?|sin|pendiente|varios"
+)
+"""Short words that stand for a missing code, but may be the initials or the name of a person in an e-mail address."""
+_NUMBER_FRACTION: Final = r"^(-?[0-9]+)\.0+$"
+_NOT_ALPHANUMERIC: Final = r"[^\p{L}\p{N}]+"
+
+
+def _one_digit(times: int) -> str:
+    """A pattern of one digit repeated, at least so many times; of zero, any number of times."""
+    return "|".join(["0+", *(f"{digit}{{{times},}}" for digit in range(1, 10))])
+
+
+@dataclass(frozen=True, slots=True)
+class MatchKey:
+    """A key and what its values look like.
+
+    Attributes:
+        normalize: text in the form in which it is compared; null where nothing is left.
+        stand_in: a pattern of normalized values that identify nobody.
+        form: a pattern of all that do; None: any other.
+    """
+
+    normalize: Callable[[pd.Series[str]], pd.Series[str]]
+    stand_in: str
+    form: str | None = None
+
+    def identifies(self, values: pd.Series[str]) -> pd.Series[bool]:
+        """Whether each normalized value identifies someone; false for null."""
+        is_key = ~values.str.contains(self.stand_in, regex=True)
+        if self.form is not None:
+            is_key &= values.str.contains(self.form, regex=True)
+        return is_key.fillna(False).astype("bool")
+
+
+def code(texts: pd.Series[str]) -> pd.Series[str]:
+    """Codes and ids tidied, `70.0` as `70`. Zeros in front and case count."""
+    codes = tidied(texts)
+    if not codes.str.contains(".", regex=False).any():  # most columns; the pattern takes ten times as long
+        return codes
+    return codes.str.replace(_NUMBER_FRACTION, r"\1", regex=True)
+
+
+def loose_code(codes: pd.Series[str]) -> pd.Series[str]:
+    """Codes without punctuation and zeros in front of numbers, in one case: what spreadsheets and typists change."""
+    plain = codes.str.replace(_NOT_ALPHANUMERIC, "", regex=True).str.lower()
+    return plain.str.replace(r"(^|[^0-9])0+([0-9])", r"\1\2", regex=True)
+
+
+def document_number(texts: pd.Series[str]) -> pd.Series[str]:
+    """A document's letters and digits, in one case; null where there are none."""
+    numbers = tidied(texts)
+    if not numbers.str.isalnum().all():
+        numbers = numbers.str.replace(_NOT_ALPHANUMERIC, "", regex=True)
+    numbers = numbers.str.lower()
+    return numbers.where(numbers != "")
+
+
+_CODE: Final = MatchKey(code, rf"(?i)^{_ANY}(?:{_PHRASES}|{_ABBREVIATIONS}|{_one_digit(5)})?{_ANY}$")
+_EMAIL: Final = MatchKey(lookalike_key, rf"(?i)^{_ANY}(?:(?:{_PHRASES})[^\p{{L}}]*|{_one_digit(1)})?@", form=EMAIL_FORM)
+_DOCUMENT: Final = MatchKey(document_number, rf"^(?:{_one_digit(1)}|[^0-9]*)$")
+MATCH_KEYS: Final = {"erp_code": _CODE, "login_code": _CODE, "email": _EMAIL, "document_number": _DOCUMENT}
+"""What lines and customers are matched by, in this order.
+
+- A code has a letter or digit; it is not zeros, nor another digit five times or more.
+- An e-mail address is of the form name@host; its name is no stand-in. Addresses that look alike are one value here, and
+  the pairs that they make are not matched (`transforms.erp.contradictions`).
+- A document's number has a digit, and not only one that is repeated.
+"""
