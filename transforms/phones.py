@@ -1,6 +1,6 @@
 """Phone numbers as people write them, compared by the subscriber that they reach.
 
-In: two text columns, and the country of numbers that name none. Out: whether they hold a number in common. An extension,
+In: two text columns, and the country of numbers that name none. Out: whether they hold a number in common. Extensions,
 a second number, punctuation, a trunk prefix `0` and a missing country code make no difference.
 """
 

@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 
 _INVISIBLE: Final = "[\u00ad\u200b-\u200f\u2060\ufeff]"
 """Zero-width spaces and joiners, direction marks, the soft hyphen and the byte order mark."""
+_KELVIN, _WIDE_K = "\u212a", "\uff2b"
+"""The Kelvin sign is the only letter that NFC makes an ASCII one; full-width K stays itself and looks the same."""
 _WHITESPACE: Final = r"[\s\p{Z}]+"
 EMAIL_FORM: Final = r"^[^@\s,;]+@[^@\s,;]+$"
 """The least that an e-mail address has: name@host. What hosts look like is not checked."""
@@ -42,7 +44,7 @@ def email_key(texts: pd.Series[str]) -> pd.Series[str]:
     Letters beyond ASCII keep their case: `ſ` (long s) and the Kelvin sign become `s` and `k` in lower case, and
     `maria@ſhop.es` is not an address of `shop.es`. `lookalike_key` finds such pairs.
     """
-    return ascii_lower(tidied(texts))
+    return ascii_lower(tidied(texts.str.replace(_KELVIN, _WIDE_K, regex=False)))
 
 
 def lookalike_key(texts: pd.Series[str]) -> pd.Series[str]:

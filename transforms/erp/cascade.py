@@ -4,7 +4,7 @@ In: the values of each key on both sides. Out: which line is which customer, and
 What a key has decided takes no part in the later ones.
 
 A key takes two steps. `shared_groups` finds the values that both sides have, and can run bucket by bucket in other
-processes. `settle` decides what is one to one, which only all buckets together show: a customer may have several values.
+processes. `settle` decides what is one to one, which takes all buckets: a customer may have several documents.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from transforms.frames import TEXT, Ints, array
 
 Mapper = Callable[[Callable[..., Any], Iterable[Any], Iterable[Any]], Iterable[Any]]
 """`map`, or the one of a pool of processes or of a cluster."""
-_NO_TEXT: Final = pd.Series(dtype=pd.ArrowDtype(TEXT))
 MEMBERS_MAX: Final = 20
 """So many members of a group are listed, then the number of the others."""
 
@@ -66,6 +65,16 @@ class Decisions:
     stand_ins: pd.DataFrame
 
 
+def _empty(*columns: str) -> pd.DataFrame:
+    rows = ("line", "customer", "row")
+    return pd.DataFrame({name: pd.Series(dtype=np.int64 if name in rows else _TEXT) for name in columns})
+
+
+_TEXT: Final = pd.ArrowDtype(TEXT)
+_NO_ROWS: Final = _empty("row", "matched_by", "members", "reason")
+_NOTHING: Final = Decisions(_empty("line", "customer", "matched_by"), _NO_ROWS, _NO_ROWS, _empty("row", "matched_by"))
+
+
 def cascade(lines: Side, customers: Side, buckets: int = 1, over: Mapper = map) -> Decisions:
     """Pairs lines and customers by each key that the file has, in the order of `MATCH_KEYS`.
 
@@ -92,10 +101,8 @@ def cascade(lines: Side, customers: Side, buckets: int = 1, over: Mapper = map) 
 
 def _combine(decisions: list[Decisions]) -> Decisions:
     """The decisions of all keys: pairs by line, the others by row."""
-    none = pd.Series(dtype=np.int64)
-    nothing = settle("erp_code", Groups(none, none), pd.Index(none), _NO_TEXT, _NO_TEXT)
-    several = [nothing, *decisions]
-    pairs = pd.concat([decided.pairs for decided in several])
+    several = [_NOTHING, *decisions]
+    pairs = pd.concat([decided.pairs for decided in several if len(decided.pairs)] or [_NOTHING.pairs])
     return Decisions(
         pairs.sort_values("line", ignore_index=True),
         by_row(*(decided.ambiguous_lines for decided in several)),
@@ -106,7 +113,9 @@ def _combine(decisions: list[Decisions]) -> Decisions:
 
 def by_row(*parts: pd.DataFrame) -> pd.DataFrame:
     """The rows of several frames by `row`."""
-    return pd.concat(parts).sort_values("row", kind="stable", ignore_index=True)
+    return pd.concat([part for part in parts if len(part)] or parts[:1]).sort_values(
+        "row", kind="stable", ignore_index=True
+    )
 
 
 def shared_groups(lines: pd.Series[str], customers: pd.Series[str]) -> Groups:
@@ -182,6 +191,8 @@ def _counts(groups: Groups, size: int) -> tuple[Ints, Ints]:
 
 def _ambiguous(key: str, groups: pd.Series[int], members: pd.Series[str], reasons: pd.Series[str]) -> pd.DataFrame:
     """A row for each ambiguous row, with the members of all of its groups and the reason of the first."""
+    if groups.empty:
+        return _NO_ROWS
     rows = pd.DataFrame({"row": groups.index, "group": groups.to_numpy()}).sort_values(["row", "group"])
     texts = joined_texts(members.reindex(rows["group"]), rows["row"])
     first = rows.drop_duplicates("row")
@@ -197,9 +208,11 @@ def _ambiguous(key: str, groups: pd.Series[int], members: pd.Series[str], reason
 
 def _members(groups: pd.Series[int], names: pd.Series[str]) -> pd.Series[str]:
     """The names of the rows of each group, in the order of rows: at most `MEMBERS_MAX`, then how many more."""
+    if groups.empty:
+        return names[:0]
     rows = pd.DataFrame({"group": groups.to_numpy(), "row": groups.index}).sort_values(["group", "row"])
     listed = rows[rows.groupby("group").cumcount() < MEMBERS_MAX]
-    texts = joined_texts(names.take(listed["row"]), listed["group"])
+    texts = joined_texts(names.iloc[listed["row"]], listed["group"])
     more = rows["group"].value_counts().reindex(texts.index) - MEMBERS_MAX
     return texts.mask(more > 0, texts + ", " + more.astype(texts.dtype) + " more")
 

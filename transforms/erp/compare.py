@@ -97,12 +97,14 @@ def compare(
         document = _documents_of_pairs(numbers, documents, pairs, len(customers))
     differing = [frame(DIFFERENCE)]
     for field in fields:
-        erp = lines[field].take(pairs["line"]).reset_index(drop=True)
+        erp = lines[field].iloc[pairs["line"]].reset_index(drop=True)
         if field in FIELDS_OF_DOCUMENTS:
             platform = documents[FIELDS_OF_DOCUMENTS[field]].reindex(document).reset_index(drop=True)
         else:
-            platform = customers[field].take(pairs["customer"]).reset_index(drop=True)
+            platform = customers[field].iloc[pairs["customer"]].reset_index(drop=True)
         is_unlike = erp.notna() & (erp != platform).fillna(True)
+        if not is_unlike.any():
+            continue
         erp, platform = erp[is_unlike], platform[is_unlike]
         is_different = tidied(erp).notna() & ~COMPARISONS[field](erp, platform, country)
         values = pd.DataFrame({"erp_value": erp[is_different], "platform_value": platform[is_different]})

@@ -1,8 +1,8 @@
 """Pairs of a line and a customer that their other keys contradict: more likely two people than one.
 
 In: pairs that a key made, and the fields in which they differ. Out: the pairs that are not to be trusted, and why. A
-code that was given anew, a swapped cell or a shared mailbox makes a pair by one key; two other keys that both sides have
-and that differ outweigh it.
+reused code, a swapped cell or a shared mailbox makes a pair by one key; two other keys that both sides have and that
+differ outweigh it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def contradicted(
         `pair`, `reason`; by pair.
     """
     keys = differences[differences["field"].isin(list(MATCH_KEYS))]
-    keys = pairs.take(keys["pair"]).reset_index(drop=True).join(keys.reset_index(drop=True), validate="1:1")
+    if keys.empty:
+        return pd.DataFrame({"pair": keys["pair"], "reason": keys["field"]})
+    keys = pairs.iloc[keys["pair"]].reset_index(drop=True).join(keys.reset_index(drop=True), validate="1:1")
     is_deciding = keys["field"] == keys["matched_by"]  # equal where look-alikes are taken for one, and different
     lookalikes = keys.loc[is_deciding, ["pair"]].assign(reason="the addresses only look alike")
     others = _several(keys[~is_deciding])

@@ -38,8 +38,9 @@ def line_findings(lines: Side, repeated: pd.Series[str], decisions: Decisions) -
         values_to_count = values.loc[ambiguous] if key == "erp_code" else values
         several = values_to_count[values_to_count.duplicated(keep=False)]
         several = several[MATCH_KEYS[key].identifies(several)]
-        names, every = array(lines.names.take(several.index)), pa.repeat(True, len(several))
-        findings.append(shared_value_findings(LINE_ENTITY, f"{key}_duplicate", names, array(several), every))
+        if len(several):
+            names, every = array(lines.names.iloc[several.index]), pa.repeat(True, len(several))
+            findings.append(shared_value_findings(LINE_ENTITY, f"{key}_duplicate", names, array(several), every))
         with_key = values[is_without_key[values.index]]
         is_without_key[with_key.index[MATCH_KEYS[key].identifies(with_key)]] = False
     findings.append(_about(lines.names[is_without_key], "key_missing"))
@@ -56,10 +57,9 @@ def decision_findings(decisions: Decisions, lines: Side, customers: Side) -> lis
         ("customers", "erp_ambiguous", customers, decisions.ambiguous_customers),
     ):
         detail = pa.array("by " + rows["matched_by"] + ": " + rows["reason"], pa.string())
-        findings.append(rule_findings(entity, rule, array(side.names.take(rows["row"])), detail=detail))
-    stand_ins = decisions.stand_ins
-    rows = lines.names.take(stand_ins["row"])
-    return [*findings, rule_findings(LINE_ENTITY, "key_stand_in", array(rows), detail=array(stand_ins["matched_by"]))]
+        findings.append(rule_findings(entity, rule, array(side.names.iloc[rows["row"]]), detail=detail))
+    stand_ins = lines.names.iloc[decisions.stand_ins["row"]]
+    return [*findings, _about(stand_ins, "key_stand_in", array(decisions.stand_ins["matched_by"]))]
 
 
 def code_findings(
@@ -77,16 +77,16 @@ def code_findings(
         return []
     codes, known, pairs = lines.keys["erp_code"], customers.keys["erp_code"], decisions.pairs
     others = pairs[pairs["matched_by"] != "erp_code"]
-    ours, theirs = codes.reindex(others["line"]).array, code(known.take(others["customer"])).array
+    ours, theirs = codes.reindex(others["line"]).array, code(known.iloc[others["customer"]]).array
     contradicts = (pd.Series(ours) != pd.Series(theirs)).fillna(False).to_numpy(np.bool_)
     codes = codes[_undecided(len(lines.names), pairs["line"], decisions.ambiguous_lines["row"])[codes.index]]
     known = known[_undecided(len(known), pairs["customer"], decisions.ambiguous_customers["row"])]
     was_there = codes.isin(code(missing_codes))
     is_near = loose_code(codes).isin(loose_code(code(known)))
     return [
-        _about(lines.names.take(others["line"][contradicts]), "erp_code_contradicts"),
-        _about(lines.names.take(codes.index[was_there]), "customer_missing"),
-        _about(lines.names.take(codes.index[is_near]), "erp_code_nearly"),
+        _about(lines.names.iloc[others["line"][contradicts]], "erp_code_contradicts"),
+        _about(lines.names.iloc[codes.index[was_there]], "customer_missing"),
+        _about(lines.names.iloc[codes.index[is_near]], "erp_code_nearly"),
     ]
 
 

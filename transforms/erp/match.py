@@ -2,9 +2,9 @@
 
 In: rows of an ERP's file as text, the reconciled customers and the raw documents. Out: a row for each line and for each
 customer that no line is, the fields that differ, and findings. A match is one to one: by the ERP's code, else by the
-login code, the e-mail address, the number of any document. A key that fits several rows of either side makes all of them
-ambiguous, as do two other keys that differ, and a row that a key has decided takes no part in the later ones. Customers
-that went missing take no part.
+login code, the e-mail address, the number of any document. A key that fits several rows of either side makes all of
+them ambiguous, and so do two other keys that differ. A row that a key has decided takes no part in the later ones.
+Customers that went missing take no part.
 
 Lines that are equal in all fields count once, the first of them. Different lines with one code of the ERP contradict
 each other: they are ambiguous, whether a customer has that code or not.
@@ -121,10 +121,13 @@ def match(
 
     left = Side(_numbers(lines), _line_keys(lines))
     papers = owned.set_index("customer")["number"]
-    right = Side(present["customer_id"], dict(present.items()) | {"document_number": papers})
+    right = Side(
+        present["customer_id"],
+        {name: present[name] for name in MATCH_KEYS if name in present} | {"document_number": papers},
+    )
     decisions = cascade(left, right, buckets, over)
     differences = compare(lines, present, owned, decisions.pairs, left.keys.get("document_number"), country)
-    vetoed = contradicted(decisions.pairs, differences, dict(lines.items()), right.keys)
+    vetoed = contradicted(decisions.pairs, differences, {name: lines[name] for name in left.keys}, right.keys)
     decisions = _veto(decisions, vetoed, left, right)
     differences = differences[~differences["pair"].isin(vetoed["pair"])]
 
@@ -190,11 +193,11 @@ def _veto(decisions: Decisions, vetoed: pd.DataFrame, lines: Side, customers: Si
         return decisions
     pairs = decisions.pairs.loc[vetoed["pair"]].assign(reason=vetoed["reason"].to_numpy())
     columns = ["row", "matched_by", "members", "reason"]
-    ours = pairs.assign(row=pairs["line"], members=customers.names.take(pairs["customer"]).array)[columns]
-    theirs = pairs.assign(row=pairs["customer"], members=lines.names.take(pairs["line"]).array)[columns]
+    ours = pairs.assign(row=pairs["line"], members=customers.names.iloc[pairs["customer"]].array)[columns]
+    theirs = pairs.assign(row=pairs["customer"], members=lines.names.iloc[pairs["line"]].array)[columns]
     return replace(
         decisions,
-        pairs=decisions.pairs.drop(index=vetoed["pair"]),
+        pairs=decisions.pairs.drop(vetoed["pair"]),
         ambiguous_lines=by_row(decisions.ambiguous_lines, ours),
         ambiguous_customers=by_row(decisions.ambiguous_customers, theirs),
     )
@@ -203,7 +206,7 @@ def _veto(decisions: Decisions, vetoed: pd.DataFrame, lines: Side, customers: Si
 def _customers(lines: pd.DataFrame, customers: pd.DataFrame, decisions: Decisions, pairs: pd.DataFrame) -> pd.DataFrame:
     """The rows of `ERP_CUSTOMERS`."""
     matched = pairs.assign(
-        customer_id=customers["customer_id"].take(pairs["customer"]).array, status="matched"
+        customer_id=customers["customer_id"].iloc[pairs["customer"]].array, status="matched"
     ).set_index("line")
     ambiguous = decisions.ambiguous_lines.assign(status="ambiguous").set_index("row")
     of_lines = (
@@ -242,6 +245,6 @@ def _differences(
 ) -> pd.DataFrame:
     """The rows of `ERP_DIFFERENCES`."""
     of_pairs = pairs.loc[differences["pair"]]
-    codes = lines["erp_code"].take(of_pairs["line"]).array if "erp_code" in lines else pd.NA
-    ids = customers["customer_id"].take(of_pairs["customer"]).array
+    codes = lines.get("erp_code", pd.Series(None, lines.index, pd.ArrowDtype(TEXT))).iloc[of_pairs["line"]].array
+    ids = customers["customer_id"].iloc[of_pairs["customer"]].array
     return typed(differences.assign(entity="customers", erp_code=codes, platform_id=ids), ERP_DIFFERENCES)

@@ -18,7 +18,8 @@ from pandas.testing import assert_frame_equal
 
 from tests.transforms.erp.test_match import GONE, customers, documents, erp, matched, told
 from transforms.erp.buckets import bucket, split
-from transforms.erp.match import ERP_FIELDS, MATCH_KEYS, PLATFORM_CUSTOMERS, MatchResult, match
+from transforms.erp.match import ERP_FIELDS, PLATFORM_CUSTOMERS, MatchResult, match
+from transforms.erp.match_keys import MATCH_KEYS
 
 CODES = st.sampled_from(["A", "B", "C", "a", "01", "1", "-", "", None])
 EMAILS = st.sampled_from(["a@x", "A@X", "b@x", "maria@shop.es", "maria@ſhop.es", "noemail@x", "bad", "", None])

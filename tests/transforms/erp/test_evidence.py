@@ -1,0 +1,202 @@
+"""What is evidence that two rows are one customer: no stand-in, no look-alike, no pair that other keys contradict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.transforms.erp.test_match import customers, differing, documents, erp, matched, rules, told
+
+ROW = ("line", "customer_id", "status", "matched_by", "reason")
+
+
+@pytest.mark.parametrize(
+    ("line", "customer", "number", "reason"),
+    [
+        ({"erp_code": "A1", "email": "a@x", "document_number": "D1"}, {"erp_code": "A1", "email": "b@x"}, "D2",
+         "email, document_number differ"),
+        ({"erp_code": "A1", "email": "a@x", "login_code": "L1"}, {"erp_code": "B2", "email": "a@x", "login_code": "L2"},
+         None, "erp_code, login_code differ"),
+        ({"erp_code": "A1", "email": "a@x", "document_number": "D1"}, {"erp_code": "B2", "email": "b@x"}, "d-1",
+         "erp_code, email differ"),
+    ],
+    ids=["by code", "by email", "by document"],
+)  # fmt: skip
+def test_a_pair_that_two_other_keys_contradict_is_ambiguous_with_the_reason(
+    line: dict[str, Any], customer: dict[str, Any], number: str | None, reason: str
+) -> None:
+    papers = documents({"customer_id": "1", "number": number}) if number else documents()
+    result = matched(erp(line), customers(customer), papers)
+    (key,) = {row[0] for row in told(result, "matched_by")}
+    assert key in line
+    assert told(result, *ROW) == [(2, None, "ambiguous", key, reason), (None, "1", "ambiguous", key, reason)]
+    assert told(result, "members", "member_lines") == [("1", None), (None, "2")]
+    assert differing(result) == []
+    assert {("erp_customers", "match_ambiguous", "2"), ("customers", "erp_ambiguous", "1")} <= set(rules(result))
+
+
+@pytest.mark.parametrize(
+    ("line", "customer"),
+    [
+        ({"email": "a@x"}, {"email": "b@x"}),
+        ({"email": "a@x", "login_code": "007"}, {"email": "b@x", "login_code": "7"}),
+        ({"email": "a@x", "login_code": "L-1"}, {"email": "b@x", "login_code": "l1"}),
+        ({"email": "a@x", "login_code": "S/N"}, {"email": "b@x", "login_code": "L2"}),
+        ({"email": "noemail@x", "login_code": "L1"}, {"email": "b@x", "login_code": "L2"}),
+        ({"email": "a@x", "login_code": "L1"}, {"email": None, "login_code": "L2"}),
+    ],
+    ids=["one", "near code", "punctuation", "stand-in of the ERP", "stand-in in an address", "not on both sides"],
+)
+def test_one_key_that_differs_or_values_that_prove_nothing_do_not_contradict(
+    line: dict[str, Any], customer: dict[str, Any]
+) -> None:
+    result = matched(erp({"erp_code": "A1", **line}), customers({"erp_code": "A1", **customer}))
+    assert told(result, *ROW) == [(2, "1", "matched", "erp_code", None)]
+
+
+def test_a_document_contradicts_only_where_none_of_the_customer_has_its_number() -> None:
+    line = {"erp_code": "A1", "email": "a@x", "document_number": "D3"}
+    papers = [{"customer_id": "1", "number": number} for number in ("D1", "D2", "D3")]
+    known = customers({"erp_code": "A1", "email": "b@x"})
+    assert told(matched(erp(line), known, documents(*papers)), "status") == [("matched",)]
+    without = told(matched(erp(line), known, documents(*papers[:2])), "status", "reason")
+    assert set(without) == {("ambiguous", "email, document_number differ")}
+
+
+def test_values_that_many_rows_have_do_not_contradict() -> None:
+    lines = [{"erp_code": f"A{n}", "email": f"erp{n}@x", "document_number": "12345678"} for n in range(60)]
+    known = [{"erp_code": f"A{n}", "email": f"{n}@shop.x"} for n in range(60)]
+    papers = [{"customer_id": str(n), "number": f"D{n}"} for n in range(1, 61)]
+    result = matched(erp(*lines), customers(*known), documents(*papers))
+    assert set(told(result, "status")) == {("matched",)}
+
+
+STAND_INS = {
+    "erp_code": ["-", "--", ".", "0", "00000000", "99999", "S/N", "s.n.", "N/A", "na", "#N/A", "NULL", "sin código",
+        "XXX"],
+    "login_code": ["-", "0", "N/D", "No tiene", "ninguno"],
+    "email": [
+        "-", "0", "noemail@x.com", "no-email@x.com", "sincorreo@gmail.com", "NoTiene@x.com", "no.tiene@x.com",
+        "a.x.com", "@x.com", "a@", "a@b@c", "a b@c", "test1@x.com", "0000@x.com", "noreply@x.com", "a@x;b@x",
+    ],
+    "document_number": ["-", "0", "00000000", "11.111.111", "99999999", "S/N", "N/A", "no tiene"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in STAND_INS.items() for value in values])
+def test_a_stand_in_is_no_key(key: str, value: str) -> None:
+    papers = documents({"customer_id": "1", "number": value}) if key == "document_number" else documents()
+    known = customers({} if key == "document_number" else {key: value})
+    result = matched(erp({key: value}), known, papers)
+    assert told(result, "status") == [("only_in_erp",), ("only_in_platform",)]
+    assert ("erp_customers", "key_missing", "2") in rules(result)
+    if any(sign.isalnum() for sign in value) or key.endswith(("_code", "email")):
+        assert ("erp_customers", "key_stand_in", "2") in rules(result)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("erp_code", "7"), ("erp_code", "1111"), ("erp_code", "SIN-1"), ("erp_code", "N100"), ("erp_code", "Ñ"),
+        ("login_code", "testa"), ("email", "na@pepe.com"), ("email", "nadal@x"), ("email", "12345@qq.com"),
+        ("email", "notario@x"), ("email", "sinead@x"), ("document_number", "11.111.112"), ("document_number", "1K"),
+    ],
+)  # fmt: skip
+def test_a_value_that_only_resembles_a_stand_in_is_a_key(key: str, value: str) -> None:
+    papers = documents({"customer_id": "1", "number": value}) if key == "document_number" else documents()
+    known = customers({} if key == "document_number" else {key: value})
+    assert told(matched(erp({key: value}), known, papers), "status") == [("matched",)]
+
+
+def test_rows_with_a_stand_in_are_matched_by_their_other_keys() -> None:
+    lines = erp(
+        {"erp_code": "0", "email": "a@x"},
+        {"erp_code": "0", "email": "noemail@x", "document_number": "D2"},
+        {"erp_code": "0", "email": "noemail@x", "document_number": "S/N"},
+    )
+    known = customers({"erp_code": "0", "email": "a@x"}, {"erp_code": "0", "email": "noemail@x"}, {"email": "c@x"})
+    result = matched(
+        lines, known, documents({"customer_id": "2", "number": "D2"}, {"customer_id": "3", "number": "S/N"})
+    )
+    assert told(result, "line", "customer_id", "status", "matched_by") == [
+        (2, "1", "matched", "email"),
+        (3, "2", "matched", "document_number"),
+        (4, None, "only_in_erp", None),
+        (None, "3", "only_in_platform", None),
+    ]
+
+
+def test_a_value_that_more_than_fifty_rows_have_is_no_key() -> None:
+    known = [{"erp_code": "CONTADO", "email": f"u{n}@x"} for n in range(51)]
+    result = matched(erp({"erp_code": "CONTADO", "email": "u7@x"}), customers(*known))
+    assert told(result, *ROW)[0] == (2, "8", "matched", "email", None)
+    assert ("erp_customers", "key_stand_in", "2") in rules(result)
+    fewer = matched(erp({"erp_code": "CONTADO", "email": "u7@x"}), customers(*known[:50]))
+    assert told(fewer, *ROW)[0] == (2, None, "ambiguous", "erp_code", "several customers")
+
+
+@pytest.mark.parametrize("text", ["nin\u0303o@x", "niño\u200b@x", "\ufeffNIÑO@x".replace("Ñ", "ñ"), " niño@X\u00a0"])
+def test_composed_accents_and_invisible_characters_make_no_other_value(text: str) -> None:
+    result = matched(
+        erp({"email": text, "erp_code": "Ñ\u200b1"}), customers({"email": "niño@x", "erp_code": "N\u03031"})
+    )
+    assert told(result, "status", "matched_by", "difference_count") == [("matched", "erp_code", 0)]
+    by_email = matched(erp({"email": text}), customers({"email": "niño@x"}))
+    assert told(by_email, "status", "matched_by", "difference_count") == [("matched", "email", 0)]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("maria@shop.es", "maria@ſhop.es"), ("mike@shop.es", "mi\u212ae@shop.es"), ("strasse@x.de", "straße@x.de"),
+        ("josé@x.es", "JOSÉ@x.es"), ("maria@shop.es", "ｍaria@shop.es"),
+    ],
+    ids=["long s", "Kelvin sign", "sharp s", "case beyond ASCII", "full width"],
+)  # fmt: skip
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_look_alike_addresses_are_ambiguous_and_shown(ours: str, theirs: str, is_swapped: bool) -> None:
+    if is_swapped:
+        ours, theirs = theirs, ours
+    result = matched(erp({"email": ours}), customers({"email": theirs}))
+    reason = "the addresses only look alike"
+    assert told(result, *ROW) == [
+        (2, None, "ambiguous", "email", reason),
+        (None, "1", "ambiguous", "email", reason),
+    ]
+    assert ("erp_customers", "match_ambiguous", "2") in rules(result)
+    both = matched(erp({"email": ours}), customers({"email": theirs}, {"email": ours}))
+    assert told(both, *ROW)[0] == (2, None, "ambiguous", "email", "several customers")
+    as_field = matched(erp({"erp_code": "A", "email": ours}), customers({"erp_code": "A", "email": theirs}))
+    assert differing(as_field) == [("1", "email", ours, theirs)]
+
+
+def test_every_ambiguous_row_has_its_key_and_its_reason() -> None:
+    lines = erp(
+        {"erp_code": "A"},
+        {"erp_code": "A", "email": "z@x"},
+        {"email": "b@x"},
+        {"erp_code": "C"},
+        {"erp_code": "C", "phone": "1"},
+    )
+    result = matched(lines, customers({"erp_code": "A"}, {"email": "b@x"}, {"email": "b@x"}))
+    assert told(result, *ROW) == [
+        (2, None, "ambiguous", "erp_code", "several lines"),
+        (3, None, "ambiguous", "erp_code", "several lines"),
+        (4, None, "ambiguous", "email", "several customers"),
+        (5, None, "ambiguous", "erp_code", "several lines"),
+        (6, None, "ambiguous", "erp_code", "several lines"),
+        (None, "1", "ambiguous", "erp_code", "several lines"),
+        (None, "2", "ambiguous", "email", "several customers"),
+        (None, "3", "ambiguous", "email", "several customers"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("C-0012", "C12"), ("C 12", "c-12"), ("A.001.7", "A17"), ("ñ-01", "N\u03031".replace("N", "n"))],
+)
+def test_a_near_code_is_a_finding(ours: str, theirs: str) -> None:
+    result = matched(erp({"erp_code": ours}), customers({"erp_code": theirs}))
+    assert told(result, "status") == [("only_in_erp",), ("only_in_platform",)]
+    assert ("erp_customers", "erp_code_nearly", "2") in rules(result)
