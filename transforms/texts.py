@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.compute as pc
+
+from transforms.frames import array, column
 
 _INVISIBLE: Final = "[\u00ad\u200b-\u200f\u2060\ufeff]"
 """Zero-width spaces and joiners, direction marks, the soft hyphen and the byte order mark."""
@@ -59,13 +60,9 @@ def lookalike_key(texts: pd.Series[str]) -> pd.Series[str]:
 
 def ascii_lower(texts: pd.Series[str]) -> pd.Series[str]:
     """Texts with A to Z in lower case. An Arrow kernel: pandas' lower case changes other alphabets too."""
-    return _like(texts, pc.ascii_lower(pa.array(texts.array)))
+    return column(pc.ascii_lower(array(texts)), texts.index)
 
 
 def _normalized(texts: pd.Series[str], form: str) -> pd.Series[str]:
     """Texts in a Unicode normal form. An Arrow kernel: pandas' calls Python for each text."""
-    return _like(texts, pc.utf8_normalize(pa.array(texts.array), form=form))
-
-
-def _like(column: pd.Series[str], values: pa.ChunkedArray) -> pd.Series[str]:
-    return pd.Series(pd.arrays.ArrowExtensionArray(values), column.index, name=column.name)
+    return column(pc.utf8_normalize(array(texts), form=form), texts.index)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from transforms.erp.buckets import split
 from transforms.erp.match_keys import FREQUENT, MATCH_KEYS
-from transforms.frames import TEXT, Ints, array
+from transforms.frames import TEXT, Ints, array, column, constant
 
 Mapper = Callable[[Callable[..., Any], Iterable[Any], Iterable[Any]], Iterable[Any]]
 """`map`, or the one of a pool of processes or of a cluster."""
@@ -176,11 +176,12 @@ def settle(
     reasons = pd.Series(
         np.select(choices, ["several lines", "several customers"], "several lines and customers"), ambiguous
     )
+    pairs = pd.DataFrame({"line": paired.to_numpy(), "customer": paired.index})
     return Decisions(
-        pd.DataFrame({"line": paired.to_numpy(), "customer": paired.index, "matched_by": _text(key, len(paired))}),
+        pairs.assign(matched_by=constant(key, pairs.index)),
         _ambiguous(key, ours, _members(theirs, customer_names), reasons),
         _ambiguous(key, theirs, _members(ours, line_names), reasons),
-        pd.DataFrame({"row": no_keys, "matched_by": _text(key, len(no_keys))}),
+        pd.DataFrame({"row": no_keys, "matched_by": constant(key, no_keys).array}),
     )
 
 
@@ -199,7 +200,7 @@ def _ambiguous(key: str, groups: pd.Series[int], members: pd.Series[str], reason
     return pd.DataFrame(
         {
             "row": first["row"].to_numpy(),
-            "matched_by": _text(key, len(first)),
+            "matched_by": constant(key, first.index).array,
             "members": texts.array,
             "reason": reasons.astype(texts.dtype).reindex(first["group"]).array,
         }
@@ -217,10 +218,6 @@ def _members(groups: pd.Series[int], names: pd.Series[str]) -> pd.Series[str]:
     return texts.mask(more > 0, texts + ", " + more.astype(texts.dtype) + " more")
 
 
-def _text(text: str, size: int) -> pd.api.extensions.ExtensionArray:
-    return pd.arrays.ArrowExtensionArray(pa.repeat(text, size).cast(TEXT))
-
-
 def joined_texts(texts: pd.Series[str], groups: pd.Series[int]) -> pd.Series[str]:
     """The texts of each group in one, with commas between; indexed by group. Null where a text is null.
 
@@ -232,4 +229,4 @@ def joined_texts(texts: pd.Series[str], groups: pd.Series[int]) -> pd.Series[str
     """
     numbers, begin = np.unique(groups.to_numpy(), return_index=True)
     lists = pa.ListArray.from_arrays(pa.array(np.append(begin, len(groups)), pa.int32()), array(texts))
-    return pd.Series(pd.arrays.ArrowExtensionArray(pc.binary_join(lists, ", ")), numbers)
+    return column(pc.binary_join(lists, ", "), pd.Index(numbers))

@@ -10,13 +10,11 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from transforms.erp.cascade import Decisions, Side
 from transforms.erp.match_keys import MATCH_KEYS, code, loose_code
-from transforms.frames import Bools, array
-from transforms.keys import shared_value_findings
-from transforms.rules import rule_findings
+from transforms.findings import rule_findings, shared_value_findings
+from transforms.frames import Bools, is_repeated, joined_text
 
 LINE_ENTITY: Final = "erp_customers"
 """The entity of findings about lines; their `entity_id` is the line's number."""
@@ -34,13 +32,11 @@ def line_findings(lines: Side, repeated: pd.Series[str], decisions: Decisions) -
     is_without_key = _undecided(len(lines.names), decisions.pairs["line"], decisions.ambiguous_lines["row"])
     ambiguous = decisions.ambiguous_lines[decisions.ambiguous_lines["matched_by"] == "erp_code"]["row"]
     for key, values in lines.keys.items():
-        # Lines with the code of another are ambiguous, so few are to be looked through.
-        values_to_count = values.loc[ambiguous] if key == "erp_code" else values
-        several = values_to_count[values_to_count.duplicated(keep=False)]
-        several = several[MATCH_KEYS[key].identifies(several)]
-        if len(several):
-            names, every = array(lines.names.iloc[several.index]), pa.repeat(True, len(several))
-            findings.append(shared_value_findings(LINE_ENTITY, f"{key}_duplicate", names, array(several), every))
+        several = values.loc[ambiguous] if key == "erp_code" else values  # a line with another's code is ambiguous
+        several = several[is_repeated(several)]
+        is_key = MATCH_KEYS[key].identifies(several)
+        names = lines.names.iloc[several.index]
+        findings.append(shared_value_findings(LINE_ENTITY, f"{key}_duplicate", names, several, is_key))
         with_key = values[is_without_key[values.index]]
         is_without_key[with_key.index[MATCH_KEYS[key].identifies(with_key)]] = False
     findings.append(_about(lines.names[is_without_key], "key_missing"))
@@ -56,10 +52,11 @@ def decision_findings(decisions: Decisions, lines: Side, customers: Side) -> lis
         (LINE_ENTITY, "match_ambiguous", lines, decisions.ambiguous_lines),
         ("customers", "erp_ambiguous", customers, decisions.ambiguous_customers),
     ):
-        detail = pa.array("by " + rows["matched_by"] + ": " + rows["reason"], pa.string())
-        findings.append(rule_findings(entity, rule, array(side.names.iloc[rows["row"]]), detail=detail))
-    stand_ins = lines.names.iloc[decisions.stand_ins["row"]]
-    return [*findings, _about(stand_ins, "key_stand_in", array(decisions.stand_ins["matched_by"]))]
+        detail = joined_text(["by ", rows["matched_by"], ": ", rows["reason"]])
+        findings.append(rule_findings(entity, rule, side.names.iloc[rows["row"]].reset_index(drop=True), detail=detail))
+    stand_ins = decisions.stand_ins
+    rows_of_lines = lines.names.iloc[stand_ins["row"]].reset_index(drop=True)
+    return [*findings, rule_findings(LINE_ENTITY, "key_stand_in", rows_of_lines, detail=stand_ins["matched_by"])]
 
 
 def code_findings(
@@ -97,5 +94,5 @@ def _undecided(size: int, *rows: pd.Series[int]) -> Bools:
     return is_undecided
 
 
-def _about(lines: pd.Series[str], rule: str, detail: pa.Array | str = "") -> pd.DataFrame:
-    return rule_findings(LINE_ENTITY, rule, array(lines), detail=detail)
+def _about(lines: pd.Series[str], rule: str) -> pd.DataFrame:
+    return rule_findings(LINE_ENTITY, rule, lines)

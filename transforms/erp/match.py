@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
 import pandas as pd
 
 from transforms.documents import sort_documents
@@ -24,8 +23,8 @@ from transforms.erp.compare import COMPARISONS, compare
 from transforms.erp.contradictions import contradicted
 from transforms.erp.findings import code_findings, decision_findings, line_findings
 from transforms.erp.match_keys import MATCH_KEYS, document_number
-from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, from_arrow, to_arrow, typed
-from transforms.rules import combine_findings
+from transforms.findings import combine_findings
+from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, typed
 from transforms.texts import tidied
 
 ERP_FIELDS: Final = tuple(COMPARISONS)
@@ -165,11 +164,8 @@ def _owned(documents: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:
     """The documents of these customers by `customer` (row number) and position; `key` is the number, normalized."""
     owner = pd.Index(customers["customer_id"]).get_indexer(documents["customer_id"])
     known = typed(documents, PLATFORM_DOCUMENTS).drop(columns="customer_id").assign(owner=owner)[owner >= 0]
-    table = to_arrow(
-        known, {"owner": BIGINT, **{name: kind for name, kind in PLATFORM_DOCUMENTS.items() if name in known}}
-    )
-    ordered = from_arrow(sort_documents(table.combine_chunks())).rename(columns={"owner": "customer"})
-    return ordered.assign(customer=ordered["customer"].to_numpy(np.int64), key=document_number(ordered["number"]))
+    ordered = sort_documents(known).rename(columns={"owner": "customer"})
+    return ordered.assign(key=document_number(ordered["number"]))
 
 
 def _without_repeated(lines: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

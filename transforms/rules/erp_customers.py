@@ -41,8 +41,8 @@ RULES: Final = (
     _rule(
         "key_stand_in",
         "info",
-        "A key of the line identifies nobody: a stand-in such as `0` or `noemail@…`, a malformed address, or a value of "
-        "more than 50 rows.",
+        "A key of the line identifies nobody: a stand-in such as `0` or `noemail@…`, a malformed address, or a value "
+        "that more than 50 rows have.",
         "The line is not matched by this key; the detail names it.",
         "Leave the field empty in the ERP where there is no value, and correct what is malformed.",
     ),
@@ -106,7 +106,7 @@ RULES: Final = (
     _rule(
         "erp_code_nearly",
         "info",
-        "A customer's code differs only in leading zeros or case.",
+        "A customer's code differs only in leading zeros, punctuation or case.",
         "It is probably the same customer, but it is not matched: codes are compared exactly.",
         "Check whether a spreadsheet removed the zeros, and export the codes as text.",
     ),

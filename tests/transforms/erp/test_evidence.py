@@ -194,7 +194,7 @@ def test_every_ambiguous_row_has_its_key_and_its_reason() -> None:
 
 @pytest.mark.parametrize(
     ("ours", "theirs"),
-    [("C-0012", "C12"), ("C 12", "c-12"), ("A.001.7", "A17"), ("ñ-01", "N\u03031".replace("N", "n"))],
+    [("C-0012", "C12"), ("C 12", "c-12"), ("A.001.7", "A17"), ("ñ-01", "n\u03031")],
 )
 def test_a_near_code_is_a_finding(ours: str, theirs: str) -> None:
     result = matched(erp({"erp_code": ours}), customers({"erp_code": theirs}))
