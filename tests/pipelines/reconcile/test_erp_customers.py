@@ -123,7 +123,7 @@ def test_the_funnel_and_every_difference_are_those_made_by_hand(shop: Shop) -> N
     assert shop.made.rows(sql) == [(8, None, twice), (9, None, twice)]
     said = "5 matched (3 by erp code, 1 by email, 1 by document number), 3 ambiguous, 1 only in the ERP, 1 only on"
     assert said in done.out
-    assert "columns of the file that were not read: Zona" in done.out
+    assert "columns of the file not used: Zona" in done.out
     rules = {
         rule for (rule,) in shop.made.rows("SELECT rule FROM reconciled.exceptions WHERE entity = 'erp_customers'")
     }
@@ -172,7 +172,7 @@ def test_lines_that_do_not_fit_are_told_and_the_exit_code_says_so(shop: Shop) ->
     shop.write(*LINES[:2], "00014;too short", LINES[3])
     done = command("reconcile", "--erp-customers", str(shop.file), env=shop.made.environment(), cwd=shop.made.folder)
     assert done.code == 5
-    assert "left out, since they do not fit the file, 1 of its lines: 4" in done.out
+    assert "1 lines rejected, which do not fit the file: 4" in done.out
     found = shop.made.rows("SELECT entity_id, detail FROM reconciled.exceptions WHERE rule = 'line_refused'")
     assert found == [("4", "too_short")]
     assert shop.made.one("SELECT exit_code FROM ops.runs WHERE command = 'reconcile'") == 5
@@ -210,7 +210,7 @@ def test_a_file_that_cannot_be_used_ends_a_run_before_its_first_request(shop: Sh
     ("header", "match"),
     [
         ("Nombre;Ciudad", "no column is a code"),
-        ("Código;Cód.", "both read like erpCode"),
+        ("Código;Cód.", "both match erpCode"),
     ],
 )
 def test_a_file_whose_columns_tell_no_key_is_refused(shop: Shop, header: str, match: str) -> None:
