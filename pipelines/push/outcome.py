@@ -12,8 +12,10 @@ from typing import Any, Final
 
 import msgspec
 
+from pipelines.ledger.keys import normalized, variant_ids
 from pipelines.ledger.model import StateChange
 from pipelines.plan.model import PlannedOperation
+from sources.contract import Family
 from sources.gaps import GAPS
 from sources.http.error_responses import read_error
 from sources.http.responses import WriteOutcome
@@ -24,6 +26,11 @@ CONFIRMING: Final = {
     for verb, gap in (("POST", "created_status"), ("PATCH", "no_content_status"))
 }
 """Statuses that confirm a write. The interface does not show the numbers, only labels."""
+OK: Final = 200
+JSON_TYPE: Final = "application/json"
+FAMILIES: Final[tuple[Family, ...]] = ("legacy", "public_v1")
+_NAMES: Final = ("name", "code")
+"""What identifies a record that has no key in a list of the platform."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -54,13 +61,51 @@ def classify(operation: PlannedOperation, outcome: WriteOutcome | None, is_doubt
             response["words"] += "; an earlier attempt may have arrived"
             return StateChange(operation.id, "in_doubt", **response)
         return StateChange(operation.id, "rejected", **response)
-    if outcome.status not in CONFIRMING[operation.method]:
-        response["words"] = f"status {outcome.status} neither confirms nor rejects"
-        return StateChange(operation.id, "in_doubt", doubt_at=now, **response)
-    if not is_from_platform(outcome.body):
-        response["words"] = f"status {outcome.status}, but the body is not the platform's"
+    if reason := _doubt_about(operation, outcome):
+        response["words"] = f"status {outcome.status}, but {reason}"
         return StateChange(operation.id, "in_doubt", doubt_at=now, **response)
     return StateChange(operation.id, "confirmed", remote_id=remote_id(outcome.body), **response)
+
+
+def _doubt_about(operation: PlannedOperation, outcome: WriteOutcome) -> str | None:
+    """Why a 2xx does not confirm a write; None if it does.
+
+    201 and 204 are specific to a write and may stand without a readable body; any server between here and the platform
+    may answer 200. Bodies are not shown, so an empty one is accepted unless it is declared to be something else.
+    """
+    if outcome.status not in CONFIRMING[operation.method]:
+        return "that status neither confirms nor rejects"
+    if outcome.is_broken:
+        return "its body is broken" if outcome.status == OK else None
+    if not outcome.body.strip():
+        is_foreign = outcome.status == OK and outcome.content_type not in ("", JSON_TYPE)
+        return f"an empty {outcome.content_type} is not the platform's response" if is_foreign else None
+    try:
+        response = msgspec.json.decode(outcome.body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return "the body is not the platform's"
+    if any(read_error(family, outcome.body).shaped for family in FAMILIES):
+        return "the body is an error"
+    return None if _is_about(operation, _record(response)) else "the body is about another record"
+
+
+def _is_about(operation: PlannedOperation, record: Mapping[str, Any]) -> bool:
+    """Whether a record in a response can be the one that was written; fields that it does not contain do not count."""
+    if ids := variant_ids(operation.path):
+        return record.get("id") is None or str(record["id"]) in ids
+    identity = operation.keys or {name: operation.body[name] for name in _NAMES if name in operation.body}
+    return all(
+        normalized(name, str(record[name])) == normalized(name, str(value))
+        for name, value in identity.items()
+        if record.get(name) is not None
+    )
+
+
+def _record(response: object) -> Mapping[str, Any]:
+    """The record in a response, bare or in `data`; empty if there is none."""
+    if isinstance(response, dict) and isinstance(response.get("data"), dict):
+        response = response["data"]
+    return response if isinstance(response, dict) else {}
 
 
 def _not_happened(operation: int, is_doubted: bool, response: Mapping[str, Any]) -> StateChange:
@@ -68,28 +113,11 @@ def _not_happened(operation: int, is_doubted: bool, response: Mapping[str, Any])
     return StateChange(operation, "in_doubt" if is_doubted else "planned", **response)
 
 
-def is_from_platform(body: bytes) -> bool:
-    """Whether the body of a 2xx is the platform's: empty (bodies are not shown), or JSON that is not an error.
-
-    A page of a proxy or captive portal with status 200 says nothing about the write.
-    """
-    if not body.strip():
-        return True
-    try:
-        msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return not read_error("legacy", body).shaped
-
-
 def remote_id(body: bytes) -> str | None:
     """The id of the created record, if the body has one, bare or in `data`."""
     try:
-        record = msgspec.json.decode(body) if body.strip() else None
+        value = _record(msgspec.json.decode(body) if body.strip() else None).get("id")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if isinstance(record, dict) and isinstance(record.get("data"), dict):
-        record = record["data"]
-    value = record.get("id") if isinstance(record, dict) else None
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
     return text if _ID.fullmatch(text) else None

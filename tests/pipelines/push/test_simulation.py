@@ -31,7 +31,7 @@ def _taken_for_unsent(self: PlanLedger, deadline_s: float, now: float) -> None:
 
 BREAKS: dict[str, tuple[Any, str, Any]] = {
     "nothing is in the way": (run, "conflicting_update", lambda *_: None),
-    "any page with 200 is believed": (outcome, "is_from_platform", lambda _: True),
+    "any page with 200 is believed": (outcome, "_doubt_about", lambda *_: None),
     "no key is claimed": (PlanLedger, "claimed", lambda *_: {}),
     "what is in flight is taken for unsent": (PlanLedger, "recover", _taken_for_unsent),
     "all updates are repeated": (

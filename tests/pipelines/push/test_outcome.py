@@ -1,0 +1,65 @@
+"""Responses with 2xx: what confirms a write and what leaves it in doubt (issue 12, item 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipelines.plan.model import PlannedOperation
+from pipelines.push.outcome import classify
+from sources.http.responses import WriteOutcome
+from tests.pipelines.push.plans import customer, patch, subcategory
+
+CREATE, UPDATE, PART = customer(1), patch(1, 7, sku="A"), subcategory(1)
+JSON = {"content_type": "application/json"}
+HTML = {"content_type": "text/html"}
+OTHER = b'{"id":9,"erpCode":"C00002","email":"other@example.test"}'
+ERROR = b'{"errors":[{"code":"X1","message":"no"}]}'
+
+DOUBTFUL: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
+    "a cut body": (UPDATE, 200, b"", {"is_broken": True, **JSON}),
+    "a cut body of a create": (CREATE, 200, b"", {"is_broken": True, **JSON}),
+    "invalid UTF-8": (CREATE, 200, b'{"id":"\xff"}', JSON),
+    "half of a JSON text": (UPDATE, 200, b'{"id":', JSON),
+    "another customer's record": (CREATE, 200, OTHER, JSON),
+    "another customer's record in data": (CREATE, 201, b'{"data":%b}' % OTHER, JSON),
+    "another variant's record": (UPDATE, 200, b'{"id":8}', JSON),
+    "another subcategory's record": (PART, 200, b'{"id":3,"name":"Other"}', JSON),
+    "the family's error body": (CREATE, 200, ERROR, JSON),
+    "the family's error body for an update": (UPDATE, 200, ERROR, JSON),
+    "the other family's error body": (CREATE, 201, b'{"error":{"code":"x","message":"no"}}', JSON),
+    "an empty page": (UPDATE, 200, b"", HTML),
+    "an empty page with blanks": (CREATE, 200, b" \n", HTML),
+    "a page": (CREATE, 200, b"<html>", HTML),
+    "another status": (CREATE, 202, b"", JSON),
+}
+CONFIRMING: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
+    "201 with a cut body": (CREATE, 201, b"", {"is_broken": True}),
+    "204": (UPDATE, 204, b"", {}),
+    "204 with a broken body": (UPDATE, 204, b"", {"is_broken": True}),
+    "200 without a body": (UPDATE, 200, b"", {}),
+    "200 with an empty JSON body": (CREATE, 200, b"", JSON),
+    "its own record": (CREATE, 200, b'{"id":9,"erpCode":"C00001 ","email":"ANA1@example.test"}', JSON),
+    "an id": (CREATE, 201, b'{"data":{"id":"9"}}', JSON),
+    "its own variant": (UPDATE, 200, b'{"id":"7","sku":"A"}', JSON),
+}
+
+
+def outcome(status: int, body: bytes, more: dict[str, Any]) -> WriteOutcome:
+    return WriteOutcome("answered", status, body, **more)
+
+
+@pytest.mark.parametrize("name", DOUBTFUL)
+def test_a_response_that_may_not_be_about_this_write_leaves_it_in_doubt(name: str) -> None:
+    operation, status, body, more = DOUBTFUL[name]
+    change = classify(operation, outcome(status, body, more), False, 100.0)
+    assert (change.to, change.doubt_at) == ("in_doubt", 100.0)
+    assert change.words.startswith(f"status {status}, but ")
+    assert "Other" not in change.words
+
+
+@pytest.mark.parametrize("name", CONFIRMING)
+def test_a_response_of_the_platform_confirms(name: str) -> None:
+    operation, status, body, more = CONFIRMING[name]
+    assert classify(operation, outcome(status, body, more), False, 100.0).to == "confirmed"
