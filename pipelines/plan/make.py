@@ -222,6 +222,7 @@ class _PlanMaker:
             host=self.settings.base_url,
             environment=self.settings.environment,
             login_mode=self.settings.login_mode if self.kind.has_login else None,
+            semantics=self.settings.semantics if self.kind.is_update else {},
             input=files[0],
             mapping=files[1] if options.mapping is not None else None,
             lookups=tuple(files[2 if options.mapping is not None else 1 :]),

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from sources.errors import UsageError
-from sources.kinds import KINDS, KindName, LoginMode
+from sources.kinds import KINDS, KindName, LoginMode, Semantics
 
 MANIFEST_FILE: Final = "plan.json"
 OPERATIONS_FILE: Final = "operations.jsonl"
@@ -120,6 +120,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         host: base URL of the legacy family.
         environment: `sandbox` or `production`.
         login_mode: for customers; None for other kinds.
+        semantics: of the additive fields of variants; empty for other kinds.
         input: the CSV or .xlsx.
         mapping: the mapping file; None if the mapping was proposed.
         lookups: files named by the mapping.
@@ -141,6 +142,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     environment: Literal["sandbox", "production"]
     login_mode: LoginMode | None = None
+    semantics: dict[str, Semantics] = {}
     input: PlanFile
     mapping: PlanFile | None = None
     lookups: tuple[PlanFile, ...] = ()

@@ -61,6 +61,9 @@ def _differences(manifest: Manifest, legacy: LegacySettings) -> Iterator[str]:
     }
     if KINDS[manifest.kind].has_login:
         settings["sources.legacy.login_mode"] = (manifest.login_mode or "not set", legacy.login_mode or "not set")
+    if KINDS[manifest.kind].is_update:
+        for name, semantics in legacy.semantics.items():
+            settings[f"sources.legacy.{name}_semantics"] = (manifest.semantics.get(name, "unknown"), semantics)
     for name, (planned, current) in settings.items():
         if planned != current:
             yield f"{name} was {planned}, now {current}"

@@ -28,7 +28,7 @@ import msgspec
 from pipelines.plan.model import OPERATIONS_FILE, PlannedOperation
 from sandbox import SandboxConfig, serve
 from tests.bench.measure import Cost, Failed, environment, run
-from tests.pipelines.push.plans import patch, write_plan
+from tests.pipelines.push.plans import patch, semantics_in, write_plan
 
 CONCURRENCY = 4
 
@@ -118,7 +118,7 @@ def round_of(number: int, operations: int, platform: Counting, folder: Path) -> 
         "WAREHOUSE__PATH": str(folder / "warehouse.duckdb"),
         "LEDGER__PATH": str(folder / f"ledger-{number}.sqlite"),
     }
-    plan = write_plan(folder / f"plan-{number}", platform.url, made, "variants")
+    plan = write_plan(folder / f"plan-{number}", platform.url, made, "variants", semantics=semantics_in(settings))
     told = ("--bare", platform.url, platform.key, str(plan / OPERATIONS_FILE))
     first, _ = run("tests.bench.push", *told, folder=folder, settings=settings)
     platform.check(operations)

@@ -181,6 +181,17 @@ def test_changes_are_sent_as_they_stand_and_zeros_left_out(work: Path) -> None:
     adds_up(made)
 
 
+def test_the_semantics_of_additive_fields_are_part_of_the_plan(work: Path) -> None:
+    first = variants(work, "1;1;a;1,00;7\n")
+    os.environ |= {"SOURCES__LEGACY__STOCK_SEMANTICS": "set"}
+    second = variants(work, "1;1;a;1,00;7\n")
+    assert [made.manifest.semantics for made in (first, second)] == [
+        {"price": "unknown", "stock": "unknown"},
+        {"price": "unknown", "stock": "set"},
+    ]
+    assert first.manifest.plan_id != second.manifest.plan_id
+
+
 def test_a_column_of_changes_must_say_so(work: Path) -> None:
     os.environ |= {"SOURCES__LEGACY__STOCK_SEMANTICS": "increment"}
     with pytest.raises(UsageError, match="change"):

@@ -33,7 +33,7 @@ from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.http.client import Client
 from sources.http.limits import RetryPolicy, Timeouts
-from sources.kinds import KindName
+from sources.kinds import ADDED_FIELDS, KindName
 
 QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)
 YES = PushOptions(agreed=True, settle_s=0.0)
@@ -107,6 +107,7 @@ def write_plan(
     login_mode: Literal["email", "code"] | None = "email",
     content: str = "",
     messages: int = 0,
+    semantics: dict[str, Any] | None = None,
 ) -> Path:
     """Writes a plan, its input beside it.
 
@@ -134,6 +135,7 @@ def write_plan(
         host=host,
         environment=environment,
         login_mode=login_mode if kind == "customers" else None,
+        semantics=semantics_in(os.environ) if semantics is None else semantics,
         input=PlanFile(path=str(source), sha256=hashlib.sha256(source.read_bytes()).hexdigest()),
         lines=len(sent) + len(lines),
         outcomes=outcomes,
@@ -144,6 +146,11 @@ def write_plan(
     )
     (folder / MANIFEST_FILE).write_bytes(msgspec.json.encode(told))
     return folder
+
+
+def semantics_in(environment: Mapping[str, str]) -> dict[str, Any]:
+    """What the settings of an environment say about additive fields."""
+    return {name: environment.get(f"SOURCES__LEGACY__{name.upper()}_SEMANTICS", "unknown") for name in ADDED_FIELDS}
 
 
 def results(folder: Path) -> dict[str, list[dict[str, str]]]:

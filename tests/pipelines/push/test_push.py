@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 import os
 import shutil
 import socket
@@ -457,6 +459,46 @@ def test_a_plan_that_is_not_as_it_was_made_is_refused_before_anything_is_sent(at
     assert not at.ledger.exists()
 
 
+@pytest.mark.parametrize(("planned", "pushed"), [("increment", "set"), ("set", "unknown"), ("unknown", "increment")])
+@pytest.mark.parametrize("field", ["stock", "price"])
+def test_a_push_under_other_semantics_than_planned_is_refused_and_names_them(
+    at: Place, field: str, planned: str, pushed: str
+) -> None:
+    os.environ[f"SOURCES__LEGACY__{field.upper()}_SEMANTICS"] = planned
+    plan = at.plan([patch(1, 1, repeatable=False, **{field: -2})], "variants")
+    os.environ[f"SOURCES__LEGACY__{field.upper()}_SEMANTICS"] = pushed
+    with pytest.raises(UsageError, match=f"{field}_semantics was {planned}, now {pushed}"):
+        at.push(plan)
+    assert at.platform.state.requests == 0
+    os.environ[f"SOURCES__LEGACY__{field.upper()}_SEMANTICS"] = planned
+    assert at.push(plan).exit_code == 0
+
+
+def test_all_settings_that_differ_from_the_plans_are_named_at_once(at: Place) -> None:
+    plan = at.plan([customer(1)])
+    os.environ |= {"SOURCES__LEGACY__ENVIRONMENT": "production", "SOURCES__LEGACY__LOGIN_MODE": "code"}
+    with pytest.raises(UsageError) as error:
+        at.push(plan)
+    for words in ("environment was sandbox, now production", "login_mode was email, now code"):
+        assert words in error.value.message
+    assert "orderbridge plan customers " in error.value.hint
+
+
+@pytest.mark.parametrize("changed", ["lookup", "mapping"])
+def test_a_lookup_or_mapping_that_changed_since_the_plan_is_named(at: Place, changed: str) -> None:
+    plan = at.plan([customer(1)])
+    manifest = json.loads((plan / "plan.json").read_text("utf-8"))
+    file = at.folder / "ids.csv"
+    file.write_text("sku,id\nA,1\n", "utf-8")
+    entry = {"path": str(file), "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+    manifest |= {"lookups": [entry]} if changed == "lookup" else {"mapping": entry}
+    (plan / "plan.json").write_text(json.dumps(manifest), "utf-8")
+    file.write_text("sku,id\nA,2\n", "utf-8")
+    with pytest.raises(UsageError, match=f"the {changed} {file} was changed after the plan was made"):
+        at.push(plan)
+    assert at.platform.state.requests == 0
+
+
 def test_a_plan_whose_ledger_is_gone_is_not_sent_again(at: Place) -> None:
     plan = at.plan([patch(1, 1, stock=5, repeatable=False)], "variants")
     assert at.push(plan).exit_code == 0
@@ -683,8 +725,6 @@ def test_what_was_given_up_is_neither_done_nor_in_doubt(at: Place, capsys: pytes
 
 
 def test_results_that_do_not_add_up_fail_the_push(at: Place) -> None:
-    import json
-
     from sources.errors import BridgeError
 
     plan = at.plan([customer(1)])
@@ -712,8 +752,6 @@ def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same(at: Place)
     assert len(client.sent) == 3
     assert all(len(found) == 2 for found in seen)
     assert seen[0] == seen[-1] == kept(plan)
-    import json
-
     sent = [json.loads(body)["password"] for _, body in client.sent]
     assert sent == [seen[0]["1"], seen[0]["2"], seen[0]["1"]]
     assert len(set(sent)) == 2
