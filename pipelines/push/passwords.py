@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import secrets
+import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -16,7 +18,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from pipelines.plan.model import PLAN_AGAIN, Plan, PlannedOperation, file_sha256
-from sources.disk import disk_errors, write_private
+from sources.disk import disk_errors, open_private, write_private
 from sources.errors import UsageError
 from sources.kinds import KINDS
 
@@ -63,16 +65,17 @@ def generate() -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
 
 
-def load_passwords(plan: Plan, to_send: Set[int], read_passwords: ReadPasswords) -> Passwords:
+def load_passwords(plan: Plan, to_send: Set[int], attempted: Set[int], read_passwords: ReadPasswords) -> Passwords:
     """The passwords of the operations to send; those to be stored are generated and stored first.
 
     Args:
         plan: verified; its input is unchanged.
         to_send: ids of the operations.
+        attempted: ids of operations that were sent before: they keep the stored password.
         read_passwords: reads the input.
 
     Raises:
-        UsageError: a line has no password; `passwords.csv` was changed or cannot be written.
+        UsageError: a line has no password; `passwords.csv` was changed, is not private or cannot be written.
     """
     from_input: dict[int, PlannedOperation] = {}
     stored: dict[int, PlannedOperation] = {}
@@ -82,7 +85,7 @@ def load_passwords(plan: Plan, to_send: Set[int], read_passwords: ReadPasswords)
         elif operation.id in to_send and operation.password == "stored":  # noqa: S105
             stored[operation.id] = operation
     passwords = _read_input(plan, from_input, read_passwords) if from_input else {}
-    return Passwords(passwords | (_store(plan.folder / PASSWORDS_FILE, stored) if stored else {}))
+    return Passwords(passwords | (_store(plan.folder / PASSWORDS_FILE, stored, attempted) if stored else {}))
 
 
 def _read_input(
@@ -98,9 +101,12 @@ def _read_input(
     return passwords
 
 
-def _store(path: Path, operations: Mapping[int, PlannedOperation]) -> dict[int, str]:
-    """Generates a password for each operation that has none in the file yet, and stores it."""
-    rows = _read_stored(path)
+def _store(path: Path, operations: Mapping[int, PlannedOperation], attempted: Set[int]) -> dict[int, str]:
+    """Generates and stores a password for each operation, except for those sent before with a stored one.
+
+    A password in the file for an operation that was never sent is replaced: somebody may have put it there.
+    """
+    rows = [row for row in _read_stored(path) if int(row[0]) not in operations or int(row[0]) in attempted]
     passwords = {int(row[0]): row[-1] for row in rows}
     new = [operation for number, operation in operations.items() if number not in passwords]
     for operation in new:
@@ -126,7 +132,7 @@ def remove_unsent(plan: Plan, unsent: Set[int]) -> None:
 
 def _read_stored(path: Path) -> list[list[str]]:
     try:
-        header, *rows = list(csv.reader(io.StringIO(path.read_text("utf-8"))))
+        header, *rows = list(csv.reader(io.StringIO(_read_private(path).decode())))
     except FileNotFoundError:
         return []
     except (OSError, ValueError):
@@ -139,6 +145,19 @@ def _read_stored(path: Path) -> list[list[str]]:
             "Restore it, or move it away: then the customers that were not sent get new passwords.",
         )
     return rows
+
+
+def _read_private(path: Path) -> bytes:
+    """The content of a file that only this user can access. Raises UsageError for any other file, OSError."""
+    with os.fdopen(open_private(path), "rb") as file:
+        status = os.fstat(file.fileno())
+        if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+            access = f"owner {status.st_uid}, mode {stat.S_IMODE(status.st_mode):04o}"
+            raise UsageError(
+                f"{path} can be accessed by other users ({access})",
+                "Its passwords are not used. Move it away, or make it yours with mode 0600 if you know its content.",
+            )
+        return file.read()
 
 
 def write_private_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:

@@ -232,7 +232,8 @@ class _PushRun:
         to_send = self.ledger.ids("planned") - set(withheld) | set(resend)
         if not to_send or self.hooks.stop.is_set():
             return SendResult()
-        passwords = load_passwords(self.plan, to_send, self.dependencies.read_passwords)
+        attempted = {row.id for row in self.ledger.rows() if row.attempts} if self.kind.has_login else set()
+        passwords = load_passwords(self.plan, to_send, attempted, self.dependencies.read_passwords)
         self.unsettled.clear()
         if self.kind.is_update:
             for other in self.ledger.unsettled(self.dependencies.clock() - self.rules.settle_s):

@@ -819,6 +819,39 @@ def test_a_password_file_that_was_changed_is_not_written_over(at: Place) -> None
     assert at.codes() == []
 
 
+def planted(plan: Path, mode: int = 0o600) -> Path:
+    """A password file as somebody else may have prepared it."""
+    path = plan / passwords.PASSWORDS_FILE
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([passwords.PASSWORD_COLUMNS, (1, 2, "C00001", "", "", "planted-password")])
+    path.chmod(mode)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["readable by others", "writable by others", "another owner", "a link"])
+def test_a_password_file_that_others_can_access_is_refused(at: Place, kind: str) -> None:
+    plan = at.plan([customer(1)])
+    path = planted(plan, {"readable by others": 0o640, "writable by others": 0o622}.get(kind, 0o600))
+    if kind == "another owner":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a file to another user")
+        os.chown(path, 12345, -1)
+    elif kind == "a link":
+        path.rename(at.folder / "elsewhere.csv")
+        path.symlink_to(at.folder / "elsewhere.csv")
+    pushed = at.push(plan)
+    assert (pushed.exit_code, at.codes()) == (2, [])
+    assert str(path) in str(pushed.error)
+
+
+def test_a_planted_password_is_not_used_for_an_operation_that_was_never_sent(at: Place) -> None:
+    plan = at.plan([customer(1)])
+    planted(plan)
+    assert at.push(plan).exit_code == 0
+    (body,) = at.platform.state.customer_inputs
+    assert body["password"] == kept(plan)["1"] != "planted-password"
+
+
 def test_a_ledger_that_cannot_be_written_sends_nothing(at: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = PlanLedger.commit
 
