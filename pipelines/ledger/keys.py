@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Set, Sized
 from typing import Any, Final
 
 import msgspec
@@ -29,6 +29,24 @@ def key_hash(host: str, name: str, value: str) -> bytes:
 def body_hash(path: str, body: Mapping[str, Any]) -> bytes:
     """Hash of a create that has no key field: of its path and body, regardless of the order of fields."""
     return hashlib.sha256(path.encode() + b"\0" + msgspec.json.encode(body, order="sorted")).digest()
+
+
+def salted(salt: bytes, key: bytes) -> bytes:
+    """A hash as the ledger stores it: e-mails cannot be guessed from it without the salt of the ledger."""
+    return hashlib.blake2b(key, key=salt, digest_size=32).digest()
+
+
+class StoredKeys(Container[bytes], Sized):
+    """Keys of a ledger, which tells whether it contains an unsalted hash."""
+
+    def __init__(self, salt: bytes, keys: Set[bytes]) -> None:
+        self._salt, self._keys = salt, keys
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, bytes) and salted(self._salt, key) in self._keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
 
 
 def variant_ids(path: str) -> tuple[str, str] | None:

@@ -56,8 +56,8 @@ class StateChange:
         to: the state.
         status, code, request_id, words: of the response, if there was one.
         remote_id: id that the platform gave to the created record.
-        doubt_at: start of the doubt; for `in_doubt`. It remains when the operation is sent again and confirmed, because
-            the first attempt may still arrive.
+        doubt_at: start of the doubt, ledger time; for `in_doubt`. It remains when the operation is sent again and
+            confirmed, because the first attempt may still arrive.
         clear: the previous attempts certainly did not happen; their doubt ends.
         values: of a confirmed update: field → JSON text of the value now, None if it is unknown. An operation in doubt
             makes the values of all its fields unknown.
@@ -77,7 +77,7 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """An operation as recorded in the ledger. Times are in epoch seconds."""
+    """An operation of the ledger. `sent_at` and `doubt_at` are in ledger time (`pipelines.ledger.clock`)."""
 
     id: int
     method: str

@@ -1,12 +1,23 @@
-"""The tables of the ledger, and the columns of its exports."""
+"""The tables of the ledger, their version, and how older versions become the current one.
+
+In: a connection. Out: its tables in the current version. `sent_at`, `doubt_at` and `state_at` of an operation are in
+ledger time (`pipelines.ledger.clock`), all other times in wall time.
+"""
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from typing import Final
 
-VERSION: Final = 1
+from pipelines.ledger.keys import salted
+
+VERSION: Final = 2
+_LEDGER: Final = """CREATE TABLE ledger (
+        salt BLOB NOT NULL, wall REAL, boot_id TEXT, uptime REAL, time REAL
+    ) STRICT"""
 _TABLES: Final = (
+    _LEDGER,
     """CREATE TABLE plans (
         plan INTEGER PRIMARY KEY, plan_id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, host TEXT NOT NULL,
         environment TEXT NOT NULL, folder TEXT NOT NULL, operations_sha256 TEXT NOT NULL, opened_at REAL NOT NULL
@@ -15,7 +26,8 @@ _TABLES: Final = (
         plan INTEGER NOT NULL REFERENCES plans, id INTEGER NOT NULL, method TEXT NOT NULL, path TEXT NOT NULL,
         fields TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, status INTEGER,
         code TEXT NOT NULL DEFAULT '', request_id TEXT NOT NULL DEFAULT '', words TEXT NOT NULL DEFAULT '',
-        remote_id TEXT, sent_at REAL, doubt_at REAL, updated_at REAL NOT NULL, PRIMARY KEY (plan, id)
+        remote_id TEXT, sent_at REAL, doubt_at REAL, updated_at REAL NOT NULL, state_at REAL NOT NULL,
+        PRIMARY KEY (plan, id)
     ) STRICT, WITHOUT ROWID""",
     """CREATE INDEX doubtful ON operations (plan, id) WHERE doubt_at IS NOT NULL""",
     """CREATE INDEX unended ON operations (plan, state, id)
@@ -40,10 +52,31 @@ def ledger_version(connection: sqlite3.Connection) -> int:
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Creates the tables in an empty database, in one transaction."""
+    """Creates the tables in an empty database, or migrates those of an older version, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
-    if ledger_version(connection) == 0:
+    version = ledger_version(connection)
+    if version == 0:
         for statement in _TABLES:
             connection.execute(statement)
+        _insert_salt(connection)
+    elif version == 1:
+        _migrate_1(connection)
+    if version < VERSION:
         connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
+
+
+def _insert_salt(connection: sqlite3.Connection) -> bytes:
+    salt = secrets.token_bytes(32)
+    connection.execute("INSERT INTO ledger (salt) VALUES (?)", [salt])
+    return salt
+
+
+def _migrate_1(connection: sqlite3.Connection) -> None:
+    """Version 1 had hashes without salt, and wall time only."""
+    connection.execute(_LEDGER)
+    salt = _insert_salt(connection)
+    connection.create_function("salted", 1, lambda key: salted(salt, key), deterministic=True)
+    connection.execute("UPDATE claims SET key = salted(key)")
+    connection.execute("ALTER TABLE operations ADD COLUMN state_at REAL NOT NULL DEFAULT 0")
+    connection.execute("UPDATE operations SET state_at = updated_at")

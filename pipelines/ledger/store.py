@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +19,8 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from pipelines.ledger.keys import variant_ids
+from pipelines.ledger.clock import Anchor, ClockReading, LedgerClock, ReadClock, read_clock
+from pipelines.ledger.keys import StoredKeys, variant_ids
 from pipelines.ledger.model import FINAL_STATES, OpenPlan, State
 from pipelines.ledger.schema import VERSION, create_tables, ledger_version
 from sources.disk import disk_errors, open_private, sync
@@ -58,22 +59,27 @@ class LedgerError(BridgeError):
 class Ledger:
     """The open ledger, a context manager. Use `Ledger.open`."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, read: ReadClock = read_clock) -> None:
         self.connection = connection
+        self.salt, *stored = connection.execute("SELECT salt, wall, boot_id, uptime, time FROM ledger").fetchone()
+        anchor = Anchor(ClockReading(*stored[:3]), stored[3]) if stored[3] is not None else None
+        self.clock = LedgerClock(read, anchor)
 
     @classmethod
-    def open(cls, path: Path, *, readonly: bool = False) -> Self:
+    def open(cls, path: Path, *, readonly: bool = False, read: ReadClock = read_clock) -> Self:
         """Opens the ledger.
 
         Args:
             path: of the file; created if missing.
             readonly: a missing file reads as an empty ledger and is not created.
+            read: reads the clocks.
 
         Raises:
-            UsageError: not a ledger of this version, or a disk error.
+            UsageError: not a ledger of this version, not this user's, or a disk error.
         """
         with _sqlite_errors(path):
             is_missing = readonly and not path.exists()
+            _check_owner(path)
             if is_missing:
                 connection = sqlite3.connect(":memory:", isolation_level=None)
             elif readonly:
@@ -91,11 +97,13 @@ class Ledger:
                     create_tables(connection)
                 if not readonly:
                     sync(path.parent)
+                elif not is_missing and ledger_version(connection) in range(1, VERSION):
+                    cls.open(path).close()  # migrates it
                 _check_version(connection, path)
             except BaseException:
                 connection.close()
                 raise
-        return cls(connection)
+        return cls(connection, read)
 
     def __enter__(self) -> Self:
         return self
@@ -117,6 +125,9 @@ class Ledger:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
+                reading, now = self.clock.latest()
+                sql = "UPDATE ledger SET wall = ?, boot_id = ?, uptime = ?, time = ?"
+                connection.execute(sql, [*reading, now])
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
@@ -152,14 +163,14 @@ class Ledger:
             )
         return pa.concat_tables(tables)
 
-    def created(self, host: str, kind: str) -> set[bytes]:
+    def created(self, host: str, kind: str) -> StoredKeys:
         """Hashes (`body_hash`) of the subcategories or warehouses whose create was confirmed."""
         rows = self.connection.execute(
             "SELECT DISTINCT c.key FROM claims c JOIN operations o USING (plan, id) JOIN plans p USING (plan)"
             " WHERE p.host = ? AND p.kind = ? AND o.state = 'confirmed'",
             [host, kind],
         )
-        return {key for (key,) in rows}
+        return StoredKeys(self.salt, {key for (key,) in rows})
 
     def has(self, plan_id: str) -> bool:
         """Whether a plan was pushed with this ledger."""
@@ -203,9 +214,10 @@ class Ledger:
             by_state = list(group)
             counts: dict[State, int] = {row[6]: row[7] for row in by_state}
             if not set(counts) <= set(FINAL_STATES):
-                doubt_at = max((row[8] for row in by_state if row[8] is not None), default=None)
+                doubts = [self.clock.wall_time(row[8]) for row in by_state if row[8] is not None]
+                latest = max(doubts, default=None)
                 plan_id, kind, host, environment, folder, opened_at = by_state[0][:6]
-                plans.append(OpenPlan(plan_id, kind, host, environment, folder, opened_at, counts, doubt_at))
+                plans.append(OpenPlan(plan_id, kind, host, environment, folder, opened_at, counts, latest))
         return plans
 
     def log(self) -> pa.Table:
@@ -215,6 +227,13 @@ class Ledger:
             " FROM operations o JOIN plans USING (plan) ORDER BY plan, id"
         ).fetchall()
         return _table(rows, LOG_SCHEMA)
+
+
+def _check_owner(path: Path) -> None:
+    """Refuses files prepared by another user; SQLite would replay a planted log."""
+    for file in (path, *(path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm"))):
+        with suppress(FileNotFoundError):
+            os.close(open_private(file))
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:

@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.ledger.keys import StoredKeys
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import ReadState
 from pipelines.warehouse.build import open_warehouse
@@ -102,7 +103,7 @@ def new_plan_id(path: Path, content: bytes, length: int) -> str:
     return plan_id
 
 
-def created_bodies(path: Path, host: str, kind: str) -> set[bytes]:
+def created_bodies(path: Path, host: str, kind: str) -> StoredKeys:
     """Hashes (`pipelines.ledger.keys.body_hash`) of the creates confirmed by this host."""
     with Ledger.open(path, readonly=True) as ledger:
         return ledger.created(host, kind)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
-from pipelines.ledger.keys import body_hash
+from pipelines.ledger.keys import StoredKeys, body_hash
 from pipelines.plan.current_state import CurrentCustomers
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, first_of
 from pipelines.plan.spool import decode_texts
@@ -170,7 +170,7 @@ class CreateDecider:
 
     differences: ClassVar[Sequence[pa.Table]] = ()
 
-    def __init__(self, created: set[bytes]) -> None:
+    def __init__(self, created: StoredKeys) -> None:
         self._created = created
 
     def decide(self, table: pa.Table) -> Decision:

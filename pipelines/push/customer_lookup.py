@@ -5,13 +5,12 @@ In: a plan, its ledger, and the list read now. Out: changes of state in the ledg
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from pipelines.ledger.model import LedgerRow, StateChange
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.comparison import differing_fields
-from pipelines.push.eligibility import ASK_PERSON, Eligibility, PushRules, Withheld, claimed_elsewhere, lookup_from
+from pipelines.push.eligibility import ASK_PERSON, Eligibility, PushRules, Withheld, claimed_elsewhere
 from pipelines.push.listing import CustomerListing, ReadCustomers, normalized_keys
 from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import CoverageError
@@ -20,9 +19,7 @@ _EXISTS: Final = "the platform has a customer with this erpCode, email or loginC
 _QUARANTINE: Final = "after `orderbridge pull customers`, ops.quarantine has the reason and the quarantine file the row"
 
 
-def assess_creates(
-    plan: Plan, ledger: PlanLedger, rules: PushRules, read_customers: ReadCustomers, clock: Callable[[], float]
-) -> Eligibility:
+def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_customers: ReadCustomers) -> Eligibility:
     """Settles the doubts that can be settled, and decides what may be sent.
 
     Args:
@@ -30,22 +27,20 @@ def assess_creates(
         ledger: recovered: nothing is in flight.
         rules: of this push.
         read_customers: called at most once, and only if customers are to be created or looked up.
-        clock: epoch seconds.
 
     Raises:
         AccessError, PlatformError, Stopped: the customers could not be read.
     """
-    now = clock()
-    eligibility = Eligibility(withheld=claimed_elsewhere(ledger, rules, now))
+    eligibility = Eligibility(withheld=claimed_elsewhere(ledger, rules))
     withheld = eligibility.withheld
     doubts = {row.id: row for row in ledger.rows("in_doubt")}
     planned = ledger.ids("planned") - set(withheld)
     due: set[int] = set()
     for row in doubts.values():
-        if rules.settles_at(row) <= now:
+        if rules.settles_at(row) <= ledger.now():
             due.add(row.id)
         else:
-            withheld[row.id] = Withheld("in_doubt", lookup_from(rules.settles_at(row)))
+            withheld[row.id] = Withheld("in_doubt", rules.lookup_from(row))
     if not due and not planned:
         return eligibility
     operations = {op.id: op for op in plan.operations() if op.id in due}
@@ -56,7 +51,7 @@ def assess_creates(
         for number in sorted(due)
         if (change := _look_up(operations[number], doubts[number], listing, rules, eligibility))
     ]
-    ledger.commit(changes, clock())
+    ledger.commit(changes, ledger.now())
     for number in planned:
         if any(listing.records.get(key) for key in keys[number]):
             withheld[number] = Withheld("exists_now", _EXISTS)

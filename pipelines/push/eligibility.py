@@ -8,7 +8,7 @@ settled, operations that may be sent again, and a reason for each one withheld. 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
@@ -41,6 +41,7 @@ class PushRules:
         accept_unproven: whether creates are sent although the list of customers is not proven complete.
         additive: fields of a variant that a repeated update would or may add to.
         increments: those of them whose values are increments: the value afterwards is unknown.
+        wall_time: wall time of a ledger time, for people.
     """
 
     settle_s: float
@@ -48,13 +49,18 @@ class PushRules:
     accept_unproven: bool = False
     additive: frozenset[str] = field(default_factory=lambda: additive_fields({}))
     increments: frozenset[str] = frozenset()
+    wall_time: Callable[[float], float] = float
 
     def is_repeatable(self, operation: PlannedOperation) -> bool:
         """Whether sending it twice has the same effect as sending it once."""
         return operation.repeatable and operation.method == "PATCH" and not self.additive & set(operation.body)
 
+    def lookup_from(self, row: LedgerRow) -> str:
+        """When a create in doubt can be looked up, for people."""
+        return f"it can be looked up from {format_time(self.wall_time(self.settles_at(row)))}: push again then"
+
     def settles_at(self, row: LedgerRow) -> float:
-        """When a create in doubt can be looked up, epoch seconds."""
+        """When a create in doubt can be looked up, ledger time."""
         return (row.doubt_at or row.sent_at or 0.0) + self.settle_s
 
 
@@ -73,24 +79,23 @@ class Eligibility:
     unproven: CoverageError | None = None
 
 
-def claimed_elsewhere(ledger: PlanLedger, rules: PushRules, now: float) -> dict[int, Withheld]:
+def claimed_elsewhere(ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld]:
     """Operations whose record another operation is writing."""
-    settled = now - rules.settle_s
+    settled = ledger.now() - rules.settle_s
     claims = ledger.claimed(settled, -math.inf if rules.accept_unproven else settled)
     words = "plan {} is writing this record: finish that plan, pull, and plan this file again"
     return {number: Withheld("blocked", words.format(other)) for number, other in claims.items()}
 
 
-def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules, now: float) -> Eligibility:
+def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules) -> Eligibility:
     """Eligibility of operations that cannot be looked up: variants, subcategories, warehouses.
 
     Args:
         plan: verified.
         ledger: recovered: nothing is in flight.
         rules: of this push.
-        now: epoch seconds.
     """
-    eligibility = Eligibility(withheld=claimed_elsewhere(ledger, rules, now) | _superseded(ledger))
+    eligibility = Eligibility(withheld=claimed_elsewhere(ledger, rules) | _superseded(ledger))
     doubts = ledger.ids("in_doubt")
     for operation in plan.operations() if doubts else ():
         if operation.id in doubts and rules.is_repeatable(operation):
@@ -118,7 +123,7 @@ def next_step(operation: PlannedOperation, row: LedgerRow, rules: PushRules) -> 
     if row.state == "conflict":
         return ASK_PERSON
     if normalized_keys(operation.keys):
-        return lookup_from(rules.settles_at(row))
+        return rules.lookup_from(row)
     return "push again: it will be sent again" if rules.is_repeatable(operation) else ASK_PERSON
 
 
@@ -142,8 +147,3 @@ def conflicting_update(
 def format_time(seconds: float) -> str:
     """A time, for people."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def lookup_from(settles_at: float) -> str:
-    """When a create in doubt can be looked up, for people."""
-    return f"it can be looked up from {format_time(settles_at)}: push again then"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
+from pipelines.ledger.clock import ReadClock, read_clock
 from pipelines.ledger.model import State
 from pipelines.plan.model import Plan
 from pipelines.push import passwords
@@ -71,7 +71,7 @@ class PushDependencies:
         client: of the legacy family.
         read_passwords: reads passwords from the input of the plan.
         read_customers: reads the platform's customers; None reads them with the client.
-        clock: epoch seconds.
+        read_clock: reads the clocks of the machine.
         policy: how setbacks are waited for.
         deadline_s: total seconds allowed for a request.
         grace_s: seconds allowed for requests in flight after a stop.
@@ -80,7 +80,7 @@ class PushDependencies:
     client: Callable[[LegacySettings, threading.Event], Client] = _client
     read_passwords: passwords.ReadPasswords = passwords.read_from_input
     read_customers: ReadCustomers | None = None
-    clock: Callable[[], float] = time.time
+    read_clock: ReadClock = read_clock
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     deadline_s: float = Timeouts().total_s
     grace_s: float = GRACE_S

@@ -41,7 +41,7 @@ def classify(operation: PlannedOperation, outcome: WriteOutcome | None, is_doubt
         operation: that was attempted.
         outcome: of the attempt; None if it was not started.
         is_doubted: whether an earlier attempt may have happened.
-        now: epoch seconds; start of the doubt.
+        now: ledger time; start of the doubt.
     """
     if outcome is None:
         return _not_happened(operation.id, is_doubted, {})

@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, Self
 
-from pipelines.ledger.keys import variant_ids
+from pipelines.ledger.keys import salted, variant_ids
 from pipelines.ledger.model import PREVIOUS_STATES, LedgerRow, NewOperation, State, StateChange, UnsettledUpdate
 from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan
@@ -25,7 +25,7 @@ _CLAIMED: Final = """
         (other.plan = ?1 AND other.id < mine.id AND o.state <> 'rejected')
         OR (other.plan <> ?1 AND (
             o.state IN ('in_flight', 'in_doubt', 'conflict')
-            OR (o.state = 'confirmed' AND (p.kind <> 'customers' OR o.updated_at > ?3))
+            OR (o.state = 'confirmed' AND (p.kind <> 'customers' OR o.state_at > ?3))
             OR (o.state = 'abandoned' AND o.doubt_at > ?2))))
     GROUP BY mine.id"""
 _UNSETTLED: Final = """
@@ -57,7 +57,7 @@ class PlanLedger:
             ledger: open for writing.
             plan: opened and verified.
             operations: of the plan.
-            at: now, epoch seconds.
+            at: now, ledger time.
 
         Raises:
             LedgerError: the ledger has a different plan with this id.
@@ -69,12 +69,13 @@ class PlanLedger:
             ).fetchone()
             if row is None:
                 sha256, environment = manifest.operations_sha256, manifest.environment
+                wall_at = ledger.clock.wall_time(at)
                 cursor = connection.execute(
                     "INSERT INTO plans (plan_id, kind, host, environment, folder, operations_sha256, opened_at)"
                     " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    [manifest.plan_id, manifest.kind, manifest.host, environment, folder, sha256, at],
+                    [manifest.plan_id, manifest.kind, manifest.host, environment, folder, sha256, wall_at],
                 )
-                _insert(connection, int(cursor.lastrowid or 0), manifest.host, operations, at)
+                _insert(ledger, int(cursor.lastrowid or 0), manifest.host, operations, at)
             elif row != (manifest.operations_sha256, manifest.host):
                 raise LedgerError(f"the ledger has a different plan with the id {manifest.plan_id}")
             else:
@@ -92,6 +93,10 @@ class PlanLedger:
         for number, method, path, fields, *rest in cursor:
             yield LedgerRow(number, method, path, _split(fields), *rest)
 
+    def now(self) -> float:
+        """Ledger time."""
+        return self.ledger.clock.now()
+
     def counts(self) -> dict[State, int]:
         """Number of operations in each state."""
         sql = "SELECT state, count(*) FROM operations WHERE plan = ? GROUP BY state"
@@ -106,7 +111,7 @@ class PlanLedger:
         """Operations whose record another operation has in flight, in doubt or confirmed: id → plan of the other.
 
         Args:
-            since: epoch seconds; an abandoned operation counts if its doubt is younger.
+            since: ledger time; an abandoned operation counts if its doubt is younger.
             listed_since: a confirmed customer counts if it is younger; older ones are in the platform's list.
         """
         return dict(self.ledger.connection.execute(_CLAIMED, [self._plan, since, listed_since]).fetchall())
@@ -133,7 +138,7 @@ class PlanLedger:
 
         Args:
             deadline_s: total seconds allowed for a request.
-            now: the sending process has ended, so nothing is sent after this.
+            now: ledger time; the sending process has ended, so nothing is sent after this.
 
         Returns:
             Number of operations.
@@ -155,7 +160,7 @@ class PlanLedger:
 
         Args:
             changes: in order.
-            at: now, epoch seconds.
+            at: now, ledger time.
 
         Raises:
             LedgerError: a change that is not allowed. UsageError: a disk error. Nothing was committed.
@@ -170,27 +175,28 @@ class PlanLedger:
         """Changes to one state."""
         allowed = ", ".join(f"'{state}'" for state in PREVIOUS_STATES[to])
         where = f"WHERE plan = {self._plan} AND id = ? AND state IN ({allowed})"
+        wall_at = self.ledger.clock.wall_time(at)
         if to == "in_flight":
             cursor = connection.executemany(
                 "UPDATE operations SET state = 'in_flight', attempts = attempts + 1, sent_at = ?, updated_at = ?,"
-                " status = NULL, code = '', request_id = '', words = '',"
+                " state_at = ?, status = NULL, code = '', request_id = '', words = '',"
                 f" doubt_at = CASE WHEN ? THEN NULL ELSE doubt_at END {where}",
-                [(at, at, change.clear, change.id) for change in changes],
+                [(at, wall_at, at, change.clear, change.id) for change in changes],
             )
         else:
             cursor = connection.executemany(
                 "UPDATE operations SET state = ?, status = ?, code = ?, request_id = ?, words = ?, updated_at = ?,"
-                " remote_id = coalesce(?, remote_id),"
+                " state_at = ?, remote_id = coalesce(?, remote_id),"
                 f" doubt_at = CASE WHEN ? THEN NULL ELSE coalesce(?, doubt_at) END {where}",
                 [
-                    (to, c.status, c.code, c.request_id, c.words, at, c.remote_id, c.clear, c.doubt_at, c.id)
+                    (to, c.status, c.code, c.request_id, c.words, wall_at, at, c.remote_id, c.clear, c.doubt_at, c.id)
                     for c in changes
                 ],
             )
         if cursor.rowcount != len(changes):
             raise LedgerError(f"plan {self.plan_id}: an operation cannot become {to} from its current state")
         if to == "confirmed":
-            self._store_values(connection, changes, at)
+            self._store_values(connection, changes, wall_at)
         elif to == "in_doubt":
             for change in changes:
                 variant, fields = self._variant(connection, change.id)
@@ -219,17 +225,18 @@ class PlanLedger:
         return variant_ids(path), _split(fields)
 
 
-def _insert(connection: sqlite3.Connection, plan: int, host: str, rows: Iterable[NewOperation], at: float) -> None:
+def _insert(ledger: Ledger, plan: int, host: str, rows: Iterable[NewOperation], at: float) -> None:
+    connection, wall_at = ledger.connection, ledger.clock.wall_time(at)
     claims: list[tuple[str, bytes, int, int]] = []
 
     def operations() -> Iterator[tuple[object, ...]]:
         for row in rows:
-            claims.extend((host, key, plan, row.id) for key in row.keys)
-            yield plan, row.id, row.method, row.path, ",".join(row.fields), at
+            claims.extend((host, salted(ledger.salt, key), plan, row.id) for key in row.keys)
+            yield plan, row.id, row.method, row.path, ",".join(row.fields), wall_at, at
 
     connection.executemany(
-        "INSERT INTO operations (plan, id, method, path, fields, state, updated_at)"
-        " VALUES (?, ?, ?, ?, ?, 'planned', ?)",
+        "INSERT INTO operations (plan, id, method, path, fields, state, updated_at, state_at)"
+        " VALUES (?, ?, ?, ?, ?, 'planned', ?, ?)",
         operations(),
     )
     connection.executemany("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", claims)

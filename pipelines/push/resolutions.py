@@ -14,14 +14,13 @@ ABANDONED: Final = "abandoned: not known whether it arrived"
 
 
 def manual_resolutions(
-    ledger: PlanLedger, rules: PushRules, now: float, landed: Set[int], not_landed: Set[int], abandon: Set[int]
+    ledger: PlanLedger, rules: PushRules, landed: Set[int], not_landed: Set[int], abandon: Set[int]
 ) -> list[StateChange]:
     """The changes of state that a person asks for.
 
     Args:
         ledger: of the plan.
         rules: of this push.
-        now: epoch seconds.
         landed: ids of operations that arrived.
         not_landed: of those that did not.
         abandon: of those to give up.
@@ -40,10 +39,9 @@ def manual_resolutions(
         )
     for number in sorted(not_landed):
         settles_at = rules.settles_at(rows[number])
-        if rows[number].state == "in_doubt" and settles_at > now:
-            raise UsageError(
-                f"operation {number} may still arrive", f"Look again after {format_time(settles_at)}, then repeat this."
-            )
+        if rows[number].state == "in_doubt" and settles_at > ledger.now():
+            again = format_time(rules.wall_time(settles_at))
+            raise UsageError(f"operation {number} may still arrive", f"Look again after {again}, then repeat this.")
     return [
         *(StateChange(number, "confirmed", words="a person reported that it arrived") for number in sorted(landed)),
         *(

@@ -68,10 +68,10 @@ def push(
     checks.check_agreement(plan, options.confirm, options.agreed)
     observed = [("whoami_names", checks.check_whoami(public_v1, hooks.stop))] if public_v1 is not None else []
     path = ledger_path()
-    with ledger_lock(path), Ledger.open(path) as ledger:
+    with ledger_lock(path), Ledger.open(path, read=dependencies.read_clock) as ledger:
         checks.check_known(plan, path, ledger.has(plan.manifest.plan_id))
         results.check_writable(plan.folder)
-        plan_ledger = PlanLedger.record(ledger, plan, new_operations(plan), dependencies.clock())
+        plan_ledger = PlanLedger.record(ledger, plan, new_operations(plan), ledger.clock.now())
         results.check_ledger(plan, plan_ledger)
         with dependencies.client(legacy, hooks.stop) as client:
             result = _PushRun(plan, plan_ledger, options, hooks, dependencies, legacy, client).run()
@@ -123,18 +123,19 @@ class _PushRun:
             options.accept_unproven,
             additive_fields(semantics),
             increment_fields(semantics),
+            self.ledger.ledger.clock.wall_time,
         )
         self.unsettled: dict[str, list[UnsettledUpdate]] = defaultdict(list)
         self.result = PushResult(self.plan)
         self.eligibility = Eligibility()
-        self.assessed_at = self.dependencies.clock()
+        self.assessed_at = self.ledger.now()
         self.ended = 0
         self.observed: set[tuple[str, str]] = set()
         self.walk_folder = ledger_path().with_name(f".{ledger_path().name}.walk")
 
     def run(self) -> PushResult:
         """Rounds of assessing and sending, then the results."""
-        self.ledger.recover(self.dependencies.deadline_s, self.dependencies.clock())
+        self.ledger.recover(self.dependencies.deadline_s, self.ledger.now())
         self._resolve_manually()
         try:
             self._rounds()
@@ -151,7 +152,8 @@ class _PushRun:
         shutil.rmtree(self.walk_folder, ignore_errors=True)
         result.stopped = result.stopped or self.hooks.stop.is_set()
         result.error = result.error or self.eligibility.unproven
-        result.settles_at = min(self._settle_times(), default=None)
+        settle_times = map(self.ledger.ledger.clock.wall_time, self._settle_times())
+        result.settles_at = min(settle_times, default=None)
         result.states = self.ledger.counts()
         result.observed = sorted(self.observed)
         try:
@@ -162,15 +164,14 @@ class _PushRun:
         return result
 
     def _rounds(self) -> None:
-        clock = self.dependencies.clock
         round_number = 0
         while True:
             round_number += 1
-            self.assessed_at = clock()
+            self.assessed_at = self.ledger.now()
             if self.kind.is_listed:
-                self.eligibility = assess_creates(self.plan, self.ledger, self.rules, self._read_customers, clock)
+                self.eligibility = assess_creates(self.plan, self.ledger, self.rules, self._read_customers)
             else:
-                self.eligibility = assess_updates(self.plan, self.ledger, self.rules, clock())
+                self.eligibility = assess_updates(self.plan, self.ledger, self.rules)
             with self.hooks.defer_signals():
                 sent = self._send()
             self.eligibility.withheld |= {
@@ -197,7 +198,7 @@ class _PushRun:
         return [at for at in times if at > self.assessed_at]
 
     def _wait_until(self, at: float) -> None:
-        while (left := at - self.dependencies.clock()) > 0 and not self.hooks.stop.is_set():
+        while (left := at - self.ledger.now()) > 0 and not self.hooks.stop.is_set():
             self.hooks.stop.wait(min(left, 1.0))
 
     def _read_customers(self, keys: Set[Key]) -> CustomerListing:
@@ -209,8 +210,8 @@ class _PushRun:
 
     def _resolve_manually(self) -> None:
         """Applies what a person says about doubts. An update that arrived leaves its values as if confirmed."""
-        options, now = self.options, self.dependencies.clock()
-        changes = manual_resolutions(self.ledger, self.rules, now, options.landed, options.not_landed, options.abandon)
+        options, now = self.options, self.ledger.now()
+        changes = manual_resolutions(self.ledger, self.rules, options.landed, options.not_landed, options.abandon)
         if options.landed and self.kind.is_update:
             values = {op.id: self._values(op) for op in self.plan.operations() if op.id in options.landed}
             changes = [replace(c, values=values[c.id]) if c.to == "confirmed" else c for c in changes]
@@ -236,7 +237,7 @@ class _PushRun:
         passwords = load_passwords(self.plan, to_send, attempted, self.dependencies.read_passwords)
         self.unsettled.clear()
         if self.kind.is_update:
-            for other in self.ledger.unsettled(self.dependencies.clock() - self.rules.settle_s):
+            for other in self.ledger.unsettled(self.ledger.now() - self.rules.settle_s):
                 self.unsettled[other.path].append(other)
         total = self.ended + len(to_send)
         self.hooks.on_operation(self.ended, total)
@@ -267,13 +268,12 @@ class _PushRun:
             concurrency=self.options.concurrency or CONCURRENCY[self.kind.operation.verb],
             grace_s=self.dependencies.grace_s,
             stop=self.hooks.stop,
-            clock=self.dependencies.clock,
         )
         return SendLoop(context).run(tasks)
 
     def _on_doubt(self, operation: PlannedOperation) -> None:
         """From now on the operation blocks others on the same fields."""
         if operation.method == "PATCH":
-            fields, now = frozenset(operation.body), self.dependencies.clock()
+            fields, now = frozenset(operation.body), self.ledger.now()
             update = UnsettledUpdate(self.plan.manifest.plan_id, operation.id, operation.path, fields, True, now)
             self.unsettled[operation.path].append(update)

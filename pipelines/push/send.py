@@ -48,7 +48,6 @@ class SendContext:
         concurrency: requests at once.
         grace_s: seconds allowed for requests in flight after a stop.
         stop: set when a person stops the push.
-        clock: epoch seconds.
     """
 
     ledger: PlanLedger
@@ -62,7 +61,6 @@ class SendContext:
     concurrency: int
     grace_s: float
     stop: threading.Event
-    clock: Callable[[], float]
 
 
 class SendLoop:
@@ -110,7 +108,7 @@ class SendLoop:
         while True:
             intents = self._intents(tasks)
             in_flight = [StateChange(task.operation.id, "in_flight", clear=task.clear) for task in intents]
-            self._context.ledger.commit([*changes, *in_flight], self._context.clock())
+            self._context.ledger.commit([*changes, *in_flight], self._context.ledger.now())
             for task in intents:
                 self._tasks.put(task)
             if not self._in_flight:
@@ -166,7 +164,7 @@ class SendLoop:
         if completed.error is not None:
             raise completed.error
         task, outcome, operation = completed.task, completed.outcome, completed.task.operation
-        change = classify(operation, outcome, task.is_doubted, self._context.clock())
+        change = classify(operation, outcome, task.is_doubted, self._context.ledger.now())
         del self._in_flight[operation.id]
         self._targets.discard(operation.target)
         if operation.target in self._waiting:

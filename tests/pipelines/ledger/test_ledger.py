@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -217,9 +218,12 @@ def test_a_plan_is_overtaken_where_another_has_confirmed_one_of_its_fields_since
 def test_created_has_the_bodies_that_were_confirmed(ledger: Ledger, tmp_path: Path) -> None:
     book = book_of(ledger, tmp_path / "a", [subcategory(1), subcategory(2)], "subcategories")
     lead(book, 1, "in_flight", "confirmed")
-    assert ledger.created(HOST, "subcategories") == {body_hash("/categories/7/subcategories", {"name": "Sub 1"})}
-    assert ledger.created(HOST, "warehouses") == set()
-    assert ledger.created("http://127.0.0.1:8", "subcategories") == set()
+    created = ledger.created(HOST, "subcategories")
+    assert len(created) == 1
+    assert body_hash("/categories/7/subcategories", {"name": "Sub 1"}) in created
+    assert body_hash("/categories/7/subcategories", {"name": "Sub 2"}) not in created
+    assert len(ledger.created(HOST, "warehouses")) == 0
+    assert len(ledger.created("http://127.0.0.1:8", "subcategories")) == 0
 
 
 def test_a_body_is_the_same_however_its_fields_are_ordered() -> None:
@@ -277,8 +281,62 @@ def test_the_file_is_for_its_owner_and_holds_nothing_personal(tmp_path: Path) ->
 def test_an_absent_ledger_reads_as_an_empty_one_and_is_not_made(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger.sqlite", readonly=True) as ledger:
         assert ledger.confirmed(HOST).num_rows == 0
-        assert (ledger.created(HOST, "warehouses"), ledger.open_plans(), ledger.log().num_rows) == (set(), [], 0)
+        assert (len(ledger.created(HOST, "warehouses")), ledger.open_plans(), ledger.log().num_rows) == (0, [], 0)
     assert list(tmp_path.iterdir()) == []
+
+
+def keys_in(ledger: Ledger) -> set[bytes]:
+    return {key for (key,) in ledger.connection.execute("SELECT key FROM claims")}
+
+
+def test_a_customers_email_cannot_be_guessed_from_the_keys_of_a_ledger(tmp_path: Path) -> None:
+    keys = []
+    for name in ("a", "b"):
+        with Ledger.open(tmp_path / f"{name}.sqlite") as ledger:
+            book_of(ledger, tmp_path / name, [customer(1)])
+            keys.append(keys_in(ledger))
+    assert [len(found) for found in keys] == [2, 2]
+    assert not keys[0] & keys[1]
+    assert key_hash(HOST, "email", "ana1@example.test") not in keys[0] | keys[1]
+
+
+@pytest.mark.parametrize("name", ["", "-wal", "-shm"])
+@pytest.mark.parametrize("readonly", [False, True])
+def test_a_ledger_of_another_user_is_refused(tmp_path: Path, name: str, readonly: bool) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file to another user")
+    path = tmp_path / "ledger.sqlite"
+    with Ledger.open(path) as ledger:
+        book_of(ledger, tmp_path / "a", [customer(1)])
+    file = path.with_name(f"{path.name}{name}")
+    file.touch(0o600)
+    os.chown(file, 12345, -1)
+    with pytest.raises(UsageError, match="owned by another user"):
+        Ledger.open(path, readonly=readonly)
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_a_ledger_of_version_1_goes_on_with_its_claims(tmp_path: Path, readonly: bool) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with Ledger.open(path) as ledger:
+        book = book_of(ledger, tmp_path / "a", [customer(1), customer(2)], at=5.0)
+        lead(book, 1, "in_flight", "in_doubt", at=7.0)
+    with sqlite3.connect(path) as old:  # as version 1 was: hashes without salt, no ledger time
+        old.execute("DELETE FROM claims")
+        for number in (1, 2):
+            key = key_hash(HOST, "email", f"ana{number}@example.test")
+            old.execute("INSERT INTO claims VALUES (?, ?, 1, ?)", [HOST, key, number])
+        old.execute("DROP TABLE ledger")
+        old.execute("ALTER TABLE operations DROP COLUMN state_at")
+        old.execute("PRAGMA user_version = 1")
+    old.close()
+    with Ledger.open(path, readonly=readonly) as ledger:
+        assert PlanLedger(ledger, book.plan_id).counts() == {"in_doubt": 1, "planned": 1}
+        assert key_hash(HOST, "email", "ana1@example.test") not in keys_in(ledger)
+    with Ledger.open(path) as ledger:
+        mine = book_of(ledger, tmp_path / "b", [customer(1), customer(2)])
+        assert mine.claimed(0.0, 0.0) == {1: book.plan_id}
+        assert [row.doubt_at for row in PlanLedger(ledger, book.plan_id).rows("in_doubt")] == [7.0]
 
 
 def test_what_is_no_ledger_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from pipelines.cli.process import prepare_environment
+from pipelines.ledger.clock import ClockReading
 from pipelines.ledger.model import LedgerRow
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import (
@@ -217,13 +218,15 @@ class Place:
 
 
 def means(**more: Any) -> PushDependencies:
-    """Quick retries, short deadlines, and nothing waited for after a stop."""
+    """Quick retries, short deadlines, nothing waited for after a stop. `clock`: seconds, for both clocks."""
 
     def client(settings: Any, stop: Any) -> Client:
         key = settings.api_key.reveal()
         timeouts = Timeouts(connect_s=2.0, read_s=1.0, total_s=1.5)
         return Client("legacy", settings.base_url, key, stop=stop, retry=QUICK, timeouts=timeouts)
 
+    if clock := more.pop("clock", None):
+        more["read_clock"] = lambda: ClockReading(clock(), "boot", clock())
     return PushDependencies(**{"client": client, "policy": QUICK, "deadline_s": 0.0, "grace_s": 2.0, **more})
 
 

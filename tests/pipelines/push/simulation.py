@@ -21,6 +21,7 @@ from unittest import mock
 
 import msgspec
 
+from pipelines.ledger.clock import ClockReading
 from pipelines.ledger.keys import normalized
 from pipelines.ledger.model import LedgerRow
 from pipelines.ledger.store import Ledger
@@ -269,7 +270,7 @@ class Run:
         means = PushDependencies(
             client=lambda settings, stop: Platform(world),
             read_customers=lambda keys: look(world, keys),
-            clock=lambda: world.now,
+            read_clock=lambda: ClockReading(world.now, "boot", world.now),
             policy=RetryPolicy(base_s=0.0, cap_s=0.0),
             deadline_s=120.0,
             grace_s=5.0,

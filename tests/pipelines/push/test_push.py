@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from pipelines.cli.push import print_result
+from pipelines.ledger.clock import ClockReading
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import PlannedOperation
 from pipelines.push import passwords
@@ -301,6 +302,29 @@ def test_a_create_in_doubt_is_not_looked_for_before_it_has_settled(at: Place) ->
     assert "1970-01-12 14:01:40 UTC" in results(plan)["in_doubt"][0]["words"]
     now[0] += 900
     assert at.push(plan, asked).exit_code == 0
+    assert at.codes() == ["C00001"]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_clock_set_forward_settles_no_doubt_early(at: Place, restarted: bool) -> None:
+    """Issue 12, item 6."""
+    clock = [ClockReading(1_000_000.0, "boot", 5_000.0)]
+    at.means = means(read_clock=lambda: clock[0])
+    options = PushOptions(agreed=True)
+    plan = at.plan([customer(1)])
+    at.platform.set_faults({"reset_before": 1.0})
+    at.means = replace(at.means, read_customers=_nobody)
+    assert at.push(plan, options).exit_code == 6
+    at.platform.set_faults({})
+    clock[0] = ClockReading(1_000_000.0 + 7200, *(("next boot", 60.0) if restarted else ("boot", 5_060.0)))
+    pushed = at.push(plan, options)
+    assert (pushed.exit_code, at.codes()) == (6, [])
+    assert pushed.settles_at == 1_000_000.0 + 7200 + 840
+    other = at.plan([customer(1, phone="1")])
+    at.push(other, options)
+    assert (outcomes(other), at.codes()) == ({"2": "unsent.blocked"}, [])
+    clock[0] = clock[0]._replace(wall=clock[0].wall + 841, uptime=clock[0].uptime + 841)
+    assert at.push(plan, options).exit_code == 0
     assert at.codes() == ["C00001"]
 
 
