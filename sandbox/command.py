@@ -9,14 +9,19 @@ import gc
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 
 from sandbox.config import SandboxConfig
 from sandbox.server import Sandbox, serve
 
 
-def run(config: SandboxConfig) -> None:
+def run(config: SandboxConfig, on_ready: Callable[[list[str]], None] | None = None) -> None:
     """Serves until SIGINT or SIGTERM, then returns. Must run in the main thread.
+
+    Args:
+        config: what to serve.
+        on_ready: called with the lines that are printed next, once the address is known.
 
     Raises:
         SandboxConfigError: the files of records cannot be served.
@@ -31,6 +36,8 @@ def run(config: SandboxConfig) -> None:
     try:
         with serve(config) as sandbox:
             gc.freeze()  # keeps the collector from scanning a million rows each time
+            if on_ready is not None:
+                on_ready(lines(sandbox))
             sys.stdout.write("\n".join(lines(sandbox)) + "\n")
             sys.stdout.flush()
             stopped.wait()

@@ -23,10 +23,15 @@ def command(style: str) -> None:
     Each problem is printed with its fix. Nothing is changed. The exit code is that of the gravest problem.
     """
     with start(style) as reporter:
-        from pipelines.pull.check import check, gravest
+        code = run_checks(reporter)
+    exit_process(code)
 
-        results = [_reported(result, reporter) for result in check(STOP.event)]
-    exit_process(gravest(results))
+
+def run_checks(reporter: Reporter) -> ExitCode:
+    """Checks everything and reports each result as it comes. Returns the exit code of the gravest problem."""
+    from pipelines.pull.check import check, gravest
+
+    return gravest([_reported(result, reporter) for result in check(STOP.event)])
 
 
 def _reported(result: CheckResult, reporter: Reporter) -> CheckResult:

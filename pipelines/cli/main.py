@@ -14,6 +14,7 @@ import click
 from pipelines.cli import (
     check,
     demo,
+    init,
     plan,
     preview,
     pull,
@@ -33,6 +34,7 @@ from sources.errors import BridgeError, ExitCode
 COMMANDS: Final = (
     check,
     demo,
+    init,
     plan,
     preview,
     pull,
@@ -82,7 +84,14 @@ def _exit_codes() -> str:
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_versions, help="Show versions."
 )
-def orderbridge() -> None:
+@click.option(
+    "--project",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder whose .dlt holds the settings: one for each organization. Goes before the command.",
+)
+@click.pass_context
+def orderbridge(context: click.Context, project: Path | None) -> None:
     """A bridge between an ordering platform and an ERP.
 
     Pulls customers, promotions, price lists and orders into one DuckDB file, all or nothing. Plans what an ERP file
@@ -94,6 +103,11 @@ def orderbridge() -> None:
                              orderbridge pull
     """  # noqa: D301 # \b is a control character that click requires to keep line breaks
     os.umask(0o077)
+    STOP.keeps_pages = context.invoked_subcommand in ("pull", "run")
+    if project is not None:
+        from sources.settings import set_project
+
+        set_project(project)
 
 
 for _module in COMMANDS:
@@ -124,8 +138,7 @@ def _invoke() -> int:
 
 def _stopped() -> int:
     code = 128 + (STOP.signal or signal.SIGINT)
-    publishes = {"pull", "run"} & set(sys.argv[1:2])
-    print_error(code, f"stopped{_KEPT if publishes else ''}")
+    print_error(code, f"stopped{_KEPT if STOP.keeps_pages else ''}")
     return code
 
 

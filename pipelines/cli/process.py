@@ -31,12 +31,14 @@ class Stop:
         event: set once the process should end.
         signal: number of the signal that was received; 0 for none.
         as_json: whether the final error message is printed as JSON.
+        keeps_pages: whether the command fetches pages that the next run can use.
     """
 
     def __init__(self) -> None:
         self.event = threading.Event()
         self.signal = 0
         self.as_json = False
+        self.keeps_pages = False
         self._is_gentle = False
 
     def listen(self) -> None:

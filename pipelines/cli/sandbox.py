@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from pipelines.cli import project_files
 from pipelines.cli.options import name_value_pairs
 from sources.errors import UsageError
 from sources.gaps import GAPS
@@ -57,10 +58,12 @@ class _SandboxCommand(click.Command):
 )
 @click.option("--latency-ms", type=click.FloatRange(min=0), default=0.0, help="Delay before each answer.")
 @click.option("--login-mode", type=click.Choice(["email", "code"]), default="email", show_default=True)
-def command(faults: dict[str, str], readings: dict[str, str], **options: object) -> None:
+@click.option("--write-settings", is_flag=True, help="Write its address and keys to .dlt/secrets.toml of the project.")
+def command(faults: dict[str, str], readings: dict[str, str], write_settings: bool, **options: object) -> None:
     """Serve both interface families on loopback: a stand-in for the platform.
 
-    Prints `ready http://127.0.0.1:PORT` and the settings to use.
+    Prints `ready http://127.0.0.1:PORT` and the settings to use; --write-settings saves them, but replaces no settings
+    of yours.
     """
     from sandbox import SandboxConfig, SandboxConfigError
     from sandbox.command import run as serve
@@ -70,8 +73,16 @@ def command(faults: dict[str, str], readings: dict[str, str], **options: object)
     except ValueError:
         raise UsageError("the rate of a fault is a number from 0 to 1", "Example: --fault error_503=0.05") from None
     try:
-        serve(SandboxConfig(faults=rates, readings=readings, **options))  # type: ignore[arg-type] # checked by click
+        config = SandboxConfig(faults=rates, readings=readings, **options)  # type: ignore[arg-type] # checked by click
+        serve(config, _write_settings if write_settings else None)
     except SandboxConfigError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
         raise UsageError(f"the sandbox cannot listen on port {options['port']}: {error.strerror}") from None
+
+
+def _write_settings(lines: list[str]) -> None:
+    """Saves the settings that the sandbox prints, NAME=value, as the project's settings."""
+    values = dict(line.split("=", 1) for line in lines if "=" in line)
+    by_key = {name.replace("__", ".").lower(): value for name, value in values.items()}
+    project_files.write_settings(project_files.project_folder(), by_key, project_files.SANDBOX_MARK)

@@ -1,0 +1,106 @@
+"""The command `init`: asks for hosts and keys, writes the project's settings, and checks them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from pipelines.cli.check import run_checks
+from pipelines.cli.process import exit_process, start
+from pipelines.cli.project_files import ignore_private_files, project_folder, secrets_file, write_settings
+from pipelines.cli.terminal import escape, escape_lines
+from sources.errors import UsageError
+
+if TYPE_CHECKING:
+    from sources.settings.table import Setting
+
+SANDBOX_PORT: Final = 8765
+FAMILIES: Final = {
+    "sources.legacy": (
+        "Legacy family (customers, promotions; needed to plan and push)",
+        ("base_url", "api_key", "environment", "login_mode"),
+    ),
+    "sources.public_v1": ("Public v1 family (price lists, orders)", ("base_url", "api_key")),
+}
+
+
+@click.command("init", epilog="Example: orderbridge init --sandbox")
+@click.option(
+    "--sandbox",
+    is_flag=True,
+    help=f"Ask nothing: use `orderbridge sandbox --port {SANDBOX_PORT}` on this machine.",
+)
+def command(sandbox: bool) -> None:
+    """Set up a project: ask for hosts and keys, write the settings, check them.
+
+    Writes .dlt/secrets.toml (mode 0600) and the lines of .gitignore that keep private files out of git, in the current
+    folder or that of --project. Existing settings are kept. Ends with `orderbridge check`.
+    """
+    folder = project_folder()
+    path = secrets_file(folder)
+    if path.exists():
+        click.echo(f"{escape(path)} exists: kept as it is")
+    else:
+        values = _sandbox_values() if sandbox else _ask()
+        click.echo(f"wrote {escape(write_settings(folder, values))} (mode 0600)")
+        if sandbox:
+            click.echo(f"Start the sandbox in another terminal: orderbridge sandbox --port {SANDBOX_PORT}")
+    if added := ignore_private_files(folder):
+        click.echo(f"added {len(added)} lines to {escape(folder / '.gitignore')}")
+    with start("auto") as reporter:
+        code = run_checks(reporter)
+    exit_process(code)
+
+
+def _sandbox_values() -> dict[str, str]:
+    from sandbox.config import LEGACY_KEY, V1_KEY
+
+    url = f"http://127.0.0.1:{SANDBOX_PORT}"
+    return {
+        "sources.legacy.base_url": url,
+        "sources.legacy.api_key": LEGACY_KEY,
+        "sources.legacy.environment": "sandbox",
+        "sources.legacy.login_mode": "email",
+        "sources.public_v1.base_url": url,
+        "sources.public_v1.api_key": V1_KEY,
+    }
+
+
+def _ask() -> dict[str, str]:
+    """Asks for the settings of each family, on stderr. An empty address skips the family."""
+    from sources.settings.table import SETTINGS
+
+    values: dict[str, str] = {}
+    for section, (title, names) in FAMILIES.items():
+        click.echo(f"\n{title}. Press Enter at the address to skip it.", err=True)
+        for name in names:
+            setting = SETTINGS[f"{section}.{name}"]
+            answer = _ask_setting(setting, is_optional=name in ("base_url", "login_mode"))
+            if answer:
+                values[setting.key] = answer
+            elif name == "base_url":
+                break
+    if not values:
+        raise UsageError("no family was set up", "Run `orderbridge init` again, or try `orderbridge init --sandbox`.")
+    return values
+
+
+def _ask_setting(setting: Setting, *, is_optional: bool) -> str:
+    """Asks until the answer is valid; empty if it is optional and left out."""
+    while True:
+        answer: str = click.prompt(
+            f"{setting.key}: {setting.help}",
+            default="" if is_optional else None,
+            show_default=False,
+            hide_input=setting.is_secret,
+            err=True,
+        )
+        if not answer:
+            return ""
+        try:
+            setting.checked(answer)
+        except UsageError as error:
+            click.echo(escape_lines(error), err=True)
+        else:
+            return answer
