@@ -7,7 +7,6 @@ middle and resumed); the result pulled and verified. Each step is printed on std
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -29,7 +28,7 @@ from sources.errors import BridgeError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Style
-    from pipelines.reconcile.reconcile import Reconciling
+    from pipelines.reconcile.erp_customers import ErpFiles
     from sandbox import Sandbox
     from sandbox.state import State
     from sources.kinds import KindName
@@ -66,18 +65,19 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
         UsageError: the folder holds files that are not a demo's.
         BridgeError: a step failed.
     """
-    from pipelines.reconcile.reconcile import Reconciling
+    from pipelines.reconcile.erp_customers import ErpFiles
     from sandbox import SandboxConfig, serve
 
     _fresh(folder)
+    started_at = time.monotonic()
     with serve(SandboxConfig(seed=7, latency_ms=LATENCY_MS)) as platform:
         os.environ |= _settings(platform, folder.absolute())
         click.echo(f"A stand-in for the platform is listening on {platform.url}.")
         _step("Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing")
-        _pull(style, stop, Reconciling())
+        _run(style, stop, ErpFiles())
         write_files(folder, [row for row in platform.state.records("customers") if all(map(row.get, _NEEDED))])
         _step(f"Plan: what {CUSTOMERS}, exported from an ERP, would change; nothing is sent")
-        customers = _plan("customers", folder, CUSTOMERS, style)
+        customers = _plan("customers", folder, CUSTOMERS)
         _step("Push the customers, and kill the process in the middle (SIGKILL)")
         _push_and_kill(customers, platform.state, len(platform.state.customer_inputs) + KILL_AFTER)
         reached = len(platform.state.customer_inputs)
@@ -90,14 +90,17 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
         created = Counter(str(body.get("erpCode")) for body in platform.state.customer_inputs)
         click.echo(f"The platform has {len(created)} new customers, {_twice(created) or 'none'} of them twice.")
         _step(f"Plan and push {VARIANTS}: prices, stock and codes of variants")
-        variants = _plan("variants", folder, VARIANTS, style)
+        variants = _plan("variants", folder, VARIANTS)
         _push(variants, style, stop)
         sold = platform.state.variants[10, 1038].fields
         click.echo(f"19.367,25 in the file is {sold['price']} on the platform, and 00038 is {sold['sku']!r}.")
-        _step("Pull again and verify: what is on the platform against what was sent, field by field")
-        _pull(style, stop)
+        _step(f"Run again, compared with {CUSTOMERS}; verify what was sent against what is there, field by field")
+        mappings = [Path(file).with_suffix(".toml") for file in (CUSTOMERS, VARIANTS)]
+        files = (CUSTOMERS, mappings[0], VARIANTS, mappings[1])
+        _run(style, stop, ErpFiles(*(folder / file for file in files)))
         code = _verified(customers)
     _where_to_look(folder, customers, variants)
+    click.echo(f"Done in {time.monotonic() - started_at:.0f} s.")
     if _twice(created):
         raise BridgeError("a customer was created twice")
     return code
@@ -117,32 +120,41 @@ def _settings(platform: Sandbox, folder: Path) -> dict[str, str]:
 
 
 def _step(title: str) -> None:
-    click.echo(f"\n── {title}\n")
+    click.echo(f"\n── {title}")
 
 
-def _pull(style: Style, stop: threading.Event, reconciling: Reconciling | None = None) -> None:
+def _run(style: Style, stop: threading.Event, erp_files: ErpFiles) -> None:
     from pipelines.cli.console import Reporter
     from pipelines.pull.model import PullOptions
     from pipelines.pull.pull import pull
+    from pipelines.reconcile.reconcile import Reconciling
 
+    reconciling = Reconciling(erp_files)
     with Reporter(style) as reporter:
-        result = pull(PullOptions(command="demo"), reporter.progress, stop, reconciling)
+        result = pull(PullOptions(command="run"), reporter.progress, stop, reconciling)
     pull_command.print_result(result, reporter)
-    if reconciling is not None and reconciling.made is not None:
-        reconcile_command.print_result(reconciling.made, reporter)
-    if result.exit_code:
-        raise BridgeError(f"the pull ended with exit code {int(result.exit_code)}")
+    if result.exit_code not in (ExitCode.DONE, ExitCode.REJECTED) or reconciling.made is None:
+        raise BridgeError(f"the run ended with exit code {int(result.exit_code)}")
+    findings: Counter[str] = Counter()
+    for _, _, severity, count in reconciling.made.findings:
+        findings[severity] += count
+    click.echo("findings: " + ", ".join(f"{count} {severity}" for severity, count in findings.items()))
+    if reconciling.made.match is not None:
+        click.echo(reconcile_command.match_lines(reconciling.made.match)[0])
+    if reconciling.made.variants is not None:
+        click.echo(reconcile_command.variant_lines(reconciling.made.variants)[0])
 
 
-def _plan(kind: KindName, folder: Path, file: str, style: Style) -> Path:
+def _plan(kind: KindName, folder: Path, file: str) -> Path:
     """Plans a file of the demo, which has rows to reject: exit code 5 is expected."""
-    from pipelines.cli.console import Reporter
-    from pipelines.cli.plan import plan
-    from pipelines.plan.make import PlanOptions
+    from pipelines.plan.make import PlanOptions, make
 
     target = folder / f"plan-{kind}"
-    code = plan(PlanOptions(kind, folder / file, (folder / file).with_suffix(".toml"), target), Reporter(style))
-    _expect(code, ExitCode.REJECTED)
+    result = make(PlanOptions(kind, folder / file, (folder / file).with_suffix(".toml"), target), lambda _: None)
+    outcomes = {outcome.replace("_", " "): count for outcome, count in result.manifest.outcomes.items() if count}
+    parts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+    click.echo(f"{result.manifest.lines} lines: {parts}; reasons in {target.name}/rejects.csv")
+    _expect(result.exit_code, ExitCode.REJECTED)
     return target
 
 
@@ -191,7 +203,6 @@ def _verified(plan: Path) -> int:
 def _expect(code: int, expected: ExitCode) -> None:
     if code != expected:
         raise BridgeError(f"this step ended with exit code {int(code)}, expected {int(expected)}")
-    click.echo(f"(exit code {int(expected)}: {expected.meaning})")
 
 
 def _twice(created: Counter[str]) -> int:
@@ -214,16 +225,21 @@ def _fresh(folder: Path) -> None:
 
 
 def _where_to_look(folder: Path, customers: Path, variants: Path) -> None:
+    from pipelines.reporting.report import report
+
+    page = folder / "report.html"
+    report(page)
     files = {
+        page.name: "one page about the warehouse: open it in a browser",
         f"{CUSTOMERS}, {VARIANTS}": "the ERP files, each with its mapping (.toml)",
-        f"{customers.name}/summary.md": "what was planned; rejects.csv next to it has rows to fix, with reasons",
+        f"{customers.name}/": "summary.md: what was planned; rejects.csv: rows to fix, with reasons",
         f"{customers.name}/results/": "the outcome of each line; generated passwords are in passwords.csv",
         f"{variants.name}/operations.jsonl": "each request as it was sent",
         "warehouse.duckdb": "schemas raw, reconciled and ops; ops.coverage has the verdict of each list",
     }
     width = max(map(len, files))
-    click.echo(f"\n── Where to look, in {escape(folder)}\n")
+    _step(f"Where to look, in {escape(folder)}")
     for name, description in files.items():
         click.echo(f"{name:<{width}}  {description}")
-    look = f"import duckdb; print(duckdb.connect('{folder}/warehouse.duckdb', read_only=True).sql('FROM ops.coverage'))"
-    click.echo(f'\n  {shlex.quote(os.path.relpath(sys.executable))} -c "{look}"')
+    click.echo("\nNext: make notebooks       (the notebooks, executed with this warehouse)")
+    click.echo("      orderbridge report   (the same page, for a warehouse of yours: orderbridge init)")

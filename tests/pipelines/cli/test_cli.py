@@ -348,11 +348,17 @@ def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(tmp_p
     work.mkdir()
     done = command("demo", "--folder", "shown", env=env, cwd=work)
     assert (done.code, done.err) == (0, "")
-    verdicts = re.findall(rf"^(?:{'|'.join(RESOURCES)}) .* (\S+)$", done.out, re.M)
+    verdicts = re.findall(rf"^(?:{'|'.join(RESOURCES)}) +\d+ .* (\S+)$", done.out, re.M)
     assert verdicts == ["complete"] * 2 * len(RESOURCES)
     assert {path.relative_to(work).parts[0] for path in work.rglob("*")} == {"shown"}
     assert not list((tmp_path / "home").iterdir())
-    # a push was killed, and went on
+    assert len(done.out.splitlines()) <= 60
+    assert re.search(r"^findings: ", done.out, re.M)
+    assert re.search(r"^variants of the ERP: 38 as last confirmed, 0 different", done.out, re.M)
+    assert (work / "shown" / "report.html").is_file()
+    assert "orderbridge report" in done.out
+    assert "make notebooks" in done.out
+    # a push was killed and resumed
     assert re.search(r"had created (2\d|3\d) customers when the push was killed", done.out)
     assert "The platform has 48 new customers, none of them twice." in done.out
     assert "19.367,25 in the file is 19367.25 on the platform, and 00038 is '00038'." in done.out
