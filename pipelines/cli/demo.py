@@ -22,7 +22,7 @@ from pipelines.cli import pull as pull_command
 from pipelines.cli import reconcile as reconcile_command
 from pipelines.cli import verify as verify_command
 from pipelines.cli.demo_files import CUSTOMERS, VARIANTS, write_files
-from pipelines.cli.process import STOP, exit_process, start
+from pipelines.cli.process import STOP, exit_process, prepare_environment, start
 from pipelines.cli.terminal import escape
 from sources.errors import BridgeError, ExitCode, UsageError
 
@@ -69,6 +69,7 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
     from sandbox import SandboxConfig, serve
 
     _fresh(folder)
+    _isolate(folder)
     started_at = time.monotonic()
     with serve(SandboxConfig(seed=7, latency_ms=LATENCY_MS)) as platform:
         os.environ |= _settings(platform, folder.absolute())
@@ -104,6 +105,18 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
     if _twice(created):
         raise BridgeError("a customer was created twice")
     return code
+
+
+def _isolate(folder: Path) -> None:
+    """Hides the user's own settings: the demo must not copy its data to their destination."""
+    from sources.settings import set_project
+    from sources.settings.table import SECTIONS, variable
+
+    for name in list(os.environ):
+        if name.upper().startswith(tuple(f"{variable(section)}__" for section in SECTIONS)):
+            del os.environ[name]
+    set_project(folder)
+    prepare_environment()
 
 
 def _settings(platform: Sandbox, folder: Path) -> dict[str, str]:
@@ -147,10 +160,10 @@ def _run(style: Style, stop: threading.Event, erp_files: ErpFiles) -> None:
 
 def _plan(kind: KindName, folder: Path, file: str) -> Path:
     """Plans a file of the demo, which has rows to reject: exit code 5 is expected."""
-    from pipelines.plan.make import PlanOptions, make
+    from pipelines.plan.make import PlanOptions, make_plan
 
     target = folder / f"plan-{kind}"
-    result = make(PlanOptions(kind, folder / file, (folder / file).with_suffix(".toml"), target), lambda _: None)
+    result = make_plan(PlanOptions(kind, folder / file, (folder / file).with_suffix(".toml"), target))
     outcomes = {outcome.replace("_", " "): count for outcome, count in result.manifest.outcomes.items() if count}
     parts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
     click.echo(f"{result.manifest.lines} lines: {parts}; reasons in {target.name}/rejects.csv")

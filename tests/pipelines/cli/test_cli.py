@@ -346,7 +346,8 @@ def test_a_list_that_was_tried_and_never_read_is_too_old_for_a_monitor(
 def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(tmp_path: Path) -> None:
     env, work = bare(tmp_path), tmp_path / "work"
     work.mkdir()
-    done = command("demo", "--folder", "shown", env=env, cwd=work)
+    foreign = {"WAREHOUSE__DESTINATION": "postgres", "SOURCES__HTTP__PROXY": "http://127.0.0.1:1"}
+    done = command("demo", "--folder", "shown", env={**env, **foreign}, cwd=work)
     assert (done.code, done.err) == (0, "")
     verdicts = re.findall(rf"^(?:{'|'.join(RESOURCES)}) +\d+ .* (\S+)$", done.out, re.M)
     assert verdicts == ["complete"] * 2 * len(RESOURCES)
