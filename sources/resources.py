@@ -22,7 +22,7 @@ from dlt.common.schema.typing import TSchemaContract
 from dlt.extract import DltResource
 
 from sources.contract import LISTS, Operation
-from sources.decode.documented import schema_of
+from sources.decode.table_schema import schema_of
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.table_files import read_batches

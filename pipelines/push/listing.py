@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 from pipelines.ledger.keys import normalized
 from sources import __version__
 from sources.contract import CUSTOMER
-from sources.decode.rows import Number, RowRefused, canonical, parse
+from sources.decode.rows import InvalidRow, Number, canonical, parse
 from sources.decode.table_schema import snake
 from sources.extract.result import ListResult, Progress, WalkOptions, no_progress
 from sources.extract.spool import SpoolFolder
-from sources.extract.table_files import read_batches
+from sources.extract.table_files import TableFile, read_batches
 from sources.extract.walk import walk
 from sources.http.client import Client
 from sources.kinds import KINDS
@@ -104,6 +104,7 @@ def read_customers(
             raise result.error
         matches = _matching_rows(result.files[CUSTOMER.name], keys)
         _add_documents(matches, result.files.get("customers__documents", []))
+        uncertain = _rows_with_numeric_keys(result.files[CUSTOMER.name])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     records: dict[Key, list[dict[str, Any]]] = defaultdict(list)
@@ -113,8 +114,14 @@ def read_customers(
                 records[key].append(record)
     quarantined = {row.row_hash: keys_in_row(row.row) for row in result.quarantined}
     certain = {key for row_keys, _ in quarantined.values() for key in row_keys}
-    unidentified = sum(not is_certain for _, is_certain in quarantined.values())
+    unidentified = sum(not is_certain for _, is_certain in quarantined.values()) + uncertain
     return CustomerListing(_is_whole(result), result.verdict, records, certain & keys, unidentified)
+
+
+def _rows_with_numeric_keys(files: Iterable[TableFile]) -> int:
+    """Rows whose `_extra` has a key: it was a number, and may have lost its zeros."""
+    pattern = f'"({"|".join(LIST_KEYS)})":'
+    return sum(pc.sum(pc.match_substring_regex(t["_extra"], pattern)).as_py() or 0 for t in read_batches(files))
 
 
 def _is_whole(result: ListResult) -> bool:
@@ -133,7 +140,7 @@ def keys_in_row(row: bytes) -> tuple[set[Key], bool]:
     try:
         members = [(name, value) for name, value in parse(row).items() if name in LIST_KEYS and value is not None]
         is_certain = all(type(value) is str and "\0" not in value for _, value in members)
-    except RowRefused:
+    except InvalidRow:
         members, is_certain = list(_lenient_members(row)), False
     texts = [(name, canonical(value) if isinstance(value, Number) else value) for name, value in members]
     keys = {(name, normalized(name, text)) for name, text in texts if isinstance(text, str) and text.strip()}

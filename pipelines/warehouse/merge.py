@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from sources.contract import LISTS, Record
-from sources.decode.documented import schema_of
+from sources.decode.table_schema import schema_of
 from sources.extract.result import ListResult
 
 BOOKKEEPING: Final = {

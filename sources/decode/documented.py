@@ -1,16 +1,17 @@
-"""Pages of records that the interface describes, as Arrow tables.
+"""Documented records: pages to Arrow tables.
 
-In: pages of JSON rows, as bytes. Out: one table per record and per array of objects in it, columns declared by the
-contract (design §6), the rows that cannot be loaded with their reasons, and what was observed beside the contract.
-A batch of pages is parsed at once by `pyarrow.json`, outside the interpreter's lock, and checked by columns; a batch
-that a check refuses is tried page by page, and a page that is refused too is read row by row (`row_by_row`). All
-three give the same columns.
+In: pages of JSON rows. Out: one table per record and per array of objects in it, with the columns of the contract
+(design §6), the rows that cannot be loaded, and what the interface does not show. A batch of pages is parsed at once by
+`pyarrow.json`, outside the interpreter's lock, and checked by column. A batch that fails a check is tried page by page,
+and a page that fails is read row by row (`row_by_row`). All three give the same columns.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Final
 
 import msgspec
@@ -19,172 +20,198 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sources.contract import Field, Record
-from sources.decode.extra_fields import ExtraFields, read_beside
-from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, parse
+from sources.decode.extra_fields import read_extra_fields
+from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, parse, positions
 from sources.decode.row_by_row import by_rows
-from sources.decode.rows import Decoded, Page, QuarantinedRow
-from sources.decode.table_schema import ABSENT, DECIMAL, UNKNOWN, Child, TableSchema, schema_of, table_schema
+from sources.decode.rows import Decoded, Page
+from sources.decode.table_schema import ABSENT, DECIMAL, MISTYPED, UNKNOWN, TableSchema, schema_of, table_schema
 
-__all__ = ["Decoded", "Page", "QuarantinedRow", "decode", "schema_of"]
-
-_RAW_ROWS: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
+_RawRows = list[dict[str, msgspec.Raw]]
+_raw_rows_decoder: Final = msgspec.json.Decoder(_RawRows)
 _PLAIN_DECIMAL: Final = r"^-?[0-9]{1,29}(\.[0-9]{1,9})?$"
-
-RawRows = list[dict[str, msgspec.Raw]]
+_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_MISTYPED_SETS_MAX: Final = 4
+"""Different sets of mistyped fields in one batch: each costs a pass over its bytes."""
 
 
 def decode(record: Record, pages: Sequence[Page]) -> Decoded:
-    """Turns pages into tables, `schema_of` each; every row is in a table or quarantined.
+    """Decodes pages: each row is in the tables of `schema_of` or quarantined.
 
     Raises:
-        ContractBroken: a page is no JSON array.
+        ContractBroken: a page is not a JSON array.
     """
-    plan = table_schema(record)
-    done = columnar(plan, pages)
-    parts = [done] if done else [columnar(plan, [page]) or by_rows(plan, page) for page in pages]
-    observed: Counter[tuple[str, str]] = Counter()
+    tables = table_schema(record)
+    whole = columnar(tables, pages)
+    parts = [whole] if whole else [columnar(tables, [page]) or by_rows(tables, page) for page in pages]
+    observations: Counter[tuple[str, str]] = Counter()
     for part in parts:
-        observed.update(part.observations)
-    tables = {
-        name: pa.concat_tables([schema.empty_table(), *(part.tables[name] for part in parts)])
-        for name, schema in schema_of(record).items()
-    }
-    return Decoded(tables, [row for part in parts for row in part.quarantined], observed)
+        observations.update(part.observations)
+    return Decoded(
+        {
+            name: pa.concat_tables([schema.empty_table(), *(part.tables[name] for part in parts)])
+            for name, schema in schema_of(record).items()
+        },
+        [row for part in parts for row in part.quarantined],
+        observations,
+    )
 
 
-def columnar(plan: TableSchema, pages: Sequence[Page]) -> Decoded | None:
-    """The quick way, for clean pages; None where a check refuses them."""
+def columnar(tables: TableSchema, pages: Sequence[Page]) -> Decoded | None:
+    """The fast path, for clean pages; None if a check fails."""
     if not pages or not (text := NdjsonBatch(pages)).is_clean():
         return None
     try:
-        return _columnar(plan, text)
+        return _Columnar(tables, text).decoded()
     except (ColumnarFallback, msgspec.MsgspecError, RecursionError, pa.ArrowInvalid):
         return None
 
 
-def _columnar(plan: TableSchema, text: NdjsonBatch) -> Decoded:
-    """As `columnar`. Raises Refused, or Arrow's or msgspec's own error, where a check fails."""
-    pages = text.pages
-    first = _RAW_ROWS.decode(pages[0].rows)
-    declared = _declared(plan, first)
-    # The first page tells whether fields beside the contract are to be expected: then the strict try would be in vain.
-    parsed = None
-    names = frozenset().union(*first) - plan.known
-    if not names:
-        try:
-            parsed = parse(text, declared, "error")
-        except pa.ArrowInvalid as error:
-            if "unexpected field" not in str(error):
-                raise
-    beside: ExtraFields | None = None
-    if parsed is None:
-        # msgspec first: it bounds the nesting, which the inferring parser does not. That one is what finds a name
-        # that comes twice, and every name, which this one does not.
-        beside = read_beside(pages, names)
-        parsed = parse(text, declared, "infer")
-        found = frozenset(parsed.rows.type.names) - plan.known
-        if found != names:
-            beside = read_beside(pages, found)
-    lines, place = parsed.rows, parsed.place
-    observed: Counter[tuple[str, str]] = Counter()
-    name = plan.record.name
-    columns = []
-    for f in plan.scalars:
-        column = _column(f, lines.field(_index(lines, f.name)))
-        if f.name == plan.record.key and (column.null_count or pc.any(pc.equal(column, "")).as_py()):
+@dataclass(slots=True)
+class _Columns:
+    """Columns of one table before `_extra` is known; `mistyped`: where a field's original belongs into `_extra`."""
+
+    arrays: list[pa.Array] = field(default_factory=list)
+    mistyped: dict[str, pa.Array] = field(default_factory=dict)
+
+
+class _Columnar:
+    """One batch, by column. Raises ColumnarFallback, or Arrow's or msgspec's own error, where a check fails."""
+
+    def __init__(self, tables: TableSchema, text: NdjsonBatch) -> None:
+        self._tables = tables
+        self._observations: Counter[tuple[str, str]] = Counter()
+        self._read_extra = lru_cache(maxsize=None)(partial(read_extra_fields, text.pages))
+        first = _raw_rows_decoder.decode(text.pages[0].rows)
+        declared = _declared_type(tables, first)
+        # Where the first page has fields without a column, the strict attempt would fail.
+        names = frozenset().union(*first) - tables.known
+        parsed = None
+        if not names:
+            try:
+                parsed = parse(text, declared, "error")
+            except pa.ArrowInvalid as error:
+                if "unexpected field" not in str(error):
+                    raise
+        if parsed is None:
+            # msgspec first: it limits the depth, which the inferring parser does not. That one in turn finds repeated
+            # names, and every name.
+            self._read_extra(names, None)
+            parsed = parse(text, declared, "infer")
+        self._rows, self._place = parsed.rows, parsed.place
+
+    def decoded(self) -> Decoded:
+        """The tables of the batch."""
+        tables, name = self._tables, self._tables.record.name
+        columns = self._read(tables.scalars, self._rows, name)
+        key = columns.arrays[[f.name for f in tables.scalars].index(tables.record.key)]
+        if key.null_count or pc.any(pc.equal(key, "")).as_py():
             raise ColumnarFallback
-        if f.required and column.null_count:
-            observed[f"{name}.{f.name}: {ABSENT}", ""] = column.null_count
-        columns.append(column)
-    tables = {name: _table(plan.schema, name, columns, beside, place, observed)}
-    key = columns[next(n for n, f in enumerate(plan.scalars) if f.name == plan.record.key)]
-    for child in plan.children:
-        tables[child.table] = _child(child, lines, key, place, pages, observed)
-    return Decoded(tables, [], observed)
+        for f, column in zip(tables.scalars, columns.arrays, strict=True):
+            if f.required and (absent := column.null_count):
+                self._observations[f"{name}.{f.name}: {ABSENT}", ""] = absent
+        extra = self._extra(name, self._rows, columns, tables.known, None)
+        result = {name: pa.Table.from_arrays([*columns.arrays, extra, *self._place], schema=tables.schema)}
+        for child in tables.children:
+            lists = self._rows.field(child.field.name)
+            items = lists.flatten()
+            if items.null_count:
+                raise ColumnarFallback
+            parents = pc.list_parent_indices(lists)
+            columns = self._read(child.field.fields, items, child.name)
+            extra = self._extra(child.name, items, columns, child.known, child.field.name)
+            result[child.name] = pa.Table.from_arrays(
+                [
+                    key.take(parents),
+                    positions(lists),
+                    *columns.arrays,
+                    extra,
+                    *(column.take(parents) for column in self._place),
+                ],
+                schema=child.schema,
+            )
+        return Decoded(result, [], self._observations)
+
+    def _read(self, fields: Sequence[Field], items: pa.StructArray, table: str) -> _Columns:
+        columns = _Columns()
+        for f in fields:
+            column, mistyped = _column(f, items.field(f.name))
+            columns.arrays.append(column)
+            if mistyped is not None and (count := pc.sum(mistyped).as_py()):
+                columns.mistyped[f.name] = mistyped
+                kind = "number" if f.type == "text" else "string"
+                self._observations[f"{table}.{f.name}: {MISTYPED}", kind] = count
+        return columns
+
+    def _extra(
+        self, table: str, items: pa.StructArray, columns: _Columns, known: frozenset[str], array: str | None
+    ) -> pa.Array:
+        """`_extra`: fields without a column, and the originals of those that are not of the interface's type."""
+        names = frozenset(items.type.names) - known
+        texts = pa.nulls(len(items), pa.string())
+        if names:
+            extra = self._read_extra(names, array)
+            self._observations.update({(f"{table}: {UNKNOWN}", name): count for name, count in extra.counts.items()})
+            texts = extra.texts
+        if columns.mistyped:
+            flags = np.column_stack([mask.to_numpy(zero_copy_only=False) for mask in columns.mistyped.values()])
+            sets = {tuple(row) for row in np.unique(flags, axis=0)}
+            if len(sets) > _MISTYPED_SETS_MAX:
+                raise ColumnarFallback
+            for chosen in sets:
+                fields = frozenset(f for f, is_chosen in zip(columns.mistyped, chosen, strict=True) if is_chosen)
+                if fields:
+                    extra = self._read_extra(names | fields, array)
+                    texts = pc.if_else(pa.array((flags == chosen).all(axis=1)), extra.texts, texts)
+        if len(texts) != len(items):
+            raise ColumnarFallback
+        return texts
 
 
-def _declared(plan: TableSchema, first: RawRows) -> pa.StructType:
-    """The types to parse with: identifiers as the first page has them, numbers or texts; dates and decimals as text."""
-    return pa.struct(
-        [(f.name, _parse_type(f, first)) for f in plan.scalars]
-        + [
-            (c.field.name, pa.list_(pa.struct([(f.name, _parse_type(f, [])) for f in c.field.fields])))
-            for c in plan.children
-        ]
-    )
+def _declared_type(tables: TableSchema, first: _RawRows) -> pa.StructType:
+    """The type to parse with: strings or numbers as on the first page; dates and decimals as strings."""
+    children = [
+        (child.field.name, pa.list_(pa.struct([(f.name, _parse_type(f, [])) for f in child.field.fields])))
+        for child in tables.children
+    ]
+    return pa.struct([(f.name, _parse_type(f, first)) for f in tables.scalars] + children)
 
 
-def _parse_type(field: Field, first: RawRows) -> pa.DataType:
+def _parse_type(field: Field, first: _RawRows) -> pa.DataType:
     if field.type == "integer":
         return pa.int64()
     if field.type == "boolean":
         return pa.bool_()
+    is_number = field.type == "identifier" and field.json != "string"
+    if field.type in ("identifier", "text"):
+        values = (bytes(row[field.name])[:1] for row in first if field.name in row)
+        is_number = next((value != b'"' for value in values if value != b"n"), is_number)
+    return pa.int64() if is_number else pa.string()
+
+
+def _column(field: Field, parsed: pa.Array) -> tuple[pa.Array, pa.Array | None]:
+    """A column of the table, and where the value is not of the interface's type; None if it always is.
+
+    Raises:
+        ColumnarFallback, pyarrow.ArrowInvalid: a value that only the row-by-row path reads.
+    """
     if field.type == "identifier":
-        for row in first:
-            value = bytes(row.get(field.name, b"null"))
-            if value != b"null":
-                return pa.string() if value[:1] == b'"' else pa.int64()
-        return pa.string() if field.json == "string" else pa.int64()
-    return pa.string()
-
-
-def _index(lines: pa.StructArray, name: str) -> int:
-    """Where a field is in parsed rows."""
-    return int(lines.type.get_field_index(name))
-
-
-def _column(field: Field, parsed: pa.Array) -> pa.Array:
-    """A parsed column as the table holds it. Raises Refused or ArrowInvalid where a value is of another type."""
-    if field.type == "identifier":
-        return pc.cast(parsed, pa.string())
+        return pc.cast(parsed, pa.string()), None
+    if field.type == "text" and pa.types.is_integer(parsed.type):
+        return pc.cast(parsed, pa.string()), pc.is_valid(parsed)
     if field.type == "date":
-        if pc.any(pc.starts_with(parsed, "0000")).as_py():
-            raise ColumnarFallback
-        return pc.cast(parsed, pa.date32())
+        return _dates(parsed, bool(field.required))
     if field.type == "decimal_text":
         if pc.any(pc.invert(pc.match_substring_regex(parsed, _PLAIN_DECIMAL))).as_py():
             raise ColumnarFallback
-        return pc.cast(parsed, DECIMAL)
-    return parsed
+        return pc.cast(parsed, DECIMAL), None
+    return parsed, None
 
 
-def _table(
-    schema: pa.Schema,
-    name: str,
-    columns: list[pa.Array],
-    beside: ExtraFields | None,
-    place: list[pa.Array],
-    observed: Counter[tuple[str, str]],
-) -> pa.Table:
-    length = len(place[0])
-    extra = pa.nulls(length, pa.string())
-    if beside is not None:
-        extra = beside.texts
-        observed.update({(f"{name}: {UNKNOWN}", field): n for field, n in beside.counts.items()})
-    if len(extra) != length:
+def _dates(parsed: pa.Array, is_required: bool) -> tuple[pa.Array, pa.Array | None]:
+    has_form = pc.and_(pc.match_substring_regex(parsed, _DATE), pc.invert(pc.starts_with(parsed, "0000")))
+    other = pc.fill_null(pc.invert(has_form), False)
+    if not pc.any(other, min_count=0).as_py():
+        return pc.cast(parsed, pa.date32()), None  # raises for a day that does not exist
+    if is_required:
         raise ColumnarFallback
-    return pa.Table.from_arrays([*columns, extra, *place], schema=schema)
-
-
-def _child(
-    child: Child,
-    lines: pa.StructArray,
-    key: pa.Array,
-    place: list[pa.Array],
-    pages: Sequence[Page],
-    observed: Counter[tuple[str, str]],
-) -> pa.Table:
-    """The table of an array of objects."""
-    lists = lines.field(_index(lines, child.field.name))
-    items = lists.flatten()
-    if items.null_count:
-        raise ColumnarFallback
-    parents = pc.list_parent_indices(lists)
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-    starts = np.cumsum(lengths) - lengths
-    position = pa.array(np.arange(1, len(items) + 1) - np.repeat(starts, lengths), pa.int32())
-    columns = [_column(f, items.field(_index(items, f.name))) for f in child.field.fields]
-    unknown = frozenset(items.type.names) - child.known
-    beside = read_beside(pages, unknown, child.field.name) if unknown else None
-    inner_place = [column.take(parents) for column in place]
-    return _table(child.schema, child.table, [key.take(parents), position, *columns], beside, inner_place, observed)
+    return pc.cast(pc.if_else(other, pa.scalar(None, pa.string()), parsed), pa.date32()), other

@@ -1,8 +1,7 @@
-"""Fields beside the contract: the JSON text that `_extra` holds, values as they came.
+"""`_extra`: the JSON text of fields that have no column, values as they were written.
 
-In: pages and the names to look for. Out: one text per row, or per object in an array of the rows, and how often each
-name was given. The reader steps over all other fields and writes each object again in one pass; nothing is built per
-field but a view of its bytes.
+In: pages and field names. Out: one text per row, or per object in an array of the rows, and how often each name occurs.
+The reader steps over all other fields and encodes each object again in one pass.
 """
 
 from __future__ import annotations
@@ -22,49 +21,52 @@ import pyarrow.compute as pc
 from msgspec import UNSET, Raw, UnsetType
 
 from sources.decode.ndjson import ColumnarFallback
-from sources.decode.rows import Page
+from sources.decode.rows import DEPTH_MAX, Page
 
-_LINES: Final = msgspec.json.Encoder()
+_BRACKETS: Final = r"[\[{]"
+_encoder: Final = msgspec.json.Encoder()
 
 
 @dataclass(frozen=True, slots=True)
 class ExtraFields:
-    """`_extra` of each object, null where it has nothing; and how many objects give each name."""
+    """`_extra` of each object, null if it has no such field; and how many objects have each field."""
 
     texts: pa.Array
     counts: Counter[str]
 
 
-def read_beside(pages: Sequence[Page], names: frozenset[str], array: str | None = None) -> ExtraFields:
-    """The texts of the fields of these names.
+def read_extra_fields(pages: Sequence[Page], names: frozenset[str], array: str | None = None) -> ExtraFields:
+    """Reads the fields with these names.
 
     Args:
         pages: the pages, all rows objects.
-        names: the fields wanted, of the rows or of the objects in `array`.
-        array: the field of the rows whose objects are meant; None for the rows.
+        names: of fields in the rows, or in the objects of `array`.
+        array: a field of the rows; None for the rows themselves.
 
     Raises:
-        Refused: a name that only the row path can write.
-        msgspec.MsgspecError: a row, or an item of the array, is no object.
-        RecursionError: nested too deeply.
+        ColumnarFallback: a name or a value that only the row-by-row path handles.
+        msgspec.MsgspecError: a row, or an item of the array, is not an object.
+        RecursionError: too many levels.
     """
-    wanted = tuple(sorted(names))
-    decoder = _decoder(wanted, array)
+    ordered = tuple(sorted(names))
+    decoder = _decoder(ordered, array)
     items = list(chain.from_iterable(decoder.decode(page.rows) for page in pages))
     if array is not None:
         items = list(chain.from_iterable(row.items or () for row in items))
     counts: Counter[str] = Counter()
-    for n, name in enumerate(wanted):
+    for n, name in enumerate(ordered):
         values = list(map(attrgetter(f"f{n}"), items))
         counts[name] = len(values) - values.count(UNSET)
-    if any(b"\n" in page.rows for page in pages):  # a value may hold a line's end: written one by one
+    if any(b"\n" in page.rows for page in pages):  # a value may hold a line end: encoded one by one
         texts = pa.array([msgspec.json.encode(item).decode() for item in items], pa.string())
     else:
-        data = _LINES.encode_lines(items)
+        data = _encoder.encode_lines(items)
         ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
         if len(ends) != len(items) or len(data) >= 2**31:
             raise ColumnarFallback
         texts = _lines(data, ends)
+    if pc.any(pc.greater(pc.count_substring_regex(texts, _BRACKETS), DEPTH_MAX)).as_py():
+        raise ColumnarFallback  # it may be nested too deeply
     return ExtraFields(pc.if_else(pc.equal(texts, "{}"), pa.scalar(None, pa.string()), texts), +counts)
 
 

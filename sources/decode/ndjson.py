@@ -1,7 +1,7 @@
-"""Pages as one newline-delimited text, parsed by `pyarrow.json` with a declared type.
+"""Pages as newline-delimited JSON, parsed by `pyarrow.json` with a declared type.
 
-In: pages and the type of a row. Out: all rows as one struct array, with the page and position of each. A text that the
-parser would read in another way than row by row is refused: documents that are not one per page, rows that are null.
+In: pages and the type of a row. Out: all rows as one struct array, with the page and position of each. Whatever the
+parser would read differently from the row-by-row path raises, and the caller falls back to that path.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from sources.decode.rows import Page
@@ -20,34 +21,31 @@ _BLOCK_MIN: Final = 1 << 20
 
 
 class ColumnarFallback(Exception):
-    """A columnar check failed; the rows have to be looked at."""
+    """A columnar check failed; the rows are read one by one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
-    """All rows of some pages; `place` holds `_page` and `_position`."""
+class ParsedRows:
+    """All rows of some pages; `place` is `_page` and `_position`."""
 
     rows: pa.StructArray
     place: list[pa.Array]
 
 
 class NdjsonBatch:
-    """Pages as one text, a line each, in memory once for all that reads it whole."""
+    """Pages as one text, a line each: in memory once for all that needs it whole."""
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self.pages = pages
         self.data = b"".join([part for page in pages for part in (b'{"rows":', page.rows, b"}\n")])
 
     def as_value(self, kind: pa.DataType) -> pa.Array:
-        """The one value of an array of that kind, `large_string` or `large_binary`; not copied, and not looked at."""
+        """An array of one value, `large_string` or `large_binary`; neither copied nor validated."""
         offsets = pa.py_buffer(np.array([0, len(self.data)], np.int64))
         return pa.Array.from_buffers(kind, 1, [None, offsets, pa.py_buffer(self.data)])
 
     def is_clean(self) -> bool:
-        """Whether all bytes are UTF-8, and no NUL is written in it.
-
-        The parser checks neither the fields that it skips nor those that it keeps.
-        """
+        """Whether all bytes are UTF-8 and no NUL is written in them; the parser checks neither."""
         if b"\\" in self.data and b"\\u0000" in self.data:  # one byte is found far faster than six
             return False
         try:
@@ -57,22 +55,22 @@ class NdjsonBatch:
         return True
 
 
-def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "ignore", "infer"]) -> Parsed:
+def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "ignore", "infer"]) -> ParsedRows:
     """Parses pages at once.
 
     Raises:
-        Refused: not one document per page, or a row that is null.
-        pyarrow.ArrowInvalid: a value is not of the declared type, a name comes twice, the text is no JSON, or the
-            parser made arrays that contradict themselves (pyarrow 26 does so of an undeclared list of nulls).
+        ColumnarFallback: not one document per page, or a row that is null.
+        pyarrow.ArrowInvalid: not JSON, a value of another type, a repeated name, or arrays that contradict themselves
+            (pyarrow 26 makes such arrays of an undeclared list of nulls).
     """
     pages = text.pages
-    broken = any(b"\n" in page.rows or b"\r" in page.rows for page in pages)
+    has_line_ends = any(b"\n" in page.rows or b"\r" in page.rows for page in pages)
     table = pj.read_json(
         pa.BufferReader(text.data),
         read_options=pj.ReadOptions(block_size=max(_BLOCK_MIN, 16 + max(len(page.rows) for page in pages))),
         parse_options=pj.ParseOptions(
             explicit_schema=pa.schema([("rows", pa.list_(row))]),
-            newlines_in_values=broken,
+            newlines_in_values=has_line_ends,
             unexpected_field_behavior=unexpected,
         ),
     )
@@ -85,8 +83,12 @@ def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "i
     parsed = lists.flatten()
     if lists.null_count or parsed.null_count:
         raise ColumnarFallback
-    lengths = np.diff(lists.offsets.to_numpy())
+    numbers = pa.array([page.number for page in pages], pa.int32())
+    return ParsedRows(parsed, [numbers.take(pc.list_parent_indices(lists)), positions(lists)])
+
+
+def positions(lists: pa.ListArray) -> pa.Array:
+    """The position of each item in its list, from 1."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     starts = np.cumsum(lengths) - lengths
-    position = np.arange(1, len(parsed) + 1) - np.repeat(starts, lengths)
-    number = np.repeat(np.array([page.number for page in pages]), lengths)
-    return Parsed(parsed, [pa.array(number, pa.int32()), pa.array(position, pa.int32())])
+    return pa.array(np.arange(1, lengths.sum() + 1) - np.repeat(starts, lengths), pa.int32())

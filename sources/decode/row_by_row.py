@@ -1,7 +1,8 @@
-"""Rows of records that the interface describes, one at a time: the exact way, and the measure of the quick one.
+"""Documented records, one row at a time: the exact path, which defines what the columnar one may do.
 
-In: a page that a columnar check refused. Out: the columns of `table_schema`, and each row that cannot be loaded with
-the field and the types that were in the way.
+In: a page that a columnar check rejected. Out: the columns of `table_schema`, and each row that cannot be loaded with
+the field and the types that are in the way. An optional text or date of another type does not cost its row: it is kept
+as text or null, and `_extra` has the original.
 """
 
 from __future__ import annotations
@@ -14,35 +15,39 @@ from typing import Final
 
 import pyarrow as pa
 
-from sources.contract import Field, Record
+from sources.contract import Field
 from sources.decode import rows
-from sources.decode.rows import Decoded, Number, Page, QuarantinedRow, RowRefused
-from sources.decode.table_schema import ABSENT, DECIMAL, UNKNOWN, TableSchema, schema_of
+from sources.decode.rows import Decoded, InvalidRow, Number, Page, QuarantinedRow
+from sources.decode.table_schema import ABSENT, DECIMAL, MISTYPED, UNKNOWN, ChildTable, TableSchema, schema_of
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,29}(\.[0-9]+)?")
 
+Object = dict[str, object]
 
-def by_rows(plan: TableSchema, page: Page) -> Decoded:
-    """The exact way, for any page."""
-    observed: Counter[tuple[str, str]] = Counter()
+
+def by_rows(tables: TableSchema, page: Page) -> Decoded:
+    """Decodes any page. Raises ContractBroken if it is not a JSON array."""
+    observations: Counter[tuple[str, str]] = Counter()
     quarantined: list[QuarantinedRow] = []
-    columns: dict[str, list[list[object]]] = {plan.record.name: []}
-    columns.update({child.table: [] for child in plan.children})
-    for position, data in enumerate(rows.split(page), 1):
+    lines: dict[str, list[list[object]]] = {name: [] for name in schema_of(tables.record)}
+    for place, data in rows.places([page]):
         key: str | None = None
         try:
             row = rows.parse(data)
-            key = _readable_key(plan.record, row)
-            read = _row(plan, row, data, (page.number, position))
-        except RowRefused as refused:
-            quarantined.append(rows.quarantine(page.number, position, data, str(refused), key))
+            key = rows.readable_identifier(row, tables.record.key)
+            reader = _RowReader(tables, row, data, place)
+        except InvalidRow as reason:
+            quarantined.append(rows.quarantine(place, data, reason, key))
             continue
-        for name, lines in read.items():
-            columns[name].extend(lines)
-        observed.update(_observe(plan, row))
-    tables = {name: _table(columns[name], schema) for name, schema in schema_of(plan.record).items()}
-    return Decoded(tables, quarantined, observed)
+        for name, table_lines in reader.lines.items():
+            lines[name] += table_lines
+        observations.update(reader.observations)
+    return Decoded(
+        {name: _table(lines[name], schema) for name, schema in schema_of(tables.record).items()},
+        quarantined,
+        observations,
+    )
 
 
 def _table(lines: list[list[object]], schema: pa.Schema) -> pa.Table:
@@ -51,87 +56,108 @@ def _table(lines: list[list[object]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _readable_key(record: Record, row: dict[str, object]) -> str | None:
-    value = row.get(record.key)
-    return rows.canonical(value) if isinstance(value, Number) else value if isinstance(value, str) else None
+class _RowReader:
+    """The lines of one row in each table, and what it shows. Raises InvalidRow."""
 
+    def __init__(self, tables: TableSchema, row: Object, data: bytes, place: tuple[int, int]) -> None:
+        record = tables.record
+        self.observations: Counter[tuple[str, str]] = Counter()
+        self._place = place
+        key = rows.identifier(row, record.key)
+        values, mistyped = self._values(tables.scalars, row, record.name, "")
+        is_plain = not tables.children and not mistyped and row.keys() <= tables.known
+        raw = {} if is_plain else rows.fields(data)
+        self.lines = {record.name: [[*values, rows.extra_fields(raw, tables.known - mistyped), *place]]}
+        self.observations.update((f"{record.name}: {UNKNOWN}", name) for name in row if name not in tables.known)
+        for child in tables.children:
+            self.lines[child.name] = self._child_lines(child, row.get(child.field.name), raw, key)
 
-def _row(
-    plan: TableSchema, row: dict[str, object], data: bytes, place: tuple[int, int]
-) -> dict[str, list[list[object]]]:
-    """One row's line, and its children's, by table."""
-    key = row.get(plan.record.key)
-    if key is None or key == "":
-        found = "empty string" if key == "" else "null" if plan.record.key in row else "nothing"
-        raise RowRefused(f"{plan.record.key}: expected an identifier, found {found}")
-    values = [value_of(f, row.get(f.name), f.name) for f in plan.scalars]
-    identifier = values[next(n for n, f in enumerate(plan.scalars) if f.name == plan.record.key)]
-    raw = rows.fields(data) if plan.children or not row.keys() <= plan.known else {}
-    lines = {plan.record.name: [[*values, rows.fields_beside(raw, plan.known), *place]]}
-    for child in plan.children:
-        found_items = row.get(child.field.name)
-        items = [] if found_items is None else found_items
+    def _values(self, fields: tuple[Field, ...], item: Object, table: str, path: str) -> tuple[list[object], set[str]]:
+        """The values of an object's fields, and the names of those that are not of the interface's type."""
+        values: list[object] = []
+        mistyped: set[str] = set()
+        for field in fields:
+            value = item.get(field.name)
+            if value is None:
+                values.append(None)
+                if field.required:
+                    self.observations[f"{table}.{field.name}: {ABSENT}", ""] += 1
+                continue
+            read, is_exact = read_value(field, value, path + field.name)
+            values.append(read)
+            if not is_exact:
+                mistyped.add(field.name)
+                self.observations[f"{table}.{field.name}: {MISTYPED}", rows.kind(value)] += 1
+        return values, mistyped
+
+    def _child_lines(self, child: ChildTable, items: object, raw: dict[str, bytes], key: str) -> list[list[object]]:
+        name = child.field.name
+        if items is None:
+            return []
         if not isinstance(items, list):
-            raise RowRefused(f"{child.field.name}: expected array, found {rows.kind(items)}")
-        child_lines: list[list[object]] = []
-        extras = rows.split(Page(place[0], raw[child.field.name])) if items else []
+            raise InvalidRow(f"{name}: expected array, found {rows.kind(items)}")
+        item_bytes = rows.split(Page(self._place[0], raw[name])) if items else []
+        lines: list[list[object]] = []
         for n, item in enumerate(items):
-            path = f"{child.field.name}[]"
             if not isinstance(item, dict):
-                raise RowRefused(f"{path}: expected object, found {rows.kind(item)}")
-            inner = [value_of(f, item.get(f.name), f"{path}.{f.name}") for f in child.field.fields]
-            beside = None if item.keys() <= child.known else rows.fields_beside(rows.fields(extras[n]), child.known)
-            child_lines.append([identifier, n + 1, *inner, beside, *place])
-        lines[child.table] = child_lines
-    return lines
+                raise InvalidRow(f"{name}[]: expected object, found {rows.kind(item)}")
+            values, mistyped = self._values(child.field.fields, item, child.name, f"{name}[].")
+            is_plain = not mistyped and item.keys() <= child.known
+            extra = None if is_plain else rows.extra_fields(rows.fields(item_bytes[n]), child.known - mistyped)
+            lines.append([key, n + 1, *values, extra, *self._place])
+            self.observations.update((f"{child.name}: {UNKNOWN}", inner) for inner in item if inner not in child.known)
+        return lines
 
 
-def _observe(plan: TableSchema, row: dict[str, object]) -> Counter[tuple[str, str]]:
-    name = plan.record.name
-    observed = Counter(
-        {(f"{name}.{f.name}: {ABSENT}", ""): 1 for f in plan.scalars if f.required and not_given(f, row)}
-    )
-    observed.update((f"{name}: {UNKNOWN}", n) for n in row if n not in plan.known)
-    for child in plan.children:
-        items = row.get(child.field.name)
-        for item in items if isinstance(items, list) else []:
-            observed.update((f"{child.table}: {UNKNOWN}", n) for n in item if n not in child.known)
-    return observed
-
-
-def not_given(field: Field, row: dict[str, object]) -> bool:
-    """Whether a field is absent or null: columns do not tell the two apart, so neither does this."""
-    return row.get(field.name) is None
-
-
-def value_of(field: Field, value: object, path: str) -> object:
-    """A parsed value as its column holds it.
+def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
+    """A value that is not null as its column holds it, and whether it is of the interface's type.
 
     Raises:
-        RowRefused: it is not of the field's type.
+        InvalidRow: it is not, and neither a number for a text nor a string for an optional date.
     """
-    if value is None:
-        return None
     if isinstance(value, str) and not isinstance(value, Number) and "\0" in value:
-        # Warehouses other than DuckDB refuse a NUL in a text; one row of it would fail the whole load.
-        raise RowRefused(f"{path}: a NUL character")
+        # Databases other than DuckDB refuse a NUL; one such row would fail the whole load.
+        raise InvalidRow(f"{path}: a NUL character")
+    if field.type == "text" and isinstance(value, Number):
+        return rows.canonical(value) or str(value), False
+    if field.type == "date" and not field.required and isinstance(value, str) and not isinstance(value, Number):
+        day = _date(value)
+        return day, day is not None
     read = _READERS[field.type](value, path)
     if read is None:
-        raise RowRefused(f"{path}: expected {_WORDS[field.type]}, found {rows.kind(value)}")
-    return read
+        raise InvalidRow(f"{path}: expected {_WORDS[field.type]}, found {rows.kind(value)}")
+    return read, True
+
+
+def _date(value: str) -> date | None:
+    if not _DATE.fullmatch(value):
+        return None
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        return None
+
+
+def _required_date(value: object, path: str) -> object:
+    if not isinstance(value, str) or isinstance(value, Number):
+        return None
+    day = _date(value)
+    if day is None:
+        raise InvalidRow(f"{path}: expected date YYYY-MM-DD, found another string")
+    return day
 
 
 def _identifier(value: object, path: str) -> object:
     if isinstance(value, Number):
         text = rows.canonical(value)
         if text is None:
-            raise RowRefused(f"{path}: a number too long for an identifier")
+            raise InvalidRow(f"{path}: a number too long for an identifier")
         return text
     return value if isinstance(value, str) else None
 
 
 def _text(value: object, path: str) -> object:
-    return value if isinstance(value, str) and not isinstance(value, Number) else None
+    return value if isinstance(value, str) else None
 
 
 def _integer(value: object, path: str) -> object:
@@ -139,23 +165,12 @@ def _integer(value: object, path: str) -> object:
         return None
     whole = rows.integer(value)
     if whole is None:
-        raise RowRefused(f"{path}: expected integer, found a number with a fraction or beyond 64 bits")
+        raise InvalidRow(f"{path}: expected integer, found a number with a fraction or beyond 64 bits")
     return whole
 
 
 def _boolean(value: object, path: str) -> object:
     return value if isinstance(value, bool) else None
-
-
-def _date(value: object, path: str) -> object:
-    if not isinstance(value, str) or isinstance(value, Number):
-        return None
-    if not _DATE.fullmatch(value):
-        raise RowRefused(f"{path}: expected date YYYY-MM-DD, found another string")
-    try:
-        return date.fromisoformat(value)
-    except ValueError:
-        raise RowRefused(f"{path}: expected date YYYY-MM-DD, found a day that is not") from None
 
 
 def _decimal(value: object, path: str) -> object:
@@ -166,11 +181,11 @@ def _decimal(value: object, path: str) -> object:
     else:
         return None
     if number is None:
-        raise RowRefused(f"{path}: expected decimal, found a {rows.kind(value)} that is none")
+        raise InvalidRow(f"{path}: expected decimal, found another {rows.kind(value)}")
     try:
         return pa.scalar(number, DECIMAL).as_py()
     except pa.ArrowInvalid:
-        raise RowRefused(f"{path}: expected decimal, found more than 9 decimals or 29 digits") from None
+        raise InvalidRow(f"{path}: expected decimal, found more than 9 decimals or 29 digits") from None
 
 
 _READERS: Final = {
@@ -178,7 +193,7 @@ _READERS: Final = {
     "text": _text,
     "integer": _integer,
     "boolean": _boolean,
-    "date": _date,
+    "date": _required_date,
     "decimal_text": _decimal,
 }
 _WORDS: Final = {

@@ -1,14 +1,14 @@
-"""One row at a time: reads a row that a columnar check refused, exactly, or says why it cannot be loaded.
+"""One row at a time: read exactly, or rejected by a reason that names the field and its JSON type, never a value.
 
-In: the bytes of a page's row array. Out: each row's bytes, its values with numbers as they were written, or a reason
-that names the field and the JSON types and never a value. This is the slow path of `sources.decode.documented` and
-`sources.decode.undocumented`; what it accepts and refuses is the meaning of both paths.
+In: the bytes of a page's row array. Out: the bytes of each row and its values, with numbers as they were written. This
+is the slow path of `sources.decode.documented` and `sources.decode.undocumented` and defines what both accept.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
@@ -16,24 +16,26 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import msgspec
 
+from sources.decode.structure import array_items, depth
 from sources.errors import ContractBroken
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 DIGITS_MAX: Final = 1000
-"""A number whose plain form has more digits is refused: `1e999999999` would fill the memory."""
+"""Digits of a number in its plain form: `1e999999999` would fill the memory."""
+DEPTH_MAX: Final = 100
+"""Levels of arrays and objects in a row: more than any record needs, fewer than any parser allows."""
 INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1
 
-_BLANK: Final = " \t\r\n"
-_ROWS: Final = msgspec.json.Decoder(list[msgspec.Raw])
-_OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_rows_decoder: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page's rows as they came: `number` is its ordinal in the sweep, from 1; `rows` a JSON array."""
+    """The rows of a page: `number` is its place in the sweep, `rows` a JSON array."""
 
     number: int
     rows: bytes
@@ -41,14 +43,14 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedRow:
-    """A row that is not loaded.
+    """A row that cannot be loaded.
 
     Attributes:
-        page, position: where it came, both from 1.
+        page, position: where it was, both from 1.
         reason: field and types; never a value of the row.
-        row_hash: SHA-256 of the row's bytes, as hexadecimal text.
-        row: the bytes themselves, for the private file alone.
-        key: the canonical identifier, where it could be read.
+        row_hash: SHA-256 of the row's bytes, in hexadecimal.
+        row: the bytes, for the private file only.
+        key: the canonical identifier, if it can be read.
     """
 
     page: int
@@ -61,12 +63,12 @@ class QuarantinedRow:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What some pages held.
+    """Decoded pages.
 
     Attributes:
-        tables: by name, `customers` and its child tables; each with `_page` and `_position` of the (parent) row.
-        quarantined: the rows that are not in them, in the order of coming.
-        observations: how often what the interface does not show, or rules out, was met: (what, value seen) → count.
+        tables: by name: the record's own and its child tables, each with `_page` and `_position` of the (parent) row.
+        quarantined: the rows that are in no table, in page order.
+        observations: (what, value) → count, for what the interface does not show or does not allow.
     """
 
     tables: dict[str, pa.Table]
@@ -74,7 +76,7 @@ class Decoded:
     observations: Counter[tuple[str, str]]
 
 
-class RowRefused(Exception):
+class InvalidRow(Exception):
     """A row cannot be loaded; the text is the reason."""
 
 
@@ -88,123 +90,106 @@ def split(page: Page) -> list[bytes]:
     """The bytes of each row of a page.
 
     Raises:
-        ContractBroken: the bytes are no JSON array.
+        ContractBroken: the bytes are not a JSON array.
     """
     try:
-        return [bytes(row) for row in _ROWS.decode(page.rows)]
+        return [bytes(row) for row in _rows_decoder.decode(page.rows)]
     except (msgspec.MsgspecError, RecursionError):
-        return _split_leniently(page)
+        try:
+            return array_items(page.rows)
+        except ValueError as error:
+            raise ContractBroken(f"page {page.number}: the rows are not a JSON array: {error}") from None
 
 
-def _split_leniently(page: Page) -> list[bytes]:
-    """As `split`, over what the strict reader refuses (lone surrogates, NaN): one such row must not cost its page."""
-    text = page.rows.decode("utf-8", "surrogateescape")
-    try:
-        return [text[start:end].encode("utf-8", "surrogateescape") for start, end in _spans(text)]
-    except (ValueError, IndexError, RecursionError) as error:
-        # The cause is not chained: its text may quote the page.
-        raise ContractBroken(f"page {page.number}: the rows are no JSON array ({type(error).__name__})") from None
-
-
-def _spans(text: str) -> list[tuple[int, int]]:
-    """Where the items of a JSON array begin and end. Raises ValueError or IndexError where it is none."""
-    scan = json.JSONDecoder().raw_decode
-    spans: list[tuple[int, int]] = []
-    at = _skip(text, 0)
-    if text[at] != "[":
-        raise ValueError("no array")
-    at = _skip(text, at + 1)
-    while text[at] != "]":
-        _, end = scan(text, at)
-        spans.append((at, end))
-        at = _skip(text, end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-            if text[at] == "]":
-                raise ValueError("a comma too many")
-        elif text[at] != "]":
-            raise ValueError("no comma")
-    if text[at + 1 :].strip(_BLANK):
-        raise ValueError("trailing characters")
-    return spans
-
-
-def _skip(text: str, at: int) -> int:
-    while text[at] in _BLANK:
-        at += 1
-    return at
+def places(pages: Iterable[Page]) -> Iterator[tuple[tuple[int, int], bytes]]:
+    """The page and position of each row, and its bytes. Raises ContractBroken as `split` does."""
+    for page in pages:
+        for position, data in enumerate(split(page), 1):
+            yield (page.number, position), data
 
 
 def fields(data: bytes) -> dict[str, bytes]:
-    """An object's fields, each value as its bytes. For objects that `parse` has accepted."""
-    return {name: bytes(value) for name, value in _OBJECT.decode(data).items()}
+    """The fields of an object that `parse` accepts, each value as bytes."""
+    return {name: bytes(value) for name, value in _object_decoder.decode(data).items()}
 
 
-def fields_beside(values: dict[str, msgspec.Raw] | dict[str, bytes], known: frozenset[str]) -> str | None:
-    """JSON text of the fields not in `known`, by name, values as they came; None where there are none."""
+def extra_fields(values: dict[str, bytes], known: frozenset[str]) -> str | None:
+    """JSON text of the fields that are not in `known`, sorted by name, values unchanged; None if there are none."""
     if values.keys() <= known:
         return None
     parts = [
-        b"%b:%b" % (msgspec.json.encode(name), bytes(value))
-        for name, value in sorted(values.items())
-        if name not in known
+        b"%b:%b" % (msgspec.json.encode(name), value) for name, value in sorted(values.items()) if name not in known
     ]
     return (b"{" + b",".join(parts) + b"}").decode()
 
 
 def parse(data: bytes) -> dict[str, object]:
-    """A row's values: None, bool, str, `Number`, dict or list.
+    """The values of a row: None, bool, str, `Number`, dict or list.
 
     Raises:
-        RowRefused: no object, no UTF-8, a name twice in one object, NaN or Infinity, a lone surrogate, bad nesting.
+        InvalidRow: not an object, not UTF-8, not JSON, a repeated name, NaN or Infinity, a lone surrogate, or more than
+            `DEPTH_MAX` levels.
     """
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        raise RowRefused("row: not UTF-8") from None
+        raise InvalidRow("row: not UTF-8") from None
+    if data.count(b"[") + data.count(b"{") > DEPTH_MAX and depth(data) > DEPTH_MAX:
+        raise InvalidRow(f"row: nested more than {DEPTH_MAX} levels deep")
     try:
         row: object = json.loads(
             text, object_pairs_hook=_object, parse_int=Number, parse_float=Number, parse_constant=_constant
         )
-        if "\\u" in text:
-            _surrogates(row)
     except ValueError:
-        raise RowRefused("row: not JSON") from None
-    except RecursionError:
-        raise RowRefused("row: nested too deeply") from None
+        raise InvalidRow("row: not JSON") from None
+    if "\\u" in text:
+        _check_surrogates(row)
     if not isinstance(row, dict):
-        raise RowRefused(f"row: expected object, found {kind(row)}")
+        raise InvalidRow(f"row: expected object, found {kind(row)}")
     return row
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     values = dict(pairs)
     if len(values) != len(pairs):
-        raise RowRefused("row: a field comes twice in one object")
+        raise InvalidRow("row: a field occurs twice in one object")
     return values
 
 
 def _constant(name: str) -> NoReturn:
-    raise RowRefused("row: NaN or Infinity, which JSON does not know")
+    raise InvalidRow("row: NaN or Infinity, which JSON does not allow")
 
 
-def _surrogates(value: object) -> None:
+def _check_surrogates(value: object) -> None:
     if isinstance(value, str):
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise RowRefused("row: a lone surrogate") from None
+            raise InvalidRow("row: a lone surrogate") from None
     elif isinstance(value, dict):
         for name, item in value.items():
-            _surrogates(name)
-            _surrogates(item)
+            _check_surrogates(name)
+            _check_surrogates(item)
     elif isinstance(value, list):
         for item in value:
-            _surrogates(item)
+            _check_surrogates(item)
+
+
+def check_nul(value: object, path: str = "row") -> None:
+    """Raises InvalidRow if a string holds a NUL: databases other than DuckDB refuse the whole load."""
+    if isinstance(value, str) and "\0" in value:
+        raise InvalidRow(f"{path}: a NUL character")
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            check_nul(name, path)
+            check_nul(inner, name if path == "row" else f"{path}.{name}")
+    elif isinstance(value, list):
+        for inner in value:
+            check_nul(inner, f"{path}[]")
 
 
 def kind(value: object) -> str:
-    """The JSON type of a parsed value, in words."""
+    """The JSON type of a parsed value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -216,8 +201,34 @@ def kind(value: object) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
+def identifier(row: dict[str, object], name: str) -> str:
+    """The identifier of a row, canonical.
+
+    Raises:
+        InvalidRow: absent, null, empty, too long, or neither a string nor a number.
+    """
+    value = row.get(name)
+    if value is None or value == "":
+        found = "empty string" if value == "" else "null" if name in row else "nothing"
+        raise InvalidRow(f"{name}: expected an identifier, found {found}")
+    text = canonical(value) if isinstance(value, Number) else value
+    if text is None:
+        raise InvalidRow(f"{name}: a number too long for an identifier")
+    if not isinstance(text, str):
+        raise InvalidRow(f"{name}: expected identifier, found {kind(value)}")
+    return text
+
+
+def readable_identifier(row: dict[str, object], name: str) -> str | None:
+    """The identifier of a row, or None if it has none that can be read."""
+    try:
+        return identifier(row, name)
+    except InvalidRow:
+        return None
+
+
 def exact(number: Number) -> Decimal | None:
-    """The number's value; None where its plain form would be longer than `DIGITS_MAX`."""
+    """The value of a number; None if its plain form is longer than `DIGITS_MAX`."""
     try:
         value = Decimal(number)
     except InvalidOperation:
@@ -229,7 +240,7 @@ def exact(number: Number) -> Decimal | None:
 
 
 def canonical(number: Number) -> str | None:
-    """A number as plain text: `1` for 1.0, `1000` for 1e3, `1.5` for 1.50. None where it is too long."""
+    """A number in plain form: `1` for 1.0, `1000` for 1e3, `1.5` for 1.50. None if it is too long."""
     value = exact(number)
     if value is None:
         return None
@@ -240,7 +251,7 @@ def canonical(number: Number) -> str | None:
 
 
 def integer(number: Number) -> int | None:
-    """The number as an integer, `1.0` too; None where it has a fraction or does not fit 64 bits."""
+    """A number as an integer, `1.0` too; None if it has a fraction or exceeds 64 bits."""
     value = exact(number)
     if value is None or value != value.to_integral_value():
         return None
@@ -248,6 +259,6 @@ def integer(number: Number) -> int | None:
     return whole if INT64_MIN <= whole <= INT64_MAX else None
 
 
-def quarantine(page: int, position: int, row: bytes, reason: str, key: str | None) -> QuarantinedRow:
-    """A row, put aside."""
-    return QuarantinedRow(page, position, reason, sha256(row).hexdigest(), row, key)
+def quarantine(place: tuple[int, int], row: bytes, reason: InvalidRow, key: str | None) -> QuarantinedRow:
+    """The record of a row that cannot be loaded; `place` is its page and position."""
+    return QuarantinedRow(*place, str(reason), sha256(row).hexdigest(), row, key)

@@ -1,8 +1,8 @@
-"""What values of an undocumented record have been seen, and the tables and types that hold them all.
+"""The tables and types that hold all values of an undocumented record.
 
-In: parsed rows (`rows.parse`). Out: the tables of the record, each column with the narrowest type that holds
-every value exactly. A node only ever widens, and text is the widest of all, so the types depend on the rows and not on
-their order. Names depend on the set of fields alone: they are given in the order of the fields' own names.
+In: parsed rows (`rows.parse`). Out: the tables of the record, each column with the narrowest type that holds every
+value exactly. A node only ever widens, and text is the widest type, so the types depend on the rows and not on their
+order. Names depend on the set of fields alone. An object with too many fields (one keyed by ids) becomes JSON text.
 """
 
 from __future__ import annotations
@@ -18,29 +18,34 @@ import pyarrow as pa
 from sources.contract import Record
 from sources.decode import rows
 from sources.decode.rows import Number
-from sources.decode.table_schema import PLACE, snake
+from sources.decode.table_schema import KEY_COLUMN, PLACE, parent_key, shorten, snake
 
 DOUBLE_EXACT: Final = 2**53 - 1
-"""A double up to here tells which integer was written; 2^53 may also have been 2^53 + 1."""
+"""Up to here a double tells which integer was written; 2^53 may also have been 2^53 + 1."""
+FIELDS_MAX: Final = 200
+"""Fields of an object in a record that become columns. With more it is JSON text."""
+NODES_MAX: Final = 500
+"""Fields of a whole record, over all its tables. With more, an object with a new field becomes JSON text, and a
+new field of the record itself goes to `_extra`."""
 RESERVED: Final = frozenset(
     {"_extra", "_page", "_position", "_run_id", "_first_seen_at", "_last_seen_at", "_missing_since"}
 )
 
 
 class Seen(Flag):
-    """What a field has held. Null is no kind: every column takes it."""
+    """The values of a field. Null does not count: every column takes it."""
 
     NOTHING = 0
     BOOLEAN = auto()
-    INTEGER = auto()  # whole, however written, of up to 53 bits
-    WIDE = auto()  # whole, of up to 64 bits
-    POINT = auto()  # a number written with a point or an exponent
-    FRACTION = auto()  # a number that is not whole, or large, and that a double gives back as it was
+    INTEGER = auto()  # whole, in any notation, up to 53 bits
+    WIDE = auto()  # whole, up to 64 bits
+    POINT = auto()  # written with a point or an exponent
+    FRACTION = auto()  # not whole, or large, and exact as a double
     HUGE = auto()  # any other number
     TEXT = auto()
     OBJECT = auto()
     ARRAY = auto()
-    NULL_ITEM = auto()  # of an array's items only
+    NULL_ITEM = auto()  # of the items of an array only
 
 
 WHOLE: Final = Seen.INTEGER | Seen.WIDE
@@ -59,35 +64,66 @@ ARROW: Final = {
 
 
 @dataclass(slots=True)
+class NodeBudget:
+    """Fields that a record may still get."""
+
+    left: int = NODES_MAX
+
+
+@dataclass(slots=True)
 class InferredNode:
-    """A place in the record: what it held, its fields where that was an object, its items where an array."""
+    """A place in the record: the values seen, the fields of an object, the items of an array.
+
+    Attributes:
+        is_wide: it is an object with too many fields: its fields are no longer looked at.
+    """
 
     seen: Seen = Seen.NOTHING
     fields: dict[str, InferredNode] = field(default_factory=dict)
     items: InferredNode | None = None
+    is_wide: bool = False
 
-    def widen(self, value: object) -> None:
+    def widen(self, value: object, budget: NodeBudget, is_root: bool = False) -> None:
         """Takes a parsed value into account."""
         if value is None:
             return
         self.seen |= seen_in(value)
         if isinstance(value, dict):
-            for name, inner in value.items():
-                self.fields.setdefault(name, InferredNode()).widen(inner)
+            self._widen_object(value, budget, is_root)
         elif isinstance(value, list):
             self.items = self.items or InferredNode()
             for item in value:
                 if item is None:
                     self.items.seen |= Seen.NULL_ITEM
-                self.items.widen(item)
+                self.items.widen(item, budget)
+
+    def _widen_object(self, value: dict[str, object], budget: NodeBudget, is_root: bool) -> None:
+        for name, inner in value.items():
+            if name not in self.fields:
+                if self.is_wide or not budget.left or (len(self.fields) >= FIELDS_MAX and not is_root):
+                    self.is_wide = True
+                    if not is_root:
+                        budget.left += self.size - 1
+                        self.fields = {}
+                        return
+                    continue
+                self.fields[name] = InferredNode()
+                budget.left -= 1
+            self.fields[name].widen(inner, budget)
+
+    @property
+    def size(self) -> int:
+        """The fields at and below this place."""
+        below = sum(node.size for node in self.fields.values())
+        return 1 + below + (self.items.size - 1 if self.items is not None else 0)
 
     @property
     def kind(self) -> ColumnKind:
-        """How the values are held. An object that was always empty and an array of no objects are JSON text."""
+        """How the values are held. Objects that are wide or always empty, and other arrays, are JSON text."""
         seen = self.seen
         if seen == Seen.OBJECT and self.fields:
             return "object"
-        if seen == Seen.ARRAY and self.items is not None and self.items.seen == Seen.OBJECT:
+        if seen == Seen.ARRAY and self.items is not None and self.items.seen == Seen.OBJECT and not self.items.is_wide:
             return "table"
         if seen & (Seen.OBJECT | Seen.ARRAY):
             return "json"
@@ -101,7 +137,7 @@ class InferredNode:
 
 
 def seen_in(value: object) -> Seen:
-    """The kind of one parsed value."""
+    """The kind of a parsed value."""
     if isinstance(value, bool):
         return Seen.BOOLEAN
     if isinstance(value, Number):
@@ -116,16 +152,16 @@ def seen_in(value: object) -> Seen:
 
 
 def survives(number: str) -> bool:
-    """Whether a double, written in its shortest form, gives back the number."""
+    """Whether the shortest form of the double is the number."""
     value = float(number)
     return abs(value) != float("inf") and Decimal(repr(value)) == Decimal(number)
 
 
 @dataclass(frozen=True, slots=True)
 class InferredColumn:
-    """A column, the names that lead to its value inside the row or item, and how it is held.
+    """A column, the names that lead to its value inside the row or item, and how the value is held.
 
-    `is_wide` says that integers beyond 53 bits have been seen; the column is the same without.
+    `is_wide`: integers beyond 53 bits have been seen; the column is the same without.
     """
 
     name: str
@@ -140,7 +176,7 @@ class InferredTable:
 
     Attributes:
         keys: the names that lead to the array from the row or item that holds it; empty for the rows.
-        places: the columns before its own: the record's key, the positions of the items that hold it, its own.
+        places: the columns before its own: the record's identifier, the positions of the items that hold it, its own.
     """
 
     name: str
@@ -163,42 +199,49 @@ class InferredTable:
             yield from child.all()
 
 
-def tables_of(record: Record, node: InferredNode) -> InferredTable:
+def tables_of(record: Record, root: InferredNode) -> InferredTable:
     """The tables that hold everything seen."""
-    return _table(record, node, (), "", (), {record.name})
+    columns, children = _contents(root, {KEY_COLUMN} | RESERVED, frozenset({(record.key,)}))
+    key = InferredColumn(KEY_COLUMN, (record.key,), "key")
+    names = {record.name}
+    return InferredTable(
+        record.name, (), (), (key, *columns), tuple(_child(record, at, node, (), names) for at, node in children)
+    )
 
 
-def _table(
-    record: Record, node: InferredNode, keys: tuple[str, ...], path: str, above: tuple[str, ...], names: set[str]
+def _child(
+    record: Record, at: tuple[str, ...], items: InferredNode, holders: tuple[str, ...], names: set[str]
 ) -> InferredTable:
-    table = free(f"{record.name}__{path}", names) if path else record.name
-    places: tuple[str, ...] = ()
-    taken = set(RESERVED)
-    columns: list[InferredColumn] = []
-    if path:
-        key = f"{record.name.removesuffix('s')}_{snake(record.key)}"
-        places = (key, *(f"{name}_position" for name in above), "position")
-        taken |= set(places)
-    else:
-        columns.append(InferredColumn(snake(record.key), (record.key,), "key"))
-        taken.add(snake(record.key))
-    found = [(at, inner) for at, inner in _places(node, ()) if path or at != (record.key,)]
-    # A name that is a column's already keeps it, so that a clash renames as little as possible.
-    found.sort(key=lambda place: (_joined(place[0]) != "__".join(place[0]), place[0]))
-    plain = [(free(_joined(at), taken), at, inner) for at, inner in found if inner.kind != "table"]
-    for name, at, inner in sorted(plain, key=lambda column: column[1]):
-        columns.append(InferredColumn(name, at, inner.kind, Seen.WIDE in inner.seen))
-    children = []
-    for at, inner in found:
-        if inner.kind == "table" and inner.items is not None:
-            here = _joined(at)
-            holders = (*above, path) if path else ()
-            children.append(_table(record, inner.items, at, f"{path}__{here}" if path else here, holders, names))
-    return InferredTable(table, keys, places, tuple(columns), tuple(children))
+    """The table of an array of objects; `holders` are the paths of the arrays around it, outermost first."""
+    path = "__".join([*holders[-1:], _joined(at)])
+    places = (parent_key(record), *(shorten(f"{holder}_position") for holder in holders), "position")
+    name = unique_name(f"{record.name}__{path}", names)
+    columns, children = _contents(items, set(places) | RESERVED, frozenset())
+    below = tuple(_child(record, inner, node, (*holders, path), names) for inner, node in children)
+    return InferredTable(name, at, places, columns, below)
 
 
-def _places(node: InferredNode, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], InferredNode]]:
-    """The places of an object that become columns or tables, objects in it opened."""
+_Place = tuple[tuple[str, ...], InferredNode]
+
+
+def _contents(
+    node: InferredNode, taken: set[str], skipped: frozenset[tuple[str, ...]]
+) -> tuple[tuple[InferredColumn, ...], list[_Place]]:
+    """The columns of a table, and the arrays of objects in it with their items."""
+    places = [place for place in _places(node, ()) if place[0] not in skipped]
+    # A name that needs no change keeps it, so that a clash renames as little as possible.
+    places.sort(key=lambda place: (_joined(place[0]) != "__".join(place[0]), place[0]))
+    columns = [
+        InferredColumn(unique_name(_joined(at), taken), at, inner.kind, Seen.WIDE in inner.seen)
+        for at, inner in places
+        if inner.kind != "table"
+    ]
+    tables = [(at, inner.items) for at, inner in places if inner.kind == "table" and inner.items is not None]
+    return tuple(sorted(columns, key=lambda column: column.keys)), tables
+
+
+def _places(node: InferredNode, keys: tuple[str, ...]) -> Iterator[_Place]:
+    """The places of an object that become columns or tables; objects in it are flattened."""
     for name, inner in node.fields.items():
         if inner.kind == "object":
             yield from _places(inner, (*keys, name))
@@ -210,11 +253,12 @@ def _joined(keys: tuple[str, ...]) -> str:
     return "__".join(snake(name) for name in keys)
 
 
-def free(name: str, taken: set[str]) -> str:
-    """The name, or the first of `name_2`, `name_3` … that is not taken; takes it."""
-    wanted, n = name, 1
-    while wanted in taken:
+def unique_name(name: str, taken: set[str]) -> str:
+    """The name, shortened if it is long, or the first of `name_2`, `name_3` … that is free; adds it to `taken`."""
+    base = unique = shorten(name)
+    n = 1
+    while unique in taken:
         n += 1
-        wanted = f"{name}_{n}"
-    taken.add(wanted)
-    return wanted
+        unique = f"{base}_{n}"
+    taken.add(unique)
+    return unique

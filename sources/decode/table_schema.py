@@ -1,6 +1,6 @@
-"""The tables of a record that the interface describes: names, columns, types (design §6), worked out once.
+"""The tables of a documented record: names, columns, types (design §6).
 
-In: a record of the contract. Out: its plan. `row_by_row` and `documented` both fill these columns.
+In: a record of the contract. Out: its `TableSchema`, which the columnar and the row-by-row path both fill.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from typing import Final
 
 import pyarrow as pa
@@ -17,6 +18,12 @@ from sources.contract import Field, Record
 
 ABSENT: Final = "required by the interface, absent or null"
 UNKNOWN: Final = "field not in the interface"
+MISTYPED: Final = "not of the interface's type, original in _extra"
+"""Observations about fields; the first two follow a table's name, the last a field's."""
+KEY_COLUMN: Final = "id"
+"""The column of a list's identifier, whatever field it comes from."""
+NAME_MAX: Final = 100
+"""Longest name of a table or column, in characters: it becomes part of file names."""
 DECIMAL: Final = pa.decimal128(38, 9)
 TYPES: Final = {
     "identifier": pa.string(),
@@ -30,23 +37,22 @@ PLACE: Final = (("_page", pa.int32()), ("_position", pa.int32()))
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
-    """An array of objects in a record: its field, its table, and the column that names its parent."""
+class ChildTable:
+    """The table of an array of objects: the array's field, the names of its items' fields, the columns."""
 
     field: Field
-    table: str
-    parent_key: str
+    name: str
     known: frozenset[str]
     schema: pa.Schema
 
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """A record as tables, worked out once."""
+    """The tables of a record: its scalar fields are columns, each array of objects is a child table."""
 
     record: Record
     scalars: tuple[Field, ...]
-    children: tuple[Child, ...]
+    children: tuple[ChildTable, ...]
     known: frozenset[str]
     schema: pa.Schema
 
@@ -56,18 +62,16 @@ def table_schema(record: Record) -> TableSchema:
     """The tables of a record.
 
     Raises:
-        ValueError: the record holds a type that no list of the interface has.
+        ValueError: a field has a type that no column holds.
     """
     scalars = tuple(f for f in record.fields if f.type != "array")
     children = []
-    parent_key = f"{record.name.removesuffix('s')}_{snake(record.key)}"
     for f in record.fields:
-        if f.type != "array":
-            continue
-        columns = [(parent_key, pa.string()), ("position", pa.int32()), *_columns(f.fields)]
-        schema = pa.schema([*columns, ("_extra", pa.string()), *PLACE])
-        table = f"{record.name}__{snake(f.name)}"
-        children.append(Child(f, table, parent_key, frozenset(c.name for c in f.fields), schema))
+        if f.type == "array":
+            columns = [(parent_key(record), pa.string()), ("position", pa.int32()), *_columns(f.fields)]
+            schema = pa.schema([*columns, ("_extra", pa.string()), *PLACE])
+            known = frozenset(inner.name for inner in f.fields)
+            children.append(ChildTable(f, f"{record.name}__{snake(f.name)}", known, schema))
     schema = pa.schema([*_columns(scalars), ("_extra", pa.string()), *PLACE])
     return TableSchema(record, scalars, tuple(children), frozenset(f.name for f in record.fields), schema)
 
@@ -80,18 +84,31 @@ def _columns(fields: Sequence[Field]) -> list[tuple[str, pa.DataType]]:
 
 
 def schema_of(record: Record) -> dict[str, pa.Schema]:
-    """The tables of a record and their columns, all of them there even where no row has a value."""
-    plan = table_schema(record)
-    return {record.name: plan.schema, **{child.table: child.schema for child in plan.children}}
+    """The columns of each table of a record, including those without a value in any row."""
+    tables = table_schema(record)
+    return {record.name: tables.schema, **{child.name: child.schema for child in tables.children}}
 
 
+def parent_key(record: Record) -> str:
+    """The column of a child table that holds the identifier of its parent: `customer_id`."""
+    return f"{record.name.removesuffix('s')}_{KEY_COLUMN}"
+
+
+@lru_cache(maxsize=4096)
 def snake(name: str) -> str:
     """A JSON name as a column: `priceListId` is `price_list_id`.
 
-    Single underscores, none at the end, no digit first: so that the loader's own naming leaves it as it is.
+    Single underscores, none at the end, no digit first: dlt's own naming leaves such a name unchanged.
     """
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     plain = re.sub(r"[^0-9a-zA-Z]+", "_", spaced).rstrip("_").lower()
     if not plain:
         return "field"
     return f"_{plain}" if plain[0].isdigit() else plain
+
+
+def shorten(name: str) -> str:
+    """A name of at most `NAME_MAX` characters; a longer one ends with a part of its hash."""
+    if len(name) <= NAME_MAX:
+        return name
+    return f"{name[: NAME_MAX - 13].rstrip('_')}_{sha256(name.encode()).hexdigest()[:12]}"

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from sources.contract import Record
 from sources.decode.documented import decode
 from sources.decode.rows import Decoded, Page, QuarantinedRow
+from sources.decode.table_schema import KEY_COLUMN
 from sources.decode.undocumented import InferredSchema
 from sources.extract.pages import PageBody, Paginator
 from sources.extract.spool import Spool
@@ -114,7 +115,7 @@ class PageFiles:
         self.quarantined += decoded.quarantined
         self._observations.update(decoded.observations)
         rows = decoded.tables[self._record.name]
-        batch.keys = rows.select([self._record.key, "_page", "_position"]).rename_columns(["key", "_page", "_position"])
+        batch.keys = rows.select([KEY_COLUMN, "_page", "_position"]).rename_columns(["key", "_page", "_position"])
         version = 0 if self._inferred is None else self._inferred.version
         if self._files.version != version:
             self._files.close()
@@ -125,7 +126,7 @@ class PageFiles:
         """The tables without `_page` and `_position`, and the key as not null, which dlt and DuckDB require."""
         bare = {name: table.drop_columns(["_page", "_position"]) for name, table in tables.items()}
         own = bare[self._record.name]
-        key = own.schema.get_field_index(self._record.key)
+        key = own.schema.get_field_index(KEY_COLUMN)
         bare[self._record.name] = own.cast(own.schema.set(key, own.schema.field(key).with_nullable(False)))
         return bare
 

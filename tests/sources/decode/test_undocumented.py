@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import permutations
+from time import perf_counter
 
 import pyarrow as pa
 import pytest
@@ -29,7 +31,7 @@ def walk(pages: list[Page]) -> tuple[InferredSchema, list[Decoded]]:
     again = [shape.decode([page]) for page in pages]
     assert shape.version == version, f"types that change once all pages were seen: {pages}"
     for page, decoded in zip(pages, again, strict=True):
-        exact = shape._by_rows(page)
+        exact = shape._by_rows([page])
         assert decoded.tables == exact.tables
         assert decoded.quarantined == exact.quarantined
     return shape, again
@@ -182,9 +184,9 @@ def test_the_key_is_canonical_text(written: list[str], kept: list[str]) -> None:
         pytest.param('{"id":[]}', "id: expected identifier, found array", id="array key"),
         pytest.param('{"id":true}', "id: expected identifier, found boolean", id="boolean key"),
         pytest.param("7", "row: expected object, found number", id="no object"),
-        pytest.param('{"id":1,"a":1,"a":1}', "row: a field comes twice in one object", id="field twice"),
-        pytest.param('{"id":1,"j":{"b":1,"b":1}}', "row: a field comes twice in one object", id="field twice in JSON"),
-        pytest.param('{"id":1,"a":NaN}', "row: NaN or Infinity, which JSON does not know", id="NaN"),
+        pytest.param('{"id":1,"a":1,"a":1}', "row: a field occurs twice in one object", id="field twice"),
+        pytest.param('{"id":1,"j":{"b":1,"b":1}}', "row: a field occurs twice in one object", id="field twice in JSON"),
+        pytest.param('{"id":1,"a":NaN}', "row: NaN or Infinity, which JSON does not allow", id="NaN"),
         pytest.param('{"id":1,"c":{"d":["\\u0000"]}}', "c.d[]: a NUL character", id="NUL"),
         pytest.param('{"id":1,"a":"\\udfff"}', "row: a lone surrogate", id="lone surrogate"),
     ],
@@ -215,7 +217,7 @@ def test_a_clean_batch_is_read_at_once() -> None:
     shape = InferredSchema(ORDER)
     pages = [raw_page(f'{{"id":{n},"t":"x","l":[{{"q":1}}],"tags":["a"]}}', number=n) for n in range(1, 4)]
     shape.decode(pages)
-    assert shape._quick(pages) is not None
+    assert shape._columnar(pages) is not None
 
 
 @pytest.mark.parametrize("name", ['q"', "back\\slash", "new\nline", "", "日本", "select", "a b"])
@@ -274,3 +276,68 @@ def test_types_and_values_do_not_hang_on_the_order_or_the_batches(rows: list[lis
     for name, table in whole.tables.items():
         assert table == pa.concat_tables([part.tables[name] for part in parts])
     assert whole.tables["orders"].num_rows + len(whole.quarantined) == sum(map(len, rows))
+
+
+# --- wide records, long names, another key --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["by_sku", "lines[].by_sku"])
+def test_issue_11_11_an_object_keyed_by_ids_is_json_text(where: str) -> None:
+    def row(n: int) -> str:
+        keyed = f'{{"by_sku":{{"sku{n}":{n},"sku{n + 1}":1.50}}}}'
+        return f'{{"id":{n},{keyed[1:-1]}}}' if where == "by_sku" else f'{{"id":{n},"lines":[{keyed}]}}'
+
+    pages = [raw_page(*(row(n) for n in range(at, at + 100)), number=at // 100 + 1) for at in range(0, 3000, 100)]
+    schema = InferredSchema(ORDER)
+    started = perf_counter()
+    for page in pages:
+        schema.decode([page])
+    assert perf_counter() - started < 10
+    table = "orders" if where == "by_sku" else "orders__lines"
+    assert schema.schema_of()[table].field("by_sku").type == pa.string()
+    assert sum(len(columns) for columns in schema.schema_of().values()) < 20
+    versions = schema.version
+    decoded = schema.decode(pages)
+    assert schema.version == versions
+    assert decoded.quarantined == []
+    texts = decoded.tables[table]["by_sku"].to_pylist()
+    assert texts[7] == '{"sku7":7,"sku8":1.5}'
+    assert len(texts) == 3000
+
+
+def test_issue_11_11_a_record_with_too_many_fields_keeps_the_rest_in_extra() -> None:
+    rows = [f'{{"id":{n},"field{n}":{{"a":{n}}}}}' for n in range(1, 701)]
+    pages = [raw_page(*rows[at : at + 50], number=at // 50 + 1) for at in range(0, 700, 50)]
+    schema = InferredSchema(ORDER)
+    for page in pages:
+        schema.decode([page])
+    decoded = schema.decode(pages)
+    table = decoded.tables["orders"]
+    assert decoded.quarantined == []
+    assert len(table.schema) <= 510
+    assert (table.num_rows, table["_extra"][-1].as_py()) == (700, '{"field700":{"a":700}}')
+    values = sum(len(table) - column.null_count for column in table.select(table.schema.names[1:-3]).columns)
+    assert values + (table.num_rows - table["_extra"].null_count) == 700
+
+
+def test_issue_14_10_long_names_are_capped_in_the_same_way_each_time() -> None:
+    names = [f"{'x' * 300}{end}" for end in "ab"]
+    row = f'{{"id":1,"{names[0]}":1,"{names[1]}":2,"lines{names[0]}":[{{"taxes{names[1]}":[{{"rate":3}}]}}]}}'
+    schemas = []
+    for pages in ([raw_page(row)], [raw_page('{"id":2}'), raw_page(row)]):
+        schema, _ = walk(pages)
+        schemas.append(schema.schema_of())
+    assert schemas[0] == schemas[1]
+    columns = [name for table in schemas[0].values() for name in table.names]
+    assert max(map(len, [*columns, *schemas[0]])) <= 100
+    assert len(set(schemas[0]["orders"].names)) == len(schemas[0]["orders"].names) == 6
+    assert len(schemas[0]) == 3
+
+
+def test_issue_11_12_the_key_may_be_another_field() -> None:
+    record = replace(ORDER, key="number")
+    schema = InferredSchema(record)
+    decoded = schema.decode([raw_page('{"number":"N1","id":7,"lines":[{"sku":"a"}]}', '{"id":8}')])
+    assert decoded.tables["orders"].select(["id", "id_2"]).to_pylist() == [{"id": "N1", "id_2": 7}]
+    assert decoded.tables["orders__lines"]["order_id"].to_pylist() == ["N1"]
+    assert [row.reason for row in decoded.quarantined] == ["number: expected an identifier, found nothing"]
