@@ -92,7 +92,7 @@ def listening(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 def plant_person(made: Bridge) -> None:
     """Rows that are refused, however their types drift, with personal data in the wrong field and beside it."""
     state = made.platform.state
-    state.change("customers", state.ids("customers")[2], {"birthdate": PERSON, "lastName": f"{PERSON} II"})
+    state.change("customers", state.ids("customers")[2], {"birthdate": [PERSON], "lastName": f"{PERSON} II"})
     state.change("price_lists", state.ids("price_lists")[1], {"adjustmentValue": [PERSON], "name": f"{PERSON} III"})
 
 

@@ -519,7 +519,7 @@ def test_a_file_of_which_the_intake_refuses_every_row_is_rejected_as_a_whole(pla
 
 
 def test_rows_of_the_platforms_list_that_were_refused_are_told(platform: Bridge) -> None:
-    platform.platform.state.add("customers", {"erpCode": "E007", "birthdate": ""})
+    platform.platform.state.add("customers", {"erpCode": "E007", "birthdate": 7})
     platform.pull("customers")
     made = customers("E007;Ana;ana@example.com;;N1\n")
     assert made.manifest.read is not None
@@ -527,7 +527,7 @@ def test_rows_of_the_platforms_list_that_were_refused_are_told(platform: Bridge)
     told = (made.folder / "summary.md").read_text("utf-8")
     assert "\n1 row of the platform's list is in quarantine and was not compared (see ops.quarantine).\n" in told
     assert "the push looks up each new customer again before it sends" in told
-    platform.platform.state.add("customers", {"erpCode": "E008", "birthdate": ""})
+    platform.platform.state.add("customers", {"erpCode": "E008", "birthdate": 7})
     platform.pull("customers")
     told = (customers("E007;Ana;ana@example.com;;N1\n").folder / "summary.md").read_text("utf-8")
     assert "\n2 rows of the platform's list are in quarantine and were not compared" in told

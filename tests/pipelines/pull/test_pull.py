@@ -512,7 +512,7 @@ def test_a_first_pull_that_fails_leaves_no_warehouse(fresh: Bridge) -> None:
 
 def test_refused_rows_go_to_a_private_file_with_their_reasons_in_ops(fresh: Bridge) -> None:
     state = fresh.platform.state
-    state.change("customers", state.ids("customers")[3], {"birthdate": "31/12/1999", "firstName": "Sección-Privada"})
+    state.change("customers", state.ids("customers")[3], {"birthdate": 19991231, "firstName": "Sección-Privada"})
     state.change("price_lists", state.ids("price_lists")[0], {"adjustmentValue": "mucho"})
     done = fresh.pull()
     assert (done.exit_code, done.published) == (5, True)

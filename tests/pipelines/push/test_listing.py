@@ -12,8 +12,8 @@ import pytest
 from pipelines.push.listing import keys_in_row
 from tests.pipelines.push.plans import YES, customer, outcomes, place, results
 
-ODD = {"id": 901, "birthdate": ""}
-"""What makes the walk refuse a row: no date."""
+ODD = {"id": 901, "birthdate": 7}
+"""What puts a row in quarantine: a date that is a number."""
 
 
 def records(folder: Path, *rows: dict[str, object] | str, count: int = 30) -> Path:
@@ -117,7 +117,7 @@ def test_a_create_in_doubt_that_comes_back_as_a_refused_row_is_a_persons_to_sett
         assert at.push(plan).exit_code == 6
         at.platform.set_faults({})
         first, _ = at.platform.state.ids("customers")[-2:]
-        at.platform.state.change("customers", first, {"birthdate": ""})
+        at.platform.state.change("customers", first, {"birthdate": 7})
         for _ in range(2):
             assert at.push(plan).exit_code == 6
             assert at.states(plan) == ["in_doubt", "confirmed"]
@@ -135,7 +135,7 @@ def test_a_create_in_doubt_is_not_sent_again_while_a_refused_row_may_be_its_own(
         assert at.push(plan).exit_code == 6
         at.platform.set_faults({})
         (made,) = at.platform.state.ids("customers")[-1:]
-        at.platform.state.change("customers", made, {"birthdate": "", "erpCode": None, "email": None})
+        at.platform.state.change("customers", made, {"birthdate": 7, "erpCode": None, "email": None})
         assert at.push(plan).exit_code == 6
         assert "a quarantined row of the list may be this customer" in results(plan)["in_doubt"][0]["words"]
         assert at.codes() == ["C00001"]

@@ -63,7 +63,7 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
     state.change("price_lists", derived, {"sourcePriceListId": base})
     state.change("price_lists", further, {"sourcePriceListId": derived})
     state.change("customers", buyer, {"priceListId": int(base)})
-    state.change("customers", refused, {"birthdate": "mañana"})
+    state.change("customers", refused, {"birthdate": ["mañana"]})
     customer = state.records("orders")[0]["customer"]
     state.change("orders", order, {"customer": {**customer, "id": int(refused)}})
     export = tmp_path / "erp.csv"
@@ -114,7 +114,7 @@ def test_rows_of_an_earlier_walk_that_were_not_seen_again_are_counted(fresh: Bri
 def test_a_row_that_several_sweeps_refused_counts_once(tmp_path: Path) -> None:
     with bridge(tmp_path, customers=120, readings={"legacy_limit": "ignored"}) as made:
         state = made.platform.state
-        state.change("customers", state.ids("customers")[0], {"birthdate": "mañana"})
+        state.change("customers", state.ids("customers")[0], {"birthdate": ["mañana"]})
         made.pull("customers")
         assert made.one("SELECT quarantined FROM ops.coverage") > 1
         reconcile()
