@@ -3,7 +3,7 @@
     BridgeError                 exit 1  a bug
     ├── UsageError              exit 2  settings, arguments, files: correct them, run again
     ├── AccessError             exit 3  authentication or scope: use another key, or grant the permission
-    ├── PlatformError           exit 4  the platform: unreachable, refusing, or breaking the contract
+    ├── PlatformError           exit 4  the platform: unreachable, rejecting, or breaking the contract
     │   ├── Unreachable                 no usable response after every retry: try again later
     │   ├── HttpRejected                a response outside 2xx that no retry would change
     │   └── ContractBroken              a response that the interface rules out

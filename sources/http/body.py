@@ -10,19 +10,19 @@ import zlib
 from collections.abc import Iterable
 from typing import Final
 
-from sources.http.failures import BodyRefused, BrokenBody
+from sources.http.failures import BrokenBody, UnacceptableBody
 
 MEMBERS_MAX: Final = 100
 """Gzip members of one body: each costs a copy of the rest, and an empty one has 20 bytes."""
 
 
 def read_wire(chunks: Iterable[bytes], most: int) -> bytes:
-    """Joins all chunks. Raises BodyRefused over `most` bytes."""
+    """Joins all chunks. Raises UnacceptableBody over `most` bytes."""
     parts, size = [], 0
     for chunk in chunks:
         size += len(chunk)
         if size > most:
-            raise BodyRefused(f"the body is larger than {most} bytes")
+            raise UnacceptableBody(f"the body is larger than {most} bytes")
         parts.append(chunk)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -37,17 +37,17 @@ def decode(wire: bytes, encoding: str | None, most: int) -> bytes:
 
     Raises:
         BrokenBody: cut off, empty, or not in that encoding.
-        BodyRefused: larger than `most`, encoded more than once, or in another encoding than gzip and deflate.
+        UnacceptableBody: larger than `most`, encoded more than once, or in another encoding than gzip and deflate.
     """
     names = [name for part in (encoding or "").split(",") if (name := part.strip().lower()) not in ("", "identity")]
     if not names:
         if len(wire) > most:
-            raise BodyRefused(f"the body is larger than {most} bytes")
+            raise UnacceptableBody(f"the body is larger than {most} bytes")
         return wire
     if len(names) > 1:
-        raise BodyRefused("the body is encoded more than once")
+        raise UnacceptableBody("the body is encoded more than once")
     if names[0] not in ("gzip", "x-gzip", "deflate"):
-        raise BodyRefused("the body has an encoding that was not asked for")
+        raise UnacceptableBody("the body has an encoding that was not asked for")
     if not wire:
         raise BrokenBody("the body is empty, although an encoding is announced")
     bits = zlib.MAX_WBITS | 16 if names[0] != "deflate" else zlib.MAX_WBITS if wire[0] & 15 == 8 else -zlib.MAX_WBITS
@@ -55,14 +55,14 @@ def decode(wire: bytes, encoding: str | None, most: int) -> bytes:
     while rest:  # gzip allows several members, one after the other
         members += 1
         if members > MEMBERS_MAX:
-            raise BodyRefused("the body has too many parts")
+            raise UnacceptableBody("the body has too many parts")
         decoder = zlib.decompressobj(bits)
         try:
             plain += decoder.decompress(rest, most + 1 - len(plain))
         except zlib.error:
-            raise BrokenBody("the body is not what its encoding says") from None
+            raise BrokenBody("the body is not in the announced encoding") from None
         if len(plain) > most:
-            raise BodyRefused(f"the body is larger than {most} bytes, decoded")
+            raise UnacceptableBody(f"the body is larger than {most} bytes, decoded")
         if not decoder.eof:
             raise BrokenBody("the body is cut off")
         rest = decoder.unused_data

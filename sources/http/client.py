@@ -19,7 +19,7 @@ from typing import Final, Generic, Literal, Self, TypeVar
 
 from sources.contract import PUBLIC_V1_PREFIX, Family, Verb
 from sources.errors import HttpError, Stopped
-from sources.http.error_responses import FamilyError, read_error, refusal
+from sources.http.error_responses import FamilyError, failure_of_status, read_error
 from sources.http.exchange import Exchanger, HttpTransport, KeyAuth
 from sources.http.failures import NOT_SENT, BrokenBody, Failure, error_of
 from sources.http.limits import Caps, RetryPolicy, Timeouts
@@ -33,8 +33,8 @@ T = TypeVar("T")
 log = logging.getLogger("orderbridge.client")
 
 STOP_POLL_S: Final = 0.1
-_STANDING: Final = (201, 204)
-"""Statuses of a write that stand whatever becomes of the body."""
+_DEFINITE: Final = (201, 204)
+"""Statuses of a write that settle it, whatever happened to the body."""
 
 
 @dataclass(slots=True)
@@ -199,7 +199,7 @@ class Client:
             state: Literal["not_sent", "in_doubt"] = "not_sent" if reply.what in NOT_SENT else "in_doubt"
             return WriteOutcome(state, error=self._error(verb, path, reply), elapsed_s=elapsed_s)
         if reply.is_success:
-            is_doubtful = reply.broken is not None and reply.status not in _STANDING
+            is_doubtful = reply.broken is not None and reply.status not in _DEFINITE
             return WriteOutcome(
                 "in_doubt" if is_doubtful else "answered",
                 reply.status,
@@ -209,7 +209,7 @@ class Client:
                 error=self._error(verb, path, reply.broken) if reply.broken and is_doubtful else None,
                 elapsed_s=elapsed_s,
             )
-        error, failure = self._refusal(reply, json_body)
+        error, failure = self._status_failure(reply, json_body)
         is_settled = reply.status in (401, 403, 429) or (
             400 <= reply.status <= 499 and reply.status != 408 and error.shaped
         )
@@ -231,7 +231,7 @@ class Client:
         if isinstance(reply, Failure):
             failure = reply
         elif not reply.is_success:
-            failure = self._refusal(reply)[1]
+            failure = self._status_failure(reply)[1]
             call.throttled |= reply.status == 429
         elif reply.broken is not None:
             failure = reply.broken
@@ -245,10 +245,10 @@ class Client:
         log.info("%s GET %s, attempt %d: %s", self.family, call.path, call.attempts, failure.words)
         return failure
 
-    def _refusal(self, reply: RawResponse, sent: bytes = b"") -> tuple[FamilyError, Failure]:
+    def _status_failure(self, reply: RawResponse, sent: bytes = b"") -> tuple[FamilyError, Failure]:
         error = read_error(self.family, reply.body, self._auth.secrets, sent)
         wait_s = retry_after_s(reply.retry_after, datetime.now(UTC))
-        return error, refusal(self.family, reply.status, error, reply.location, self._auth.secrets, wait_s)
+        return error, failure_of_status(self.family, reply.status, error, reply.location, self._auth.secrets, wait_s)
 
     def _error(self, verb: Verb, path: str, failure: Failure, attempts: int = 1) -> HttpError:
         return error_of(

@@ -80,7 +80,7 @@ def _reveals(text: str, secret: str) -> bool:
     return secret in text or (len(text) >= _REVEALING_LENGTH and text in secret)
 
 
-def refusal(
+def failure_of_status(
     family: Family, status: int, error: FamilyError, location: str, secrets: tuple[str, ...], wait_s: float | None
 ) -> Failure:
     """What a response outside 2xx means, with a hint."""
@@ -103,10 +103,10 @@ def refusal(
         words = "the platform failed"
         hint = "Try again later; if it persists, report the requestId or the time to the platform."
     elif status == 404:
-        words, hint = "refused: not found", f"Check {section}.base_url, its path included."
+        words, hint = "not found", f"Check {section}.base_url, its path included."
     else:
-        words = "refused"
-        hint = f"The platform does not accept this request. Check {section}.base_url and {section}.page_limit; "
+        words = "request rejected"
+        hint = f"Check {section}.base_url and {section}.page_limit; "
         hint += "if they are right, report the code or the requestId to the platform."
     return Failure(status, words, hint, status, error.code, error.request_id, wait_s)
 

@@ -15,7 +15,7 @@ import httpcore
 
 from sources.contract import Family, Verb
 from sources.http.body import decode, read_wire
-from sources.http.failures import TRANSPORT_ERRORS, BodyRefused, BrokenBody, Failure, connection_failure
+from sources.http.failures import TRANSPORT_ERRORS, BrokenBody, Failure, UnacceptableBody, connection_failure
 from sources.http.limits import Caps, Timeouts
 from sources.http.responses import RawResponse
 
@@ -125,11 +125,11 @@ class Exchanger:
                 reply.body = decode(wire, fields.get("content-encoding"), self._caps.plain_bytes)
             except BrokenBody as error:
                 reply.broken = self.broken_body(str(error), reply)
-            except BodyRefused as error:
+            except UnacceptableBody as error:
                 hint = "Report this to the platform, or to whoever runs a proxy in between."
                 reply.broken = Failure("contract", str(error), hint, reply.status)
             except TRANSPORT_ERRORS as error:
-                # the status stands, although the body was cut off
+                # the status is known, although the body was cut off
                 failure = connection_failure(error, self.host, seconds, self._timeouts.read_s)
                 reply.broken = Failure(failure.what, failure.words, failure.hint, reply.status)
         finally:

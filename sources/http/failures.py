@@ -36,7 +36,7 @@ class BrokenBody(Exception):
     """A body that is cut off or is not what its headers announce; another request may bring a whole one."""
 
 
-class BodyRefused(Exception):
+class UnacceptableBody(Exception):
     """A body that another request would not improve: too large, or in an encoding that was not asked for."""
 
 
@@ -151,7 +151,7 @@ def error_of(
         path: of the request, without query.
         failure: the last one.
         attempts: requests made.
-        is_final: no further attempt would help: the status stands.
+        is_final: no further attempt would help.
         wait_max_s: the longest `Retry-After` that is waited for.
     """
     kind: type[HttpError] = Unreachable

@@ -1,6 +1,6 @@
 """Raw values of settings, through dlt's own resolution: environment, `.dlt/secrets.toml`, `.dlt/config.toml`.
 
-In: a section and the project's root. Out: raw values by name; misspelt names and unreadable files are refused. dlt
+In: a section and the project's root. Out: raw values by name; misspelt names and unreadable files are errors. dlt
 takes seconds to import, so it is imported when a value is first asked for.
 """
 
@@ -36,7 +36,7 @@ class Resolution:
             check_private(path)
         self._documents = {name: read_toml(self._folder / name) for name in FILES}
         self._tables = {name: self._table(name, document) for name, document in self._documents.items()}
-        self._refuse_unknown()
+        self._check_names()
 
     def value(self, name: str) -> object:
         """The raw value of a setting of the section; None if it is not set."""
@@ -101,7 +101,7 @@ class Resolution:
             )
         return table
 
-    def _refuse_unknown(self) -> None:
+    def _check_names(self) -> None:
         names = [setting.name for setting in settings_of(self._section)]
         for file, table in self._tables.items():
             for name in table:

@@ -1,7 +1,7 @@
 """The project's root: the folder whose `.dlt` holds the settings.
 
 In: the current folder, `DLT_PROJECT_DIR`. Out: the root, and a process in which dlt reads its settings there and
-nowhere else. Settings name the hosts that get the keys, so files that others can write are refused, not read.
+nowhere else. Settings name the hosts that get the keys, so files that others can write are not read.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _has_sections(folder: Path) -> bool:
 
 
 def check_private(path: Path) -> None:
-    """Refuses a settings folder or file that another user owns or can write; one that does not exist is fine.
+    """Checks that no other user owns or can write a settings folder or file; one that does not exist is fine.
 
     Raises:
         UsageError: its owner is neither this user nor root, or others have write permission.

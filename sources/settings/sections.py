@@ -36,7 +36,7 @@ HOST_LABELS: Final[dict[str, Environment]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Checks each field that is a setting; None stands for one that is not set and has no default."""
+    """Checks each field that is a setting; None is one that is not set and has no default."""
 
     prefix: ClassVar[str]
     """What precedes the names of the fields in the table."""

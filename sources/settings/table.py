@@ -43,7 +43,7 @@ class Setting:
 
     @property
     def section(self) -> str:
-        """The table of the TOML file that it stands in."""
+        """The table of the TOML file that it belongs to."""
         return self.key.rpartition(".")[0]
 
     @property
