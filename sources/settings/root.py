@@ -84,15 +84,18 @@ def _has_sections(folder: Path) -> bool:
 def check_private(path: Path) -> None:
     """Checks that no other user owns or can write a settings folder or file; one that does not exist is fine.
 
+    The settings of the checkout that this package lies in may belong to the owner of its code.
+
     Raises:
         UsageError: its owner is neither this user nor root, or others have write permission.
     """
     if os.name == "nt":
         return
+    trusted = {0, os.geteuid()} | ({_code_owner()} if path.is_relative_to(_CHECKOUT) else set())
     for facts in (_lstat(path), _stat(path)):
         if facts is None:
             continue
-        if facts.st_uid not in (0, os.geteuid()):
+        if facts.st_uid not in trusted:
             raise UsageError(
                 f"{path} belongs to another user", "Use settings of your own: copy it, or name a project of yours."
             )
@@ -100,20 +103,24 @@ def check_private(path: Path) -> None:
             raise UsageError(f"{path} can be written by other users", f"Run: chmod go-w {path}")
 
 
+def _code_owner() -> int:
+    return Path(__file__).stat().st_uid
+
+
 def _others_may_write(facts: os.stat_result) -> bool:
-    return bool(facts.st_mode & stat.S_IWOTH) or bool(facts.st_mode & stat.S_IWGRP and not _is_own_group(facts.st_gid))
+    return bool(facts.st_mode & stat.S_IWOTH) or bool(facts.st_mode & stat.S_IWGRP and not _is_group_of_owner(facts))
 
 
-def _is_own_group(number: int) -> bool:
-    """Whether a group has the name of this user and no other member, as many systems make one for each user."""
+def _is_group_of_owner(facts: os.stat_result) -> bool:
+    """Whether the group has the owner's name and no other member, as many systems make one for each user."""
     import grp
     import pwd
 
     try:
-        group, user = grp.getgrgid(number), pwd.getpwuid(os.geteuid())
+        group, owner = grp.getgrgid(facts.st_gid), pwd.getpwuid(facts.st_uid)
     except KeyError:
         return False
-    return group.gr_gid == user.pw_gid and group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
+    return group.gr_gid == owner.pw_gid and group.gr_name == owner.pw_name and set(group.gr_mem) <= {owner.pw_name}
 
 
 def _stat(path: Path) -> os.stat_result | None:

@@ -435,6 +435,19 @@ def test_settings_that_another_user_owns_are_refused(root: Path, name: str) -> N
 
 
 @needs_root
+def test_settings_of_the_checkout_may_belong_to_the_owner_of_its_code(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, LEGACY)
+    os.chown(root / ".dlt", STRANGER, -1)
+    monkeypatch.setattr("sources.settings.root._CHECKOUT", root)
+    with pytest.raises(UsageError, match="belongs to another user"):
+        legacy_settings()
+    monkeypatch.setattr("sources.settings.root._code_owner", lambda: STRANGER)
+    assert legacy_settings().base_url == "https://a.example"
+
+
+@needs_root
 def test_a_link_that_another_user_made_is_refused(root: Path, tmp_path: Path) -> None:
     write(root, LEGACY)
     (root / ".dlt").rename(tmp_path / "settings")
