@@ -16,6 +16,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from transforms.date_patterns import (
+    DAY_MONTH_YEAR,
+    DIGITS,
+    MONTH_DAY_YEAR,
+    MONTH_NAMES,
+    NUMERIC,
+    STAMPS,
+    YEAR_FIRST,
+    has_part,
+    is_written,
+    microseconds,
+    part_numbers,
+)
 from transforms.frames import Bools, Ints
 
 Form = Literal[
@@ -62,50 +75,6 @@ _DAY_US: Final = 24 * _HOUR_US
 _START_US: Final = int(np.datetime64(f"{YEAR_MIN}-01-01", "us").astype(np.int64))
 _END_US: Final = int(np.datetime64(f"{YEAR_MAX + 1}-01-01", "us").astype(np.int64))
 
-_CLOCK: Final = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
-_HALF: Final = r"(?: ?(?P<half>[AaPp])\.? ?[Mm]\.?)?"
-_ZONE: Final = (
-    r"(?P<zone> ?(?:[Zz]|(?:UTC|GMT)?(?P<sign>[+-])(?P<off_hour>\d\d)(?::?(?P<off_minute>\d\d))?|UTC|GMT)"
-    r"(?: ?\([^()]*\))?)?"
-)
-_TIME: Final = rf"(?P<time>(?:,? +|T|,? ?-? (?:at|a las) +){_CLOCK}{_HALF}{_ZONE})?"
-_YEAR_FIRST: Final = (
-    r"^(?P<year>\d{4})(?:-(?P<month>\d\d)-(?P<day>\d\d)|(?P<month_b>\d\d)(?P<day_b>\d\d)"
-    r"|[/.](?P<month_c>\d{1,2})[/.](?P<day_c>\d{1,2}))"
-    r"(?P<time>[Tt ](?P<hour>\d\d):?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,](?P<fraction>\d+))?)?"
-    rf"{_ZONE})?$"
-)
-_NUMERIC: Final = (
-    r"^(?P<first>\d{1,2})(?P<mark>[/.-])(?P<second_number>\d{1,2})(?P<mark_b>[/.-])(?P<third>\d{4}|\d\d)" + _TIME + "$"
-)
-_MONTHS: Final = (
-    ("jan", "january", "ene", "enero"),
-    ("feb", "february", "febrero"),
-    ("mar", "march", "marzo"),
-    ("apr", "april", "abr", "abril"),
-    ("may", "mayo"),
-    ("jun", "june", "junio"),
-    ("jul", "july", "julio"),
-    ("aug", "august", "ago", "agosto"),
-    ("sep", "sept", "september", "septiembre", "set", "setiembre"),
-    ("oct", "october", "octubre"),
-    ("nov", "november", "noviembre"),
-    ("dec", "december", "dic", "diciembre"),
-)
-_MONTH_NAMES: Final = {name: number for number, names in enumerate(_MONTHS, 1) for name in names}
-_MONTH: Final = rf"(?P<month_name>{'|'.join(sorted(_MONTH_NAMES, key=len, reverse=True))})\.?"
-_WEEKDAY: Final = r"^(?:\p{L}{2,10}\.?,? +)?"
-_DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th|º)?"
-_DAY_MONTH_YEAR: Final = rf"(?i){_WEEKDAY}{_DAY}(?:[ /-]| de ){_MONTH}(?:,? |[/-]| del? )(?P<year>\d{{4}}){_TIME}$"
-_MONTH_DAY_YEAR: Final = rf"(?i){_WEEKDAY}{_MONTH}[ -]{_DAY}(?:,? |-)(?P<year>\d{{4}}){_TIME}$"
-_DIGITS: Final = r"^-?\d{9,19}(?:\.\d{1,9})?$"
-_STAMPS: Final = {
-    10: r"^(?P<short>\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)$",
-    12: r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)$",
-    -12: r"^(?P<short>\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)$",
-    14: r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)$",
-}
-"""Stamps of digits only, by their length; those of 12 digits have two forms."""
 _EPOCHS: Final[tuple[tuple[str, Form, int, int], ...]] = (
     ("seconds since 1970", "epoch_s", 1, 10**8),
     ("milliseconds since 1970", "epoch_ms", 10**3, 10**11),
@@ -165,10 +134,10 @@ def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> list[
 
 def _families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Iterator[Family]:
     patterns: tuple[tuple[str, str, Callable[[pa.StructArray], Reading], bool], ...] = (
-        ("ISO 8601", _YEAR_FIRST, _read_year_first, True),
-        ("numeric day and month", _NUMERIC, partial(_read_numeric, order), False),
-        ("day and name of month", _DAY_MONTH_YEAR, _read_month_name, True),
-        ("name of month and day", _MONTH_DAY_YEAR, _read_month_name, True),
+        ("ISO 8601", YEAR_FIRST, _read_year_first, True),
+        ("numeric day and month", NUMERIC, partial(_read_numeric, order), False),
+        ("day and name of month", DAY_MONTH_YEAR, _read_month_name, True),
+        ("name of month and day", MONTH_DAY_YEAR, _read_month_name, True),
     )
     for name, pattern, read, proves_itself in patterns:
         fields = pc.extract_regex(texts.take(pa.array(rows)), pattern)
@@ -180,7 +149,7 @@ def _families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Iterator[
         if not len(rows):
             return
     digits = texts.take(pa.array(rows))
-    is_number: Bools = pc.match_substring_regex(digits, _DIGITS).to_numpy(zero_copy_only=False)
+    is_number: Bools = pc.match_substring_regex(digits, DIGITS).to_numpy(zero_copy_only=False)
     yield from _digit_families(digits.filter(pa.array(is_number)), rows[is_number])
 
 
@@ -190,7 +159,7 @@ def _digit_families(texts: pa.Array, rows: Ints) -> Iterator[Family]:
     size = np.abs(pc.cast(whole, pa.float64()).to_numpy(zero_copy_only=False))
     is_stamp: Bools = pc.match_substring_regex(texts, r"^\d{14}$").to_numpy(zero_copy_only=False)
     if is_stamp.any():
-        fields = pc.extract_regex(texts.filter(pa.array(is_stamp)), _STAMPS[14])
+        fields = pc.extract_regex(texts.filter(pa.array(is_stamp)), STAMPS[14])
         yield Family("stamps of 14 digits", rows[is_stamp], partial(_read_stamp, fields))
     for name, form, unit, least in _EPOCHS:
         is_unit = ~is_stamp & (size >= least) & (size < _END_US // _SECOND_US * unit)
@@ -205,39 +174,47 @@ def _digit_families(texts: pa.Array, rows: Ints) -> Iterator[Family]:
 
 def _read_epoch(form: Form, unit: int, texts: pa.Array, parts: pa.StructArray) -> Reading:
     whole = pc.cast(parts.field("whole"), pa.int64()).to_numpy(zero_copy_only=False)
-    fraction = _micros(parts.field("fraction"))
+    fraction = microseconds(parts.field("fraction"))
     fraction = np.where(pc.starts_with(texts, "-").to_numpy(zero_copy_only=False), -fraction, fraction)
     at = whole * (_SECOND_US // unit) + fraction // unit if unit <= _SECOND_US else whole // (unit // _SECOND_US)
     no = np.zeros(len(at), np.bool_)
     is_stamp = np.logical_or.reduce(
-        [_read_stamp(pc.extract_regex(texts, pattern)).is_real for pattern in _STAMPS.values()], initial=False
+        [_read_stamp(pc.extract_regex(texts, pattern)).is_real for pattern in STAMPS.values()], initial=False
     )
-    reading = Reading(form, at, (at >= _START_US) & (at < _END_US), no, ~no, no)
+    is_real = (at >= _START_US) & (at < _END_US)
+    if is_stamp.any() and not is_stamp.all():  # a stamp among times is far from all of them
+        others = at[is_real & ~is_stamp]
+        is_real &= ~is_stamp | ((at >= others.min(initial=_END_US)) & (at <= others.max(initial=_START_US)))
+    reading = Reading(form, at, is_real, no, ~no, no)
     if is_stamp.sum() > _STAMPS_MAX * len(at):
         return _ambiguous(reading, (f"{int(is_stamp.sum())} may also be stamps of digits such as YYYYMMDDhhmm",))
     return reading
 
 
 def _read_stamp(fields: pa.StructArray) -> Reading:
-    year = _ints(fields, "year") if fields.type.get_field_index("year") >= 0 else _full_year(_ints(fields, "short"))
-    return _dated("compact", fields, year, _ints(fields, "month"), _ints(fields, "day"))
+    year = (
+        part_numbers(fields, "year")
+        if fields.type.get_field_index("year") >= 0
+        else _full_year(part_numbers(fields, "short"))
+    )
+    return _dated("compact", fields, year, part_numbers(fields, "month"), part_numbers(fields, "day"))
 
 
 def _read_month_name(fields: pa.StructArray) -> Reading:
     names = pc.utf8_lower(fields.field("month_name"))
-    month = pc.index_in(names, value_set=pa.array(list(_MONTH_NAMES))).to_numpy(zero_copy_only=False)
-    numbers = np.array(list(_MONTH_NAMES.values()), np.int64)
-    return _dated("month_name", fields, _ints(fields, "year"), numbers[month], _ints(fields, "day"))
+    month = pc.index_in(names, value_set=pa.array(list(MONTH_NAMES))).to_numpy(zero_copy_only=False)
+    numbers = np.array(list(MONTH_NAMES.values()), np.int64)
+    return _dated("month_name", fields, part_numbers(fields, "year"), numbers[month], part_numbers(fields, "day"))
 
 
 def _read_year_first(fields: pa.StructArray) -> Reading:
-    year = _ints(fields, "year")
-    month = _ints(fields, "month") + _ints(fields, "month_b") + _ints(fields, "month_c")
-    day = _ints(fields, "day") + _ints(fields, "day_b") + _ints(fields, "day_c")
+    year = part_numbers(fields, "year")
+    month = part_numbers(fields, "month") + part_numbers(fields, "month_b") + part_numbers(fields, "month_c")
+    day = part_numbers(fields, "day") + part_numbers(fields, "day_b") + part_numbers(fields, "day_c")
     reading = _dated("iso_mixed", fields, year, month, day)
     absurd = int((~reading.is_real & ~reading.is_endless).sum())
     proofs = int((_dated("iso_mixed", fields, year, day, month).is_real & (month > 12)).sum()) if absurd else 0
-    if proofs == absurd > len(year) / 3:
+    if proofs == absurd >= max(2, PROOF_MIN * len(year)):
         return _ambiguous(reading, (f"{proofs} have the day before the month",))
     of = reading.is_real if reading.is_real.any() else ~reading.is_real
     days = int((of & reading.is_day_only).sum())
@@ -253,7 +230,11 @@ def _read_year_first(fields: pa.StructArray) -> Reading:
 
 def _read_numeric(order: DateOrder | None, fields: pa.StructArray) -> Reading:
     """Day and month as numbers, in either order; with years of two digits these may come first as well."""
-    first, second, third = _ints(fields, "first"), _ints(fields, "second_number"), _ints(fields, "third")
+    first, second, third = (
+        part_numbers(fields, "first"),
+        part_numbers(fields, "second_number"),
+        part_numbers(fields, "third"),
+    )
     is_short: Bools = pc.equal(pc.binary_length(fields.field("third")), 2).to_numpy(zero_copy_only=False)
     year = np.where(is_short, _full_year(third), third)
     readings: dict[Form, Reading] = {
@@ -301,53 +282,23 @@ def _dated(form: Form, fields: pa.StructArray, year: Ints, month: Ints, day: Int
     begin = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     following = (months + 1).astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     real &= day <= following - begin
-    hour, minute, second = _ints(fields, "hour"), _ints(fields, "minute"), _ints(fields, "second")
-    if _has_field(fields, "half"):
-        has_half, is_pm = _filled(fields, "half"), _filled(fields, "half", "p") | _filled(fields, "half", "P")
+    hour, minute, second = part_numbers(fields, "hour"), part_numbers(fields, "minute"), part_numbers(fields, "second")
+    if has_part(fields, "half"):
+        has_half, is_pm = is_written(fields, "half"), is_written(fields, "half", "p") | is_written(fields, "half", "P")
         real &= ~has_half | ((hour >= 1) & (hour <= 12))
         hour = np.where(has_half, hour % 12 + np.where(is_pm, 12, 0), hour)
     real &= (hour < 24) & (minute < 60) & (second < 60)
-    micros = _micros(fields.field("fraction")) if _has_field(fields, "fraction") else 0
+    micros = microseconds(fields.field("fraction")) if has_part(fields, "fraction") else 0
     at = (begin + day - 1) * _DAY_US + hour * _HOUR_US + minute * _MINUTE_US + second * _SECOND_US + micros
     no = np.zeros(len(at), np.bool_)
-    if not _has_field(fields, "zone"):
+    if not has_part(fields, "zone"):
         return Reading(form, at, real, no, no, is_endless)
-    hours, minutes = _ints(fields, "off_hour"), _ints(fields, "off_minute")
+    hours, minutes = part_numbers(fields, "off_hour"), part_numbers(fields, "off_minute")
     shift = hours * _HOUR_US + minutes * _MINUTE_US
-    at = at - np.where(_filled(fields, "sign", "-"), -shift, shift)
+    at = at - np.where(is_written(fields, "sign", "-"), -shift, shift)
     real &= (hours < 16) & (minutes < 60) & (at >= _START_US) & (at < _END_US)
-    return Reading(form, at, real, ~_filled(fields, "time"), _filled(fields, "zone"), is_endless)
+    return Reading(form, at, real, ~is_written(fields, "time"), is_written(fields, "zone"), is_endless)
 
 
 def _full_year(short: Ints) -> Ints:
     return short + np.where(short >= _CENTURY_PIVOT, 1900, 2000)
-
-
-def _has_field(fields: pa.StructArray, name: str) -> bool:
-    return bool(fields.type.get_field_index(name) >= 0)
-
-
-def _ints(fields: pa.StructArray, name: str) -> Ints:
-    """A part as a number; 0 where it is not written, or is no part of the form."""
-    if not _has_field(fields, name):
-        return np.zeros(len(fields), np.int64)
-    return _numbers(fields.field(name))
-
-
-def _numbers(digits: pa.Array) -> Ints:
-    written = pc.if_else(pc.equal(pc.binary_length(digits), 0), "0", digits)
-    numbers: Ints = pc.cast(pc.fill_null(written, "0"), pa.int64()).to_numpy(zero_copy_only=False)
-    return numbers
-
-
-def _micros(fraction: pa.Array) -> Ints:
-    """The digits after the point of seconds as microseconds."""
-    return _numbers(pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(fraction, ""), 6, "0"), 0, 6))
-
-
-def _filled(fields: pa.StructArray, name: str, value: str | None = None) -> Bools:
-    """Whether a part is written; with a value, whether it is that."""
-    part = fields.field(name)
-    flags = pc.greater(pc.binary_length(part), 0) if value is None else pc.equal(part, value)
-    result: Bools = pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
-    return result

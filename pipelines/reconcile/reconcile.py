@@ -8,7 +8,7 @@ a reader never sees new raw tables beside old reconciled ones.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from transforms.dates import DateColumn
 
 ENTITIES: Final = ("customers", "promotions", "price_lists", "orders")
-FIELDS: Final = ("customer_id", "ordered_at", "total")
 
 
 @dataclass(slots=True)
@@ -140,7 +139,8 @@ def into(
     """
     from transforms.customers import customers
     from transforms.findings import combine_findings
-    from transforms.orders import OrderFields, orders, propose_fields
+    from transforms.order_fields import OrderFields, choose_fields
+    from transforms.orders import orders
     from transforms.price_lists import price_lists
     from transforms.promotions import promotions
 
@@ -159,32 +159,40 @@ def into(
         as_of,
         settings.date_order,
         coverage.coverage_gap(build, "price_lists", "customers"),
+        settings.timezone,
     )
     frames["promotions"], found["promotions"], dates["promotions"] = promotions(
-        came["promotions"], as_of, settings.date_order
+        came["promotions"], as_of, settings.date_order, settings.timezone
     )
     frames["price_lists"], found["price_lists"] = price_lists(
         came["price_lists"], frames["customers"], coverage.coverage_gap(build, "price_lists")
     )
-    told = {name: getattr(settings.orders, name) for name in FIELDS}
-    for name, column in told.items():
+    named = asdict(settings.orders)
+    for name, column in named.items():
         if column is not None and column not in came["orders"]:
             raise UsageError(
                 f"reconcile.order_{name} names the column {column!r}, which raw.orders has not",
                 "Its columns: DESCRIBE raw.orders. Or leave the setting out: a field is looked for.",
             )
-    proposal = propose_fields(came["orders"], frames["customers"], settings.date_order)
-    made.order_fields = {name: told[name] or getattr(proposal.fields, name) for name in FIELDS}
-    chosen = {name: column for name, column in made.order_fields.items() if column is not None and told[name] is None}
-    made.proposed = {name: proposal.evidence[column] for name, column in chosen.items()}
-    frames["orders"], found["orders"], dates["orders"] = orders(
+    configured = OrderFields(
+        named["customer_id"], named["ordered_at"], named["total"], named["status"], named["currency"]
+    )
+    choice = choose_fields(came["orders"], frames["customers"], configured, date_order=settings.date_order)
+    found["order_fields"] = choice.findings
+    made.order_fields = asdict(choice.fields)
+    chosen = {name: column for name, column in choice.fields.columns().items() if name not in configured.columns()}
+    made.proposed = {name: choice.evidence[column] for name, column in chosen.items()}
+    reconciled_orders = orders(
         came["orders"],
         frames["customers"],
-        OrderFields(**made.order_fields),
+        choice.fields,
         as_of,
         settings.date_order,
         coverage.coverage_gap(build, "customers", "orders"),
+        settings.timezone,
     )
+    frames["orders"], found["orders"] = reconciled_orders.orders, reconciled_orders.findings
+    dates["orders"] = reconciled_orders.dates
 
     for entity in ENTITIES:
         _check(entity, len(came[entity]), len(frames[entity]), found[entity])

@@ -173,6 +173,8 @@ class OrderSettings(Section):
     customer_id: str | None = None
     ordered_at: str | None = None
     total: str | None = None
+    status: str | None = None
+    currency: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

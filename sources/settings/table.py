@@ -154,6 +154,8 @@ _TABLE: Final = (
         "created_at",
     ),
     Setting("reconcile.order_total", _COLUMN, "column with the total; detected if not set", "total"),
+    Setting("reconcile.order_status", _COLUMN, "column with the status; detected if not set", "status"),
+    Setting("reconcile.order_currency", _COLUMN, "column with the currency; detected if not set", "currency"),
     Setting(
         "reconcile.date_order",
         checks.choice(*get_args(DateOrder)),

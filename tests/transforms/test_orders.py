@@ -14,9 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
+from transforms.customer_index import ORDERING_CUSTOMERS
+from transforms.dates import DateColumn
 from transforms.findings import FINDINGS
 from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, frame
-from transforms.orders import ORDERING_CUSTOMERS, ORDERS, OrderFields, orders, propose_fields
+from transforms.order_fields import OrderFields, propose_fields
+from transforms.orders import ORDERS, orders
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
 BOOKS = {"_run_id": TEXT, "_first_seen_at": TIMESTAMP, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
@@ -38,12 +41,17 @@ def raw(*rows: dict[str, Any], columns: Mapping[str, pa.DataType] = COLUMNS) -> 
     return frame(columns, [{"id": f"o{n}", **row} for n, row in enumerate(rows)])
 
 
+def reconciled(*args: Any, **options: Any) -> tuple[pd.DataFrame, pd.DataFrame, DateColumn]:
+    result = orders(*args, **options)
+    return result.orders, result.findings, result.dates
+
+
 def found(findings: pd.DataFrame) -> list[tuple[Any, ...]]:
     return list(findings[["entity_id", "rule"]].itertuples(index=False, name=None))
 
 
 def test_an_order_has_our_columns_then_its_own() -> None:
-    made, findings, read = orders(
+    made, findings, read = reconciled(
         raw({"buyer": 1, "created_at": "2026-01-01T10:00:00Z", "amount": 12.5}), CUSTOMERS, FIELDS, AS_OF
     )
     expected = {
@@ -64,7 +72,7 @@ def test_an_order_has_our_columns_then_its_own() -> None:
 
 
 def test_customers_are_matched_unknown_or_none() -> None:
-    made, findings, _ = orders(raw({"buyer": 2}, {"buyer": 9}, {}), CUSTOMERS, FIELDS, AS_OF)
+    made, findings, _ = reconciled(raw({"buyer": 2}, {"buyer": 9}, {}), CUSTOMERS, FIELDS, AS_OF)
     assert made["customer_status"].tolist() == ["matched", "unknown", "none"]
     assert made["customer_id"].tolist() == ["2", "9", pd.NA]
     assert found(findings) == [("o2", "customer_missing"), ("o1", "customer_unknown")]
@@ -72,7 +80,7 @@ def test_customers_are_matched_unknown_or_none() -> None:
 
 def test_a_customer_who_was_not_read_is_unknown_and_no_finding_is_made_of_the_order() -> None:
     rows = raw({"buyer": 2}, {"buyer": 9}, {"buyer": 8}, {})
-    made, findings, _ = orders(rows, CUSTOMERS, FIELDS, AS_OF, doubt="customers: unproven, refused rows: 2")
+    made, findings, _ = reconciled(rows, CUSTOMERS, FIELDS, AS_OF, coverage_gap="customers: unproven, refused rows: 2")
     assert made["customer_status"].tolist() == ["matched", "unknown", "unknown", "none"]
     assert findings[["entity_id", "rule"]].fillna("").to_records(index=False).tolist() == [
         ("o3", "customer_missing"),
@@ -83,14 +91,14 @@ def test_a_customer_who_was_not_read_is_unknown_and_no_finding_is_made_of_the_or
 
 def test_customers_are_named_by_codes_of_the_erp_too_where_one_has_the_code() -> None:
     rows = raw({"who": "E1"}, {"who": "E2"}, {"who": "E4"}, {"who": "E9"}, columns={"id": TEXT, "who": TEXT, **BOOKS})
-    made, findings, _ = orders(rows, CUSTOMERS, OrderFields("who"), AS_OF)
+    made, findings, _ = reconciled(rows, CUSTOMERS, OrderFields("who"), AS_OF)
     assert made["customer_id"].tolist() == ["1", "3", pd.NA, pd.NA]
     assert made["customer_status"].tolist() == ["matched", "matched", "unknown", "unknown"]
     assert found(findings) == [("o2", "customer_ambiguous"), ("o3", "customer_unknown")]
 
 
 def test_nothing_is_said_of_fields_that_are_not_known() -> None:
-    made, findings, read = orders(raw({"buyer": 9, "amount": 1.0}), CUSTOMERS, OrderFields(), AS_OF)
+    made, findings, read = reconciled(raw({"buyer": 9, "amount": 1.0}), CUSTOMERS, OrderFields(), AS_OF)
     assert made[["customer_id", "customer_status", "ordered_at", "total"]].isna().all(axis=None)
     assert_frame_equal(findings, frame(FINDINGS))
     assert read.form == "empty"
@@ -112,7 +120,7 @@ def test_nothing_is_said_of_fields_that_are_not_known() -> None:
     ],
 )
 def test_totals_are_decimal(kind: pa.DataType, given_total: Any, total: str | None) -> None:
-    made, findings, _ = orders(
+    made, findings, _ = reconciled(
         raw({"amount": given_total}, columns={**COLUMNS, "amount": kind}), CUSTOMERS, OrderFields(total="amount"), AS_OF
     )
     assert made["total"].dtype == pd.ArrowDtype(MONEY)
@@ -123,22 +131,22 @@ def test_totals_are_decimal(kind: pa.DataType, given_total: Any, total: str | No
 def test_dates_and_totals_that_cannot_be_right_are_found() -> None:
     good = {"buyer": 1, "created_at": "2026-01-01T10:00:00Z", "amount": 1.0}
     rows = [good, {**good, "created_at": "soon"}, {**good, "created_at": "2026-03-04"}, {**good, "amount": -1.0}]
-    _, findings, _ = orders(raw(*rows), CUSTOMERS, FIELDS, AS_OF)
+    _, findings, _ = reconciled(raw(*rows), CUSTOMERS, FIELDS, AS_OF)
     assert found(findings) == [("o2", "ordered_at_future"), ("o1", "ordered_at_unreadable"), ("o3", "total_negative")]
-    _, findings, _ = orders(raw({**good, "created_at": "01/02/2026"}), CUSTOMERS, FIELDS, AS_OF)
+    _, findings, _ = reconciled(raw({**good, "created_at": "01/02/2026"}), CUSTOMERS, FIELDS, AS_OF)
     assert findings["rule"].tolist() == ["ordered_at_form"]
 
 
 def test_a_column_named_like_one_of_ours_is_kept_beside_it() -> None:
     columns = {"id": TEXT, "Total": TEXT, "raw_total": TEXT, "customer_id": BIGINT, **BOOKS}
     rows = raw({"Total": "x", "raw_total": "y", "customer_id": 1}, columns=columns)
-    made, _, _ = orders(rows, CUSTOMERS, OrderFields("customer_id"), AS_OF)
+    made, _, _ = reconciled(rows, CUSTOMERS, OrderFields("customer_id"), AS_OF)
     assert list(made) == [*ORDERS, "raw_raw_Total", "raw_customer_id", "raw_total", *BOOKS]
 
 
 def test_instants_of_another_zone_are_brought_to_utc() -> None:
     columns = {**COLUMNS, "_last_seen_at": pa.timestamp("us", "America/Lima")}
-    made, _, _ = orders(raw({"_last_seen_at": AS_OF}, columns=columns), CUSTOMERS, FIELDS, AS_OF)
+    made, _, _ = reconciled(raw({"_last_seen_at": AS_OF}, columns=columns), CUSTOMERS, FIELDS, AS_OF)
     assert made["_last_seen_at"].dtype == pd.ArrowDtype(TIMESTAMP)
     assert made["_last_seen_at"].tolist() == [AS_OF]
 
@@ -157,7 +165,7 @@ def test_fields_are_proposed_with_their_evidence() -> None:
     assert proposal.fields == FIELDS
     assert proposal.evidence == {
         "amount": "10 of 10 are decimal numbers",
-        "buyer": "10 of 10 are ids of customers, 0 codes of the ERP",
+        "buyer": "10 of 10 are ids of customers, 0 are ERP codes",
         "created_at": "date_only: 10 texts: 10 ISO 8601; 10 without a time, read as midnight",
     }
 
@@ -175,9 +183,23 @@ def test_fields_are_proposed_with_their_evidence() -> None:
         ),
         pytest.param({"customer_code": TEXT}, {"customer_code": "E1"}, OrderFields("customer_code"), id="codes"),
         pytest.param(
-            {"buyer_id": BIGINT, "user_id": BIGINT}, {"buyer_id": 1, "user_id": 1}, OrderFields(), id="two that may be"
+            {"buyer_id": BIGINT, "client_id": BIGINT},
+            {"buyer_id": 1, "client_id": 3},
+            OrderFields(),
+            id="two that may be",
         ),
-        pytest.param({"created_at": TEXT}, {"created_at": "01/02/2026"}, OrderFields(), id="form not proven"),
+        pytest.param(
+            {"buyer_id": BIGINT, "user_id": BIGINT},
+            {"buyer_id": 1, "user_id": 1},
+            OrderFields("buyer_id"),
+            id="a user may be of the staff",
+        ),
+        pytest.param(
+            {"created_at": TEXT},
+            {"created_at": "01/02/2026"},
+            OrderFields(ordered_at="created_at"),
+            id="form not proven",
+        ),
         pytest.param(
             {"created_at": TEXT, "updated_at": TEXT},
             {"created_at": "2026-01-01", "updated_at": "2026-01-01"},
@@ -221,8 +243,8 @@ def test_no_row_is_lost_and_order_does_not_matter(rows: list[dict[str, Any]], ra
     before = frame(COLUMNS, rows)
     order: list[int] = random.sample(range(len(before)), len(before))
     names: list[str] = random.sample(list(COLUMNS), len(COLUMNS))
-    made, findings, _ = orders(before, CUSTOMERS, FIELDS, AS_OF)
-    again, found_again, _ = orders(before.take(order)[names], CUSTOMERS.take([4, 2, 0, 1, 3]), FIELDS, AS_OF)
+    made, findings, _ = reconciled(before, CUSTOMERS, FIELDS, AS_OF)
+    again, found_again, _ = reconciled(before.take(order)[names], CUSTOMERS.take([4, 2, 0, 1, 3]), FIELDS, AS_OF)
     assert_frame_equal(again, made)
     assert_frame_equal(found_again, findings)
     assert made["order_id"].is_unique

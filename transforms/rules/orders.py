@@ -43,7 +43,7 @@ _COLUMNS: Final = (
         "warning",
         "The orders are in several currencies.",
         "A sum of `total` over all orders adds up different currencies.",
-        "Group by `currency`, or use `revenue` in `reconciled.customer_orders`, which has a row per currency.",
+        "Group by `currency`, or use `revenue_by_currency` in `reconciled.customer_orders`.",
     ),
     _rule(
         "cancelled_with_total",
@@ -107,5 +107,13 @@ RULES: Final = (
         "The total is negative.",
         "Sums are lower; the order may be a refund.",
         "Expected where the platform stores refunds as orders; otherwise ask the platform.",
+    ),
+    Rule(
+        "order_lines",
+        "order_missing",
+        "error",
+        "The order of the line is not in the table of orders.",
+        "The line is left out of `reconciled.order_lines`, so its quantity and amount are not counted.",
+        "Look for the order among the findings id_missing and id_duplicate; the cause is there.",
     ),
 )

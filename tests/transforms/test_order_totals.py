@@ -1,0 +1,152 @@
+"""Lines and revenue never add up what must not be added up."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pandas.testing import assert_frame_equal
+
+from transforms.customer_index import ORDERING_CUSTOMERS
+from transforms.findings import FINDINGS
+from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, frame
+from transforms.order_fields import OrderFields
+from transforms.order_totals import CUSTOMER_ORDERS, ORDER_LINES, customer_orders, lines_table, order_lines
+from transforms.orders import OrdersResult, orders
+
+AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
+BOOKS = {"_run_id": TEXT, "_first_seen_at": TIMESTAMP, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
+COLUMNS = {"id": TEXT, "who": BIGINT, "at": TEXT, "sum": MONEY, "state": TEXT, "money": TEXT, **BOOKS}
+FIELDS = OrderFields("who", "at", "sum", "state", "money")
+CUSTOMERS = frame(ORDERING_CUSTOMERS, [{"customer_id": str(n), "is_missing": False} for n in range(1, 5)])
+
+
+def reconciled(*rows: tuple[Any, ...], last_matched_share: float | None = None) -> OrdersResult:
+    names = ("who", "at", "sum", "state", "money")
+    made = [{"id": f"o{n}", **dict(zip(names, row, strict=False))} for n, row in enumerate(rows)]
+    raw = frame(COLUMNS, [{**one, "sum": Decimal(one["sum"]) if one.get("sum") else None} for one in made])
+    return orders(raw, CUSTOMERS, FIELDS, AS_OF, timezone="UTC", last_matched_share=last_matched_share)
+
+
+ORDERS = (
+    (1, "2026-02-28T10:00:00", "10.50", "paid", "PEN"),
+    (1, "2026-01-05T10:00:00", "2.25", "Paid", "PEN"),
+    (1, "2026-02-20T10:00:00", "99", "CANCELLED", "PEN"),
+    (2, "2025-06-01T10:00:00", "5", "paid", "USD"),
+    (2, "2025-05-01T10:00:00", "7", "paid", "pen"),
+    (3, "2026-02-01T10:00:00", "8", "anulado", "PEN"),
+    (9, "2026-02-01T10:00:00", "8", "paid", "PEN"),
+)
+
+
+def test_revenue_is_by_customer_and_currency_without_cancelled_orders() -> None:
+    made = customer_orders(reconciled(*ORDERS).orders, CUSTOMERS, AS_OF)
+    active = ("is_active_30_days", "is_active_90_days", "is_active_365_days")
+    expected = [
+        {
+            "customer_id": "1", "order_count": 2, "cancelled_count": 1, "currency": "PEN", "revenue": Decimal("12.75"),
+            "revenue_by_currency": '{"PEN": "12.75"}', "first_ordered_at": datetime(2026, 1, 5, 10, tzinfo=UTC),
+            "last_ordered_at": datetime(2026, 2, 28, 10, tzinfo=UTC), **dict.fromkeys(active, True),
+        },
+        {
+            "customer_id": "2", "order_count": 2, "cancelled_count": 0,
+            "revenue_by_currency": '{"PEN": "7", "USD": "5"}', "first_ordered_at": datetime(2025, 5, 1, 10, tzinfo=UTC),
+            "last_ordered_at": datetime(2025, 6, 1, 10, tzinfo=UTC),
+            **dict(zip(active, (False, False, True), strict=True)),
+        },
+        {"customer_id": "3", "order_count": 0, "cancelled_count": 1, **dict.fromkeys(active, False)},
+        {"customer_id": "4", "order_count": 0, "cancelled_count": 0, **dict.fromkeys(active, False)},
+    ]  # fmt: skip
+    assert_frame_equal(made, frame(CUSTOMER_ORDERS, expected))
+
+
+def test_no_orders_are_no_revenue() -> None:
+    made = customer_orders(reconciled().orders, CUSTOMERS, AS_OF)
+    assert made["order_count"].tolist() == [0] * 4
+    assert made["revenue"].isna().all()
+
+
+def test_what_makes_a_plain_sum_wrong_is_found() -> None:
+    findings = reconciled(*ORDERS).findings
+    found = findings[findings["rule"].isin(["cancelled_with_total", "currencies_mixed"])]
+    assert found[["rule", "detail"]].to_records(index=False).tolist() == [
+        ("cancelled_with_total", "2 of 7 orders with a total are cancelled"),
+        ("currencies_mixed", "2 currencies"),
+    ]
+    assert reconciled(*ORDERS[:2]).findings.empty
+
+
+def test_status_and_currency_are_columns_of_the_orders() -> None:
+    made = reconciled(*ORDERS[3:6]).orders
+    assert made["order_status"].tolist() == ["paid", "paid", "anulado"]
+    assert made["currency"].tolist() == ["USD", "PEN", "PEN"]
+
+
+def test_a_falling_share_of_known_customers_is_an_error() -> None:
+    rows = [(1,), (2,), (3,), (9,)]
+    assert reconciled(*rows).matched_share == 0.75
+    assert reconciled(*rows, last_matched_share=0.8).findings["rule"].tolist() == ["customer_unknown"]
+    findings = reconciled(*rows, last_matched_share=1.0).findings
+    fell = findings[findings["rule"] == "matched_share_fell"]
+    assert fell[["severity", "detail"]].to_records(index=False).tolist() == [
+        ("error", "who: 75% of 4 orders are of a known customer, 100% before")
+    ]
+
+
+def test_ambiguous_totals_are_null_and_an_error() -> None:
+    raw = frame(
+        {**COLUMNS, "sum": TEXT}, [{"id": "a", "sum": "1.234"}, {"id": "b", "sum": "12.500"}, {"id": "c", "sum": "3"}]
+    )
+    result = orders(raw, CUSTOMERS, OrderFields(total="sum"), AS_OF)
+    assert result.orders["total"].tolist() == [pd.NA, pd.NA, Decimal(3)]
+    assert result.findings[["rule", "severity", "detail"]].to_records(index=False).tolist() == [
+        ("total_notation", "error", "sum: 2 texts such as 1.234")
+    ]
+
+
+def test_times_of_a_column_in_gmt_are_not_of_the_time_zone() -> None:
+    raw = frame(
+        {"id": TEXT, "date_created_gmt": TEXT, **BOOKS}, [{"id": "a", "date_created_gmt": "2026-01-01T10:00:00"}]
+    )
+    result = orders(raw, CUSTOMERS, OrderFields(ordered_at="date_created_gmt"), AS_OF, timezone="America/Lima")
+    assert result.orders["ordered_at"].tolist() == [pd.Timestamp("2026-01-01T10:00:00Z")]
+
+
+def test_lines_have_customer_date_and_currency_of_their_order() -> None:
+    schema = {
+        "order_id": TEXT,
+        "position": BIGINT,
+        "sku": TEXT,
+        "quantity": BIGINT,
+        "price": pa.float64(),
+        "customer_id": TEXT,
+    }
+    lines = frame(
+        schema,
+        [
+            {"order_id": "o1", "position": 2, "sku": "B", "quantity": 2, "price": 0.1},
+            {"order_id": "o1", "position": 1, "sku": "A", "quantity": 1, "price": 2.5, "customer_id": "x"},
+            {"order_id": "gone", "position": 1},
+        ],
+    )
+    made, findings = order_lines(lines, reconciled(*ORDERS[:2]).orders)
+    common = {"order_id": "o1", "customer_id": "1", "currency": "PEN", "is_cancelled": False}
+    common["ordered_at"] = datetime(2026, 1, 5, 10, tzinfo=UTC)
+    expected = [
+        {**common, "line_number": 1, "product": "A", "quantity": Decimal(1), "unit_price": Decimal("2.5"), "sku": "A",
+         "raw_quantity": 1, "price": 2.5, "raw_customer_id": "x"},
+        {**common, "line_number": 2, "product": "B", "quantity": Decimal(2), "unit_price": Decimal("0.1"), "sku": "B",
+         "raw_quantity": 2, "price": 0.1},
+    ]  # fmt: skip
+    others = {"sku": TEXT, "raw_quantity": BIGINT, "price": pa.float64(), "raw_customer_id": TEXT}
+    assert_frame_equal(made, frame({**ORDER_LINES, **others}, expected))
+    rule = {"entity": "order_lines", "entity_id": "gone", "rule": "order_missing", "severity": "error", "detail": ""}
+    assert_frame_equal(findings, frame(FINDINGS, [rule]))
+
+
+def test_the_table_of_lines_is_found_by_its_name() -> None:
+    assert lines_table(["orders", "orders__discounts", "orders__line_items"]) == "orders__line_items"
+    assert lines_table(["orders", "orders__discounts"]) is None

@@ -1,0 +1,263 @@
+"""Which columns of the raw orders hold customer, date, total, status and currency: the interface does not show them.
+
+In: the raw orders with whatever columns they have, the customers, the settings, and what earlier runs chose. Out: the
+column of each field, the evidence, and findings where none is proven or where the choice is no longer the best. A
+setting decides before a pinned choice, a pinned choice before a proposal: new columns never change the meaning of a
+table without an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from types import MappingProxyType
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from transforms.customer_index import CustomerIndex
+from transforms.date_forms import SHARE_MIN, DateOrder
+from transforms.dates import read_dates
+from transforms.findings import combine_findings, table_finding
+from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
+from transforms.keys import clean_text
+from transforms.numbers import NotationEvidence
+from transforms.order_names import CURRENCY, CUSTOMER, ORDERED_AT, RELATED, STATUS, TOTAL
+
+MATCHED_SHARE_MIN: Final = 0.9
+"""Share of the orders that must belong to a known customer. Orders of removed customers keep it below 1."""
+AGREEMENT_MIN: Final = 0.9
+"""Share of the orders in which an id and a code must refer to the same customer."""
+_STATUSES_MAX: Final = 40
+_DOUBLE: Final = pa.float64()
+_KINDS: Final = (TEXT, BIGINT, _DOUBLE)
+_CURRENCY_CODE: Final = r"[A-Za-z]{3}"
+_DECIMAL: Final = r"-?[0-9]{1,29}(\.[0-9]{1,9})?"
+_LONG_DECIMAL: Final = r"-?[0-9]{1,20}\.[0-9]{10,17}"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderFields:
+    """Columns of the raw orders by what they hold; None where none is known.
+
+    Attributes:
+        customer_id: ids of the customers, or their ERP codes.
+        ordered_at: when the order was made.
+        total: its amount.
+        order_status: its status, in the platform's words.
+        currency: of the amount.
+    """
+
+    customer_id: str | None = None
+    ordered_at: str | None = None
+    total: str | None = None
+    order_status: str | None = None
+    currency: str | None = None
+
+    def columns(self) -> dict[str, str]:
+        """The known columns by field."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+FIELDS: Final = tuple(field.name for field in fields(OrderFields))
+_EXPECTED: Final = ("customer_id", "ordered_at", "total")
+"""Fields that every order should have; a status or a currency may not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProposal:
+    """Fields that are proven, and the evidence of every column that was examined: names and counts, no values."""
+
+    fields: OrderFields
+    evidence: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChoice:
+    """The fields to use, the evidence of the examined columns, and findings. `fields` is what a run pins."""
+
+    fields: OrderFields
+    evidence: Mapping[str, str]
+    findings: pd.DataFrame
+
+
+def choose_fields(
+    orders: pd.DataFrame,
+    customers: pd.DataFrame,
+    configured: OrderFields | None = None,
+    pinned: OrderFields | None = None,
+    date_order: DateOrder | None = None,
+) -> FieldChoice:
+    """Decides which columns hold the fields of an order (interface, GET /orders: not shown).
+
+    Args:
+        orders: the raw orders.
+        customers: the columns of `ORDERING_CUSTOMERS`, of the reconciled customers.
+        configured: columns that the settings name.
+        pinned: columns that the last run used.
+        date_order: see `read_dates`.
+    """
+    configured, pinned = configured or OrderFields(), pinned or OrderFields()
+    proposal = propose_fields(orders, customers, date_order)
+    chosen: dict[str, str | None] = {}
+    findings = []
+    for name in FIELDS:
+        setting, before, now = (getattr(one, name) for one in (configured, pinned, proposal.fields))
+        keeps = before is not None and before in orders
+        chosen[name] = setting or (before if keeps else now)
+        advice = f"set reconcile.order_{name.removeprefix('order_')}"
+        if setting is None and before is not None and now != before and (now is not None or not keeps):
+            change = (
+                f"{before} is kept, {now} fits better now"
+                if keeps
+                else f"{before} is gone, {now or 'no column'} is used"
+            )
+            findings.append(table_finding("orders", "field_changed", f"{name}: {change}; {advice}"))
+        if chosen[name] is None and name in _EXPECTED and len(orders):
+            detail = f"{name}: {_candidates(name, orders, proposal.evidence)}; {advice}"
+            findings.append(table_finding("orders", "field_not_found", detail))
+    return FieldChoice(OrderFields(**chosen), proposal.evidence, combine_findings(findings))
+
+
+def _candidates(field: str, orders: pd.DataFrame, evidence: Mapping[str, str]) -> str:
+    names = [name for name in map(str, orders) if RELATED[field].search(name) and not name.startswith("_")]
+    listed = [f"{name} ({evidence[name]})" if name in evidence else name for name in sorted(names)]
+    return "candidates: " + ", ".join(listed) if listed else "no column with a related name"
+
+
+def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame, date_order: DateOrder | None = None) -> FieldProposal:
+    """Looks for the columns that `orders` needs (interface, GET /orders: fields of an order are not shown).
+
+    A column must have one of the names in `transforms.order_names`, and values in enough of the rows: known customers
+    in 90 %, dates in 90 % (whatever their format), decimal numbers in 95 %, codes of three letters in 95 %. Of several,
+    the name that is preferred decides; of several columns of customers none is chosen unless they refer to the same
+    ones. A code that refers to other customers than an id is preferred: small numbers are ids of customers by chance.
+
+    Args:
+        orders: the raw orders.
+        customers: the columns of `ORDERING_CUSTOMERS`, of the reconciled customers.
+        date_order: see `read_dates`.
+    """
+    orders = orders[[name for name in sorted(map(str, orders)) if name != "id" and not name.startswith("_")]]
+    orders = orders[[name for name in orders if array(orders[name]).type in _KINDS]]
+    evidence: dict[str, str] = {}
+    chosen = OrderFields(
+        customer_id=_propose_customer(orders, CustomerIndex.of(customers), evidence),
+        ordered_at=_propose_date(orders, date_order, evidence),
+        total=_propose_total(orders, evidence),
+        order_status=_propose_status(orders, evidence),
+        currency=_propose_currency(orders, evidence),
+    )
+    return FieldProposal(chosen, MappingProxyType(dict(sorted(evidence.items()))))
+
+
+def _propose_customer(orders: pd.DataFrame, index: CustomerIndex, evidence: dict[str, str]) -> str | None:
+    by_id, by_code = list[str](), list[str]()
+    for name in (name for name in map(str, orders) if CUSTOMER.fullmatch(name)):
+        values = texts_of(orders[name])
+        ids, codes = index.hits(values)
+        evidence[name] = f"{ids} of {len(orders)} are ids of customers, {codes} are ERP codes"
+        if len(orders) and max(ids, codes) >= MATCHED_SHARE_MIN * len(orders):
+            (by_code if codes > ids else by_id).append(name)
+    names = [*by_id, *by_code]
+    customers = {name: index.customers_of(texts_of(orders[name])) for name in names}
+    if all(_agree(customers[name], customers[names[0]]) for name in names):
+        return next((name for name in ("customer_id", "customer__id") if name in by_id), names[0] if names else None)
+    # Codes are texts that somebody chose, ids are small numbers that many columns hold.
+    if by_code and all(_agree(customers[name], customers[by_code[0]]) for name in by_code):
+        return by_code[0]
+    return None
+
+
+def _agree(left: Column[Any], right: Column[Any]) -> bool:
+    is_both = left.notna() & right.notna()
+    return bool((left == right).fillna(False).sum() >= AGREEMENT_MIN * is_both.sum())
+
+
+def _propose_date(orders: pd.DataFrame, date_order: DateOrder | None, evidence: dict[str, str]) -> str | None:
+    chosen = None
+    for name in _named(orders, ORDERED_AT):
+        values = texts_of(orders[name])
+        count = int(values.notna().sum())
+        dates = read_dates(values, date_order)
+        evidence[name] = f"{dates.form}: {dates.evidence}"
+        if chosen is None and count and count >= MATCHED_SHARE_MIN * len(orders):
+            chosen = name
+    return chosen
+
+
+def _propose_total(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
+    chosen = None
+    for name in _named(orders, TOTAL):
+        amounts, is_ambiguous = money(orders[name])
+        good = int(amounts.notna().sum())
+        evidence[name] = f"{good} of {len(orders)} are decimal numbers"
+        if is_ambiguous:
+            evidence[name] = "texts such as 1.234, thousands or decimals"
+        elif chosen is None and good and good >= SHARE_MIN * len(orders):
+            chosen = name
+    return chosen
+
+
+def _propose_status(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
+    chosen = None
+    for name in _named(orders, STATUS):
+        values = texts_of(orders[name])
+        count, distinct = int(values.notna().sum()), values.nunique()
+        evidence[name] = f"{count} of {len(orders)} have one of {distinct} values"
+        if chosen is None and count and count >= MATCHED_SHARE_MIN * len(orders) and distinct <= _STATUSES_MAX:
+            chosen = name
+    return chosen
+
+
+def _propose_currency(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
+    chosen = None
+    for name in _named(orders, CURRENCY):
+        count = int(texts_of(orders[name]).str.fullmatch(_CURRENCY_CODE).fillna(False).sum())
+        evidence[name] = f"{count} of {len(orders)} are codes of three letters"
+        if chosen is None and count and count >= SHARE_MIN * len(orders):
+            chosen = name
+    return chosen
+
+
+def _named(orders: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name in orders]
+
+
+def texts_of(values: Column[Any]) -> Column[Any]:
+    """A column of text, of numbers or of anything else as text; null where blank. Whole doubles have no exponent."""
+    plain = array(values)
+    if plain.type == _DOUBLE:
+        is_whole = pc.and_(pc.equal(pc.floor(plain), plain), pc.less(pc.abs(plain), 2.0**53))
+        whole = pc.if_else(is_whole, plain, None).cast(BIGINT).cast(TEXT)
+        return column(pc.coalesce(whole, plain.cast(TEXT)), values.index)
+    return clean_text(column(plain.cast(TEXT), values.index))
+
+
+def money(values: Column[Any]) -> tuple[Column[Any], bool]:
+    """Numbers and texts of numbers as MONEY, null where they are none.
+
+    A double stands for the shortest decimal that it is read from; beyond 9 decimals, which only its own arithmetic
+    makes (0.1 + 0.2), it is rounded. A text with more than 9 decimals is not.
+
+    Returns:
+        The amounts; and whether they are texts of which no notation is proven (`1.234` and the like alone), so that
+        those with a point are null.
+    """
+    kind = array(values).type
+    if kind == BOOLEAN:
+        return column(pa.nulls(len(values), MONEY), values.index), False
+    texts = clean_text(column(array(values).cast(TEXT), values.index))
+    is_ambiguous = False
+    if kind == TEXT:
+        notation = NotationEvidence()
+        notation.add(array(texts))
+        is_ambiguous = notation.proof == "ambiguous"
+    is_decimal = texts.str.fullmatch(_DECIMAL) & ~(texts.str.contains(".", regex=False) & is_ambiguous)
+    amounts = array(texts.where(is_decimal.fillna(False))).cast(MONEY)
+    if kind == _DOUBLE:
+        long = texts.where(texts.str.fullmatch(_LONG_DECIMAL).fillna(False))
+        amounts = pc.coalesce(amounts, pc.round(array(long).cast(pa.decimal128(38, 17)), 9).cast(MONEY))
+    return column(amounts, values.index), is_ambiguous

@@ -1,0 +1,169 @@
+"""What customers ordered: the lines of the orders, and orders and revenue by customer.
+
+In: the reconciled orders, the raw child table that holds their lines, the reconciled customers. Out: one row per line,
+and one row per customer. Amounts of different currencies are never added up, and cancelled orders do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow.compute as pc
+
+from transforms.findings import combine_findings, rule_findings
+from transforms.frames import (
+    BIGINT,
+    BOOLEAN,
+    MONEY,
+    TEXT,
+    TIMESTAMP,
+    Column,
+    array,
+    column,
+    constant,
+    from_arrow,
+    joined_text,
+    look_up,
+    to_arrow,
+    typed,
+)
+from transforms.order_fields import money, texts_of
+from transforms.order_names import LINE_TOTAL, LINES, PRODUCT, QUANTITY, UNIT_PRICE
+from transforms.orders import is_cancelled
+
+ORDER_LINES: Final = {
+    "order_id": TEXT,
+    "line_number": BIGINT,
+    "customer_id": TEXT,
+    "ordered_at": TIMESTAMP,
+    "currency": TEXT,
+    "is_cancelled": BOOLEAN,
+    "product": TEXT,
+    "quantity": MONEY,
+    "unit_price": MONEY,
+    "line_total": MONEY,
+}
+"""The columns that every order line has; those of the raw lines follow, with `raw_` before a name of ours."""
+CUSTOMER_ORDERS: Final = {
+    "customer_id": TEXT,
+    "order_count": BIGINT,
+    "cancelled_count": BIGINT,
+    "currency": TEXT,
+    "revenue": MONEY,
+    "revenue_by_currency": TEXT,
+    "first_ordered_at": TIMESTAMP,
+    "last_ordered_at": TIMESTAMP,
+    "is_active_30_days": BOOLEAN,
+    "is_active_90_days": BOOLEAN,
+    "is_active_365_days": BOOLEAN,
+}
+"""`currency` and `revenue` are null where a customer ordered in several currencies; `revenue_by_currency` is JSON text
+of the sum by currency (`""` where an order names none). Days count back from the instant of the run."""
+_ACTIVE_DAYS: Final = (30, 90, 365)
+
+
+def lines_table(tables: Sequence[str]) -> str | None:
+    """The child table of the raw orders that holds their lines (`orders__line_items`), by its name; None for none."""
+    return next((f"orders__{name}" for name in LINES if f"orders__{name}" in tables), None)
+
+
+def order_lines(lines: pd.DataFrame, orders: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The lines of the orders, with customer, date and currency of their order.
+
+    Args:
+        lines: `order_id`, `position` and any others, of the raw child table.
+        orders: reconciled; `order_id`, `customer_id`, `ordered_at`, `order_status`, `currency`.
+
+    Returns:
+        The columns of `ORDER_LINES` and those of the lines, by order and line; findings about lines without an order.
+    """
+    lines = lines.sort_values(["order_id", "position"], ignore_index=True, kind="stable")
+    own = look_up(lines["order_id"], orders.assign(is_cancelled=is_cancelled(orders)), "order_id")
+    is_orphan = own["order_id"].isna()
+    findings = [rule_findings("order_lines", "order_missing", lines["order_id"], is_orphan)]
+    result = pd.DataFrame(
+        {
+            "order_id": lines["order_id"],
+            "line_number": lines["position"],
+            **{name: own[name] for name in ("customer_id", "ordered_at", "currency", "is_cancelled")},
+            "product": _first_column(lines, PRODUCT, texts_of),
+            "quantity": _first_column(lines, QUANTITY, _amounts),
+            "unit_price": _first_column(lines, UNIT_PRICE, _amounts),
+            "line_total": _first_column(lines, LINE_TOTAL, _amounts),
+        }
+    )
+    ours = typed(result, ORDER_LINES)
+    others = (str(name) for name in lines if name not in ("order_id", "position"))
+    theirs = {f"raw_{name}" if name in ours else name: lines[name] for name in others}
+    return ours.assign(**theirs)[~is_orphan].reset_index(drop=True), combine_findings(findings)
+
+
+def _first_column(lines: pd.DataFrame, names: Sequence[str], read: Callable[[Column[Any]], Column[Any]]) -> Column[Any]:
+    """The column with the first of these names, as `read` reads it; null where there is none."""
+    name = next((name for name in names if name in lines), None)
+    return constant(None, lines.index) if name is None else read(lines[name])
+
+
+def _amounts(values: Column[Any]) -> Column[Any]:
+    return money(values)[0]
+
+
+def customer_orders(orders: pd.DataFrame, customers: pd.DataFrame, as_of: datetime) -> pd.DataFrame:
+    """Orders and revenue of each customer. Orders that are cancelled or no longer listed do not count.
+
+    Args:
+        orders: reconciled; the columns of `transforms.orders.ORDERS`.
+        customers: `customer_id`, of the reconciled customers.
+        as_of: the instant, with its offset, that activity is relative to.
+
+    Returns:
+        The columns of `CUSTOMER_ORDERS`, one row for each customer, by id.
+    """
+    known = orders[(orders["customer_status"] == "matched") & ~orders["is_missing"]]
+    is_out = is_cancelled(known)
+    counted = known[~is_out]
+    dates = counted.groupby("customer_id")["ordered_at"]
+    summary = (
+        customers[["customer_id"]]
+        .merge(_counts(counted, "order_count"), on="customer_id", how="left", validate="1:1")
+        .merge(_counts(known[is_out], "cancelled_count"), on="customer_id", how="left", validate="1:1")
+        .merge(_revenue(counted), on="customer_id", how="left", validate="1:1")
+        .merge(dates.min().rename("first_ordered_at").reset_index(), on="customer_id", how="left", validate="1:1")
+        .merge(dates.max().rename("last_ordered_at").reset_index(), on="customer_id", how="left", validate="1:1")
+        .sort_values("customer_id", ignore_index=True)
+    )
+    age = as_of - summary["last_ordered_at"]
+    active = {f"is_active_{days}_days": (age <= timedelta(days=days)).fillna(False) for days in _ACTIVE_DAYS}
+    counts = {name: summary[name].fillna(0) for name in ("order_count", "cancelled_count")}
+    return typed(summary.assign(**counts, **active), CUSTOMER_ORDERS)
+
+
+def _counts(orders: pd.DataFrame, name: str) -> pd.DataFrame:
+    return orders.groupby("customer_id").size().rename(name).reset_index()
+
+
+def _revenue(orders: pd.DataFrame) -> pd.DataFrame:
+    """`customer_id`, and `currency`, `revenue` (null where there are several currencies) and `revenue_by_currency`."""
+    sums = _sum_by_currency(orders[orders["total"].notna()])
+    amount = column(array(sums["revenue"]).cast(TEXT)).str.replace(r"\.?0+$", "", regex=True)
+    sums = sums.assign(text=joined_text(['"', sums["currency"].fillna(""), '": "', amount, '"']))
+    sums = sums.sort_values(["customer_id", "currency"], ignore_index=True)
+    is_several = sums["customer_id"].duplicated(keep=False)
+    listed = to_arrow(sums, {"customer_id": TEXT, "text": TEXT}).group_by("customer_id", use_threads=False)
+    texts = listed.aggregate([("text", "list")]).combine_chunks()
+    by_currency = pc.binary_join(texts["text_list"], ", ")
+    result = pd.DataFrame({"customer_id": column(texts["customer_id"].combine_chunks())})
+    result["revenue_by_currency"] = joined_text(["{", column(by_currency.combine_chunks()), "}"])
+    return result.merge(
+        sums.loc[~is_several, ["customer_id", "currency", "revenue"]], on="customer_id", how="left", validate="1:1"
+    )
+
+
+def _sum_by_currency(orders: pd.DataFrame) -> pd.DataFrame:
+    """`customer_id`, `currency`, `revenue`. Arrow sums decimals; pandas would sum Python objects."""
+    table = to_arrow(orders, {"customer_id": TEXT, "currency": TEXT, "total": MONEY})
+    summed = table.group_by(["customer_id", "currency"]).aggregate([("total", "sum")])
+    return from_arrow(summed.rename_columns(["customer_id", "currency", "revenue"]))
