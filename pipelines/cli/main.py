@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -28,6 +29,7 @@ from pipelines.cli import (
     verify,
 )
 from pipelines.cli.process import STOP, Output, exit_process, open_streams, print_error
+from pipelines.cli.terminal import escape
 from sources import __version__
 from sources.errors import BridgeError, ExitCode
 
@@ -162,7 +164,9 @@ def main() -> None:
         if STOP.as_json:
             print_error(code, error.format_message())
         else:
-            error.show()
+            usage = io.StringIO()
+            error.show(usage)
+            sys.stderr.write(escape(usage.getvalue(), keep="\n"))
     except (KeyboardInterrupt, click.Abort):
         code = _stopped()
     except BrokenPipeError:

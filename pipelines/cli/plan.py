@@ -14,6 +14,7 @@ import click
 
 from pipelines.cli.options import log_option
 from pipelines.cli.process import exit_process, start
+from pipelines.cli.terminal import escape
 from sources.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def plan(options: PlanOptions, reporter: Reporter) -> int:
     if reporter.style == "json":
         sys.stdout.write(json.dumps(_record(result)) + "\n")
         return result.exit_code
-    sys.stdout.write(summary(result.manifest, result.statistics, str(result.folder)))
-    sys.stdout.write(f"\nPlan folder: {result.folder}{'' if result.is_new else ' (existed already)'}\n")
+    sys.stdout.write(escape(summary(result.manifest, result.statistics, str(result.folder)), keep="\n"))
+    sys.stdout.write(f"\nPlan folder: {escape(result.folder)}{'' if result.is_new else ' (existed already)'}\n")
     return result.exit_code
 
 

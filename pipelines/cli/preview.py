@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ import click
 
 from pipelines.cli.options import json_option
 from pipelines.cli.process import STOP, exit_process
-from pipelines.cli.terminal import escape
+from pipelines.cli.terminal import escape, to_json
 from sources.disk import disk_errors, replace_file
 from sources.errors import ExitCode, UsageError
 
@@ -98,10 +97,7 @@ def preview(path: Path, options: ReadOptions, rows: int, target: Path | None, as
             if writer is not None:
                 writer.writerow(row.cells)
     if as_json:
-        sys.stdout.write(
-            json.dumps(_as_json(table.format, first, rejected, accepted_count, rejected_count), ensure_ascii=False)
-            + "\n"
-        )
+        sys.stdout.write(to_json(_as_json(table.format, first, rejected, accepted_count, rejected_count)) + "\n")
     else:
         if rejected_count > MAX_REPORTED and target is None:
             sys.stderr.write(f"and {rejected_count - MAX_REPORTED} more; --csv OUT lists all of them\n")

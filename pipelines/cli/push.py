@@ -18,6 +18,7 @@ import click
 
 from pipelines.cli.options import log_option
 from pipelines.cli.process import STOP, exit_process, print_error, start
+from pipelines.cli.terminal import escape
 from sources.errors import BridgeError, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def print_result(result: PushResult, style: str) -> None:
         }
         sys.stdout.write(json.dumps(record) + "\n")
         return
-    sys.stdout.write("".join(f"{line}\n" for line in _lines(result)))
+    sys.stdout.write("".join(f"{escape(line)}\n" for line in _lines(result)))
 
 
 def _lines(result: PushResult) -> list[str]:
@@ -255,6 +256,6 @@ def _agreed(folder: Path) -> bool:
     plan = Plan(folder)
     if plan.manifest.environment != "sandbox":
         return False
-    if not click.confirm(f"{describe(plan)}. Send?", err=True):
+    if not click.confirm(f"{escape(describe(plan))}. Send?", err=True):
         raise UsageError("nothing was sent", "Run the same command again to send it.")
     return True

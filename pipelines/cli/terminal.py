@@ -6,6 +6,8 @@ would act on: controls, ANSI escapes, bidirectional overrides. Everything that a
 
 from __future__ import annotations
 
+import json
+
 
 def escape(text: object, keep: str = "") -> str:
     """The text with each character that is not printable written as its Python escape.
@@ -24,3 +26,9 @@ def escape_lines(text: object) -> str:
     """The escaped text with its line breaks, each further line indented, so that none can pose as a line of its own."""
     first, *rest = escape(text, keep="\n").split("\n")
     return "\n".join([first, *(line if line.startswith("  ") or not line else f"  {line}" for line in rest)])
+
+
+def to_json(value: object) -> str:
+    """JSON with readable letters, in which every character that is not printable is escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)

@@ -11,6 +11,7 @@ import click
 
 from pipelines.cli.options import log_option
 from pipelines.cli.process import exit_process, start
+from pipelines.cli.terminal import escape
 from sources.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -60,4 +61,4 @@ def print_result(result: VerifyResult, style: str) -> None:
         lines.append(f"the list of customers is {result.verdict}: missing customers may exist")
     if result.file is not None and any(result.outcomes[name] for name in ("differs", "missing", "several")):
         lines.append(f"each difference: {result.file}")
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.write("".join(f"{escape(line)}\n" for line in lines))

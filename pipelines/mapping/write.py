@@ -52,7 +52,9 @@ def key(name: str) -> str:
 def value(data: object) -> str:
     """A TOML value."""
     if isinstance(data, str):
-        return json.dumps(data, ensure_ascii=False).replace("\x7f", "\\u007f")
+        # controls and bidirectional overrides are escaped: the text may be printed on a terminal, or reviewed
+        quoted = json.dumps(data, ensure_ascii=False)
+        return "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in quoted)
     if isinstance(data, bool):
         return "true" if data else "false"
     if isinstance(data, dict):
