@@ -12,7 +12,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -180,6 +180,29 @@ def write_private(path: Path, content: bytes, *, is_only_writer: bool = False) -
     """Replaces a file by one of mode 0600 with this content, which is on disk when this returns."""
     with replace_file(path, is_only_writer=is_only_writer) as file:
         file.write(content)
+
+
+def exclude_from_git(folder: Path) -> None:
+    """Adds a `.gitignore` that excludes the whole folder, unless there is one."""
+    with suppress(FileExistsError), create_private(folder / ".gitignore") as file:
+        file.write(b"*\n")
+
+
+def copy_access(source: Path, target: Path) -> None:
+    """Gives a file the owner, group and mode of another.
+
+    Where the group cannot be kept, its permissions are dropped: they were meant for other people. The owner can be kept
+    by root alone.
+    """
+    status = source.stat()
+    mode = stat.S_IMODE(status.st_mode) & 0o777
+    with suppress(PermissionError):
+        os.chown(target, status.st_uid, -1)
+    try:
+        os.chown(target, -1, status.st_gid)
+    except PermissionError:
+        mode &= 0o707
+    target.chmod(mode)
 
 
 def move_file(source: Path, target: Path) -> None:

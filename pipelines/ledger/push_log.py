@@ -100,8 +100,8 @@ def publish_push_log(plan_id: str = "", observed: Sequence[tuple[str, str]] = ()
     build = Build(path)
     try:
         with build.locked("push"):
+            build.start()
             try:
-                build.start()
                 with warehouse_errors(path.parent), build.open() as connection:
                     update_push_log(connection)
                     ops.record_observations(connection, plan_id, datetime.now(UTC), observed)

@@ -16,7 +16,7 @@ from typing import Final
 
 from filelock import lock_descriptor
 
-from sources.disk import disk_errors, sync
+from sources.disk import disk_errors, exclude_from_git, sync
 from sources.errors import UsageError
 
 HIDDEN: Final = ".orderbridge-plan-"
@@ -64,6 +64,7 @@ def publish_folder(folder: Path, target: Path) -> bool:
             f"{target} exists already, with other content",
             "Nothing was written. Name another folder with --out, or move that one away.",
         )
+    exclude_from_git(folder)
     for name in names:
         sync(folder / name)
     sync(folder)

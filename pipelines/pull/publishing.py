@@ -15,10 +15,11 @@ import duckdb
 
 from pipelines.ledger import push_log
 from pipelines.pull.model import BuildStep, PullOptions, PullResult
-from pipelines.pull.quarantine import write_quarantine
+from pipelines.pull.quarantine import staged_quarantine
 from pipelines.pull.targets import Targets
 from pipelines.pull.walking import LoadedFile
 from pipelines.warehouse import merge, ops
+from pipelines.warehouse.build import sql_text
 from pipelines.warehouse.load import BOUNDS
 from pipelines.warehouse.run import WarehouseRun
 from sources.errors import CoverageError
@@ -89,16 +90,15 @@ class Publication:
                 result.step_code = step(connection, result.run_id, at)
             self._record_run(connection)
             push_log.update_push_log(connection)
-            write_quarantine(result.path, result.run_id, result.lists)
-            self.run.build.publish(connection)
+            with staged_quarantine(result.path, result.run_id, result.lists):
+                self.run.build.publish(connection)
         result.published = True
 
     def _merge_all(self, connection: duckdb.DuckDBPyConnection, loads: Sequence[LoadedFile], at: datetime) -> None:
         for name, value in BOUNDS.items():
             connection.execute(f"SET {name} = '{value}'")
         for loaded in loads:
-            path = str(loaded.path).replace("'", "''")
-            connection.execute(f"ATTACH '{path}' AS load")
+            connection.execute(f"ATTACH {sql_text(loaded.path)} AS load")
             for walk in loaded.lists:
                 missing, present = merge.newly_missing(connection, walk.resource)
                 reason = merge.shrinks(walk, missing, present)

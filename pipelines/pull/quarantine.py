@@ -6,9 +6,10 @@ reasons and hashes, so that it can be shared.
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from sources.disk import replace_file
@@ -20,8 +21,11 @@ def quarantine_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.quarantine.jsonl")
 
 
-def write_quarantine(path: Path, run_id: str, lists: Sequence[ListResult]) -> None:
-    """Replaces the file by the quarantined rows of this run; removes it where there are none.
+@contextmanager
+def staged_quarantine(path: Path, run_id: str, lists: Sequence[ListResult]) -> Iterator[None]:
+    """Writes the file next to the old one, and replaces that where the block, which publishes the build, succeeds.
+
+    Without quarantined rows the old file is removed instead.
 
     Args:
         path: of the warehouse.
@@ -29,19 +33,23 @@ def write_quarantine(path: Path, run_id: str, lists: Sequence[ListResult]) -> No
         lists: results of its walks.
     """
     file = quarantine_file(path)
-    if not any(result.quarantined for result in lists):
+    if not any(walk.quarantined for walk in lists):
+        yield
         file.unlink(missing_ok=True)
         return
-    with replace_file(file, is_only_writer=True) as raw, io.TextIOWrapper(raw, "utf-8") as out:
-        for result in lists:
-            for row in result.quarantined:
+    with replace_file(file, is_only_writer=True) as out:
+        for walk in lists:
+            for row in walk.quarantined:
                 record = {
                     "run_id": run_id,
-                    "resource": result.resource,
+                    "resource": walk.resource,
                     "page": row.page,
                     "position": row.position,
                     "reason": row.reason,
                     "row_hash": row.row_hash,
                     "row": row.row.decode("utf-8", "replace"),
                 }
-                out.write(json.dumps(record, ensure_ascii=False) + "\n")
+                out.write(json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+        out.flush()  # a full disk must show before anything is published
+        os.fsync(out.fileno())
+        yield

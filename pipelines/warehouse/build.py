@@ -1,8 +1,8 @@
-"""The warehouse file: opened by readers, built beside it by a run, and replaced as a whole.
+"""The warehouse file: opened by readers, built in a folder of its own by a run, and replaced as a whole.
 
-A run works in `.build-NAME/` beside the file: the spools of its walks, and `run/` with all that goes with the run,
-the build among it. A build starts as a copy of the published file, and is renamed over it once it is whole and on
-disk. Readers never open the file that is being built (facts: a polling reader makes a load fail).
+A run works in `.build-NAME/` next to the file: the spools of its walks, and `run/` with everything that ends with the
+run, including the build. A build starts as a copy of the published file and is renamed over it once it is complete and
+on disk. Readers never open the file that is being built (facts: a polling reader makes a load fail).
 """
 
 from __future__ import annotations
@@ -11,18 +11,31 @@ import shutil
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import duckdb
 
 from pipelines.warehouse.lock import run_lock
-from sources.disk import PRIVATE_FILE, disk_errors, is_disk_full, move_file, private_folder
+from sources.disk import (
+    PRIVATE_FILE,
+    copy_access,
+    disk_errors,
+    exclude_from_git,
+    is_disk_full,
+    move_file,
+    private_folder,
+)
 from sources.errors import BridgeError, UsageError
 from sources.settings import warehouse_path
 
 SCHEMAS: Final = ("raw", "reconciled", "ops")
+STORAGE_VERSION: Final = "v1.2.0"
+"""Of the published file: the oldest that DuckDB 2 writes, so that clients from DuckDB 1.2 on open it."""
+_NO_EXTENSIONS: Final = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+_READ_CONFIG: Final[dict[str, Any]] = {"enable_external_access": "false", **_NO_EXTENSIONS}
+_BUILD_CONFIG: Final[dict[str, Any]] = {"storage_compatibility_version": STORAGE_VERSION, **_NO_EXTENSIONS}
 _UNUSABLE_SIGNS: Final = "'%?\\"
-"""In a path, these end up in dlt's SQL and addresses, where they mean something else."""
+"""In a path, these would get into dlt's SQL and URLs, where they have another meaning."""
 _UNTOUCHED: Final = "The published warehouse is untouched."
 _SPACE_HINT: Final = f"Free space or make the folder writable, then run again. {_UNTOUCHED}"
 _LOCATION_HINT: Final = (
@@ -32,13 +45,16 @@ _UNUSABLE_NAMES: Final = (*SCHEMAS, "temp", "system", "memory", "main")
 
 
 def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
-    """Opens the published warehouse for reading; a run beside it is not disturbed.
+    """Opens the published warehouse for reading; a run at the same time is not disturbed.
+
+    Queries cannot reach other files or the network, and no extension is installed or loaded: a view in a file of
+    unknown origin could otherwise read this user's files.
 
     Args:
         path: of the file; None: the setting `warehouse.path`.
 
     Raises:
-        UsageError: there is no such file, or it is no DuckDB file.
+        UsageError: the file does not exist, or is not a DuckDB file.
     """
     file = Path(path) if path is not None else warehouse_path()
     if not file.is_file():
@@ -49,9 +65,10 @@ def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:
 
 
 def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    """A connection to a DuckDB file. Raises UsageError where the file is none, or is held by another program."""
+    """A connection to a DuckDB file. Raises UsageError where it is not one, or another program has it open."""
+    config = _READ_CONFIG if read_only else _BUILD_CONFIG
     try:
-        return duckdb.connect(str(file), read_only=read_only)
+        return duckdb.connect(str(file), read_only=read_only, config=config)
     except duckdb.IOException as error:
         if "lock" in str(error).lower():
             raise UsageError(
@@ -123,30 +140,53 @@ class Build:
         self.check()
         with warehouse_errors(self.path.parent):
             private_folder(self.folder)
+            exclude_from_git(self.folder)
             shutil.rmtree(self.run, ignore_errors=True)
             self.run.mkdir(mode=0o700)
 
     def open(self) -> duckdb.DuckDBPyConnection:
-        """The build, a copy of the published file where there is one, opened for writing."""
-        if self.path.exists():
-            shutil.copyfile(self.path, self.file)
-        connection = connect(self.file, read_only=False)
+        """Opens the build for writing: a copy of the published file, or a new one.
+
+        Queries reach files in `run` only: the copied file may hold views of unknown origin.
+        """
+        connection = self._open_copy()
         connection.execute("SET TimeZone = 'UTC'")
-        connection.execute(f"SET temp_directory = '{_quoted(self.run / 'spill')}'")
+        connection.execute(f"SET temp_directory = {sql_text(self.run / 'spill')}")
+        connection.execute(f"SET allowed_directories = [{sql_text(self.run)}]")
+        connection.execute("SET enable_external_access = false")
+        return connection
+
+    def _open_copy(self) -> duckdb.DuckDBPyConnection:
+        if not self.path.exists():
+            return connect(self.file, read_only=False)
+        shutil.copyfile(self.path, self.file)
+        connection = connect(self.file, read_only=False)
+        if _storage_version(connection) <= _version(STORAGE_VERSION):
+            return connection
+        connection.close()  # a file keeps its storage version: an older one is only in a new file
+        newer = self.file.rename(self.run / "newer.duckdb")
+        connection = connect(self.file, read_only=False)
+        connection.execute(f"ATTACH {sql_text(newer)} AS newer (READ_ONLY)")
+        connection.execute(f"COPY FROM DATABASE newer TO {self.file.stem}")
+        connection.execute("DETACH newer")
+        newer.unlink()
         return connection
 
     def publish(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Closes the build and renames it over the published file: from now on readers see it.
+        """Closes the build and renames it over the published file, which keeps its owner, group and mode.
 
         Raises:
-            UsageError: the disk is full, or the folder cannot be written. The published file is untouched.
+            UsageError: the disk is full, or the folder cannot be written. The published file is unchanged.
         """
         with warehouse_errors(self.path.parent):
             connection.execute("CHECKPOINT")
             connection.close()
             if _wal(self.file).exists():
                 raise BridgeError("the build kept a write-ahead log after its checkpoint")
-            self.file.chmod(self.path.stat().st_mode & 0o777 if self.path.exists() else PRIVATE_FILE)
+            if self.path.exists():
+                copy_access(self.path, self.file)
+            else:
+                self.file.chmod(PRIVATE_FILE)
             move_file(self.file, self.path)
 
     def clear(self, resumable: Collection[str] | None = None) -> None:
@@ -190,5 +230,17 @@ def _wal(file: Path) -> Path:
     return file.with_name(file.name + ".wal")
 
 
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")
+def sql_text(value: object) -> str:
+    """A text literal of SQL."""
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def _storage_version(connection: duckdb.DuckDBPyConnection) -> tuple[int, ...]:
+    sql = "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = current_database()"
+    ((text,),) = connection.execute(sql).fetchall()
+    return _version(str(text))
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """`v1.2.0+` as (1, 2, 0)."""
+    return tuple(map(int, text.strip("v+").split(".")))

@@ -69,8 +69,8 @@ class WarehouseRun:
         path, build = self.build.path, self.build
         with build.locked(self.command):
             with record_failure(path, self.command, self.started_at, self.run_id):
+                build.start()
                 try:
-                    build.start()
                     yield build
                 finally:
                     build.clear(self.resumable)

@@ -72,7 +72,7 @@ def test_a_disk_that_fills_leaves_the_old_file(made: Bridge, share: float) -> No
     # Pages that were fetched may stay to go on from; nothing else does.
     beside = f".build-{made.path.name}"
     assert set(made.left()) <= {made.path.name, f"{made.path.name}.failed.json", beside}
-    assert {path.name for path in (made.folder / beside).glob("*")} <= {"spool"}
+    assert {path.name for path in (made.folder / beside).glob("*")} <= {"spool", ".gitignore"}
     assert not list((made.folder.parent / "tmp").iterdir())
     assert made.code() == 0
     assert made.left() == [made.path.name]

@@ -1,0 +1,259 @@
+"""The published file and the folder of its build: which clients open it, what it can reach, what is never followed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import subprocess
+import venv
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from pipelines.pull.quarantine import quarantine_file
+from pipelines.warehouse.build import Build, open_warehouse
+from pipelines.warehouse.failure import failure_file, record_failure
+from sources.errors import UsageError
+from tests.pipelines.bridge import Bridge, bridge
+
+OLDER_CLIENT = "duckdb==1.2.2"
+NOBODY = 65534
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Bridge]:
+    with bridge(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def older_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter with a client of DuckDB 1.2 in an environment of its own."""
+    folder = tmp_path_factory.mktemp("older") / "venv"
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", OLDER_CLIENT]
+    done = subprocess.run(install, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"{OLDER_CLIENT} cannot be installed: {done.stderr.strip().splitlines()[-1:]}")
+    return python
+
+
+def built(path: Path, sql: str) -> None:
+    build = Build(path)
+    build.start()
+    try:
+        with build.open() as connection:
+            connection.execute(sql)
+            build.publish(connection)
+    finally:
+        build.clear()
+
+
+def storage(path: Path) -> str:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        sql = "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = current_database()"
+        ((version,),) = connection.execute(sql).fetchall()
+        return str(version)
+
+
+def test_a_client_of_duckdb_1_2_opens_the_published_file(fresh: Bridge, older_python: Path) -> None:
+    assert fresh.code() == 0
+    script = (
+        "import duckdb, sys; warehouse = duckdb.connect(sys.argv[1], read_only=True)\n"
+        "print(duckdb.__version__, *warehouse.execute('SELECT count(*) FROM raw.customers').fetchone(),\n"
+        "    warehouse.execute('SELECT count(*) FROM ops.last_read').fetchone()[0])"
+    )
+    done = subprocess.run([str(older_python), "-c", script, str(fresh.path)], capture_output=True, text=True)
+    assert done.stdout.split() == [OLDER_CLIENT.partition("==")[2], "40", "4"], done.stderr
+
+
+def test_a_file_of_a_newer_storage_version_becomes_older_with_all_that_is_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "warehouse.duckdb"
+    with duckdb.connect(str(path), config={"storage_compatibility_version": "latest"}) as connection:
+        connection.execute("CREATE SCHEMA ops; CREATE TABLE ops.runs (run_id VARCHAR PRIMARY KEY, started_at TIMESTAMPTZ)")
+        connection.execute("INSERT INTO ops.runs VALUES ('one', '2026-01-02 03:04:05Z')")
+        connection.execute("CREATE VIEW ops.ids AS SELECT run_id FROM ops.runs")
+        before = connection.execute("FROM ops.runs").fetchall()
+    assert storage(path) not in ("v1.0.0+", "v1.2.0+")
+    built(path, "INSERT INTO ops.runs VALUES ('one', NULL) ON CONFLICT DO NOTHING")
+    assert storage(path) == "v1.2.0+"
+    with open_warehouse(path) as connection:
+        assert connection.execute("FROM ops.runs").fetchall() == before
+        assert connection.execute("FROM ops.ids").fetchall() == [("one",)]
+    assert os.listdir(tmp_path) == [path.name]  # noqa: PTH208 # names only
+
+
+def test_publishing_keeps_the_mode(tmp_path: Path) -> None:
+    path = tmp_path / "warehouse.duckdb"
+    built(path, "CREATE TABLE one AS SELECT 1")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(0o640)
+    built(path, "CREATE TABLE two AS SELECT 1")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_publishing_keeps_owner_and_group(tmp_path: Path) -> None:
+    path = tmp_path / "warehouse.duckdb"
+    built(path, "CREATE TABLE one AS SELECT 1")
+    path.chmod(0o640)
+    os.chown(path, NOBODY, 4321)
+    built(path, "CREATE TABLE two AS SELECT 1")
+    status = path.stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (NOBODY, 4321, 0o640)
+
+
+@pytest.mark.parametrize("query", ["FROM planted", "FROM read_text('{secret}')", "COPY (SELECT 1) TO '{out}'"])
+def test_a_reader_reaches_no_other_file(tmp_path: Path, query: str) -> None:
+    path, secret, out = tmp_path / "warehouse.duckdb", tmp_path / "secret", tmp_path / "out.csv"
+    secret.write_text("mine")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE VIEW planted AS SELECT content FROM read_text('{secret}')")
+    with open_warehouse(path) as connection:
+        for sql in (query.format(secret=secret, out=out), "SET enable_external_access = true", "INSTALL httpfs"):
+            with pytest.raises(duckdb.Error):
+                connection.execute(sql).fetchall()
+        names = "'autoinstall_known_extensions', 'autoload_known_extensions'"
+        values = connection.execute(f"SELECT value FROM duckdb_settings() WHERE name IN ({names})").fetchall()
+        assert values == [("false",), ("false",)]
+    assert not out.exists()
+
+
+def test_a_build_reaches_only_files_of_its_run(tmp_path: Path) -> None:
+    path, secret = tmp_path / "warehouse.duckdb", tmp_path / "secret"
+    secret.write_text("mine")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE VIEW planted AS SELECT content FROM read_text('{secret}')")
+    build = Build(path)
+    build.start()
+    with duckdb.connect(str(build.run / "load.duckdb")) as load:
+        load.execute("CREATE TABLE one AS SELECT 1 AS number")
+    with build.open() as connection:
+        connection.execute(f"ATTACH '{build.run / 'load.duckdb'}' AS load")
+        assert connection.execute("FROM load.one").fetchall() == [(1,)]
+        for sql in ("FROM planted", f"ATTACH '{secret}' AS other", "SET enable_external_access = true"):
+            with pytest.raises(duckdb.Error):
+                connection.execute(sql).fetchall()
+        connection.execute("SET memory_limit = '60MB'; SET threads = 1")
+        connection.execute("CREATE TABLE spilled AS SELECT hash(range)::VARCHAR AS h FROM range(2000000) ORDER BY h")
+    build.clear()
+
+
+def test_a_link_in_place_of_the_build_folder_is_not_followed(fresh: Bridge, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    (victim / "run").mkdir(parents=True)
+    (victim / "run" / "mine").touch()
+    (victim / "spool" / "mine").mkdir(parents=True)
+    (fresh.folder / ".build-warehouse.duckdb").symlink_to(victim)
+    asked = fresh.platform.state.requests
+    with pytest.raises(UsageError, match="symbolic link"):
+        fresh.pull()
+    assert fresh.platform.state.requests == asked
+    assert (victim / "run" / "mine").exists()
+    assert (victim / "spool" / "mine").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_build_folder_of_another_user_is_not_used(fresh: Bridge) -> None:
+    folder = fresh.folder / ".build-warehouse.duckdb"
+    folder.mkdir()
+    os.chown(folder, NOBODY, NOBODY)
+    with pytest.raises(UsageError, match=f"another user \\(uid {NOBODY}\\)"):
+        fresh.pull()
+
+
+def test_a_link_in_place_of_the_failure_note_is_not_followed(tmp_path: Path) -> None:
+    path, victim = tmp_path / "warehouse.duckdb", tmp_path / "victim"
+    path.touch()
+    victim.write_text("theirs")
+    failure_file(path).symlink_to(victim)
+    with pytest.raises(ZeroDivisionError), record_failure(path, "pull", datetime.now(UTC), "R1"):
+        raise ZeroDivisionError
+    assert victim.read_text() == "theirs"
+    assert not failure_file(path).is_symlink()
+
+
+def quarantining(fresh: Bridge, *names: str) -> None:
+    state = fresh.platform.state
+    for identifier, name in zip(state.ids("customers"), names, strict=False):
+        state.change("customers", identifier, {"birthdate": name})
+
+
+def test_the_old_versions_quarantined_rows_stay_until_the_new_one_is_published(
+    fresh: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quarantining(fresh, "mañana")
+    first = fresh.pull()
+    file = quarantine_file(fresh.path)
+    before = file.read_bytes()
+    assert first.run_id.encode() in before
+
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    quarantining(fresh, "mañana", "ayer")
+    with monkeypatch.context() as patch:
+        patch.setattr("pipelines.warehouse.build.Build.publish", full)
+        with pytest.raises(UsageError, match="No space left"):
+            fresh.pull()
+    assert file.read_bytes() == before
+    assert fresh.left() == [fresh.path.name, f"{fresh.path.name}.failed.json", file.name]
+    quarantining(fresh, *["2001-02-03"] * 2)
+    with monkeypatch.context() as patch:
+        patch.setattr("pipelines.warehouse.build.Build.publish", full)
+        with pytest.raises(UsageError, match="No space left"):
+            fresh.pull()
+    assert file.read_bytes() == before
+    assert fresh.code() == 0
+    assert fresh.left() == [fresh.path.name]
+
+
+@pytest.mark.parametrize("kind", ["writable by all", "link"])
+def test_a_quarantine_file_that_somebody_prepared_is_replaced(fresh: Bridge, tmp_path: Path, kind: str) -> None:
+    file, victim = quarantine_file(fresh.path), tmp_path / "victim"
+    victim.write_text("theirs")
+    if kind == "link":
+        file.symlink_to(victim)
+    else:
+        file.touch()
+        file.chmod(0o666)
+    prepared = file.stat().st_ino
+    quarantining(fresh, "mañana")
+    fresh.pull()
+    status = file.lstat()
+    assert (stat.S_IMODE(status.st_mode), status.st_uid, stat.S_ISREG(status.st_mode)) == (0o600, os.geteuid(), True)
+    assert status.st_ino != prepared
+    assert victim.read_text() == "theirs"
+
+
+def test_what_a_run_leaves_is_not_committed(tmp_path: Path) -> None:
+    checkout = Path(__file__).parents[3]
+    names = [
+        "warehouse.duckdb",
+        "warehouse.duckdb.quarantine.jsonl",
+        "warehouse.duckdb.failed.json",
+        ".warehouse.duckdb.lock",
+        "ledger.sqlite",
+        "ledger.sqlite-wal",
+        "ledger.sqlite-shm",
+        ".ledger.sqlite.lock",
+        "plan-customers-0123/plan.json",
+        ".env",
+        ".env.local",
+        "prod.env",
+        ".dlt/secrets.toml",
+        ".dlt/secrets.toml.bak",
+        ".dlt/secrets.toml~",
+        "report.html",
+    ]
+    done = subprocess.run(["git", "check-ignore", *names], cwd=checkout, capture_output=True, text=True)
+    assert sorted(done.stdout.split()) == sorted(names)
+    build = Build(tmp_path / "warehouse.duckdb")
+    build.start()
+    assert (build.folder / ".gitignore").read_text() == "*\n"
+    build.clear()
