@@ -24,10 +24,15 @@ IGNORED: Final = (
     ".build-*/",
     "*.sqlite",
     "*.sqlite-*",
+    "*.sqlite.*",
     "*.failed.json",
     "plan-*/",
+    ".orderbridge-plan-*/",
     "report*.html",
     "passwords.csv",
+    ".env",
+    ".env.*",
+    "*.env",
     "nightly.jsonl",
 )
 """What a project's git must not hold: keys, the warehouse and what lies next to it, the ledger, plans, reports."""

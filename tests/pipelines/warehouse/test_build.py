@@ -68,14 +68,16 @@ def test_a_client_of_duckdb_1_2_opens_the_published_file(fresh: Bridge, older_py
         "print(duckdb.__version__, *warehouse.execute('SELECT count(*) FROM raw.customers').fetchone(),\n"
         "    warehouse.execute('SELECT count(*) FROM ops.last_read').fetchone()[0])"
     )
-    done = subprocess.run([str(older_python), "-c", script, str(fresh.path)], capture_output=True, text=True)
+    done = subprocess.run([str(older_python), "-I", "-c", script, str(fresh.path)], capture_output=True, text=True)
     assert done.stdout.split() == [OLDER_CLIENT.partition("==")[2], "40", "4"], done.stderr
 
 
 def test_a_file_of_a_newer_storage_version_becomes_older_with_all_that_is_in_it(tmp_path: Path) -> None:
     path = tmp_path / "warehouse.duckdb"
     with duckdb.connect(str(path), config={"storage_compatibility_version": "latest"}) as connection:
-        connection.execute("CREATE SCHEMA ops; CREATE TABLE ops.runs (run_id VARCHAR PRIMARY KEY, started_at TIMESTAMPTZ)")
+        connection.execute(
+            "CREATE SCHEMA ops; CREATE TABLE ops.runs (run_id VARCHAR PRIMARY KEY, started_at TIMESTAMPTZ)"
+        )
         connection.execute("INSERT INTO ops.runs VALUES ('one', '2026-01-02 03:04:05Z')")
         connection.execute("CREATE VIEW ops.ids AS SELECT run_id FROM ops.runs")
         before = connection.execute("FROM ops.runs").fetchall()
@@ -178,16 +180,16 @@ def test_a_link_in_place_of_the_failure_note_is_not_followed(tmp_path: Path) -> 
     assert not failure_file(path).is_symlink()
 
 
-def quarantining(fresh: Bridge, *names: str) -> None:
+def quarantining(fresh: Bridge, *birthdates: str | int) -> None:
     state = fresh.platform.state
-    for identifier, name in zip(state.ids("customers"), names, strict=False):
-        state.change("customers", identifier, {"birthdate": name})
+    for identifier, birthdate in zip(state.ids("customers"), birthdates, strict=False):
+        state.change("customers", identifier, {"birthdate": birthdate})
 
 
 def test_the_old_versions_quarantined_rows_stay_until_the_new_one_is_published(
     fresh: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quarantining(fresh, "mañana")
+    quarantining(fresh, 7)
     first = fresh.pull()
     file = quarantine_file(fresh.path)
     before = file.read_bytes()
@@ -196,7 +198,7 @@ def test_the_old_versions_quarantined_rows_stay_until_the_new_one_is_published(
     def full(*arguments: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    quarantining(fresh, "mañana", "ayer")
+    quarantining(fresh, 7, 8)
     with monkeypatch.context() as patch:
         patch.setattr("pipelines.warehouse.build.Build.publish", full)
         with pytest.raises(UsageError, match="No space left"):
@@ -223,7 +225,7 @@ def test_a_quarantine_file_that_somebody_prepared_is_replaced(fresh: Bridge, tmp
         file.touch()
         file.chmod(0o666)
     prepared = file.stat().st_ino
-    quarantining(fresh, "mañana")
+    quarantining(fresh, 7)
     fresh.pull()
     status = file.lstat()
     assert (stat.S_IMODE(status.st_mode), status.st_uid, stat.S_ISREG(status.st_mode)) == (0o600, os.geteuid(), True)
