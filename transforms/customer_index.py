@@ -1,7 +1,7 @@
 """Which customer an order refers to: by id, or by ERP code.
 
-In: the reconciled customers, and a column of the raw orders. Out: the customer of each value, and how many values are
-ids or codes of customers.
+In: the reconciled customers, and a column of the raw orders. Out: the customer of each value, and how many values
+are ids or codes of customers.
 """
 
 from __future__ import annotations
@@ -11,11 +11,33 @@ from typing import Any, Final
 
 import pandas as pd
 
-from transforms.frames import BOOLEAN, TEXT, Column, is_repeated, look_up, typed
+from transforms.frames import BOOLEAN, TEXT, Column, constant, is_repeated, look_up, typed
 from transforms.keys import canonical_id, clean_text
 
 ORDERING_CUSTOMERS: Final = {"customer_id": TEXT, "erp_code": TEXT, "is_missing": BOOLEAN}
 """The columns of the reconciled customers that are used."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomerMatch:
+    """The customers that a column refers to.
+
+    Attributes:
+        customer_id: of each value; null where it refers to none, or to several.
+        is_ambiguous: boolean; the value is an ERP code that several customers have.
+        ids: how many values are ids of customers.
+        codes: how many are ERP codes.
+    """
+
+    customer_id: Column[Any]
+    is_ambiguous: Column[Any]
+    ids: int
+    codes: int
+
+    @property
+    def is_by_code(self) -> bool:
+        """Whether the column holds ERP codes rather than ids: more of its values are codes."""
+        return self.codes > self.ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +60,18 @@ class CustomerIndex:
         """The index of the columns of `ORDERING_CUSTOMERS`."""
         customers = typed(customers, ORDERING_CUSTOMERS)
         codes = customers.assign(code=clean_text(customers["erp_code"])).dropna(subset="code")
-        is_reused = codes["is_missing"] & codes["code"].isin(codes.loc[~codes["is_missing"], "code"])
-        codes = codes[~is_reused]
+        if codes["is_missing"].any():
+            is_reused = codes["is_missing"] & codes["code"].isin(codes.loc[~codes["is_missing"], "code"])
+            codes = codes[~is_reused]
         is_shared = is_repeated(codes["code"])
         shared = codes.loc[is_shared, "code"].drop_duplicates()
         return cls(customers[["customer_id"]], codes.loc[~is_shared, ["code", "customer_id"]], shared)
 
-    def hits(self, values: Column[Any]) -> tuple[int, int]:
-        """How many values are ids of customers, and how many are ERP codes."""
-        is_code = values.isin(self.codes["code"]) | values.isin(self.shared)
-        is_id = canonical_id(values).isin(self.ids["customer_id"])
-        return int((is_id & values.notna()).sum()), int((is_code & values.notna()).sum())
-
-    def is_by_code(self, values: Column[Any]) -> bool:
-        """Whether a column holds ERP codes rather than ids: more of its values are codes."""
-        by_id, by_code = self.hits(values)
-        return by_code > by_id
-
-    def customers_of(self, values: Column[Any]) -> Column[Any]:
-        """The id of the customer that each value refers to."""
-        if self.is_by_code(values):
-            return look_up(values, self.codes, "code")["customer_id"]
-        return look_up(canonical_id(values), self.ids, "customer_id")["customer_id"]
+    def match(self, values: Column[Any]) -> CustomerMatch:
+        """Reads a column as ids or as ERP codes, whichever more of its values are."""
+        by_id = look_up(canonical_id(values), self.ids, "customer_id")["customer_id"]
+        by_code = look_up(values, self.codes, "code")["customer_id"]
+        is_shared = values.isin(self.shared) if len(self.shared) else constant(False, values.index, BOOLEAN)
+        ids, codes = int(by_id.notna().sum()), int(by_code.notna().sum() + is_shared.sum())
+        is_by_code = codes > ids
+        return CustomerMatch(by_code if is_by_code else by_id, is_shared & is_by_code, ids, codes)

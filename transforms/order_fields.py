@@ -17,9 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.customer_index import CustomerIndex
+from transforms.customer_index import CustomerIndex, CustomerMatch
 from transforms.date_forms import SHARE_MIN, DateOrder
-from transforms.dates import read_dates
 from transforms.findings import combine_findings, table_finding
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
 from transforms.keys import clean_text
@@ -28,6 +27,7 @@ from transforms.order_names import CURRENCY, CUSTOMER, ORDERED_AT, RELATED, STAT
 
 MATCHED_SHARE_MIN: Final = 0.9
 """Share of the orders that must belong to a known customer. Orders of removed customers keep it below 1."""
+_PREFERRED_IDS: Final = ("customer_id", "customer__id")
 AGREEMENT_MIN: Final = 0.9
 """Share of the orders in which an id and a code must refer to the same customer."""
 _STATUSES_MAX: Final = 40
@@ -145,7 +145,7 @@ def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame, date_order: Da
     evidence: dict[str, str] = {}
     chosen = OrderFields(
         customer_id=_propose_customer(orders, CustomerIndex.of(customers), evidence),
-        ordered_at=_propose_date(orders, date_order, evidence),
+        ordered_at=_propose_date(orders, evidence),
         total=_propose_total(orders, evidence),
         order_status=_propose_status(orders, evidence),
         currency=_propose_currency(orders, evidence),
@@ -154,35 +154,32 @@ def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame, date_order: Da
 
 
 def _propose_customer(orders: pd.DataFrame, index: CustomerIndex, evidence: dict[str, str]) -> str | None:
-    by_id, by_code = list[str](), list[str]()
+    matches: dict[str, CustomerMatch] = {}
     for name in (name for name in map(str, orders) if CUSTOMER.fullmatch(name)):
-        values = texts_of(orders[name])
-        ids, codes = index.hits(values)
-        evidence[name] = f"{ids} of {len(orders)} are ids of customers, {codes} are ERP codes"
-        if len(orders) and max(ids, codes) >= MATCHED_SHARE_MIN * len(orders):
-            (by_code if codes > ids else by_id).append(name)
-    names = [*by_id, *by_code]
-    customers = {name: index.customers_of(texts_of(orders[name])) for name in names}
-    if all(_agree(customers[name], customers[names[0]]) for name in names):
-        return next((name for name in ("customer_id", "customer__id") if name in by_id), names[0] if names else None)
+        match = index.match(texts_of(orders[name]))
+        evidence[name] = f"{match.ids} of {len(orders)} are ids of customers, {match.codes} are ERP codes"
+        if len(orders) and max(match.ids, match.codes) >= MATCHED_SHARE_MIN * len(orders):
+            matches[name] = match
+    by_code = [name for name, match in matches.items() if match.is_by_code]
     # Codes are texts that somebody chose, ids are small numbers that many columns hold.
-    if by_code and all(_agree(customers[name], customers[by_code[0]]) for name in by_code):
-        return by_code[0]
+    by_id = [name for name in sorted(matches, key=_PREFERRED_IDS.__contains__, reverse=True) if name not in by_code]
+    for names in ([*by_id, *by_code], by_code):
+        if names and all(_agree(matches[name], matches[names[0]]) for name in names[1:]):
+            return names[0]
     return None
 
 
-def _agree(left: Column[Any], right: Column[Any]) -> bool:
-    is_both = left.notna() & right.notna()
-    return bool((left == right).fillna(False).sum() >= AGREEMENT_MIN * is_both.sum())
+def _agree(left: CustomerMatch, right: CustomerMatch) -> bool:
+    is_both = left.customer_id.notna() & right.customer_id.notna()
+    is_same = (left.customer_id == right.customer_id).fillna(False)
+    return bool(is_same.sum() >= AGREEMENT_MIN * is_both.sum())
 
 
-def _propose_date(orders: pd.DataFrame, date_order: DateOrder | None, evidence: dict[str, str]) -> str | None:
+def _propose_date(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
     chosen = None
     for name in _named(orders, ORDERED_AT):
-        values = texts_of(orders[name])
-        count = int(values.notna().sum())
-        dates = read_dates(values, date_order)
-        evidence[name] = f"{dates.form}: {dates.evidence}"
+        count = int(texts_of(orders[name]).notna().sum())
+        evidence[name] = f"{count} of {len(orders)} have a value"
         if chosen is None and count and count >= MATCHED_SHARE_MIN * len(orders):
             chosen = name
     return chosen

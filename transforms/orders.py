@@ -131,15 +131,15 @@ def _with_customers(
         nothing = constant(None, rows.index)
         return ours.assign(customer_id=nothing, customer_status=nothing), []
     named = _texts(rows, name)
-    known, is_by_code = index.customers_of(named), index.is_by_code(named)
+    match = index.match(named)
+    known = match.customer_id
     status = first_true([(known.notna(), "matched"), (named.notna(), "unknown")], "none")
     is_unknown = (status == "unknown") & ~ours["is_missing"]
-    is_ambiguous = named.isin(index.shared) & is_by_code
-    absent = rule_findings("orders", "customer_unknown", ours["order_id"], is_unknown & ~is_ambiguous, name)
+    absent = rule_findings("orders", "customer_unknown", ours["order_id"], is_unknown & ~match.is_ambiguous, name)
     is_none = (status == "none") & ~ours["is_missing"]
-    return ours.assign(customer_id=known if is_by_code else known.fillna(named), customer_status=status), [
+    return ours.assign(customer_id=known if match.is_by_code else known.fillna(named), customer_status=status), [
         summarize_unless_proven(absent, "customers_unproven", name, coverage_gap),
-        rule_findings("orders", "customer_ambiguous", ours["order_id"], is_unknown & is_ambiguous, name),
+        rule_findings("orders", "customer_ambiguous", ours["order_id"], is_unknown & match.is_ambiguous, name),
         rule_findings("orders", "customer_missing", ours["order_id"], is_none, name),
     ]
 
