@@ -7,6 +7,8 @@ interface does not show the fields of orders, so they may hold anything.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime, time
+from decimal import Decimal
 from typing import Final
 
 import duckdb
@@ -41,6 +43,28 @@ def masked(frame: pd.DataFrame, show_personal: bool = False, harmless: Iterable[
     shown = {*HARMLESS, *harmless}
     hidden = {name: frame[name].map(_mask).astype("object") for name in frame.columns if name not in shown}
     return frame.assign(**hidden)
+
+
+def tidy(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame for display: missing values empty, whole numbers without decimals, times to the minute.
+
+    Args:
+        frame: any columns; the result has the same, with values of type object.
+    """
+    columns = {name: pd.Series(map(_tidied, frame[name]), frame.index, dtype="object") for name in frame.columns}
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def _tidied(value: object) -> object:
+    if hasattr(value, "__len__"):
+        return value
+    if pd.isna(value):  # type: ignore[call-overload] # any scalar
+        return ""
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M}" if value.time() != time() else f"{value:%Y-%m-%d}"
+    if isinstance(value, float | Decimal):
+        return int(value) if value == int(value) else round(float(value), 2)
+    return value
 
 
 def _mask(value: object) -> str | None:

@@ -24,7 +24,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from pipelines.reporting.match_outcomes import LABELS, count_outcomes
-from pipelines.reporting.periods import MAX_DAYS, MONTHS, by_period, months_later
+from pipelines.reporting.periods import MAX_DAYS, MONTHS, by_period, months_later, start_of
 
 logging.getLogger("matplotlib").setLevel(logging.ERROR)  # the first run builds a font cache and would log that
 
@@ -91,6 +91,8 @@ def bars(
     unit: str,
     colours: Sequence[str] = (BLUE,),
     legend: Mapping[str, str] | None = None,
+    *,
+    is_logarithmic: bool = False,
 ) -> Plot:
     """Horizontal bars with their values, the first one on top.
 
@@ -100,6 +102,7 @@ def bars(
         unit: what is counted, for the axis.
         colours: one per bar, or one for all.
         legend: meaning to colour.
+        is_logarithmic: scale on which a few are visible beside many.
     """
     with _plot(_BAR_IN * max(len(counts), 1) + 1.1 + (0.3 if legend else 0), title) as (plot, axes):
         values = list(counts.values())
@@ -110,7 +113,10 @@ def bars(
         axes.margins(x=0.12)
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel(unit)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+        if is_logarithmic:
+            axes.set_xscale("symlog", linthresh=1)
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.set_xlim(left=0, right=None if any(values) else 1)
         if legend:
@@ -131,7 +137,8 @@ def findings(frame: pd.DataFrame, most: int = 15) -> Plot:
     rows = shown.to_dict("records")
     counts = {f"{row['entity']}: {row['rule'].replace('_', ' ')}": int(row["findings"]) for row in rows}
     title = "Findings by rule" + (f", the first {most} of {len(frame)}" if len(frame) > most else "")
-    return bars(counts, title, "findings", [SEVERITY_COLOURS[row["severity"]] for row in rows], SEVERITY_COLOURS)
+    colours = [SEVERITY_COLOURS[row["severity"]] for row in rows]
+    return bars(counts, title, "findings (logarithmic)", colours, SEVERITY_COLOURS, is_logarithmic=True)
 
 
 def funnel(frame: pd.DataFrame) -> Plot:
@@ -150,20 +157,26 @@ def match_steps(frame: pd.DataFrame) -> dict[str, int]:
     return {LABELS[outcome]: count for outcome, count in count_outcomes(frame.to_dict("records")).items()}
 
 
-def over_time(days: pd.DataFrame, title: str, unit: str) -> Plot:
+def over_time(days: pd.DataFrame, title: str, unit: str, as_of: datetime | None = None) -> Plot:
     """Counts over time by day, month or year: the finest period that stays readable.
 
     Args:
         days: `day` (dates) and `count`, one row per day with a count.
         title: of the plot.
         unit: what is counted.
+        as_of: the period that contains this time is lighter: it is not over yet.
     """
     counts = {day: int(count) for day, count in zip(_dates(days["day"]), days["count"], strict=True)}
     period, starts = by_period(counts)
     with _plot(2.9, f"{title} by {period}") as (plot, axes):
         at = [start.toordinal() for start in starts]
         widths = [0.9 * (months_later(start, MONTHS[period]).toordinal() - start.toordinal()) for start in starts]
-        axes.bar(at, list(starts.values()), widths, align="edge", color=BLUE)
+        running = None if as_of is None else start_of(as_of.astimezone(UTC).date(), period)
+        colours = [SKY if start == running else BLUE for start in starts]
+        axes.bar(at, list(starts.values()), widths, align="edge", color=colours or None)
+        if running in starts:
+            handle = Patch(color=SKY, label=f"{period} of the run, so far")
+            plot.legend(handles=[handle], loc="outside lower right", frameon=False)
         _date_axis(axes)
         axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 
 from pipelines.reconcile.erp_customers import ErpFiles
 from pipelines.reconcile.reconcile import reconcile
-from pipelines.reporting.notebook import MASK, has_rows, masked
+from pipelines.reporting.notebook import MASK, has_rows, masked, tidy
 from pipelines.warehouse.build import open_warehouse
 from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, executed, stripped
 from tests.pipelines.bridge import bridge
@@ -46,6 +47,10 @@ def shown(notebook: Any) -> str:
     return json.dumps(outputs(notebook), ensure_ascii=False)
 
 
+def drawn_tables(notebook: Any) -> list[Any]:
+    return [output for output in outputs(notebook) if "text/html" in output.get("data", {})]
+
+
 def private(path: Path) -> set[str]:
     with open_warehouse(path) as connection:
         values = connection.execute(
@@ -67,6 +72,8 @@ def test_a_notebook_runs_to_its_end_and_shows_nobodys_data(name: str, warehouse:
     drawn = [output for output in outputs(notebook) if "image/svg+xml" in output.get("data", {})]
     assert len(drawn) >= PLOTS[name]
     told = shown(notebook)
+    tables = "".join(output["data"]["text/plain"] for output in drawn_tables(notebook))
+    assert not re.search(r"\bNaN\b|\bNaT\b|<NA>|\d\.0\b", tables)
     assert not [value for value in {*private(warehouse), *PRIVATE} if value in told]
     assert not (FOLDER / "warehouse.duckdb").exists()
 
@@ -132,6 +139,26 @@ def test_what_is_not_known_to_be_harmless_is_masked() -> None:
     assert list(made) == list(frame)
     assert masked(frame, show_personal=True).equals(frame)
     assert frame["full_name"][0] == "Una Persona"
+
+
+def test_a_tidy_frame_shows_no_nan_and_no_decimals_of_whole_numbers() -> None:
+    frame = pd.DataFrame(
+        {
+            "whole": [5000.0, float("nan")],
+            "money": [Decimal("12.5"), None],
+            "at": [pd.Timestamp("2026-01-02 03:04:05", tz="UTC"), pd.NaT],
+            "day": [pd.Timestamp("2026-01-02"), pd.NaT],
+            "text": ["a", pd.NA],
+            "lines": [[1, 2], None],
+            "flag": [True, False],
+        }
+    )
+    text = tidy(frame).to_string()
+    assert not re.search(r"NaN|NaT|<NA>|None|\.0\b", text)
+    for value in ("5000", "12.5", "2026-01-02 03:04", "[1, 2]", "True"):
+        assert value in text
+    assert list(tidy(frame)["day"]) == ["2026-01-02", ""]
+    assert frame["whole"][0] == 5000.0
 
 
 def test_a_table_has_rows_or_not() -> None:
