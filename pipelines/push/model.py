@@ -17,7 +17,7 @@ from pipelines.push.listing import ReadCustomers
 from sources.errors import BridgeError, ExitCode, Stopped
 from sources.extract.result import Progress, no_progress
 from sources.http.client import Client
-from sources.http.limits import RetryPolicy, Timeouts
+from sources.http.limits import RetryPolicy
 from sources.settings import LegacySettings
 
 SETTLE_S: Final = 900.0
@@ -73,7 +73,7 @@ class PushDependencies:
         read_customers: reads the platform's customers; None reads them with the client.
         read_clock: reads the clocks of the machine.
         policy: how setbacks are waited for.
-        deadline_s: total seconds allowed for a request.
+        deadline_s: total seconds allowed for a request; None: `sources.http.timeout_s`.
         grace_s: seconds allowed for requests in flight after a stop.
     """
 
@@ -82,7 +82,7 @@ class PushDependencies:
     read_customers: ReadCustomers | None = None
     read_clock: ReadClock = read_clock
     policy: RetryPolicy = field(default_factory=RetryPolicy)
-    deadline_s: float = Timeouts().total_s
+    deadline_s: float | None = None
     grace_s: float = GRACE_S
 
 

@@ -36,7 +36,7 @@ from sources.disk import disk_errors
 from sources.errors import AccessError, PlatformError, Stopped, UsageError
 from sources.http.client import Client
 from sources.kinds import KINDS, additive_fields, increment_fields
-from sources.settings import LegacySettings, ledger_path
+from sources.settings import LegacySettings, http_settings, ledger_path
 
 ROUNDS_MAX: Final = 3
 """How often one push sends a repeatable operation."""
@@ -135,7 +135,7 @@ class _PushRun:
 
     def run(self) -> PushResult:
         """Rounds of assessing and sending, then the results."""
-        self.ledger.recover(self.dependencies.deadline_s, self.ledger.now())
+        self.ledger.recover(self.dependencies.deadline_s or http_settings().timeout_s, self.ledger.now())
         self._resolve_manually()
         try:
             self._rounds()
