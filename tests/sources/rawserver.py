@@ -1,4 +1,4 @@
-"""A server of raw sockets, for answers that no library would give."""
+"""A server on raw sockets, for responses that no library would send."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Script = Callable[[socket.socket], None] | bytes
 
 
 def asked(connection: socket.socket) -> bytes:
-    """The next request, up to the end of its headers at least; empty where the connection ended."""
+    """The next request, at least to the end of its headers; empty if the connection ended."""
     request = b""
     while b"\r\n\r\n" not in request:
         if not (part := connection.recv(65536)):
@@ -23,11 +23,11 @@ def asked(connection: socket.socket) -> bytes:
 
 
 class RawServer:
-    """Plays scripts on raw sockets: one per request that opens a connection, the last one for ever.
+    """Plays a script for each connection that sends a request, the last one from then on.
 
     Attributes:
-        seen: those requests, headers and what came with them.
-        tls: where given, what the connections are wrapped in.
+        seen: the first request of each connection: headers, and the bytes received with them.
+        tls: wraps the connections, if given.
     """
 
     def __init__(self, *scripts: Script, tls: ssl.SSLContext | None = None) -> None:

@@ -64,7 +64,7 @@ def client(handler: Handler, family: Family = "legacy", **more: Any) -> Client:
 def answers(
     *given: httpx.Response | Exception,
 ) -> tuple[list[httpx.Request], Callable[[httpx.Request], httpx.Response]]:
-    """A handler that gives these answers in turn, the last one for ever; and the requests it saw."""
+    """The requests received, and a handler with these responses in turn, the last one from then on."""
     seen: list[httpx.Request] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
@@ -119,7 +119,7 @@ def test_cookies_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize("path", ["", "customers", "/a?b=c", "/a#b", "/a/../b", "/a//b", "/a b", "/./a"])
-def test_paths_that_lead_elsewhere_are_refused(path: str) -> None:
+def test_paths_outside_of_the_base_are_an_error(path: str) -> None:
     with pytest.raises(ValueError, match="a path consists of letters"):
         client(answers(httpx.Response(200))[1]).get(path, check=len)
 
@@ -135,7 +135,7 @@ def test_paths_that_lead_elsewhere_are_refused(path: str) -> None:
         "https://[",
     ],
 )
-def test_addresses_that_are_refused_untold(url: str) -> None:
+def test_invalid_addresses_are_an_error_that_does_not_show_them(url: str) -> None:
     with pytest.raises(UsageError) as caught:
         Client("legacy", url, KEY)
     assert url not in str(caught.value)
@@ -144,12 +144,12 @@ def test_addresses_that_are_refused_untold(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:1", "http://localhost", "http://[::1]:8", "https://shop.example/base/"]
 )
-def test_addresses_that_are_taken(url: str) -> None:
+def test_valid_addresses(url: str) -> None:
     Client("legacy", url, KEY).close()
 
 
 @pytest.mark.parametrize("key", ["", "a b", "a\r\nb", "ключ"])
-def test_keys_that_no_header_carries(key: str) -> None:
+def test_keys_that_no_header_can_carry_are_an_error(key: str) -> None:
     with pytest.raises(UsageError) as caught:
         Client("legacy", "https://shop.example", key)
     assert not key or key not in str(caught.value)
@@ -170,7 +170,7 @@ def test_keys_that_no_header_carries(key: str) -> None:
         pytest.param(httpx.Response(200, content=b""), id="empty"),
     ],
 )
-def test_reads_are_tried_again(first: httpx.Response | Exception) -> None:
+def test_reads_are_repeated(first: httpx.Response | Exception) -> None:
     seen, handler = answers(first, httpx.Response(200, content=PAGE))
     opened, answer = client(handler).get("/customers", check=parsed)
     assert opened["data"] == [1, 2, 3]
@@ -178,26 +178,26 @@ def test_reads_are_tried_again(first: httpx.Response | Exception) -> None:
     assert answer.throttled is (isinstance(first, httpx.Response) and first.status_code == 429)
 
 
-def test_reads_are_given_up_after_eight() -> None:
+def test_reads_end_after_eight_attempts() -> None:
     seen, handler = answers(httpx.Response(503))
     with pytest.raises(Unreachable, match="after 8 attempts") as caught:
         client(handler).get("/customers", check=parsed)
     assert (len(seen), caught.value.status, caught.value.exit_code) == (8, 503, 4)
 
 
-def test_a_body_broken_for_ever() -> None:
+def test_a_body_that_stays_broken() -> None:
     with pytest.raises(Unreachable, match="JSONDecodeError"):
         client(answers(httpx.Response(200, content=b"<html>"))[1]).get("/customers", check=parsed)
 
 
-def test_a_long_retry_after_gives_up_and_says_when() -> None:
+def test_a_long_retry_after_ends_the_read_and_is_reported() -> None:
     seen, handler = answers(httpx.Response(429, headers={"Retry-After": "3600"}))
     with pytest.raises(Unreachable, match="3600 s"):
         client(handler).get("/customers", check=parsed)
     assert len(seen) == 1
 
 
-def test_what_check_raises_passes_through() -> None:
+def test_exceptions_of_check_pass_through() -> None:
     def check(body: bytes) -> None:
         raise ContractBroken("`data` is absent")
 
@@ -259,7 +259,7 @@ def test_403_is_about_access() -> None:
         pytest.param(v1_error(404, "A", "\x1b[31m"), "public_v1", "A", id="odd requestId"),
     ],
 )
-def test_codes_of_refusals(answer: httpx.Response, family: Family, code: str) -> None:
+def test_codes_of_rejections(answer: httpx.Response, family: Family, code: str) -> None:
     error = refused(answer, family)
     assert isinstance(error, HttpRejected)
     assert (error.code, error.path, error.verb, error.family) == (code, "/orders", "GET", family)
@@ -267,7 +267,7 @@ def test_codes_of_refusals(answer: httpx.Response, family: Family, code: str) ->
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirects_are_refused_and_nothing_reaches_the_other_host(status: int) -> None:
+def test_redirects_are_an_error_and_nothing_reaches_the_other_host(status: int) -> None:
     with serving(OK) as other:
         target = f"Location: {other.url}/x?api-key={KEY}"
         with (
@@ -299,7 +299,7 @@ def gzipped(body: bytes, encoding: str = "gzip") -> bytes:
         pytest.param(reset, id="reset before an answer"),
         pytest.param(b"", id="closed before an answer"),
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Le", id="closed in the headers"),
-        pytest.param(CUT_BODY, id="shorter than said"),
+        pytest.param(CUT_BODY, id="shorter than announced"),
         pytest.param(CUT_CHUNK, id="no last chunk"),
         pytest.param(b"what is this\r\n\r\n", id="no HTTP"),
         pytest.param(gzipped(gzip.compress(PAGE)[:-8]), id="gzip without its end"),
@@ -312,7 +312,7 @@ def gzipped(body: bytes, encoding: str = "gzip") -> bytes:
         pytest.param(drip(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), id="interim answers drip"),
     ],
 )
-def test_broken_answers_are_asked_for_again(first: Script) -> None:
+def test_broken_responses_are_requested_again(first: Script) -> None:
     with serving(first, OK) as server, Client("legacy", server.url, KEY, timeouts=Timeouts(1, 1, 0.3)) as one:
         began = time.monotonic()
         opened, answer = one.get("/customers", check=parsed)
@@ -332,7 +332,7 @@ def test_broken_answers_are_asked_for_again(first: Script) -> None:
         pytest.param(CUT_CHUNK + b"0\r\n\r\n", id="chunks"),
     ],
 )
-def test_encodings_that_are_read(whole: bytes) -> None:
+def test_supported_encodings(whole: bytes) -> None:
     with serving(whole) as server, Client("legacy", server.url, KEY) as one:
         assert one.get("/customers", check=parsed)[1].body == PAGE
 
@@ -347,7 +347,7 @@ def test_encodings_that_are_read(whole: bytes) -> None:
         pytest.param(with_headers(body=b" " * 30_000), "larger than 20000", id="large"),
     ],
 )
-def test_bodies_that_no_retry_mends(answer: bytes, words: str) -> None:
+def test_unacceptable_bodies_are_not_requested_again(answer: bytes, words: str) -> None:
     with (
         serving(answer) as server,
         Client("legacy", server.url, KEY, caps=Caps(20_000, 1_000_000)) as one,
@@ -357,7 +357,7 @@ def test_bodies_that_no_retry_mends(answer: bytes, words: str) -> None:
         assert len(server.seen) == 1
 
 
-def test_a_drip_is_given_up_within_the_budget() -> None:
+def test_a_dripping_response_ends_within_the_budget() -> None:
     script = drip(b"HTTP/1.1 200 OK\r\nX: ", b"x")
     policy = RetryPolicy(attempts=3, budget_s=0.5)
     with (
@@ -370,7 +370,7 @@ def test_a_drip_is_given_up_within_the_budget() -> None:
         assert time.monotonic() - began < 1.5
 
 
-def test_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(OK) as proxy, serving(OK) as server:
         monkeypatch.setenv("http_proxy", proxy.url)
         monkeypatch.setenv("no_proxy", "")
@@ -385,7 +385,7 @@ def test_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- stopping ------------------------------------------------------------------------------------------------------
 
 
-def test_a_wait_ends_when_told_to_stop() -> None:
+def test_stop_ends_a_wait() -> None:
     stop = threading.Event()
     one = client(answers(httpx.Response(503, headers={"Retry-After": "200"}))[1], stop=stop)
     threading.Timer(0.1, stop.set).start()
@@ -475,14 +475,14 @@ def test_a_write_out_of_time_before_its_first_byte_was_not_sent() -> None:
 
 
 @pytest.mark.parametrize("script", [reset, b"", b"HTTP/1.1 201 Cre"], ids=["reset", "closed", "half a line"])
-def test_a_write_whose_answer_was_lost_is_in_doubt(script: Script) -> None:
+def test_a_write_whose_response_was_lost_is_in_doubt(script: Script) -> None:
     with serving(script) as server, Client("legacy", server.url, KEY) as one:
         outcome = one.send("POST", "/customers", BODY)
         assert (outcome.state, outcome.status) == ("in_doubt", None)
         assert len(server.seen) == 1
 
 
-def test_a_status_stands_though_the_body_is_cut_off() -> None:
+def test_a_201_settles_a_write_although_its_body_is_cut_off() -> None:
     cut = b"HTTP/1.1 201 Created\r\nContent-Length: 99\r\n\r\n{"
     with serving(cut) as server, Client("legacy", server.url, KEY) as one:
         outcome = one.send("POST", "/customers", BODY)
@@ -503,7 +503,7 @@ def test_a_status_stands_though_the_body_is_cut_off() -> None:
         pytest.param(b"HTTP/1.1 %d OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}", id="unknown encoding"),
     ],
 )
-def test_a_write_whose_body_is_broken_is_no_success_unless_its_status_says_so(script: bytes) -> None:
+def test_a_200_with_a_broken_body_is_in_doubt_and_a_201_is_not(script: bytes) -> None:
     for status, state in ((200, "in_doubt"), (202, "in_doubt"), (201, "answered")):
         with serving(script % status) as server, Client("legacy", server.url, KEY) as one:
             outcome = one.send("PATCH", "/customers", BODY)
@@ -514,7 +514,7 @@ def test_a_write_whose_body_is_broken_is_no_success_unless_its_status_says_so(sc
             assert outcome.error.hint
 
 
-def test_the_outcome_of_a_write_has_what_its_content_is_judged_by() -> None:
+def test_the_outcome_of_a_write_has_body_and_content_type() -> None:
     seen, handler = answers(
         httpx.Response(200, content=b"{}", headers={"Content-Type": "Application/JSON; charset=utf-8"}),
         httpx.Response(200, headers={"Content-Type": "text/html"}),
@@ -583,7 +583,7 @@ def test_an_address_of_several_is_tried_until_one_answers(monkeypatch: pytest.Mo
             assert one.get("/customers", check=parsed)[1].attempts == 1
 
 
-def test_a_host_that_does_not_speak_tls_is_named_so() -> None:
+def test_a_host_that_does_not_speak_tls_has_a_reason() -> None:
     with serving(lambda connection: connection.sendall(b"220 hello\r\n")) as server:
         url = server.url.replace("http:", "https:")
         error = failure_of(Client("legacy", url, KEY, retry=RetryPolicy(attempts=1)))
@@ -643,20 +643,20 @@ ECHO = json.dumps({"errors": [{"message": f"{KEY} {PASSWORD}", "code": KEY}]}).e
 )
 def test_no_secret_leaves(script: Script, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    told = []
+    texts = []
     with serving(script) as server, Client("legacy", server.url, KEY, retry=RetryPolicy(attempts=2)) as one:
         with pytest.raises(BridgeError) as caught:
             one.get("/customers", {"term": PASSWORD}, check=parsed)
         error = caught.value
         assert error.__cause__ is None
         assert error.__context__ is None
-        told += [str(error), repr(error), repr(vars(error)), "".join(traceback.format_exception(error))]
+        texts += [str(error), repr(error), repr(vars(error)), "".join(traceback.format_exception(error))]
         outcome = one.send("POST", "/customers", BODY)
-        told += [repr(outcome), str(outcome.error), repr(vars(outcome.error)) if outcome.error else ""]
-        told += [repr(one), str(one), repr(vars(one))]
-    assert len(told) == 10
+        texts += [repr(outcome), str(outcome.error), repr(vars(outcome.error)) if outcome.error else ""]
+        texts += [repr(one), str(one), repr(vars(one))]
+    assert len(texts) == 10
     assert any("attempt 1: " in record.message for record in caplog.records)
-    for text in (*told, caplog.text):
+    for text in (*texts, caplog.text):
         assert KEY.casefold() not in text.casefold()
         assert PASSWORD not in text
 

@@ -120,7 +120,7 @@ def test_delay(attempt: int, retry_after: float | None, random: float, seconds: 
 
 
 def failing(*failures: Failure) -> tuple[list[int], Callable[[], object]]:
-    """A function that fails as told, then succeeds; and the list of its calls."""
+    """The list of calls, and a function with these failures that then succeeds."""
     calls: list[int] = []
 
     def attempt() -> object:
@@ -145,11 +145,11 @@ def test_the_loop_ends_with_the_first_success() -> None:
     assert (result, calls, len(slept)) == ("fine", 3, 2)
 
 
-def test_the_loop_gives_the_last_failure_after_all_attempts() -> None:
+def test_the_loop_returns_the_last_failure_after_all_attempts() -> None:
     assert run(RetryPolicy(attempts=3), *[BUSY] * 9)[:2] == (BUSY, 3)
 
 
-def test_a_failure_that_no_retry_mends_is_given_at_once() -> None:
+def test_a_permanent_failure_is_returned_at_once() -> None:
     refused = Failure(404, "refused")
     assert run(RetryPolicy(), refused) == (refused, 1, [])
 
@@ -176,7 +176,7 @@ def test_retry_after_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("asked", [300.5, 86_400.0])
-def test_a_longer_retry_after_gives_up_at_once(asked: float) -> None:
+def test_a_longer_retry_after_ends_the_loop_at_once(asked: float) -> None:
     failure = Failure(429, "slow down", retry_after_s=asked)
     with without_backoff():
         assert run(RetryPolicy(), failure) == (failure, 1, [])

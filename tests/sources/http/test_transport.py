@@ -37,7 +37,7 @@ def _at_once() -> Iterator[None]:
 
 @pytest.fixture
 def tls() -> ssl.SSLContext:
-    """A server's side, with a certificate for localhost that it signed itself."""
+    """A server with a self-signed certificate for localhost."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
     return context
@@ -45,18 +45,18 @@ def tls() -> ssl.SSLContext:
 
 @pytest.fixture
 def _trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment trusts that certificate, and names a proxy: neither counts."""
+    """The environment trusts that certificate and names a proxy; neither has an effect."""
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
 
 
-def legacy(server: RawServer, **more: Any) -> Client:
-    return Client("legacy", server.url, "a-planted-key", **more)
+def legacy(server: RawServer, **options: Any) -> Client:
+    return Client("legacy", server.url, "a-planted-key", **options)
 
 
 def request_to(server: RawServer, x: str = "") -> httpcore.Request:
-    """Lasts five seconds at most."""
+    """A request with five seconds to its deadline."""
     extensions = {"deadline": time.monotonic() + 5}
     return httpcore.Request("GET", server.url, headers={"Host": "localhost", "X": x}, extensions=extensions)
 
@@ -66,7 +66,7 @@ def body(client: Client) -> bytes:
 
 
 def keeping(*answers: bytes) -> Callable[[socket.socket], None]:
-    """One connection that gives these answers, a request each, and then listens on without a word."""
+    """One connection that sends these responses, one for each request, and then only listens."""
 
     def script(connection: socket.socket) -> None:
         for answer in answers:
@@ -97,7 +97,7 @@ def test_a_connection_serves_one_request_after_the_other() -> None:
         assert len(server.seen) == 1
 
 
-def test_a_connection_that_rested_too_long_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_was_idle_too_long_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "KEEPALIVE_S", 0.0)
     with serving(keeping(KEPT, KEPT)) as server, legacy(server) as one:
         assert body(one) == body(one)
@@ -105,7 +105,7 @@ def test_a_connection_that_rested_too_long_is_not_used_again(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("after", [b"", b"HTTP/1.1 408 Request Timeout\r\n\r\n"], ids=["closed", "closed with words"])
-def test_a_write_never_goes_over_a_connection_that_ended(after: bytes) -> None:
+def test_a_write_never_uses_a_connection_that_ended(after: bytes) -> None:
     ended = threading.Event()
 
     def script(connection: socket.socket) -> None:
@@ -126,19 +126,19 @@ def test_a_write_never_goes_over_a_connection_that_ended(after: bytes) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        pytest.param(KEPT + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", id="an answer that nobody asked for"),
+        pytest.param(KEPT + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", id="a response without a request"),
         pytest.param(KEPT + b"junk", id="junk"),
-        pytest.param(KEPT.replace(b"\r\n", b"\r\nConnection: close\r\n", 1), id="it says that it closes"),
+        pytest.param(KEPT.replace(b"\r\n", b"\r\nConnection: close\r\n", 1), id="connection: close"),
         pytest.param(KEPT.replace(b"1.1", b"1.0"), id="HTTP/1.0"),
     ],
 )
-def test_a_connection_is_left_after(answer: bytes) -> None:
+def test_a_connection_is_not_reused_after(answer: bytes) -> None:
     with serving(keeping(answer, KEPT)) as server, legacy(server) as one:
         assert body(one) == body(one) == PAGE
         assert len(server.seen) == 2
 
 
-def test_a_body_not_read_to_its_end_ends_the_connection() -> None:
+def test_a_body_that_is_not_read_to_its_end_closes_the_connection() -> None:
     with serving(keeping(KEPT[:-5])) as server:
         one = transport.Transport(is_tls=False, timeouts=Timeouts())
         for _ in range(2):
@@ -157,14 +157,12 @@ def test_a_body_not_read_to_its_end_ends_the_connection() -> None:
             [CHUNKED, b"5;ext=1\r\n", PAGE[:5], b"\r\ne\r\n" + PAGE[5:], b"\r\n0\r\nX: y\r\n\r\n"], id="chunks"
         ),
         pytest.param([bytes([byte]) for byte in CHUNKED + b"13\r\n" + PAGE + b"\r\n0\r\n\r\n"], id="byte by byte"),
-        pytest.param(
-            [CHUNKED + b"13\r\n" + PAGE + b"\r\n0\r\nContent-Encoding: br\r\n\r\n"], id="a trailer that is no header"
-        ),
+        pytest.param([CHUNKED + b"13\r\n" + PAGE + b"\r\n0\r\nContent-Encoding: br\r\n\r\n"], id="a trailer"),
         pytest.param([b"HTTP/1.1 200 OK\r\n\r\n", PAGE[:7], PAGE[7:]], id="up to the end of the connection"),
         pytest.param([b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n", KEPT], id="interim"),
     ],
 )
-def test_answers_that_are_read(pieces: list[bytes]) -> None:
+def test_valid_responses(pieces: list[bytes]) -> None:
     with serving(in_pieces(*pieces)) as server, legacy(server, retry=RetryPolicy(attempts=1)) as one:
         assert body(one) == PAGE
 
@@ -193,7 +191,7 @@ def flood(head: bytes, piece: bytes) -> Callable[[socket.socket], None]:
         pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: br\r\n\r\n" + PAGE, id="an unknown transfer encoding"),
     ],
 )
-def test_answers_that_are_no_answers(script: Any) -> None:
+def test_invalid_responses(script: Any) -> None:
     with serving(script) as server, legacy(server, retry=RetryPolicy(attempts=1), timeouts=Timeouts(2, 2, 5)) as one:
         began = time.monotonic()
         with pytest.raises(Unreachable, match="the connection broke off"):
@@ -208,7 +206,7 @@ def test_the_deadline_of_a_request_ends_a_wait_that_may_last_longer() -> None:
         assert outcome.elapsed_s < 2
 
 
-def test_no_header_holds_a_line_of_its_own() -> None:
+def test_a_header_with_a_line_end_is_not_sent() -> None:
     with serving(KEPT) as server:
         one = transport.Transport(is_tls=False, timeouts=Timeouts())
         with pytest.raises(httpcore.LocalProtocolError):
@@ -230,7 +228,7 @@ def test_a_trusted_certificate(tls: ssl.SSLContext) -> None:
 
 
 @pytest.mark.usefixtures("_trusted")
-def test_a_certificate_that_does_not_verify_is_told_and_nothing_is_sent(tls: ssl.SSLContext) -> None:
+def test_a_certificate_that_does_not_verify_is_reported_and_nothing_is_sent(tls: ssl.SSLContext) -> None:
     with serving(KEPT, tls=tls) as server, legacy(server) as one:
         with pytest.raises(Unreachable, match="its certificate does not verify"):
             body(one)
@@ -251,7 +249,7 @@ def test_the_hint_for_a_certificate_names_the_setting_that_helps(tls: ssl.SSLCon
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no certificate"])
-def test_a_ca_file_that_cannot_be_used_is_refused(tmp_path: Path, content: bytes | None) -> None:
+def test_a_ca_file_that_cannot_be_used_is_an_error(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "ca.pem"
     if content is not None:
         file.write_bytes(content)
@@ -259,7 +257,7 @@ def test_a_ca_file_that_cannot_be_used_is_refused(tmp_path: Path, content: bytes
         Client("legacy", "https://shop.example", "key", ca_file=file)
 
 
-def test_a_write_that_a_slow_host_takes_byte_by_byte_ends_at_the_deadline() -> None:
+def test_a_write_to_a_slow_host_ends_at_the_deadline() -> None:
     def script(connection: socket.socket) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
         for _ in range(300):
@@ -272,7 +270,7 @@ def test_a_write_that_a_slow_host_takes_byte_by_byte_ends_at_the_deadline() -> N
         assert outcome.elapsed_s < 2
 
 
-def test_a_connection_is_left_after_a_chunked_body_with_more_behind_it() -> None:
+def test_a_connection_is_not_reused_after_a_chunked_body_with_more_behind_it() -> None:
     chunked = CHUNKED + b"13\r\n" + PAGE + b"\r\n0\r\n\r\n"
     with serving(keeping(chunked, chunked + b"HTTP/1.1 200 OK\r\nX: ", KEPT)) as server, legacy(server) as one:
         assert [body(one) for _ in range(3)] == [PAGE] * 3
@@ -301,7 +299,7 @@ def test_a_certificate_of_another_host_does_not_verify(tls: ssl.SSLContext) -> N
         assert server.seen == []
 
 
-def test_a_host_that_never_greets_is_left_within_the_time_to_connect() -> None:
+def test_a_handshake_that_never_ends_is_bounded_by_the_connect_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"https://127.0.0.1:{listener.getsockname()[1]}"
         with Client("legacy", url, "key", timeouts=Timeouts(0.2, 5, 5)) as one:
@@ -310,7 +308,7 @@ def test_a_host_that_never_greets_is_left_within_the_time_to_connect() -> None:
             assert outcome.elapsed_s < 2
 
 
-def test_closing_ends_a_greeting_under_way() -> None:
+def test_closing_ends_a_handshake_under_way() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
         one = Client("legacy", f"https://127.0.0.1:{listener.getsockname()[1]}", "key")
         future = pool.submit(body, one)
@@ -325,7 +323,7 @@ def test_closing_ends_a_greeting_under_way() -> None:
 
 
 def tunnel(to: str, seen: list[bytes], status: bytes = b"200 Go on") -> Callable[[socket.socket], None]:
-    """A proxy's answer to CONNECT, and then what goes to and fro."""
+    """A proxy: responds to CONNECT, then relays both ways."""
     port = int(to.rsplit(":", 1)[1])
 
     def pump(source: socket.socket, sink: socket.socket) -> None:
@@ -364,7 +362,7 @@ def test_a_proxy_sees_neither_key_nor_body(tls: ssl.SSLContext) -> None:
 
 
 @pytest.mark.usefixtures("_trusted")
-def test_a_write_that_the_proxy_refuses_was_not_sent(tls: ssl.SSLContext) -> None:
+def test_a_write_that_the_proxy_rejects_was_not_sent(tls: ssl.SSLContext) -> None:
     with serving(KEPT, tls=tls) as server, serving(tunnel(server.url, [], b"407 Who are you")) as proxy:
         with legacy(server, ca_file=CERTIFICATE, proxy=proxy.url) as one:
             assert one.send("POST", "/customers", BODY).state == "not_sent"
@@ -373,13 +371,13 @@ def test_a_write_that_the_proxy_refuses_was_not_sent(tls: ssl.SSLContext) -> Non
 
 @pytest.mark.usefixtures("_trusted")
 @pytest.mark.parametrize("address", ["socks5://127.0.0.1:1", "https://127.0.0.1:1", "http://", "http://a:pass@b:x"])
-def test_a_proxy_of_another_kind_is_refused(address: str) -> None:
+def test_a_proxy_of_another_kind_is_an_error(address: str) -> None:
     with pytest.raises(UsageError, match=r"sources\.http\.proxy is not (the|an) address") as caught:
         Client("legacy", "https://shop.example", "key", proxy=address)
     assert "pass" not in str(caught.value).removesuffix(caught.value.hint)
 
 
-def test_what_check_refuses_leaves_the_connection_in_use() -> None:
+def test_a_body_that_check_rejects_leaves_the_connection_in_use() -> None:
     def check(given: bytes) -> bytes:
         if len(given) < len(PAGE):
             raise BrokenBody("short")
