@@ -146,16 +146,16 @@ def _run(style: Style, stop: threading.Event, erp_files: ErpFiles) -> None:
     with Reporter(style) as reporter:
         result = pull(PullOptions(command="run"), reporter.progress, stop, reconciling)
     pull_command.print_result(result, reporter)
-    if result.exit_code not in (ExitCode.DONE, ExitCode.REJECTED) or reconciling.made is None:
+    if result.exit_code not in (ExitCode.DONE, ExitCode.REJECTED) or reconciling.result is None:
         raise BridgeError(f"the run ended with exit code {int(result.exit_code)}")
     findings: Counter[str] = Counter()
-    for _, _, severity, count in reconciling.made.findings:
+    for _, _, severity, count in reconciling.result.findings:
         findings[severity] += count
     click.echo("findings: " + ", ".join(f"{count} {severity}" for severity, count in findings.items()))
-    if reconciling.made.match is not None:
-        click.echo(reconcile_command.match_lines(reconciling.made.match)[0])
-    if reconciling.made.variants is not None:
-        click.echo(reconcile_command.variant_lines(reconciling.made.variants)[0])
+    if reconciling.result.match is not None:
+        click.echo(reconcile_command.match_lines(reconciling.result.match)[0])
+    if reconciling.result.variants is not None:
+        click.echo(reconcile_command.variant_lines(reconciling.result.variants)[0])
 
 
 def _plan(kind: KindName, folder: Path, file: str) -> Path:

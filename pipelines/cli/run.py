@@ -39,6 +39,6 @@ def command(
         options = PullOptions((), sweeps, require_complete, accept_shrink, command="run")
         result = pull(options, reporter.progress, STOP.event, reconciling)
     pull_command.print_result(result, reporter)
-    if reconciling.made is not None:
-        reconcile_command.print_result(reconciling.made, reporter)
+    if reconciling.result is not None:
+        reconcile_command.print_result(reconciling.result, reporter)
     exit_process(result.exit_code)

@@ -1,40 +1,25 @@
-"""The history of customers: a row for each version of what the platform said of one, and from when until when.
+"""The histories of customers, promotions and price lists: a row for each version, with its period.
 
-In: a build with the customers as they are now, raw and reconciled, and the history as it was published. Out:
-`reconciled.customer_history` in the build. What makes a version are the platform's own fields (`OWN`) and documents: a
-new way of ours to write a phone number, or a price list that is renamed, makes none, and neither do fields beside the
-interface, which may change with every look. The derived columns of a version are those of the last run that saw it.
+In: a build with the records as they are now, and the histories as published. Out: `reconciled.customer_history`,
+`.promotion_history` and `.price_list_history` in the build. The platform's own fields make a version. What this program
+derives from them makes none (a new notation of phone numbers, the status of a promotion), nor do fields that the
+interface does not name. The derived columns of a version are those of the last run that saw it.
 
-The raw tables decide what is missing, and they mark that from a proven walk only. So a customer that an unproven or
-short walk did not see keeps its version; one that is marked ends at `_missing_since`, and one that returns begins a new
-one. All instants are those of the walks: the same raw tables give the same history, however often. What came and went
-between two runs that were not reconciled is not in it.
+The raw tables decide what is missing, and only a complete walk marks that. A record that a short walk did not see keeps
+its version; one that is marked ends at `_missing_since`, and one that returns begins a new version. All instants are
+those of the walks, so the same raw tables always give the same history. Changes between two runs without `reconcile`
+are not recorded.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import duckdb
 
 from pipelines.warehouse.merge import columns_of
 
-NAME: Final = "customer_history"
-TABLE: Final = f"reconciled.{NAME}"
-OWN: Final = (
-    "erp_code",
-    "login_code",
-    "first_name",
-    "last_name",
-    "email",
-    "phone",
-    "birthdate",
-    "created_at_text",
-    "price_list_id",
-    "documents",
-)
-"""What makes a version. `documents` is JSON text of their fields, in the order of those: of an order of the platform's
-nothing is shown."""
 PERIOD: Final = {
     "version": "INTEGER",
     "valid_from": "TIMESTAMPTZ",
@@ -42,86 +27,147 @@ PERIOD: Final = {
     "is_current": "BOOLEAN",
     "ended_by": "VARCHAR",
 }
-"""`version` counts from 1 for each customer. `valid_from`: the instant that saw it first. `valid_to`: the instant that
-saw another, or saw it missing; null while it holds. `ended_by`: `changed` or `missing`."""
-_NOT_KEPT: Final = ("_run_id", "_first_seen_at", "_missing_since", "_extra", "is_missing")
-"""Columns of the reconciled customers that are of the record and not of its version."""
+"""`version` counts from 1 for each record. `valid_from`: when the version was first seen. `valid_to`: when another
+version was seen, or the record was seen to be missing; null while it is valid. `ended_by`: `changed` or `missing`."""
+_NOT_IN_HISTORY: Final = ("_run_id", "_first_seen_at", "_missing_since", "_extra", "is_missing")
+"""Columns that describe the record as a whole and not its version."""
 _DOCUMENT: Final = ("number", "fiscal_name", "fiscal_address", "email", "is_default", "for_taxes")
 
 
-def record(build: duckdb.DuckDBPyConnection) -> tuple[int, int]:
-    """Brings the history up to the reconciled customers of the build.
+@dataclass(frozen=True, slots=True)
+class History:
+    """A table of versions.
+
+    Attributes:
+        name: of the table.
+        entity: the reconciled table of the records.
+        key: column that identifies a record.
+        fields: columns that make a version.
+        children: SQL of a table with the key and further columns of each record, null where there are none; and those
+            columns with their value for a record without any.
+    """
+
+    name: str
+    entity: str
+    key: str
+    fields: tuple[str, ...]
+    children: str = ""
+    child_columns: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def table(self) -> str:
+        """The table with its schema."""
+        return f"reconciled.{self.name}"
+
+
+HISTORIES: Final = (
+    History(
+        "customer_history",
+        "customers",
+        "customer_id",
+        (
+            "erp_code",
+            "login_code",
+            "first_name",
+            "last_name",
+            "email",
+            "phone",
+            "birthdate",
+            "created_at_text",
+            "price_list_id",
+            "documents",
+        ),
+        # As JSON, in the order of their values: no order of documents is shown.
+        children=f"""SELECT customer_id, to_json(list(struct_pack({", ".join(f"{c} := {c}" for c in _DOCUMENT)})
+            ORDER BY {", ".join(_DOCUMENT)}))::VARCHAR AS documents
+            FROM raw.customers__documents GROUP BY customer_id""",
+        child_columns=(("documents", "'[]'"),),
+    ),
+    History(
+        "promotion_history",
+        "promotions",
+        "promotion_id",
+        # Not use_count: each order that uses a promotion would make a version.
+        ("name", "is_active", "usage_limit", "start_date", "expiration_date"),
+    ),
+    History(
+        "price_list_history",
+        "price_lists",
+        "price_list_id",
+        ("name", "source_price_list_id", "adjustment_type", "adjustment_value"),
+    ),
+)
+
+
+def record_history(build: duckdb.DuckDBPyConnection, history: History) -> tuple[int, int]:
+    """Brings a history up to the reconciled records of the build.
 
     Args:
-        build: open for writing; `reconciled.customers` is made of the raw tables in it.
+        build: open for writing, with the reconciled tables made from its raw ones.
+        history: which.
 
     Returns:
-        How many versions there are, and how many are open.
+        The number of versions, and of those that are current.
     """
-    columns = {name: kind for name, kind in columns_of(build, "reconciled.customers").items() if name not in _NOT_KEPT}
-    columns["documents"] = "VARCHAR"
-    listed = ", ".join(f'"{name}" {kind}' for name, kind in (PERIOD | columns).items())
-    build.execute(f"CREATE TABLE IF NOT EXISTS {TABLE} ({listed})")
+    records = columns_of(build, f"reconciled.{history.entity}")
+    columns = {name: kind for name, kind in records.items() if name not in _NOT_IN_HISTORY}
+    columns |= {name: "VARCHAR" for name, _ in history.child_columns}
+    declared = ", ".join(f'"{name}" {kind}' for name, kind in (PERIOD | columns).items())
+    build.execute(f"CREATE TABLE IF NOT EXISTS {history.table} ({declared})")
     for name, kind in columns.items():
-        build.execute(f'ALTER TABLE {TABLE} ADD COLUMN IF NOT EXISTS "{name}" {kind}')
-    document = ", ".join(f'"{name}" := "{name}"' for name in _DOCUMENT)
-    order = ", ".join(f'"{name}"' for name in _DOCUMENT)
+        build.execute(f'ALTER TABLE {history.table} ADD COLUMN IF NOT EXISTS "{name}" {kind}')
+    children = "".join(f", coalesce(d.{name}, {otherwise}) AS {name}" for name, otherwise in history.child_columns)
+    joined = f"LEFT JOIN ({history.children}) d USING ({history.key})" if history.children else ""
     build.execute(
-        f"""
-        CREATE OR REPLACE TEMP TABLE seen AS
-        SELECT c.*, coalesce(d.documents, '[]') AS documents
-        FROM reconciled.customers c LEFT JOIN (
-            SELECT customer_id, to_json(list(struct_pack({document}) ORDER BY {order}))::VARCHAR AS documents
-            FROM raw.customers__documents GROUP BY customer_id
-        ) d USING (customer_id)"""
+        f"CREATE OR REPLACE TEMP TABLE seen AS SELECT r.*{children} FROM reconciled.{history.entity} r {joined}"
     )
     build.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE latest AS
-        FROM {TABLE} QUALIFY row_number() OVER (PARTITION BY customer_id ORDER BY version DESC) = 1"""
+        FROM {history.table} QUALIFY row_number() OVER (PARTITION BY {history.key} ORDER BY version DESC) = 1"""
     )
-    _rebuild(build, list(columns))
+    _rebuild(build, history, list(columns))
     build.execute("DROP TABLE seen; DROP TABLE latest")
-    count, current = build.execute(f"SELECT count(*), count(*) FILTER (is_current) FROM {TABLE}").fetchone() or (0, 0)
-    return int(count), int(current)
+    counts = build.execute(f"SELECT count(*), count(*) FILTER (is_current) FROM {history.table}").fetchone() or (0, 0)
+    return int(counts[0]), int(counts[1])
 
 
-def _rebuild(build: duckdb.DuckDBPyConnection, columns: list[str]) -> None:
-    """The versions that stay, the open ones as they are now or ended, and the new ones.
+def _rebuild(build: duckdb.DuckDBPyConnection, history: History, columns: list[str]) -> None:
+    """Writes the versions that stay, the current ones as they are now or ended, and the new ones.
 
-    A version begins where there is none; where the open one is of other values; and where the last one ended as missing
-    and the customer was seen since. It ends at once where the customer is missing by now. A clock that went back lets
-    no version end before it began.
+    A version begins where a record has none, where its fields differ from those of the current one, and where the last
+    one ended as missing and the record was seen since. It ends at once where the record is missing by now. No version
+    ends before it begins, even if a clock went back.
     """
-    differs = "(" + " OR ".join(f'l."{name}" IS DISTINCT FROM s."{name}"' for name in OWN) + ")"
-    kept, old, now = (", ".join(f'{of}"{name}"' for name in columns) for of in ("", "l.", "s."))
+    key = history.key
+    differs = "(" + " OR ".join(f'l."{name}" IS DISTINCT FROM s."{name}"' for name in history.fields) + ")"
+    kept, old, now = (", ".join(f'{alias}"{name}"' for name in columns) for alias in ("", "l.", "s."))
     began = "greatest(s._last_seen_at, coalesce(l.valid_to, l.valid_from, s._last_seen_at))"
-
-    gone = "s._missing_since IS NOT NULL"
+    is_missing = "s._missing_since IS NOT NULL"
 
     def ending(begin: str) -> str:
-        return f"""CASE WHEN {gone} THEN greatest(s._missing_since, {begin}) END AS valid_to,
-            NOT ({gone}) AS is_current,
-            CASE WHEN {gone} THEN 'missing' END AS ended_by"""
+        return f"""CASE WHEN {is_missing} THEN greatest(s._missing_since, {begin}) END AS valid_to,
+            NOT ({is_missing}) AS is_current,
+            CASE WHEN {is_missing} THEN 'missing' END AS ended_by"""
 
     build.execute(
         f"""
-        CREATE OR REPLACE TABLE {TABLE} AS
-        SELECT {", ".join(PERIOD)}, {kept} FROM {TABLE} WHERE NOT is_current
+        CREATE OR REPLACE TABLE {history.table} AS
+        SELECT {", ".join(PERIOD)}, {kept} FROM {history.table} WHERE NOT is_current
         UNION ALL BY NAME
         SELECT l.version, l.valid_from, greatest(s._last_seen_at, l.valid_from) AS valid_to, false AS is_current,
             'changed' AS ended_by, {old}
-        FROM latest l JOIN seen s USING (customer_id) WHERE l.is_current AND {differs}
+        FROM latest l JOIN seen s USING ({key}) WHERE l.is_current AND {differs}
         UNION ALL BY NAME
         SELECT l.version, l.valid_from, {ending("l.valid_from")}, {now}
-        FROM latest l JOIN seen s USING (customer_id) WHERE l.is_current AND NOT {differs}
+        FROM latest l JOIN seen s USING ({key}) WHERE l.is_current AND NOT {differs}
         UNION ALL BY NAME
         SELECT coalesce(l.version, 0) + 1 AS version, {began} AS valid_from, {ending(began)}, {now}
-        FROM seen s LEFT JOIN latest l USING (customer_id)
+        FROM seen s LEFT JOIN latest l USING ({key})
         WHERE l.version IS NULL OR (l.is_current AND {differs})
             OR (NOT l.is_current AND (s._missing_since IS NULL OR s._last_seen_at > l.valid_to))
         UNION ALL BY NAME
         SELECT {", ".join(f"l.{name}" for name in PERIOD)}, {old}
-        FROM latest l ANTI JOIN seen s USING (customer_id) WHERE l.is_current
-        ORDER BY customer_id, version"""
+        FROM latest l ANTI JOIN seen s USING ({key}) WHERE l.is_current
+        ORDER BY {key}, version"""
     )

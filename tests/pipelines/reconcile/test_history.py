@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.reconcile.history import record
+from pipelines.reconcile.history import HISTORIES, record_history
 from pipelines.warehouse import merge
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,7 +54,7 @@ class Warehouse:
                 "INSERT INTO raw.customers__documents (customer_id, position, number) VALUES ($id, 0, $number)",
                 {"id": row["id"], "number": row["name"][-1:]},
             )
-        record(self.connection)
+        record_history(self.connection, HISTORIES[0])
 
     digits: Callable[[str], str] = str
 
@@ -137,7 +137,7 @@ def test_a_document_makes_a_version_and_our_own_way_to_write_a_phone_makes_none(
     made.pull(1, {"1": "Ana"}, proven=True)
     made.connection.execute("UPDATE raw.customers__documents SET number = 'other'")
     made.connection.execute("UPDATE reconciled.customers SET _last_seen_at = $1", [at(1)])
-    record(made.connection)
+    record_history(made.connection, HISTORIES[0])
     assert [(row[2], row[7]) for row in made.versions()] == [
         (at(0), document("a")),
         (at(1), document("other")),
@@ -153,10 +153,10 @@ def test_the_order_of_documents_makes_no_version(made: Warehouse) -> None:
     made.pull(0, {"1": "Ana"}, proven=True)
     made.reconcile()
     made.connection.execute("INSERT INTO raw.customers__documents (customer_id, position, number) VALUES ('1', 1, 'b')")
-    record(made.connection)
+    record_history(made.connection, HISTORIES[0])
     before = made.versions()
     made.connection.execute("UPDATE raw.customers__documents SET position = 1 - position")
-    record(made.connection)
+    record_history(made.connection, HISTORIES[0])
     assert made.versions() == before
 
 
@@ -164,9 +164,37 @@ def test_a_column_that_is_new_is_added_to_the_history_that_is_there(made: Wareho
     made.pull(0, {"1": "Ana"}, proven=True)
     made.reconcile()
     made.connection.execute("ALTER TABLE reconciled.customers ADD COLUMN segment VARCHAR DEFAULT 'x'")
-    record(made.connection)
+    record_history(made.connection, HISTORIES[0])
     assert made.connection.execute("SELECT segment FROM reconciled.customer_history").fetchall() == [("x",)]
     assert periods(made) == [("Ana", 0, None, None)]
+
+
+def test_promotions_and_price_lists_have_a_history_and_a_use_of_a_promotion_makes_no_version(made: Warehouse) -> None:
+    run = made.connection.execute
+    seen = "_last_seen_at TIMESTAMPTZ, _missing_since TIMESTAMPTZ"
+    run(f"""CREATE TABLE reconciled.promotions (promotion_id VARCHAR, name VARCHAR, status VARCHAR, is_active BOOLEAN,
+        usage_limit BIGINT, use_count BIGINT, start_date VARCHAR, expiration_date VARCHAR, {seen});
+        CREATE TABLE reconciled.price_lists (price_list_id VARCHAR, name VARCHAR, source_price_list_id VARCHAR,
+        adjustment_type VARCHAR, adjustment_value DECIMAL(38, 9), depth BIGINT, {seen})""")
+    run("INSERT INTO reconciled.promotions VALUES ('p', 'Sale', 'running', true, 9, 0, 'a', 'b', $1, NULL)", [at(0)])
+    run("INSERT INTO reconciled.price_lists VALUES ('l', 'Retail', NULL, 'PERCENT', 5, 0, $1, NULL)", [at(0)])
+    of_promotions, of_lists = HISTORIES[1:]
+    assert [record_history(made.connection, history) for history in (of_promotions, of_lists)] == [(1, 1), (1, 1)]
+    run("UPDATE reconciled.promotions SET use_count = 1, status = 'exhausted', _last_seen_at = $1", [at(1)])
+    run("UPDATE reconciled.price_lists SET depth = 2, _last_seen_at = $1", [at(1)])
+    assert [record_history(made.connection, history) for history in (of_promotions, of_lists)] == [(1, 1), (1, 1)]
+    run("UPDATE reconciled.promotions SET expiration_date = 'c', _last_seen_at = $1", [at(2)])
+    run("UPDATE reconciled.price_lists SET adjustment_value = 6, _last_seen_at = $1", [at(2)])
+    assert [record_history(made.connection, history) for history in (of_promotions, of_lists)] == [(2, 1), (2, 1)]
+    sql = "SELECT version, valid_from, valid_to, is_current, ended_by, {} FROM reconciled.{} ORDER BY version"
+    assert run(sql.format("use_count, expiration_date", "promotion_history")).fetchall() == [
+        (1, at(0), at(2), False, "changed", 1, "b"),
+        (2, at(2), None, True, None, 1, "c"),
+    ]
+    assert run(sql.format("adjustment_value::INTEGER", "price_list_history")).fetchall() == [
+        (1, at(0), at(2), False, "changed", 5),
+        (2, at(2), None, True, None, 6),
+    ]
 
 
 @settings(max_examples=25, deadline=None)

@@ -154,8 +154,8 @@ def test_a_run_publishes_raw_and_reconciled_at_once(tmp_path: Path) -> None:
         assert done.exit_code == 0
         assert made.rows("SELECT DISTINCT _run_id FROM reconciled.customers") == [(done.run_id,)]
         assert made.rows("SELECT command FROM ops.runs") == [("run",)]
-        assert reconciling.made is not None
-        assert reconciling.made.rows["customers"] == 40
+        assert reconciling.result is not None
+        assert reconciling.result.rows["customers"] == 40
 
 
 def test_a_run_whose_reconciling_fails_publishes_neither(made: Bridge) -> None:

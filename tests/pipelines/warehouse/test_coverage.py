@@ -29,8 +29,8 @@ def one_after_the_other(made: Bridge, files: ErpFiles) -> ReconcileResult:
 def in_one_build(made: Bridge, files: ErpFiles) -> ReconcileResult:
     after = Reconciling(files)
     pull(PullOptions(command="run"), step=after)
-    assert after.made is not None
-    return after.made
+    assert after.result is not None
+    return after.result
 
 
 @pytest.fixture

@@ -1,0 +1,145 @@
+"""The reconciled entities: what each is made from, in the order in which they are made.
+
+In: the raw tables of a build, the settings, and the entities made before. Out: a frame for each reconciled table, with
+its findings and how its dates were read. The frames come from `transforms`; nothing is written here but the columns
+that orders are read from, which are pinned in `ops`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import duckdb
+
+from pipelines.warehouse import coverage, ops
+from sources.errors import UsageError
+from sources.settings import ReconcileSettings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from transforms.dates import DateColumn
+
+DOCUMENTS: Final = "customers__documents"
+
+
+@dataclass(slots=True)
+class Inputs:
+    """What entities are made from.
+
+    Attributes:
+        build: for the coverage of lists, and the columns that earlier runs read orders from.
+        run_id: of this run.
+        settings: of reconciling.
+        as_of: the instant that ages, periods and future dates are compared with.
+        raw: the raw tables.
+        reconciled: the tables made so far.
+    """
+
+    build: duckdb.DuckDBPyConnection
+    run_id: str
+    settings: ReconcileSettings
+    as_of: datetime
+    raw: Mapping[str, pd.DataFrame]
+    reconciled: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    @classmethod
+    def read(
+        cls, build: duckdb.DuckDBPyConnection, run_id: str, settings: ReconcileSettings, as_of: datetime
+    ) -> Inputs:
+        """Reads the raw tables of a build."""
+        from transforms.frames import from_arrow
+
+        raw = {name: from_arrow(build.sql(f"FROM raw.{name}").to_arrow_table()) for name in (*ENTITIES, DOCUMENTS)}
+        return cls(build, run_id, settings, as_of, raw)
+
+    def coverage_gap(self, listed: str, named_by: str | None = None) -> str:
+        """Why a list may hold records that its raw table lacks; empty where it is proven to hold none."""
+        return coverage.coverage_gap(self.build, listed, named_by)
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A reconciled table.
+
+    Attributes:
+        table: its rows.
+        findings: about them.
+        dates: how its dates were read; None where it has none.
+        order_fields: of orders: the columns of the raw table by the field that they hold.
+        proposed: of orders: the fields that no setting names, with their evidence.
+    """
+
+    table: pd.DataFrame
+    findings: pd.DataFrame
+    dates: DateColumn | None = None
+    order_fields: Mapping[str, str | None] = field(default_factory=dict)
+    proposed: Mapping[str, str] = field(default_factory=dict)
+
+
+def _customers(inputs: Inputs) -> Entity:
+    from transforms.customers import customers
+
+    raw, settings = inputs.raw, inputs.settings
+    gap = inputs.coverage_gap("price_lists", "customers")
+    lists = raw["price_lists"]
+    return Entity(
+        *customers(raw["customers"], raw[DOCUMENTS], lists, inputs.as_of, settings.date_order, gap, settings.timezone)
+    )
+
+
+def _promotions(inputs: Inputs) -> Entity:
+    from transforms.promotions import promotions
+
+    settings = inputs.settings
+    return Entity(*promotions(inputs.raw["promotions"], inputs.as_of, settings.date_order, settings.timezone))
+
+
+def _price_lists(inputs: Inputs) -> Entity:
+    from transforms.price_lists import price_lists
+
+    gap = inputs.coverage_gap("price_lists")
+    return Entity(*price_lists(inputs.raw["price_lists"], inputs.reconciled["customers"], gap))
+
+
+def _orders(inputs: Inputs) -> Entity:
+    from transforms.findings import combine_findings
+    from transforms.order_fields import OrderFields, choose_fields
+    from transforms.orders import orders
+
+    raw, customers, settings = inputs.raw["orders"], inputs.reconciled["customers"], inputs.settings
+    configured = OrderFields(**asdict(settings.orders))
+    for name, column in configured.columns().items():
+        if column not in raw:
+            raise UsageError(
+                f"reconcile.order_{name.removeprefix('order_')} names the column {column!r}, which raw.orders does not "
+                "have",
+                "List its columns with DESCRIBE raw.orders, or remove the setting: the field is then detected.",
+            )
+    pinned, share = ops.last_order_fields(inputs.build)
+    choice = choose_fields(raw, customers, configured, OrderFields(**pinned), settings.date_order)
+    gap = inputs.coverage_gap("customers", "orders")
+    result = orders(
+        raw, customers, choice.fields, inputs.as_of, settings.date_order, gap, settings.timezone, share
+    )
+    ops.record_order_fields(inputs.build, inputs.run_id, choice.fields.columns(), result.matched_share)
+    proposed = {
+        name: choice.evidence.get(column, "pinned by an earlier run")
+        for name, column in choice.fields.columns().items()
+        if name not in configured.columns()
+    }
+    findings = combine_findings([choice.findings, result.findings])
+    return Entity(result.orders, findings, result.dates, asdict(choice.fields), proposed)
+
+
+STEPS: Final[dict[str, Callable[[Inputs], Entity]]] = {
+    "customers": _customers,
+    "promotions": _promotions,
+    "price_lists": _price_lists,
+    "orders": _orders,
+}
+"""What makes each reconciled table, in order: a step may read the tables of those before it."""
+ENTITIES: Final = tuple(STEPS)
