@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 MAX_LINE_NUMBERS: Final = 20
 _UNMATCHED: Final = {
-    "ambiguous": "ambiguous",
     "only_in_erp": "only in the ERP",
     "only_in_platform": "only on the platform",
 }
@@ -108,6 +107,7 @@ def match_lines(match: MatchSummary) -> list[str]:
         counts[status] = counts.get(status, 0) + rows
     keys = [f"{rows} by {key.replace('_', ' ')}" for status, key, rows in match.statuses if status == "matched" and key]
     parts = [f"{counts.get('matched', 0)} matched" + (f" ({', '.join(keys)})" if keys else "")]
+    parts.append(f"{match.ambiguous_lines} lines and {match.ambiguous_customers} customers ambiguous")
     parts += [f"{counts.get(status, 0)} {words}" for status, words in _UNMATCHED.items()]
     lines = [f"customers of the ERP and the platform: {', '.join(parts)}"]
     if match.doubt:

@@ -1,8 +1,8 @@
 """The reconciled entities: what each is made from, in the order in which they are made.
 
 In: the raw tables of a build, the settings, and the entities made before. Out: a frame for each reconciled table, with
-its findings and how its dates were read. The frames come from `transforms`; nothing is written here but the columns
-that orders are read from, which are pinned in `ops`.
+its findings and how its dates were read. The transforms make the frames. Only the columns that orders are read from are
+written here: a run pins them in `ops.order_fields` for the next one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from transforms.dates import DateColumn
 
+ENTITIES: Final = ("customers", "promotions", "price_lists", "orders")
+"""The lists of the platform, each with a raw and a reconciled table of its name."""
 DOCUMENTS: Final = "customers__documents"
 
 
@@ -69,6 +71,7 @@ class Entity:
         table: its rows.
         findings: about them.
         dates: how its dates were read; None where it has none.
+        raw_rows: of the table that it is made from, where that is none of `ENTITIES`.
         order_fields: of orders: the columns of the raw table by the field that they hold.
         proposed: of orders: the fields that no setting names, with their evidence.
     """
@@ -76,6 +79,7 @@ class Entity:
     table: pd.DataFrame
     findings: pd.DataFrame
     dates: DateColumn | None = None
+    raw_rows: int = 0
     order_fields: Mapping[str, str | None] = field(default_factory=dict)
     proposed: Mapping[str, str] = field(default_factory=dict)
 
@@ -111,35 +115,64 @@ def _orders(inputs: Inputs) -> Entity:
     from transforms.orders import orders
 
     raw, customers, settings = inputs.raw["orders"], inputs.reconciled["customers"], inputs.settings
-    configured = OrderFields(**asdict(settings.orders))
+    configured = OrderFields(
+        customer_id=settings.orders.customer_id,
+        ordered_at=settings.orders.ordered_at,
+        total=settings.orders.total,
+        order_status=settings.orders.status,
+        currency=settings.orders.currency,
+    )
     for name, column in configured.columns().items():
         if column not in raw:
             raise UsageError(
-                f"reconcile.order_{name.removeprefix('order_')} names the column {column!r}, which raw.orders does not "
-                "have",
-                "List its columns with DESCRIBE raw.orders, or remove the setting: the field is then detected.",
+                f"reconcile.order_{name.removeprefix('order_')} is {column!r}, which is not a column of raw.orders",
+                "List the columns with DESCRIBE raw.orders, or remove the setting: the field is then detected.",
             )
-    pinned, share = ops.last_order_fields(inputs.build)
-    choice = choose_fields(raw, customers, configured, OrderFields(**pinned), settings.date_order)
+    last = ops.last_order_fields(inputs.build)
+    choice = choose_fields(raw, customers, configured, OrderFields(**last.columns), settings.date_order)
     gap = inputs.coverage_gap("customers", "orders")
     result = orders(
-        raw, customers, choice.fields, inputs.as_of, settings.date_order, gap, settings.timezone, share
+        raw, customers, choice.fields, inputs.as_of, settings.date_order, gap, settings.timezone, last.matched_share
     )
-    ops.record_order_fields(inputs.build, inputs.run_id, choice.fields.columns(), result.matched_share)
-    proposed = {
-        name: choice.evidence.get(column, "pinned by an earlier run")
-        for name, column in choice.fields.columns().items()
-        if name not in configured.columns()
-    }
-    findings = combine_findings([choice.findings, result.findings])
-    return Entity(result.orders, findings, result.dates, asdict(choice.fields), proposed)
+    used = choice.fields.columns()
+    ops.record_order_fields(inputs.build, inputs.run_id, used, result.matched_share)
+    detected = {name: column for name, column in used.items() if name not in configured.columns()}
+    proposed = {name: choice.evidence.get(column, "used by the last run") for name, column in detected.items()}
+    findings, fields = combine_findings([choice.findings, result.findings]), asdict(choice.fields)
+    return Entity(result.orders, findings, result.dates, order_fields=fields, proposed=proposed)
 
 
+def _order_lines(inputs: Inputs) -> Entity:
+    from transforms.findings import FINDINGS
+    from transforms.frames import frame, from_arrow
+    from transforms.order_totals import ORDER_LINES, lines_table, order_lines
+
+    children = inputs.build.execute(_CHILD_TABLES).fetchall()
+    table = lines_table([name for (name,) in children])
+    if table is None:
+        return Entity(frame(ORDER_LINES), frame(FINDINGS))
+    lines = from_arrow(inputs.build.sql(f'FROM raw."{table}"').to_arrow_table())
+    return Entity(*order_lines(lines, inputs.reconciled["orders"]), raw_rows=len(lines))
+
+
+def _customer_orders(inputs: Inputs) -> Entity:
+    from transforms.findings import FINDINGS
+    from transforms.frames import frame
+    from transforms.order_totals import customer_orders
+
+    customers = inputs.reconciled["customers"]
+    return Entity(
+        customer_orders(inputs.reconciled["orders"], customers, inputs.as_of), frame(FINDINGS), raw_rows=len(customers)
+    )
+
+
+_CHILD_TABLES: Final = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'raw'"
 STEPS: Final[dict[str, Callable[[Inputs], Entity]]] = {
     "customers": _customers,
     "promotions": _promotions,
     "price_lists": _price_lists,
     "orders": _orders,
+    "order_lines": _order_lines,
+    "customer_orders": _customer_orders,
 }
 """What makes each reconciled table, in order: a step may read the tables of those before it."""
-ENTITIES: Final = tuple(STEPS)

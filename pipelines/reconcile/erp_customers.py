@@ -1,8 +1,8 @@
-"""Files of the ERP's beside the platform: read before all else, matched when the tables are reconciled.
+"""The ERP's customers: their file is read before anything else, and matched when the tables are reconciled.
 
-In: a file that the intake reads, and which of its columns is which field. Out: frames for the transforms, and in a
-build `reconciled.erp_customers` and `.erp_differences`, whose totals add up on both sides. Without a file the tables
-are there and empty: what an older file said of older customers would be taken for today's.
+In: a CSV or .xlsx file, and a mapping of its columns to fields. Out: a frame for the match, and in a build
+`reconciled.erp_customers` and `.erp_differences`, whose totals balance on both sides. Without a file the tables are
+empty: an old file is not compared with newer customers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
+from pipelines.reconcile.entities import DOCUMENTS, Inputs
 from pipelines.warehouse import ops
 from pipelines.warehouse.tables import replace
 from sources.errors import BridgeError, UsageError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from sources.files import RejectedRow
 
-CUSTOMER_FIELDS: Final = {
+ERP_COLUMNS: Final = {
     "erpCode": "erp_code",
     "loginCode": "login_code",
     "email": "email",
@@ -37,13 +38,12 @@ CUSTOMER_FIELDS: Final = {
     "documents[0].fiscalAddress": "fiscal_address",
     "documents[0].email": "document_email",
 }
-"""The fields of a customer that are compared, as a mapping names them, and the columns that the match knows."""
-KEYS: Final = ("erp_code", "login_code", "email", "document_number")
+"""The fields of a customer that are compared: their names in a mapping, and in `transforms.erp.match`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErpFiles:
-    """Which files of the ERP's are compared, and their mappings; None: none, or proposed by the columns' names."""
+    """The files of the ERP to compare, None for none; and their mappings, None: detected by the columns' names."""
 
     customers: Path | None = None
     mapping: Path | None = None
@@ -53,13 +53,13 @@ class ErpFiles:
 
 @dataclass(frozen=True, slots=True)
 class ErpCustomers:
-    """The ERP's customers as their file has them.
+    """The contents of a file of the ERP's customers.
 
     Attributes:
-        rows: `_line` and a column of text for each field that the file has, as `transforms.erp.match` names it.
-        refused: lines that do not fit.
-        columns: what is compared, with the column of the file that it is read from.
-        unread: columns of the file that nothing is read from.
+        rows: `_line`, and a text column for each of `ERP_COLUMNS` that the file has.
+        refused: lines that do not fit the file's header.
+        columns: the compared fields, with the column of the file that each is read from.
+        unread: columns of the file that are not used.
     """
 
     rows: pd.DataFrame
@@ -70,19 +70,22 @@ class ErpCustomers:
 
 @dataclass(slots=True)
 class MatchSummary:
-    """What the match with the ERP came to.
+    """Counts of a match with the ERP.
 
     Attributes:
-        statuses: status, the key that decided (None for none) and how many rows, in the order of the cascade.
-        differences: field and how many customers differ in it, the most frequent first.
-        repeated: lines that are equal to an earlier one.
-        refused: numbers of the lines that do not fit the file.
-        columns: what was compared, with the column of the file that it was read from.
-        unread: columns of the file that nothing was read from.
-        doubt: why the customer of a line may be one who was not read; empty where all were.
+        statuses: status, the deciding key (None for none) and number of rows, in the order of the keys.
+        ambiguous_lines, ambiguous_customers: number of each that may be several of the other side.
+        differences: field and number of customers whose values differ, most frequent first.
+        repeated: number of lines that are equal to an earlier one.
+        refused: numbers of the lines that do not fit the file's header.
+        columns: the compared fields, with the column of the file that each was read from.
+        unread: columns of the file that were not used.
+        doubt: why a line may belong to a customer who was not read; empty where all were read.
     """
 
     statuses: list[tuple[str, str | None, int]] = field(default_factory=list)
+    ambiguous_lines: int = 0
+    ambiguous_customers: int = 0
     differences: list[tuple[str, int]] = field(default_factory=list)
     repeated: int = 0
     refused: list[int] = field(default_factory=list)
@@ -92,47 +95,48 @@ class MatchSummary:
 
 
 def read_customers(files: ErpFiles) -> ErpCustomers | None:
-    """Reads the ERP's customers; None where no file is told.
+    """Reads the file of the ERP's customers; None without one.
 
     Raises:
         UsageError: the file or its mapping cannot be read, or no column of it is a key.
     """
     if files.customers is None:
         if files.mapping is not None:
-            raise UsageError("--erp-mapping is of a file that is not told", "Name it with --erp-customers.")
+            raise UsageError("--erp-mapping requires --erp-customers", "Name the file with --erp-customers FILE.")
         return None
     import pyarrow as pa
 
     from pipelines.mapping import load, propose
     from sources.files import open_table
+    from transforms.erp.match_keys import MATCH_KEYS
     from transforms.frames import from_arrow
 
     mapping = load(files.mapping, "customers") if files.mapping is not None else None
     table = open_table(files.customers, mapping.read_options if mapping is not None else None)
     mapping = mapping or propose(table.columns, "customers")
     read = {
-        CUSTOMER_FIELDS[path]: column
+        ERP_COLUMNS[path]: column
         for column in mapping.columns.values()
         for path in (column.field, *column.also)
-        if path in CUSTOMER_FIELDS
+        if path in ERP_COLUMNS
     }
-    lacking = sorted({column.name for column in read.values()} - set(table.columns))
-    if lacking:
+    missing = sorted({column.name for column in read.values()} - set(table.columns))
+    if missing:
         raise UsageError(
-            f"{files.customers.name} has no column {', '.join(lacking)}, which the mapping names",
+            f"{files.customers.name} has no column {', '.join(missing)}, which the mapping names",
             f"Its columns: {', '.join(table.columns)}.",
         )
-    if not set(KEYS) & set(read):
+    if not set(MATCH_KEYS) & set(read):
         raise UsageError(
-            f"{files.customers.name}: no column is a code, login code, e-mail or document number",
-            f"Its columns: {', '.join(table.columns)}. Say which is which in a mapping file: --erp-mapping FILE.",
+            f"{files.customers.name}: no column is a code, login code, e-mail address or document number",
+            f"Its columns: {', '.join(table.columns)}. Name the columns in a mapping file: --erp-mapping FILE.",
         )
     refused: list[RejectedRow] = []
     schema = pa.schema([*((name, pa.string()) for name in read), ("_line", pa.int64())])
     parts = [schema.empty_table()]
     for batch in table.batches(on_reject=refused.append):
         cells = {
-            name: _without(batch[column.name], column.formats.over(mapping.formats).empty or ())
+            name: _without_empty(batch[column.name], column.formats.over(mapping.formats).empty or ())
             for name, column in read.items()
         }
         parts.append(pa.table({**cells, "_line": batch["_line"]}, schema))
@@ -141,8 +145,8 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
     return ErpCustomers(from_arrow(pa.concat_tables(parts)), refused, columns, unread)
 
 
-def _without(cells: pa.ChunkedArray, empty: Sequence[str]) -> pa.ChunkedArray:
-    """The cells, null for those that the mapping says mean nothing."""
+def _without_empty(cells: pa.ChunkedArray, empty: Sequence[str]) -> pa.ChunkedArray:
+    """The cells, null where they are one of the texts that the mapping declares empty."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -151,57 +155,66 @@ def _without(cells: pa.ChunkedArray, empty: Sequence[str]) -> pa.ChunkedArray:
     return pc.if_else(pc.is_in(cells, value_set=pa.array(empty, pa.string())), pa.scalar(None, pa.string()), cells)
 
 
-def match_into(
-    build: duckdb.DuckDBPyConnection,
-    run_id: str,
-    erp: ErpCustomers | None,
-    customers: pd.DataFrame,
-    documents: pd.DataFrame,
-    doubt: str = "",
+def match_customers(
+    build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpCustomers | None, inputs: Inputs
 ) -> tuple[MatchSummary | None, pd.DataFrame]:
-    """Makes the tables of the match in a build that has the reconciled customers.
+    """Makes the tables of the match in a build.
 
     Args:
-        build: open for writing.
+        build: open for writing, with the reconciled customers.
         run_id: of this run, for the control totals.
         erp: the ERP's customers; None makes the tables empty.
-        customers: the reconciled ones.
-        documents: the raw ones.
-        doubt: why a customer may be listed who is not among them; empty where they are proven to be all.
+        inputs: has the reconciled customers and the raw documents.
 
     Returns:
-        What it came to, None without a file; and the findings.
+        The counts, None without a file; and the findings.
 
     Raises:
         BridgeError: a row of either side is in no row of the table, or in two.
     """
-    import pyarrow as pa
-
     from transforms.erp.match import ERP_CUSTOMERS, ERP_DIFFERENCES, match
-    from transforms.findings import FINDINGS, combine_findings, rule_findings, table_finding
+    from transforms.findings import FINDINGS, combine_findings, table_finding
     from transforms.frames import frame
 
     if erp is None:
         replace(build, "erp_customers", frame(ERP_CUSTOMERS))
         replace(build, "erp_differences", frame(ERP_DIFFERENCES))
         return None, frame(FINDINGS)
-    found = match(erp.rows, customers, documents)
-    replace(build, "erp_customers", found.customers)
-    replace(build, "erp_differences", found.differences)
-    refused = [line.line for line in erp.refused]
-    made = MatchSummary(repeated=found.repeated, refused=refused, columns=dict(erp.columns), unread=erp.unread)
-    made.statuses = build.execute(_STATUSES).fetchall()
-    made.differences = build.execute(_DIFFERENCES).fetchall()
-    totals = _balanced(build, len(erp.rows), found.repeated)
-    ops.record_totals(build, run_id, "reconciled.erp_customers", {**totals, "refused": len(refused)})
-    ids = pa.array([str(line) for line in refused], pa.string())
-    codes = pa.array([line.code for line in erp.refused], pa.string())
-    findings = [found.findings, rule_findings("erp_customers", "line_refused", ids, detail=codes)]
-    if doubt and len(erp.rows):
-        made.doubt = doubt
-        detail = f"{totals['only_in_erp']} lines only in the ERP: {doubt}"
+    customers, documents = inputs.reconciled["customers"], inputs.raw[DOCUMENTS]
+    result = match(erp.rows, customers, documents, country=inputs.settings.country)
+    replace(build, "erp_customers", result.customers)
+    replace(build, "erp_differences", result.differences)
+    totals = _totals(build, len(erp.rows), result.repeated)
+    ops.record_totals(build, run_id, "reconciled.erp_customers", {**totals, "refused": len(erp.refused)})
+    findings = [result.findings, _refused_findings(erp)]
+    gap = inputs.coverage_gap("customers") if len(erp.rows) else ""
+    if gap:
+        detail = f"{totals['only_in_erp']} lines only in the ERP: {gap}"
         findings.append(table_finding("erp_customers", "customers_unproven", detail))
-    return made, combine_findings(findings)
+    summary = MatchSummary(
+        statuses=build.execute(_STATUSES).fetchall(),
+        ambiguous_lines=totals["ambiguous_in_erp"],
+        ambiguous_customers=totals["ambiguous_in_platform"],
+        differences=build.execute(_DIFFERENCES).fetchall(),
+        repeated=result.repeated,
+        refused=[line.line for line in erp.refused],
+        columns=dict(erp.columns),
+        unread=erp.unread,
+        doubt=gap,
+    )
+    return summary, combine_findings(findings)
+
+
+def _refused_findings(erp: ErpCustomers) -> pd.DataFrame:
+    """A finding for each line that does not fit the file's header."""
+    import pyarrow as pa
+
+    from transforms.findings import rule_findings
+    from transforms.frames import column
+
+    numbers = column(pa.array([str(line.line) for line in erp.refused], pa.string()))
+    codes = column(pa.array([line.code for line in erp.refused], pa.string()))
+    return rule_findings("erp_customers", "line_refused", numbers, detail=codes)
 
 
 _STATUSES: Final = """
@@ -211,45 +224,41 @@ _STATUSES: Final = """
 _DIFFERENCES: Final = """
     SELECT field, count(*) FROM reconciled.erp_differences GROUP BY field ORDER BY count(*) DESC, field"""
 _TOTALS: Final = """
-    SELECT count(line), count(DISTINCT line), count(customer_id), count(DISTINCT customer_id),
-        count(*) FILTER (status = 'matched'),
-        count(*) FILTER (status = 'only_in_erp'), count(line) FILTER (status = 'ambiguous'),
-        count(*) FILTER (status = 'only_in_platform'), count(customer_id) FILTER (status = 'ambiguous'),
-        (SELECT count(*) FROM reconciled.customers WHERE NOT is_missing),
+    SELECT count(line) AS lines, count(DISTINCT line) AS distinct_lines,
+        count(customer_id) AS customers, count(DISTINCT customer_id) AS distinct_customers,
+        count(*) FILTER (status = 'matched') AS matched,
+        count(*) FILTER (status = 'only_in_erp') AS only_in_erp,
+        count(line) FILTER (status = 'ambiguous') AS ambiguous_in_erp,
+        count(*) FILTER (status = 'only_in_platform') AS only_in_platform,
+        count(customer_id) FILTER (status = 'ambiguous') AS ambiguous_in_platform,
+        (SELECT count(*) FROM reconciled.customers WHERE NOT is_missing) AS platform,
         (SELECT count(*) FROM reconciled.customers c JOIN reconciled.erp_customers e USING (customer_id)
-            WHERE NOT c.is_missing)
+            WHERE NOT c.is_missing) AS known
     FROM reconciled.erp_customers"""
+_MEASURES: Final = (
+    "erp_read",
+    "erp_repeated",
+    "platform",
+    "matched",
+    "only_in_erp",
+    "ambiguous_in_erp",
+    "only_in_platform",
+    "ambiguous_in_platform",
+)
 
 
-def _balanced(build: duckdb.DuckDBPyConnection, read: int, repeated: int) -> dict[str, int]:
+def _totals(build: duckdb.DuckDBPyConnection, read: int, repeated: int) -> dict[str, int]:
     """The totals of both sides. Raises BridgeError where they do not add up to what was read."""
-    (
-        lines,
-        distinct_lines,
-        ids,
-        distinct_ids,
-        matched,
-        in_erp,
-        lines_several,
-        in_platform,
-        ids_several,
-        present,
-        known,
-    ) = build.execute(_TOTALS).fetchone() or (0,) * 11
-    erp_side = (lines, distinct_lines, matched + in_erp + lines_several)
-    platform_side = (ids, distinct_ids, known, matched + in_platform + ids_several)
-    if set(erp_side) != {read - repeated} or set(platform_side) != {present}:
+    ((*values,),) = build.execute(_TOTALS).fetchall()
+    counts = dict(zip((name for name, *_ in build.description or ()), values, strict=True))
+    counts |= {"erp_read": read, "erp_repeated": repeated}
+    erp_statuses = sum(counts[name] for name in ("matched", "only_in_erp", "ambiguous_in_erp"))
+    platform_statuses = sum(counts[name] for name in ("matched", "only_in_platform", "ambiguous_in_platform"))
+    erp_side = (counts["lines"], counts["distinct_lines"], erp_statuses)
+    platform_side = (counts["customers"], counts["distinct_customers"], counts["known"], platform_statuses)
+    if set(erp_side) != {read - repeated} or set(platform_side) != {counts["platform"]}:
         raise BridgeError(
             f"erp_customers: {read} lines read, {repeated} repeated, in the table {erp_side}; "
-            f"{present} customers present, in the table {platform_side}: the totals do not balance"
+            f"{counts['platform']} customers present, in the table {platform_side}: the totals do not balance"
         )
-    return {
-        "erp_read": read,
-        "erp_repeated": repeated,
-        "platform": present,
-        "matched": matched,
-        "only_in_erp": in_erp,
-        "ambiguous_in_erp": lines_several,
-        "only_in_platform": in_platform,
-        "ambiguous_in_platform": ids_several,
-    }
+    return {name: counts[name] for name in _MEASURES}

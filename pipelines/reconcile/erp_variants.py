@@ -1,7 +1,7 @@
-"""The ERP's variants beside what the platform last confirmed: they cannot be read, so the ledger is the witness.
+"""The ERP's variants compared with what was last confirmed: the platform shows no variants, so the ledger decides.
 
 In: a file of variants, read as `plan` reads it, and the ledger. Out: `reconciled.erp_variants` in a build: never sent,
-the same, or different. Without a file the table is there and empty; without a ledger everything is never sent.
+same, or different. Without a file the table is empty; without a ledger every variant is never sent.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _STATUSES: Final = """
 
 @dataclass(frozen=True, slots=True)
 class ErpVariants:
-    """The ERP's variants and what was confirmed of them.
+    """The contents of a file of the ERP's variants, and what was confirmed of variants.
 
     Attributes:
-        rows: `_line` (the first of an input), `product_id`, `variant_id`, a column of JSON text for each field given.
+        rows: `_line` (the first of an input), `product_id`, `variant_id`, and a column of JSON text for each field.
         confirmed: the columns of `transforms.erp.variants.CONFIRMED`, of the settings' host.
-        refused: the first lines of what is no variant update, or does not fit the file.
+        refused: first lines of the inputs that are rejected.
     """
 
     rows: pd.DataFrame
@@ -42,16 +42,16 @@ class ErpVariants:
 
 @dataclass(slots=True)
 class VariantSummary:
-    """What the comparison came to: rows by status, and the lines that were refused."""
+    """Number of rows by status, and the lines that were rejected."""
 
     statuses: list[tuple[str, int]] = field(default_factory=list)
     refused: list[int] = field(default_factory=list)
 
 
 def read_variants(file: Path | None, mapping: Path | None) -> ErpVariants | None:
-    """Reads the ERP's variants and the ledger; None where no file is told.
+    """Reads the file of the ERP's variants and the ledger; None without a file.
 
-    A field whose numbers are added to what is there has no value that could be compared, and is left out.
+    A field whose numbers the platform adds to the present ones has no value to compare, and is left out.
 
     Raises:
         UsageError: the file, its mapping, the ledger or the settings of the legacy family cannot be used.
@@ -70,10 +70,10 @@ def read_variants(file: Path | None, mapping: Path | None) -> ErpVariants | None
     settings = legacy_settings()
     semantics = {"price": settings.price_semantics, "stock": settings.stock_semantics}
     added = {name for name, meaning in semantics.items() if meaning == "increment"}
-    told = load(mapping, "variants") if mapping is not None else None
+    given = load(mapping, "variants") if mapping is not None else None
     rows: list[dict[str, object]] = []
     refused: list[int] = []
-    for one in open_inputs("variants", file, told, semantics=semantics):
+    for one in open_inputs("variants", file, given, semantics=semantics):
         if isinstance(one, RejectedInput):
             refused.append(one.lines[0])
         elif isinstance(one, ReadyInput):
@@ -89,8 +89,8 @@ def read_variants(file: Path | None, mapping: Path | None) -> ErpVariants | None
     return ErpVariants(frame(LINES | dict.fromkeys(names, TEXT), rows), confirmed, refused)
 
 
-def compare_into(build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpVariants | None) -> VariantSummary | None:
-    """Makes the table in a build. Returns what it came to; None without a file.
+def compare_variants(build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpVariants | None) -> VariantSummary | None:
+    """Makes the table in a build. Returns its counts; None without a file.
 
     Raises:
         BridgeError: a line is in no row of the table.
@@ -101,10 +101,10 @@ def compare_into(build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpVariants
     if erp is None:
         replace(build, "erp_variants", frame(ERP_VARIANTS))
         return None
-    made = variants(erp.rows, erp.confirmed)
-    if len(made) != len(erp.rows):
-        raise BridgeError(f"erp_variants: {len(erp.rows)} lines read, {len(made)} rows: the totals do not balance")
-    replace(build, "erp_variants", made)
+    table = variants(erp.rows, erp.confirmed)
+    if len(table) != len(erp.rows):
+        raise BridgeError(f"erp_variants: {len(erp.rows)} lines read, {len(table)} rows: the totals do not balance")
+    replace(build, "erp_variants", table)
     compared = VariantSummary(build.execute(_STATUSES).fetchall(), erp.refused)
     totals = {"erp_read": len(erp.rows), **dict(compared.statuses), "refused": len(erp.refused)}
     ops.record_totals(build, run_id, "reconciled.erp_variants", totals)

@@ -29,6 +29,7 @@ TABLES: Final = {
     "observations": """
         what VARCHAR, value VARCHAR, first_run_id VARCHAR, first_seen_at TIMESTAMPTZ, last_run_id VARCHAR,
         last_seen_at TIMESTAMPTZ, PRIMARY KEY (what, value)""",
+    "order_fields": "run_id VARCHAR, field VARCHAR, column_name VARCHAR, matched_share DOUBLE",
     "push_log": """
         plan_id VARCHAR, operation_id VARCHAR, kind VARCHAR, method VARCHAR, path VARCHAR, state VARCHAR,
         status INTEGER, attempts INTEGER, updated_at TIMESTAMPTZ""",
@@ -42,6 +43,14 @@ _LAST_READ: Final = """
     ) AS quarantined_rows
     FROM ops.coverage c LEFT JOIN ops.runs r ON r.run_id = c.run_id WHERE {published}
     QUALIFY row_number() OVER (PARTITION BY c.resource ORDER BY c.ended_at DESC, c.run_id DESC) = 1"""
+
+
+@dataclass(frozen=True, slots=True)
+class LastOrderFields:
+    """The columns of the raw orders that the last run used, by field, and the share of orders with a known customer."""
+
+    columns: dict[str, str]
+    matched_share: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +163,19 @@ def record_observations(
         ON CONFLICT DO UPDATE SET last_run_id = excluded.last_run_id, last_seen_at = excluded.last_seen_at""",
         {"whats": [what for what, _ in pairs], "values": [value for _, value in pairs], "run": run_id, "at": at},
     )
+
+
+def last_order_fields(build: duckdb.DuckDBPyConnection) -> LastOrderFields:
+    """What `record_order_fields` recorded last; nothing where no run did."""
+    rows = build.execute("SELECT field, column_name, matched_share FROM ops.order_fields").fetchall()
+    return LastOrderFields({field: column for field, column, _ in rows}, rows[0][2] if rows else None)
+
+
+def record_order_fields(
+    build: duckdb.DuckDBPyConnection, run_id: str, columns: Mapping[str, str], matched_share: float | None
+) -> None:
+    """Pins the columns that orders are read from, for the next run. Without any, the last ones stay pinned."""
+    if columns:
+        build.execute("DELETE FROM ops.order_fields")
+        rows = [[run_id, field, column, matched_share] for field, column in columns.items()]
+        build.executemany("INSERT INTO ops.order_fields VALUES (?, ?, ?, ?)", rows)
