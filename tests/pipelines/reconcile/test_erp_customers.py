@@ -121,8 +121,8 @@ def test_the_funnel_and_every_difference_are_those_made_by_hand(shop: Shop) -> N
     sql = "SELECT line, customer_id, members FROM reconciled.erp_customers WHERE members IS NOT NULL"
     twice = next(key for key, name in shop.names.items() if name == "its line is there twice")
     assert shop.made.rows(sql) == [(8, None, twice), (9, None, twice)]
-    said = "5 matched (3 by erp code, 1 by email, 1 by document number), 3 ambiguous, 1 only in the ERP, 1 only on"
-    assert said in done.out
+    counts = "5 matched (3 by erp code, 1 by email, 1 by document number), 2 lines and 1 customers ambiguous, "
+    assert f"{counts}1 only in the ERP, 1 only on" in done.out
     assert "columns of the file not used: Zona" in done.out
     rules = {
         rule for (rule,) in shop.made.rows("SELECT rule FROM reconciled.exceptions WHERE entity = 'erp_customers'")
@@ -146,6 +146,7 @@ def test_the_totals_of_both_sides_are_kept(shop: Shop) -> None:
     assert told.match is not None
     assert told.match.statuses == FUNNEL
     assert told.match.repeated == 1
+    assert (told.match.ambiguous_lines, told.match.ambiguous_customers) == (2, 1)
 
 
 @pytest.mark.parametrize("lost", ["lines", "customers"])
@@ -156,8 +157,9 @@ def test_a_row_that_would_be_lost_on_either_side_fails_the_run(
 
     whole = transform.match
 
-    def lossy(erp: Any, customers: Any, documents: Any) -> Any:
-        return whole(erp.iloc[1:], customers, documents) if lost == "lines" else whole(erp, customers[1:], documents)
+    def lossy(erp: Any, customers: Any, documents: Any, **options: Any) -> Any:
+        lines, known = (erp.iloc[1:], customers) if lost == "lines" else (erp, customers[1:])
+        return whole(lines, known, documents, **options)
 
     shop.made.pull()
     before = shop.made.path.read_bytes()
@@ -238,7 +240,7 @@ def test_a_mapping_file_says_which_column_is_which_and_what_means_nothing(shop: 
     shop.write("A-9;Rosa", header="Código;Correo")
     with pytest.raises(UsageError, match="has no column Nombre, Tel, which the mapping names"):
         read_customers(ErpFiles(shop.file, mapping))
-    with pytest.raises(UsageError, match="--erp-mapping is of a file that is not told"):
+    with pytest.raises(UsageError, match="--erp-mapping requires --erp-customers"):
         read_customers(ErpFiles(mapping=mapping))
 
 
@@ -272,6 +274,22 @@ def test_the_history_of_customers_is_published_with_the_tables(shop: Shop) -> No
     first, second = shop.made.rows("SELECT DISTINCT ended_at FROM ops.coverage WHERE resource = 'customers' ORDER BY 1")
     assert began >= first[0]
     assert ended >= second[0] > began
+
+
+def test_phones_without_a_country_code_are_compared_in_the_country_of_the_settings(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.write("00013;+34 915550103", "00014;34-91 555 01 99", header="Código;Teléfono")
+    shop.made.platform.state.change("customers", next(iter(shop.names)), {"erpCode": "x"})
+    second = list(shop.names)[1]
+    shop.made.platform.state.change("customers", second, {"phone": "915 550 103 ext. 4"})
+    shop.made.pull()
+    reconcile(ErpFiles(shop.file))
+    phones = [row[2:] for row in shop.differences()]
+    assert phones == [("+34 915550103", "915 550 103 ext. 4"), ("34-91 555 01 99", "915550199")]
+    monkeypatch.setenv("RECONCILE__COUNTRY", "ES")
+    reconcile(ErpFiles(shop.file))
+    assert [row[2:] for row in shop.differences()] == [("34-91 555 01 99", "915550199")]
 
 
 def test_without_a_file_of_variants_their_table_is_there_and_empty(shop: Shop) -> None:

@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
-from pipelines.reconcile import reconcile as module
+from pipelines.reconcile.entities import ENTITIES
 from pipelines.reconcile.reconcile import Reconciling, reconcile
 from pipelines.warehouse.lock import run_lock
 from sources.errors import BridgeError, LockedError, UsageError
@@ -93,6 +94,57 @@ def test_what_was_seen_of_the_gaps_is_told(made: Bridge) -> None:
     assert ("date_format", "customers: iso_offset") in seen
     assert ("order_fields", "customer_id: customer__id") in seen
     assert "30 of 30" in told.proposed["customer_id"]
+
+
+def test_a_new_column_does_not_change_the_customers_of_the_orders_overnight(made: Bridge) -> None:
+    first = reconcile()
+    statuses = "SELECT customer_status, count(*) FROM reconciled.orders GROUP BY ALL ORDER BY 1"
+    before = made.rows(statuses)
+    assert dict(before)["matched"] == 30
+    used = {field: column for field, column in first.order_fields.items() if column}
+    assert dict(made.rows("SELECT field, column_name FROM ops.order_fields")) == used
+    customers = made.platform.state.ids("customers")
+    for number, key in enumerate(made.platform.state.ids("orders")):
+        made.platform.state.change("orders", key, {"userId": int(customers[number % 7])})
+    made.pull()
+    again = reconcile()
+    assert again.order_fields == first.order_fields
+    assert made.rows(statuses) == before
+    assert made.rows("SELECT DISTINCT run_id FROM ops.order_fields") == [(again.run_id,)]
+
+
+def test_a_pinned_column_that_is_gone_is_an_error_finding(made: Bridge) -> None:
+    reconcile()
+    with duckdb.connect(made.path) as warehouse:
+        warehouse.execute("UPDATE ops.order_fields SET column_name = 'gone' WHERE field = 'customer_id'")
+    told = reconcile()
+    assert told.order_fields["customer_id"] == "customer__id"
+    details = made.rows("SELECT severity, detail FROM reconciled.exceptions WHERE rule = 'field_changed'")
+    assert [(severity, detail.split(";")[0]) for severity, detail in details] == [
+        ("error", "customer_id: gone is gone, customer__id is used")
+    ]
+
+
+def test_lines_of_orders_and_orders_of_customers_are_tables(made: Bridge) -> None:
+    told = reconcile()
+    lines = made.one("SELECT count(*) FROM raw.orders__items")
+    assert lines == told.rows["order_lines"] == made.one("SELECT count(*) FROM reconciled.order_lines") > 0
+    assert told.rows["customer_orders"] == made.one("SELECT count(*) FROM reconciled.customers") == 40
+    assert made.one("SELECT sum(order_count) FROM reconciled.customer_orders") == 30
+    totals = {entity for (entity,) in made.rows("SELECT entity FROM ops.control_totals")}
+    assert {"reconciled.order_lines", "reconciled.customer_orders"} <= totals
+
+
+def test_promotions_and_price_lists_have_a_history(made: Bridge) -> None:
+    reconcile()
+    key = made.platform.state.ids("promotions")[0]
+    made.platform.state.change("promotions", key, {"name": "Another name"})
+    made.pull()
+    told = reconcile()
+    assert told.rows["promotion_history"] == 10
+    assert told.rows["price_list_history"] == 6
+    versions = "SELECT version, ended_by FROM reconciled.promotion_history WHERE promotion_id = $1 ORDER BY 1"
+    assert made.rows(versions, key) == [(1, "changed"), (2, None)]
 
 
 def test_the_settings_name_the_fields_of_an_order(made: Bridge) -> None:
@@ -194,14 +246,14 @@ def test_the_command_prints_what_an_analyst_asks_first(made: Bridge) -> None:
 def test_every_entity_is_a_list_of_the_contract() -> None:
     from sources.contract import LISTS
 
-    assert tuple(LISTS) == module.ENTITIES
+    assert tuple(LISTS) == ENTITIES
 
 
 def test_lists_that_were_never_pulled_are_empty_tables(tmp_path: Path) -> None:
     with bridge(tmp_path) as made:
         made.pull("customers")
         told = reconcile()
-        assert {table: told.rows[table] for table in module.ENTITIES} == {
+        assert {table: told.rows[table] for table in ENTITIES} == {
             "customers": 40, "promotions": 0, "price_lists": 0, "orders": 0
         }  # fmt: skip
         assert told.order_fields == dict.fromkeys(("customer_id", "ordered_at", "total", "order_status", "currency"))

@@ -46,7 +46,7 @@ def absences(made: Bridge) -> list[tuple[str, str]]:
 
 def unproven(made: Bridge) -> dict[tuple[str, str], str]:
     """What is said not to be known."""
-    sql = "SELECT entity, rule, detail FROM reconciled.exceptions WHERE rule LIKE '%unproven' AND severity = 'info'"
+    sql = "SELECT entity, rule, detail FROM reconciled.exceptions WHERE rule LIKE '%unproven' AND severity = 'warning'"
     return {(entity, rule): detail for entity, rule, detail in made.rows(sql)}
 
 
