@@ -7,6 +7,7 @@ clean ones as columns.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from heapq import merge
 from pathlib import Path
 from typing import Final
@@ -17,11 +18,11 @@ import pyarrow.compute as pc
 
 from pipelines.imports.columnar import CleanBatch, columnar_converter
 from pipelines.imports.convert import Bounds, Converter
-from pipelines.imports.fields import IN_FILE, Bindings, Source
+from pipelines.imports.fields import IN_FILE, Bindings
 from pipelines.imports.lines import BATCH_ROWS, Lines
 from pipelines.imports.model import Item, Problem, RejectedInput, SkippedLine
 from pipelines.imports.survey import group_keys, survey
-from sources.files import RejectedRow, SourceTable
+from sources.files import CellRules, RejectedRow, SourceTable
 from sources.files.model import LINE_COLUMN
 from transforms.numbers import DOT
 from transforms.upserts.lines import changes
@@ -50,9 +51,9 @@ class Inputs:
         self.kind = mapping.kind
         self.files = [file, *([mapping.path] if mapping.path else []), *(lookup.path for lookup in mapping.lookups)]
         self.password_column = bindings.password_column
-        first_pass = Lines(table.with_decimals(_decimal_signs(bindings.sources)), mapping, bindings.columns)
+        first_pass = Lines(table.with_cell_rules(_cell_rules(bindings)), mapping, bindings.columns)
         result = survey(first_pass, bindings)
-        self.table = table.with_decimals(_decimal_signs(result.bindings.sources))
+        self.table = table.with_cell_rules(_cell_rules(result.bindings))
         self._lines = Lines(self.table, mapping, bindings.columns)
         self.notes = [*notes, *result.notes]
         self.notations = {
@@ -169,14 +170,30 @@ class Inputs:
         return checked
 
 
-def _decimal_signs(sources: Sequence[Source]) -> dict[str, str]:
-    """The decimal sign that numeric cells of a sheet are written with, by column: that of the column's texts."""
-    signs: dict[str, str] = {}
-    for source in sources:
-        if source.is_number and source.lookup == IN_FILE:
-            sign = DOT if source.reading.notation is None else source.reading.notation.decimal
-            signs[source.column] = DOT if signs.get(source.column, sign) != sign else sign
-    return signs
+def _cell_rules(bindings: Bindings) -> dict[str, CellRules]:
+    """How the cells of a sheet that are not text are written, by column.
+
+    Numbers have the decimal sign of the column's texts, logical values the column's own words. Columns of texts, codes
+    and ids, and those that lines are found by, must hold text.
+    """
+    rules: dict[str, CellRules] = {}
+    for source in bindings.sources:
+        if source.lookup != IN_FILE:
+            continue
+        reading = source.reading
+        if source.is_number:
+            sign = DOT if reading.notation is None else reading.notation.decimal
+            rule = CellRules(decimal=sign)
+        elif reading.kind == "boolean":
+            rule = CellRules(true=reading.yes[0], false=reading.no[0])
+        else:
+            rule = CellRules(is_text=reading.kind != "date")
+        before = rules.get(source.column)
+        if before is not None and before.decimal != rule.decimal:
+            rule = replace(rule, decimal=DOT)
+        rules[source.column] = rule if before is None else replace(rule, is_text=rule.is_text or before.is_text)
+    keys = [*bindings.mapping.group, *(name for lookup in bindings.mapping.lookups for name in lookup.match)]
+    return rules | {name: CellRules(is_text=True) for name in keys if name not in rules}
 
 
 def _as_input(row: RejectedRow) -> RejectedInput:

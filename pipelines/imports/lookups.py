@@ -16,7 +16,7 @@ from pipelines.imports.model import listed
 from pipelines.mapping import Lookup
 from pipelines.mapping.field_paths import suggestion
 from sources.errors import UsageError
-from sources.files import open_table
+from sources.files import CellRules, open_table
 from transforms.frames import TEXT
 from transforms.numbers import DOT
 from transforms.upserts.cells import filled
@@ -54,7 +54,8 @@ class LookupTable:
                     f"lookup file {lookup.file} has no column {name!r}{suggestion(name, table.columns)}",
                     f"Its columns: {listed(table.columns)}.",
                 )
-        table = table.with_decimals(dict.fromkeys(numbers, DOT))
+        rules = {name: CellRules(decimal=DOT) if name in numbers else CellRules(is_text=True) for name in names}
+        table = table.with_cell_rules(rules)
         empty = pa.schema([(name, TEXT) for name in names]).empty_table()
         rows = pa.concat_tables([empty, *(batch.select(names) for batch in table.batches())])
         self.values = {path: filled(whole(rows, name)) for path, name in lookup.give.items()}

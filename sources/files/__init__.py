@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sources.files.model import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
-from sources.files.reader import open_text
-from sources.files.workbook import is_workbook, open_workbook
+from sources.files.file_kinds import is_workbook
+from sources.files.model import CellRules, DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
+from sources.files.open_text import open_text
+from sources.files.workbook import open_workbook
 
-__all__ = ["DetectedFormat", "ReadOptions", "RejectedRow", "Row", "SourceTable", "open_table"]
+__all__ = ["CellRules", "DetectedFormat", "ReadOptions", "RejectedRow", "Row", "SourceTable", "open_table"]
 
 
 def open_table(path: Path, options: ReadOptions | None = None) -> SourceTable:

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from sources.errors import UsageError
 from sources.files.model import MAX_COLUMNS, ReadOptions
@@ -29,11 +29,12 @@ _RUNS: Final = re.compile(r" {2,}")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How cells are delimited. `quote` and `escape` are "" for none."""
+    """How cells are delimited. `quote` and `escape` are "" for none; `is_padded`: spaces follow the delimiter."""
 
     delimiter: str
     quote: str = '"'
     escape: str = ""
+    is_padded: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,22 @@ class Record:
     line: int
     last: int
     cells: list[str] | None
+
+
+class Detection(NamedTuple):
+    """A detected dialect.
+
+    Attributes:
+        dialect: the best one.
+        score: from 0 to 1.
+        body: the sample without a `sep=` line.
+        hint_lines: the number of `sep=` lines at the start, 0 or 1.
+    """
+
+    dialect: Dialect
+    score: float
+    body: str
+    hint_lines: int
 
 
 class Reader(Protocol):
@@ -83,7 +100,7 @@ def reader(lines: Iterable[str], dialect: Dialect) -> Reader:
         quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
         escapechar=dialect.escape or None,
         doublequote=True,  # with a backslash too: an empty quoted cell looks like a doubled quote
-        skipinitialspace=dialect.delimiter == " ",
+        skipinitialspace=dialect.delimiter == " " or dialect.is_padded,
         strict=True,
     )
 
@@ -134,8 +151,8 @@ def looks_like_names(cells: list[str]) -> bool:
     return all(cells) and len(set(cells)) == len(cells) and not any(map(_DIGIT.search, cells))
 
 
-def detect_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple[Dialect, int]:
-    """The dialect of a sample, and the number of `sep=` lines at its start (0 or 1).
+def detect_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> Detection:
+    """The most probable dialect of a sample.
 
     Raises:
         UsageError: the delimiter, quote or escape in the options is invalid.
@@ -146,12 +163,8 @@ def detect_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple
     body = sample[len(first) :] if hint else sample
     delimiter = options.delimiter or (hint.group(1) if hint else None)
     choices = DELIMITERS if delimiter is None else (delimiter,)
-    best, score = _best(body, choices, options, cut_off=cut_off)
-    if delimiter is None and score < 0.2:
-        spaced, spaced_score = _best(body, SPACE_RUNS, options, cut_off=cut_off)
-        if spaced_score > max(score, 0.2):
-            best = spaced
-    return best, int(hint is not None)
+    best, score = best_dialect(body, choices, options, cut_off=cut_off)
+    return Detection(best, score, body, int(hint is not None))
 
 
 def _check(options: ReadOptions) -> None:
@@ -169,7 +182,10 @@ def _check(options: ReadOptions) -> None:
         )
 
 
-def _best(text: str, delimiters: tuple[str, ...], options: ReadOptions, *, cut_off: bool) -> tuple[Dialect, float]:
+def best_dialect(
+    text: str, delimiters: tuple[str, ...], options: ReadOptions, *, cut_off: bool
+) -> tuple[Dialect, float]:
+    """The best of some delimiters, and its score."""
     best = Dialect(delimiters[0], options.quote if options.quote is not None else '"', options.escape or "")
     top = -1.0
     for delimiter in delimiters:
@@ -184,22 +200,32 @@ def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Diale
     if delimiter == "  ":
         yield Dialect(delimiter, "", "")
         return
-    wrapped = {quote: _wrapped(text, delimiter, quote) for quote in ('"', "'")}
+    is_padded = options.delimiter is None and delimiter not in SPACE_RUNS and _is_padded(text, delimiter)
+    wrapped = {quote: _wrapped(text, delimiter, quote, is_padded=is_padded) for quote in ('"', "'")}
     quotes = ('"', "'") if wrapped['"'] >= wrapped["'"] else ("'", '"')
     for quote in (options.quote,) if options.quote is not None else quotes:
         if quote == delimiter or (quote == "'" and not wrapped["'"] and options.quote is None):
             continue
-        plain = Dialect(delimiter, quote, options.escape or "")
+        plain = Dialect(delimiter, quote, options.escape or "", is_padded)
         yield plain
         if options.escape is None and quote and f"\\{quote}" in text and delimiter != "\\":
             yield replace(plain, escape="\\")
     if options.quote is None and not wrapped['"'] and not wrapped["'"]:
-        yield Dialect(delimiter, "", options.escape or "")
+        yield Dialect(delimiter, "", options.escape or "", is_padded)
 
 
-def _wrapped(text: str, delimiter: str, quote: str) -> int:
+def _is_padded(text: str, delimiter: str) -> bool:
+    """Whether a space follows every delimiter in most of the lines with a delimiter."""
+    lines = [line.rstrip("\r\n") for line in lines_of(text) if delimiter in line]
+    padded = sum(line.count(delimiter) == line.count(f"{delimiter} ") + line.endswith(delimiter) for line in lines)
+    return padded > len(lines) / 2
+
+
+def _wrapped(text: str, delimiter: str, quote: str, *, is_padded: bool = False) -> int:
     """The number of cells that begin and end with the quote."""
     edge, mark = re.escape(delimiter), re.escape(quote)
+    if is_padded:
+        text = re.sub(rf"(?<={edge}) +", "", text)
     return len(re.findall(rf"(?:^|{edge}|[\r\n]){mark}(?:[^{mark}\r\n]|{mark}{mark})*{mark}(?={edge}|[\r\n]|$)", text))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from sources.errors import UsageError
+from sources.files.file_kinds import check_kind
 from sources.files.mixed_encoding import check_single_encoding
 from sources.files.text import TAIL, Text, measure
 
@@ -23,22 +24,6 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_KINDS: Final = (
-    (b"\xd0\xcf\x11\xe0", "an old Excel workbook (.xls)", "Save it as .xlsx or as CSV."),
-    (b"PK\x03\x04", "a zip archive", "Unpack it and use the file inside."),
-    (b"\x1f\x8b", "compressed (gzip)", "Unpack it first: gunzip FILE."),
-    (b"BZh", "compressed (bzip2)", "Unpack it first: bunzip2 FILE."),
-    (b"\xfd7zXZ\0", "compressed (xz)", "Unpack it first: unxz FILE."),
-    (b"(\xb5/\xfd", "compressed (zstd)", "Unpack it first: unzstd FILE."),
-    (b"7z\xbc\xaf'\x1c", "a 7z archive", "Unpack it and use the file inside."),
-    (b"%PDF", "a PDF", "Export the table as CSV or .xlsx."),
-    (b"{\\rtf", "an RTF document", "Export the table as CSV or .xlsx."),
-    (b"PAR1", "a Parquet file", "Export the table as CSV or .xlsx."),
-    (b"SQLite format 3\0", "an SQLite database", "Export the table as CSV or .xlsx."),
-    (b"\x89PNG", "an image", "Export the table as CSV or .xlsx."),
-    (b"\xff\xd8\xff", "an image", "Export the table as CSV or .xlsx."),
-)
-_MARKUP: Final = (b"<!doctype html", b"<html", b"<table", b"<?xml", b"<meta", b"<head")
 _CONTROLS: Final = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b")) + b"\x7f"
 
 
@@ -67,7 +52,7 @@ def read_text(path: Path, encoding: str | None) -> Text:
             bom = b""
         return _decoded(path, name, bom)
     if detected is None:
-        _check_kind(path, head)
+        check_kind(path, head)
         detected = _utf16_by_nuls(head)
     if detected is not None:
         return _decoded(path, detected, bom)
@@ -106,15 +91,6 @@ def _codec_name(encoding: str) -> str:
     except (LookupError, UnicodeError, TypeError, ValueError):
         raise UsageError(f"unknown text encoding {encoding!r}", "Examples: utf-8, cp1252, utf-16, cp850.") from None
     return codec.name
-
-
-def _check_kind(path: Path, head: bytes) -> None:
-    for magic, what, cure in _KINDS:
-        if head.startswith(magic):
-            raise UsageError(f"{path.name} is {what}, not a CSV or .xlsx file", cure)
-    if head.lstrip()[:20].lower().startswith(_MARKUP):
-        cure = "Open it in a spreadsheet and save it as .xlsx or CSV."
-        raise UsageError(f"{path.name} contains HTML or XML, not a CSV or .xlsx file", cure)
 
 
 def _check_binary(path: Path, head: bytes) -> None:

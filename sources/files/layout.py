@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from sources.errors import UsageError
-from sources.files.dialect import Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
+from sources.files.ambiguity import check_header
+from sources.files.dialect import Dialect, Record, is_blank, lines_of, reader, width_of
 from sources.files.model import MAX_COLUMNS, ReadOptions
 
 MAX_FOOTNOTES: Final = 20
@@ -66,6 +67,7 @@ def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple
         count = options.header_rows or 1
     else:
         at, count = _header(filled, rows)
+        check_header(records, filled[at], _trimmed(rows, width_of(filled)))
         count = options.header_rows or count
     if at + count > len(rows):
         raise UsageError(f"--header-rows is {count}, but fewer rows follow", "Use a smaller --header-rows.")
@@ -75,7 +77,17 @@ def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple
     names = _joined([cells + [""] * (width - len(cells)) for cells in header])[:kept]
     before = tuple(record.line for record in filled[:at])
     lines = tuple(record.line for record in filled[at : at + count])
-    return _named(names, lines, filled[at + count - 1].last + 1, skipped + before, width - kept)
+    surplus = _surplus(rows[at + count :], kept, width - kept)
+    return _named(names, lines, filled[at + count - 1].last + 1, skipped + before, surplus)
+
+
+def _surplus(rows: list[list[str]], width: int, in_header: int) -> int:
+    """The number of empty cells beyond the columns that practically all rows have; 0 if only some have them."""
+    sizes = Counter(len(cells) for cells in rows if len(cells) >= width and not any(cells[width:]))
+    if not sizes:
+        return in_header
+    size, count = sizes.most_common(1)[0]
+    return size - width if count >= 0.9 * sizes.total() else 0
 
 
 def _trimmed(rows: list[list[str]], width: int) -> int:
@@ -100,7 +112,6 @@ def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
         if (not all(names) or len(set(names)) < width) and _goes_on(rows[at:], width):
             return at, 2
         if width == 1 or count >= width / 2:
-            _refuse_doubt(filled, rows, at, width)
             return at, 1
     raise UsageError(
         "no line looks like column names", "Give its line: --header-row N, or --header-row 0 if there is none."
@@ -123,18 +134,6 @@ def _goes_on(rows: list[list[str]], width: int) -> bool:
         sum(bool(_DIGIT.search(cells[column])) for cells in after) > 0.8 * len(after) for column in range(width)
     )
     return all(names) and len(set(names)) == width and len(after) >= 2 and numeric
-
-
-def _refuse_doubt(filled: list[Record], rows: list[list[str]], at: int, width: int) -> None:
-    """Raises if the line above looks more like the header but has a different width: a data row would be lost."""
-    if at == 0 or looks_like_names(rows[at][:width]) or filled[at - 1].last + 1 != filled[at].line:
-        return
-    above = rows[at - 1]
-    if len(above) >= 2 and len(above) > width / 2 and looks_like_names(above):
-        raise UsageError(
-            f"line {filled[at - 1].line} looks like the header, but has {len(above)} cells where the rows have {width}",
-            f"Fix that line, or give the line of the header: --header-row {filled[at - 1].line} or {filled[at].line}.",
-        )
 
 
 def _joined(header: list[list[str]]) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -15,6 +16,11 @@ LINE_COLUMN: Final = "_line"
 BATCH_ROWS: Final = 65_536
 MAX_COLUMNS: Final = 16_384
 """The limit of a spreadsheet; more means a wrong delimiter or a hostile file."""
+_TOTALS: Final = re.compile(
+    r"\W*(?:(?:grand|gran) )?(?:sub-?)?(?:total(?:es|s)?|suma|sum|gesamt(?:summe)?|summe|totale)\b[^\d\W]*"
+    r"(?: (?:general|records|registros|rows|filas|final))?\W*",
+    re.IGNORECASE,
+)
 OnReject = Callable[["RejectedRow"], object]
 
 
@@ -56,6 +62,7 @@ class DetectedFormat:
         renamed: columns that were numbered because their name was empty or taken.
         dropped_columns: empty columns without a name at the right: a delimiter at the end of each line.
         lines: the number of lines of the file.
+        is_padded: spaces follow the delimiters and are not part of the cells.
         line_ends: those of LF, CRLF and CR that occur, including within cells.
         sheets: all sheets of the workbook.
     """
@@ -73,9 +80,27 @@ class DetectedFormat:
     delimiter: str | None = None
     quote: str | None = None
     escape: str | None = None
+    is_padded: bool = False
     line_ends: tuple[str, ...] = ()
     sheet: str | None = None
     sheets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CellRules:
+    """How cells of a workbook that are not text are written in a column. Text files have no such cells.
+
+    Attributes:
+        decimal: the decimal sign of numbers.
+        true, false: the texts of logical values.
+        is_text: the column holds texts or codes; a date, a logical value, or a number that is shown in another form is
+            rejected, because the text that was typed is unknown.
+    """
+
+    decimal: str = "."
+    true: str = "TRUE"
+    false: str = "FALSE"
+    is_text: bool = False
 
 
 class Row(NamedTuple):
@@ -91,9 +116,11 @@ class RejectedRow:
 
     line: int
     last_line: int
-    code: Literal["too_short", "too_long", "quoting", "nul", "cell_error"]
+    code: Literal["too_short", "too_long", "quoting", "nul", "cell_error", "cell_type", "repeated_header", "totals"]
     reason: str
     cells: tuple[str, ...] = field(default=(), repr=False)
+    raw: tuple[str, ...] = field(default=(), repr=False)
+    """The lines of a text file, with their line ends."""
 
 
 class SourceTable(ABC):
@@ -137,11 +164,8 @@ class SourceTable(ABC):
         if rows:
             yield to_arrow(rows, self.columns)
 
-    def with_decimals(self, signs: Mapping[str, str]) -> SourceTable:
-        """A copy in which numeric cells of these columns are written with the given decimal sign.
-
-        Only workbooks have numeric cells; a text file returns itself.
-        """
+    def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SourceTable:
+        """A copy in which the cells of these columns are written by the given rules; a text file returns itself."""
         return self
 
     def check_line_column(self) -> None:
@@ -166,22 +190,31 @@ def to_arrow(rows: list[Row], columns: tuple[str, ...]) -> pa.Table:
 
 
 class RowShape(NamedTuple):
-    """The cells that a row must have: one per column; `fill` allows fewer."""
+    """The cells that a row must have: one per column.
+
+    Attributes:
+        columns: the column names.
+        fill: whether fewer cells are allowed.
+        surplus: the number of empty cells at the end that every row of the table may have.
+    """
 
     columns: tuple[str, ...]
     fill: bool
+    surplus: int = 0
 
     def fit(self, line: int, last: int, cells: list[str], *, nul: bool) -> Row | RejectedRow:
         """A record as a row, or the reason why it does not fit.
 
-        Surplus cells are cut off if all of them are empty. In a short record any cell may be missing, not only the
-        last ones, e.g. if a line was broken in two; so it is rejected unless `fill` is set.
+        Surplus cells are cut off if they are empty and all rows have them: a surplus delimiter of a single row may be
+        anywhere in it and have shifted its cells. In a short record any cell may be missing, not only the last
+        ones, e.g. if a line was broken in two; so it is rejected unless `fill` is set.
         """
         width = len(self.columns)
         count = len(cells)
         if count > width:
-            if any(cells[width:]):
+            if count != width + self.surplus or any(cells[width:]):
                 reason = f"{count} cells, but the header has {width}"
+                reason += "" if any(cells[width:]) else "; there is a delimiter too many in the line"
                 return RejectedRow(line, last, "too_long", reason, tuple(cells))
             del cells[width:]
         elif count < width:
@@ -189,8 +222,22 @@ class RowShape(NamedTuple):
                 reason = f"{count} cells, but the header has {width}: no cell for {self.columns[count]!r}"
                 return RejectedRow(line, last, "too_short", reason, tuple(cells))
             cells += [""] * (width - count)
+        if not all(cells) and (reason := self._totals(cells)):
+            return RejectedRow(line, last, "totals", reason, tuple(cells))
+        if cells[0] == self.columns[0] and tuple(cells) == self.columns:
+            return RejectedRow(line, last, "repeated_header", "repeats the header; remove the line", tuple(cells))
         if nul:
             for name, cell in zip(self.columns, cells, strict=True):
                 if "\0" in cell:
                     return RejectedRow(line, last, "nul", f"NUL character in {name!r}", tuple(cells))
         return Row(line, tuple(cells))
+
+    def _totals(self, cells: Sequence[str]) -> str:
+        """The reason to reject a line of totals; empty for a row."""
+        filled = [cell for cell in cells if cell.strip()]
+        is_totals = len(cells) > 2 and 0 < len(filled) <= len(cells) / 2 and _TOTALS.fullmatch(filled[0])
+        return (
+            f"looks like a line of totals ({len(cells) - len(filled)} empty cells); remove the line"
+            if is_totals
+            else ""
+        )

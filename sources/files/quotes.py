@@ -7,12 +7,16 @@ Both are heuristics, so they are switched off if the options state the quote of 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 WIDE: Final = 6
 """From this number of columns on, a line inside a cell with as many delimiters is a row of the table, not prose."""
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
+_STRAY: Final = re.compile(r'"(?<=[^\s"]")[^\s"]')
+"""A quote with text on both sides; without one, no quote opens inside a cell."""
+_OPENS_INSIDE: Final = re.compile(r'[^\s"]"[^\s"][^"]*$')
+_QUOTED: Final = re.compile(r'"(?:[^"]|"")*"?')
 
 
 def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> bool:
@@ -42,14 +46,43 @@ def is_unclosed(cell: str) -> bool:
     return cell.startswith('"') and not cell.endswith('"') and cell.count('"') % 2 == 1
 
 
-def cells_with_quotes(delimiter: str) -> re.Pattern[str]:
-    """A pattern that finds cells beginning with a quote. The quote comes first in it, for speed."""
-    return re.compile(rf'"(?<![^{re.escape(delimiter)}\r\n]")')
-
-
 def _sizes(cells: Sequence[str], delimiter: str) -> list[int]:
     """The number of cells of each line of a record if quotes had no meaning; 0 for prose, blank lines left out."""
     text = delimiter.join(cell if _LINE_END.search(cell) else "" for cell in cells)
     first, *inner, last = _LINE_END.split(text)
     lines = [first, *(line for line in inner if line.strip()), last]
     return [0 if f"{delimiter} " in line else line.count(delimiter) + 1 for line in lines]
+
+
+def has_stray_quotes(line: str, delimiter: str) -> bool:
+    """Whether a quote opens inside an unquoted cell and another one closes at the end of a later cell.
+
+    `14"Screw M14, steel",14.50` has the right number of cells only by chance: the comma between the quotes was meant as
+    text. Inches (`5" tube`, `3" x 4"`) have no text right after the quote, or no partner in another cell.
+    """
+    if _STRAY.search(line) is None:
+        return False
+    is_open = False
+    for cell in _unquoted_cells(line.rstrip("\r\n"), delimiter):
+        if cell.count('"') % 2 == 0:
+            continue
+        if is_open and cell.rstrip().endswith('"'):
+            return True
+        is_open = is_open or _OPENS_INSIDE.search(cell) is not None
+    return False
+
+
+def _unquoted_cells(line: str, delimiter: str) -> Iterator[str]:
+    """The cells of a line that do not begin with a quote."""
+    at = 0
+    while at <= len(line):
+        if line.startswith('"', at):
+            match = _QUOTED.match(line, at)
+            at = match.end() if match else len(line)
+            end = line.find(delimiter, at)
+        else:
+            end = line.find(delimiter, at)
+            yield line[at : end if end >= 0 else len(line)]
+        if end < 0:
+            return
+        at = end + len(delimiter)

@@ -1,17 +1,18 @@
-"""A table in a text file: its format is detected from a bounded sample, then the rows are streamed.
+"""A table in a text file whose format is known: its rows are streamed.
 
-In: a path and `ReadOptions`. Out: rows, or Arrow tables. A block of text without quotes, escapes, NULs and blank lines
-is parsed by Arrow; other blocks, and those that Arrow cannot parse, are read row by row. Both give the same cells.
+In: a `Text`, its dialect and layout. Out: rows, or Arrow tables. A block of text without quotes, escapes, NULs and
+blank lines is parsed by Arrow; other blocks, and those that Arrow cannot parse, are read row by row. Both give the same
+cells.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -19,15 +20,13 @@ from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from sources.errors import UsageError
-from sources.files.dialect import Dialect, detect_dialect, is_blank, lines_of, reader, records_of, width_of
-from sources.files.encoding import read_text
-from sources.files.layout import detect_footnotes, detect_layout
+from sources.files.dialect import Dialect, is_blank, lines_of, reader
+from sources.files.line_feeds import BlockFeed, LineLog, count_lines
 from sources.files.model import (
     BATCH_ROWS,
     LINE_COLUMN,
     DetectedFormat,
     OnReject,
-    ReadOptions,
     RejectedRow,
     Row,
     RowShape,
@@ -35,71 +34,23 @@ from sources.files.model import (
     handle_reject,
     to_arrow,
 )
-from sources.files.quotes import cells_with_quotes, is_unclosed, swallows
+from sources.files.quotes import has_stray_quotes, is_unclosed, swallows
 from sources.files.text import MAX_LINE, MIB, Text
 
-SAMPLE: Final = 256 * 1024
 _SWALLOWS: Final = (
     "a quoted cell runs to line {} and contains what look like rows of the table; fix the quotes, or if they are "
     "right, confirm them with --quote double"
 )
 _UNCLOSED: Final = "a cell begins with a quote that is not closed; close it, or if it belongs to the cell: --quote none"
+_STRAY_QUOTE: Final = (
+    "a quote inside a cell seems to open a text with the delimiter in it; put the whole cell in quotes and double the "
+    "quotes within it, or if they are right, confirm them with --quote double"
+)
+_TOTAL_CELL: Final = re.compile(r"(?<![\w ])[\W_]{0,3}(?:(?:grand|gran) )?(?:sub-?)?(?:total|suma|summe)")
 _QUOTE_HINT: Final = "Fix that line, or describe the quotes of the file: --quote none or --escape backslash"
 
 
-def open_text(path: Path, options: ReadOptions) -> TextTable:
-    """Opens a text file.
-
-    Raises:
-        UsageError: the file is not text, or contains no table.
-    """
-    text = read_text(path, options.encoding)
-    sample, cut_off = _sample(text)
-    dialect, hints = detect_dialect(sample, options, cut_off=cut_off)
-    records = [record for record in records_of(sample, dialect, cut_off=cut_off) if record.line > hints]
-    layout = detect_layout(records, options, skipped=(1,) if hints else ())
-    raw = max(width_of([r for r in records if r.line >= layout.data_line]), len(layout.columns))
-    cut, from_end = detect_footnotes(text.tail, dialect, raw)
-    if text.lines - max(from_end, default=0) + 1 < layout.data_line:
-        cut, from_end = 0, []
-    detected = DetectedFormat(
-        kind="text",
-        columns=layout.columns,
-        header_lines=layout.header_lines,
-        preamble=layout.preamble,
-        footnotes=tuple(text.lines - back + 1 for back in from_end),
-        renamed=layout.renamed,
-        dropped_columns=layout.dropped,
-        lines=text.lines,
-        encoding=text.encoding,
-        has_bom=text.has_bom,
-        delimiter=dialect.delimiter,
-        quote=dialect.quote,
-        escape=dialect.escape,
-        line_ends=text.line_ends,
-    )
-    body = _Body(replace(text, chars=text.chars - cut), dialect, layout.data_line, options.quote is not None)
-    return TextTable(body, RowShape(layout.columns, options.short_rows == "fill"), detected)
-
-
-def _sample(text: Text) -> tuple[str, bool]:
-    """Whole lines from the beginning, and whether more lines follow."""
-    parts: list[str] = []
-    size = 0
-    blocks = text.blocks()
-    for block in blocks:
-        parts.append(block)
-        size += len(block)
-        if size >= SAMPLE:
-            break
-    sample = "".join(parts)
-    if size > 2 * SAMPLE:
-        end = sample.rfind("\n", 0, SAMPLE) + 1
-        sample = sample[:end] if end else sample
-    return sample, len(sample) < text.chars
-
-
-class _Body(NamedTuple):
+class TextBody(NamedTuple):
     """Where the rows are in a text, and how they are delimited; `quote_given`: by the options."""
 
     text: Text
@@ -111,14 +62,15 @@ class _Body(NamedTuple):
 class TextTable(SourceTable):
     """A table in a text file."""
 
-    def __init__(self, body: _Body, shape: RowShape, detected: DetectedFormat) -> None:
+    def __init__(self, body: TextBody, shape: RowShape, detected: DetectedFormat) -> None:
         self.format = detected
         self._text, self._dialect, self._data_line, quote_given = body
         self._shape = shape
         dialect, width = body.dialect, len(detected.columns)
-        self._slow_marks = [mark for mark in (dialect.quote, dialect.escape, "\0") if mark]
-        self._quoted = None if dialect.quote or quote_given else cells_with_quotes(dialect.delimiter)
+        self._slow_marks = {mark for mark in (dialect.quote, dialect.escape, "\0", "" if quote_given else '"') if mark}
+        self._checks_unclosed = not dialect.quote and not quote_given
         self._widths = () if quote_given else (width, width + detected.dropped_columns)
+        self._checks_quotes = not quote_given and dialect.quote in ('"', "") and len(dialect.delimiter) == 1
 
     def rows(self) -> Iterator[Row | RejectedRow]:
         """See `SourceTable`."""
@@ -159,14 +111,14 @@ class TextTable(SourceTable):
         blocks = self._blocks()
         line = self._data_line
         for block in blocks:
-            count = _count_lines(block)
-            is_slow = any(mark in block for mark in self._slow_marks) or (self._quoted and self._quoted.search(block))
+            count = count_lines(block)
+            is_slow = any(mark in block for mark in self._slow_marks) or self._may_hold_totals(block)
             fast = None if is_slow else self._arrow(block, line, count)
             if fast is not None:
                 yield fast
                 line += count
                 continue
-            feed = _Feed(block, count, blocks)
+            feed = BlockFeed(block, count, blocks)
             rows: list[Row] = []
             for row in self._read(feed.lines(), line - 1, feed):
                 if isinstance(row, Row):
@@ -179,7 +131,8 @@ class TextTable(SourceTable):
 
     def _arrow(self, block: str, line: int, count: int) -> pa.Table | None:
         """A block without quotes parsed by Arrow; None if a line in it is blank or has another width."""
-        if len(self._dialect.delimiter) != 1 or self._dialect.delimiter == " " or not self._dialect.delimiter.isascii():
+        mark = self._dialect.delimiter
+        if self._dialect.is_padded or len(mark) != 1 or mark == " " or not mark.isascii():
             return None
         if block[0] == "\ufeff":  # part of a cell; Arrow would remove it as a byte order mark
             return None
@@ -188,9 +141,7 @@ class TextTable(SourceTable):
             table = arrow_csv.read_csv(
                 io.BytesIO(block.encode()),
                 arrow_csv.ReadOptions(column_names=names, use_threads=False, block_size=4 * len(block) + 64),
-                arrow_csv.ParseOptions(
-                    delimiter=self._dialect.delimiter, quote_char=False, ignore_empty_lines=len(names) > 1
-                ),
+                arrow_csv.ParseOptions(delimiter=mark, quote_char=False, ignore_empty_lines=len(names) > 1),
                 arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()),
                     strings_can_be_null=False,
@@ -206,34 +157,46 @@ class TextTable(SourceTable):
         for name in names[len(self.columns) :]:
             if compute.any(compute.not_equal(table[name], "")).as_py():
                 return None
+        if compute.any(compute.equal(table.column(0), self.columns[0])).as_py():  # perhaps a repeated header
+            return None
         numbers = pa.array(range(line, line + count), pa.int64())
         return table.select(list(self.columns)).append_column(LINE_COLUMN, numbers)
 
-    def _read(self, lines: Iterable[str], before: int, feed: _Feed | None = None) -> Iterator[Row | RejectedRow]:
+    def _may_hold_totals(self, block: str) -> bool:
+        """Whether a line of totals may be in a block; the exact check is by row."""
+        lower = block.lower()
+        return any(word in lower for word in ("total", "suma", "summe")) and bool(_TOTAL_CELL.search(lower))
+
+    def _read(self, lines: Iterable[str], before: int, feed: BlockFeed | None = None) -> Iterator[Row | RejectedRow]:
         """Rows from lines; `before` is the number of lines before them. With a feed, up to the end of its block."""
-        records = reader(lines, self._dialect)
+        log = LineLog(lines)
+        records = reader(log, self._dialect)
         width = len(self.columns)
-        fit, nul = self._shape.fit, self._text.nuls > 0
+        fit, nul, first_name = self._shape.fit, self._text.nuls > 0, self.columns[0]
         last = before
         while True:
             line = last + 1
             try:
                 for cells in records:
                     last = before + records.line_num
+                    raw = log.take()
                     if last > line and self._widths and swallows(cells, self._widths, self._dialect.delimiter):
-                        yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last))
-                    elif self._quoted and any(map(is_unclosed, cells)):
-                        yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells))
-                    elif len(cells) == width and not nul and (width > 1 or cells):
+                        yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last), raw=raw)
+                    elif self._checks_quotes and has_stray_quotes(raw[0], self._dialect.delimiter):
+                        yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells), raw)
+                    elif self._checks_unclosed and any(map(is_unclosed, cells)):
+                        yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells), raw)
+                    elif len(cells) == width and not nul and width > 1 and all(cells) and cells[0] != first_name:
                         yield Row(line, tuple(cells))
                     elif not is_blank(cells, width):
-                        yield fit(line, last, cells, nul=nul)
+                        row = fit(line, last, cells, nul=nul)
+                        yield row if isinstance(row, Row) else replace(row, raw=raw)
                     line = last + 1
                     if feed is not None and records.line_num >= feed.count:
                         return
             except csv.Error as error:
                 last = before + records.line_num
-                yield self._broken(line, last, error)
+                yield replace(self._broken(line, last, error), raw=log.take())
                 if feed is not None and records.line_num >= feed.count:
                     return
                 continue
@@ -255,22 +218,3 @@ class TextTable(SourceTable):
             ) from None
         until = f"; lines {line} to {last} are rejected" if last > line else ""
         return RejectedRow(line, last, "quoting", f"text after a closing quote{until}; double quotes within the cell")
-
-
-class _Feed:
-    """Lines of a block, then of the next blocks while a reader asks for more; `count` is the number offered."""
-
-    def __init__(self, block: str, count: int, more: Iterator[str]) -> None:
-        self.count = count
-        self._block, self._more = block, more
-
-    def lines(self) -> Iterator[str]:
-        yield from lines_of(self._block)
-        for block in self._more:
-            self.count += _count_lines(block)
-            yield from lines_of(block)
-
-
-def _count_lines(block: str) -> int:
-    ends = block.count("\n") + block.count("\r") - block.count("\r\n")
-    return ends + (block[-1] not in "\r\n")

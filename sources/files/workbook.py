@@ -1,19 +1,17 @@
 """A table in a sheet of an .xlsx file, read by calamine: cells as text, as a CSV export would have them.
 
 In: a path and `ReadOptions`. Out: rows. Numbers have the 15 digits that a spreadsheet keeps (no `.0`, no exponent if
-digits suffice), dates are ISO 8601; a row with an error value is rejected. The sheet is held in memory, so its size is
+digits suffice) and the leading zeros of their format, dates are ISO 8601; a row with an error value is rejected, and so
+is a date or boolean where a text belongs, because what was typed is lost. The sheet is held in memory, so its size is
 capped; text files have no such limit.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import posixpath
-import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
@@ -24,141 +22,79 @@ from python_calamine import SheetVisibleEnum as Visible
 from sources.errors import UsageError
 from sources.files.dialect import Record
 from sources.files.layout import MAX_FOOTNOTES, detect_layout, is_footnote
-from sources.files.model import DetectedFormat, ReadOptions, RejectedRow, Row, RowShape, SourceTable
+from sources.files.model import CellRules, DetectedFormat, ReadOptions, RejectedRow, Row, RowShape, SourceTable
+from sources.files.number_formats import NumberFormat
+from sources.files.sheet_xml import RESAVE, SheetScan, WorkbookXml
 
-MAX_UNPACKED_BYTES: Final = 1 << 30
 HEAD_ROWS: Final = 2_000
 DIGITS: Final = 15
 """The digits that a spreadsheet keeps of a number; further ones are lost."""
-_ERROR: Final = re.compile(rb"<(?:\w+:)?c\s[^>]*?\bt=[\"']e[\"'][^>]*>")
-_REF: Final = re.compile(rb"\br=[\"']([A-Z]{1,3})([0-9]{1,7})[\"']")
+_RETYPE: Final = "format the column as Text and enter the value again"
 Cell = int | float | str | bool | dt.time | dt.date | dt.datetime | dt.timedelta
-
-
-def is_workbook(path: Path) -> bool:
-    """Whether a file is an .xlsx, by its content."""
-    try:
-        with path.open("rb") as file:
-            if file.read(4) != b"PK\x03\x04":
-                return False
-        with zipfile.ZipFile(path) as archive:
-            return "xl/workbook.xml" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return False
+_DEFAULT: Final = CellRules()
 
 
 def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
-    """Opens a sheet: the one in the options, otherwise the first visible one with cells.
+    """Opens a sheet: the one in the options, otherwise the only visible one with a table.
 
     Raises:
-        UsageError: no such sheet, a password, a damaged or oversized file, or no table in it.
+        UsageError: no such sheet, several with a table, a password, a damaged or oversized file, or no table.
     """
     try:
         # given a file object, calamine also goes by the content, not by the name
         with path.open("rb") as file, zipfile.ZipFile(path) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-            if unpacked > MAX_UNPACKED_BYTES:
-                raise UsageError(
-                    f"{path.name} unpacks to {unpacked >> 20} MiB; the limit is {MAX_UNPACKED_BYTES >> 20}",
-                    "Save the sheet as CSV.",
-                )
+            xml = WorkbookXml(archive, path.name)
             with CalamineWorkbook.from_filelike(file) as workbook:
-                sheet = _choose_sheet(workbook, options.sheet)
-                errors = _errors(archive, sheet.name)
-                return _table(sheet, tuple(workbook.sheet_names), errors, options)
+                name, scan = _choose_sheet(workbook, xml, options.sheet)
+                sheet = workbook.get_sheet_by_name(name)
+                return _table(sheet, scan, tuple(workbook.sheet_names), options)
     except PasswordError:
         raise UsageError(f"{path.name} has a password", "Remove the password in the spreadsheet and save it.") from None
-    except (CalamineError, zipfile.BadZipFile, KeyError, OSError, EOFError, RuntimeError):
-        raise UsageError(
-            f"{path.name} is a damaged workbook", "Open it in a spreadsheet and save it again as .xlsx or CSV."
-        ) from None
+    except (CalamineError, zipfile.BadZipFile, KeyError, OSError, EOFError, RuntimeError, NotImplementedError):
+        raise UsageError(f"{path.name} is a damaged workbook", RESAVE) from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # what Rust code raises for a bug; it derives from BaseException
+            raise
+        raise UsageError(f"{path.name} is a damaged workbook", RESAVE) from None
 
 
-def _choose_sheet(workbook: CalamineWorkbook, choice: str | None) -> CalamineSheet:
+def _choose_sheet(workbook: CalamineWorkbook, xml: WorkbookXml, choice: str | None) -> tuple[str, SheetScan]:
     names = workbook.sheet_names
     if choice is not None:
-        if choice in names:
-            return workbook.get_sheet_by_name(choice)
-        if choice.isdecimal() and 1 <= int(choice) <= len(names):
-            return workbook.get_sheet_by_index(int(choice) - 1)
-        raise UsageError(f"the workbook has no sheet {choice!r}", f"Its sheets: {', '.join(names)}.")
-    for about in workbook.sheets_metadata:
-        if about.typ == SheetTypeEnum.WorkSheet and about.visible == Visible.Visible:
-            sheet = workbook.get_sheet_by_name(about.name)
-            if sheet.end is not None:
-                return sheet
-    raise UsageError("the workbook has no visible sheet with cells", "Choose a sheet: --sheet NAME")
+        if choice not in names and choice.isdecimal() and 1 <= int(choice) <= len(names):
+            choice = names[int(choice) - 1]
+        if choice not in names:
+            raise UsageError(f"the workbook has no sheet {choice!r}", f"Its sheets: {', '.join(names)}.")
+        return choice, xml.scan(choice)
+    visible = [
+        about.name
+        for about in workbook.sheets_metadata
+        if about.typ == SheetTypeEnum.WorkSheet and about.visible == Visible.Visible
+    ]
+    scans = {name: xml.scan(name) for name in visible}
+    tables = [name for name, scan in scans.items() if scan.holds_table] or [
+        name for name, scan in scans.items() if scan.rows
+    ][:1]
+    if not tables:
+        raise UsageError("the workbook has no visible sheet with cells", "Choose a sheet: --sheet NAME")
+    if len(tables) > 1:
+        raise UsageError(
+            f"{len(tables)} sheets hold a table: {', '.join(tables)}",
+            f'Choose one: --sheet "{tables[0]}" (in a mapping, under [file]: sheet = "{tables[0]}").',
+        )
+    return tables[0], scans[tables[0]]
 
 
-def _errors(archive: zipfile.ZipFile, sheet: str) -> dict[int, set[int]]:
-    """Cells with an error value, by 1-based row and 0-based column; calamine returns them as empty."""
-    found: dict[int, set[int]] = {}
-    with archive.open(_part(archive, sheet)) as file:
-        held = b""
-        while chunk := file.read(1 << 20):
-            held += chunk
-            for match in _ERROR.finditer(held):
-                ref = _REF.search(match[0])
-                if ref:
-                    found.setdefault(int(ref[2]), set()).add(_column(ref[1]))
-            held = held[-4096:]  # a cell's tag may lie across two chunks
-    return found
-
-
-def _part(archive: zipfile.ZipFile, sheet: str) -> str:
-    """The archive member of a sheet."""
-    from xml.sax.saxutils import unescape
-
-    book = archive.read("xl/workbook.xml").decode("utf-8", "replace")
-    links = archive.read("xl/_rels/workbook.xml.rels").decode("utf-8", "replace")
-    for tag in re.findall(r"<(?:\w+:)?sheet\s[^>]*>", book):
-        name, link = _attribute(tag, "name"), _attribute(tag, r"\w+:id")
-        if unescape(name, {"&quot;": '"', "&apos;": "'"}) == sheet:
-            for target in re.findall(r"<(?:\w+:)?Relationship\s[^>]*>", links):
-                if _attribute(target, "Id") == link:
-                    return posixpath.normpath(posixpath.join("/xl", _attribute(target, "Target"))).lstrip("/")
-    raise UsageError("the workbook is damaged: a sheet is missing", "Open it in a spreadsheet and save it again.")
-
-
-def _attribute(tag: str, name: str) -> str:
-    match = re.search(rf"\s{name}\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
-    return (match[1] or match[2] or "") if match else ""
-
-
-def _column(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + letter - 64
-    return number - 1
-
-
-@dataclass(frozen=True)
-class _Cells:
-    """A sheet's cells as text, from row 1 on and from the first used column on.
-
-    `signs` are decimal signs other than a point, by column.
-    """
-
-    sheet: CalamineSheet
-    signs: Mapping[int, str] = field(default_factory=dict)
-
-    def __iter__(self) -> Iterator[tuple[int, list[str]]]:
-        for line, cells in enumerate(self.sheet.iter_rows(), 1):
-            texts = [text_of(cell) for cell in cells]
-            for at, sign in self.signs.items():
-                if at < len(cells) and isinstance(cells[at], float):
-                    texts[at] = texts[at].replace(".", sign)
-            yield line, texts
-
-
-def text_of(cell: Cell) -> str:
+def text_of(cell: Cell, number_format: NumberFormat | None = None) -> str:
     """A cell's value as text."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"
     if isinstance(cell, int | float):
-        return _number(cell)
+        text = _number(cell)
+        is_padded = number_format is not None and number_format.kind == "padded" and text.isdecimal()
+        return number_format.shown(text) if number_format is not None and is_padded else text
     if isinstance(cell, dt.timedelta):
         minutes, seconds = divmod(cell.total_seconds(), 60)
         return f"{int(minutes // 60)}:{int(minutes % 60):02}:{format(Decimal(repr(seconds)).normalize(), 'f'):0>2}"
@@ -175,22 +111,21 @@ def _number(cell: float) -> str:
     return format(Decimal(short), "f") if "e" in short and abs(cell) > 1e-7 else short
 
 
-def _table(
-    sheet: CalamineSheet, sheets: tuple[str, ...], errors: dict[int, set[int]], options: ReadOptions
-) -> SheetTable:
+def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], options: ReadOptions) -> SheetTable:
     head: list[Record] = []
     tail: list[tuple[int, list[str]]] = []
     lines = 0
-    for line, cells in _Cells(sheet):
+    for line, cells in enumerate(sheet.iter_rows(), 1):
         lines = line
+        texts = [text_of(cell) for cell in cells]
         if line <= HEAD_ROWS:
-            head.append(Record(line, line, cells if any(cells) else []))
-        tail.append((line, cells))
+            head.append(Record(line, line, texts if any(texts) else []))
+        tail.append((line, texts))
         if len(tail) > 4 * MAX_FOOTNOTES:
             del tail[: 2 * MAX_FOOTNOTES]
     layout = detect_layout(head, options)
     width = len(layout.columns)
-    notes = _footnotes([(line, cells) for line, cells in tail if line >= layout.data_line], width, errors)
+    notes = _footnotes([(line, cells) for line, cells in tail if line >= layout.data_line], width, scan.errors)
     detected = DetectedFormat(
         kind="workbook",
         columns=layout.columns,
@@ -203,10 +138,12 @@ def _table(
         sheet=sheet.name,
         sheets=sheets,
     )
-    return SheetTable(sheet, RowShape(layout.columns, fill=True), detected, layout.data_line, errors)
+    return SheetTable(
+        sheet, scan, RowShape(layout.columns, fill=True, surplus=layout.dropped), detected, layout.data_line
+    )
 
 
-def _footnotes(tail: list[tuple[int, list[str]]], width: int, errors: dict[int, set[int]]) -> tuple[int, ...]:
+def _footnotes(tail: list[tuple[int, list[str]]], width: int, errors: Mapping[int, object]) -> tuple[int, ...]:
     """Lines at the end with only a first cell, after a blank line or with a word such as "Total"."""
     notes: list[int] = []
     filled = [(line, cells) for line, cells in tail if any(cells) or line in errors]
@@ -225,34 +162,85 @@ class SheetTable(SourceTable):
     """A table in a sheet. Blank rows are skipped; an empty cell is empty text."""
 
     def __init__(
-        self,
-        sheet: CalamineSheet,
-        shape: RowShape,
-        detected: DetectedFormat,
-        data_line: int,
-        errors: dict[int, set[int]],
+        self, sheet: CalamineSheet, scan: SheetScan, shape: RowShape, detected: DetectedFormat, data_line: int
     ) -> None:
         self.format = detected
-        self._sheet, self._shape, self._data_line, self._errors = sheet, shape, data_line, errors
-        self._signs: dict[int, str] = {}
+        self._sheet, self._scan, self._shape, self._data_line = sheet, scan, shape, data_line
+        self._left = sheet.start[1] if sheet.start else 0
+        self._rules: dict[int, CellRules] = {}
+        self._rules = self._texts_by_default()
 
-    def with_decimals(self, signs: Mapping[str, str]) -> SheetTable:
+    def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SheetTable:
         """See `SourceTable`."""
         table = copy(self)
-        table._signs = {self.columns.index(name): sign for name, sign in signs.items()}
+        table._rules = {self.columns.index(name): rule for name, rule in rules.items()}
         return table
 
     def rows(self) -> Iterator[Row | RejectedRow]:
         """See `SourceTable`."""
-        left = self._sheet.start[1] if self._sheet.start else 0
         end = self.format.footnotes[0] if self.format.footnotes else self.format.lines + 1
-        for line, cells in _Cells(self._sheet, self._signs):
+        for line, cells in enumerate(self._sheet.iter_rows(), 1):
             if not self._data_line <= line < end:
                 continue
-            wrong = sorted(column - left for column in self._errors.get(line, ()))
-            if wrong:
-                at = wrong[0]
-                name = repr(self.columns[at]) if 0 <= at < len(self.columns) else "a cell outside the table"
-                yield RejectedRow(line, line, "cell_error", f"{name} has an error value such as #N/A", tuple(cells))
-            elif any(cells):
-                yield self._shape.fit(line, line, cells, nul=False)
+            texts, reason = self._texts(line, cells)
+            errors = sorted(column - self._left for column in self._scan.errors.get(line, ()))
+            if errors:
+                reason = f"{self._name(errors[0])} has an error value such as #N/A"
+                yield RejectedRow(line, line, "cell_error", reason, tuple(texts))
+            elif reason:
+                yield RejectedRow(line, line, "cell_type", reason, tuple(texts))
+            elif any(texts):
+                yield self._shape.fit(line, line, texts, nul=False)
+
+    def _texts(self, line: int, cells: list[Cell]) -> tuple[list[str], str]:
+        """The cells of a row as text, and why the first one that has no certain text is rejected."""
+        formats = self._scan.formats.get(line, {})
+        texts, reason = [], ""
+        for column, cell in enumerate(cells):
+            number_format = formats.get(column + self._left) if formats else None
+            text = text_of(cell, number_format)
+            if not isinstance(cell, str):
+                rule = self._rules.get(column, _DEFAULT)
+                if isinstance(cell, bool):
+                    text = rule.true if cell else rule.false
+                elif isinstance(cell, float) and rule.decimal != ".":
+                    text = text.replace(".", rule.decimal)
+                if not reason:
+                    why = _lost(cell, number_format, rule)
+                    reason = f"{self._name(column)} is {why}; {_RETYPE}" if why else ""
+            texts.append(text)
+        return texts, reason
+
+    def _name(self, column: int) -> str:
+        return repr(self.columns[column]) if 0 <= column < len(self.columns) else "a cell outside the table"
+
+    def _texts_by_default(self) -> dict[int, CellRules]:
+        """Columns of texts and numbers in which some cells are dates or booleans: the spreadsheet converted a code."""
+        width = len(self.columns)
+        typed, others = [0] * width, [0] * width
+        for line, cells in enumerate(self._sheet.iter_rows(), 1):
+            if line < self._data_line:
+                continue
+            for column, cell in enumerate(cells[:width]):
+                if isinstance(cell, bool | dt.date | dt.time | dt.timedelta):
+                    typed[column] += 1
+                elif cell != "":
+                    others[column] += 1
+        return {column: CellRules(is_text=True) for column in range(width) if 0 < typed[column] < others[column]}
+
+
+def _lost(cell: Cell, number_format: NumberFormat | None, rule: CellRules) -> str:
+    """What makes the text of a cell uncertain, in words; empty if it is certain."""
+    if not isinstance(cell, str) and number_format is not None and number_format.kind == "percent":
+        return "a percentage in the sheet, so 5% may mean 5 or 0.05"
+    if not rule.is_text:
+        return ""
+    if isinstance(cell, bool):
+        return "a logical value (TRUE or FALSE) in the sheet"
+    if isinstance(cell, dt.date | dt.time | dt.timedelta):
+        return "a date or time in the sheet, so the text that was typed is lost"
+    if number_format is None or isinstance(cell, str):
+        return ""
+    if number_format.kind == "other" or not _number(cell).isdecimal():
+        return "a number that the sheet shows in another form"
+    return ""

@@ -54,7 +54,8 @@ def test_lines_between_two_stray_quotes_are_refused(tmp_path: Path, delimiter: s
 @pytest.mark.parametrize("between", ["", "\n", "a,b\n", "u@b.c,b,c,d,e\n"])
 def test_lines_of_another_width_between_them_hide_nothing(tmp_path: Path, between: str) -> None:
     text = customers(9) + 'u@b.c,"open,x,s\n' + between + 'u@b.c,Eva,x,s\nu@b.c,b",x,s\n' + customers(9)
-    assert walked(table(tmp_path, text))[1] == [(11, 13 + between.count("\n"), "quoting")]
+    last = 13 + between.count("\n")
+    assert walked(table(tmp_path, text))[1] == [(11, last, "quoting"), (last + 1, last + 1, "repeated_header")]
 
 
 def test_a_delimiter_at_the_end_of_each_line_hides_nothing(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def test_blank_lines_are_passed_over_and_lines_counted(tmp_path: Path) -> None:
 
 def test_rows_of_another_width_are_refused(tmp_path: Path) -> None:
     opened = table(tmp_path, "a;b;c\n1;2;3\n1;2;3;4\n1;2\n1;2;3;;\n1;2;3\n")
-    assert refusals(opened) == [(3, 3, "too_long"), (4, 4, "too_short")]
+    assert refusals(opened) == [(3, 3, "too_long"), (4, 4, "too_short"), (5, 5, "too_long")]
     with pytest.raises(UsageError, match="line 3: 4 cells, but the header has 3"):
         list(opened.batches())
     filled = table(tmp_path, "a;b;c\n1;2;3\n1;2\n1;2;3\n", ReadOptions(short_rows="fill"))

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sources.errors import UsageError
-from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
-from sources.files import workbook as workbooks
+from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table, sheet_xml
 from transforms.numbers import POINT
 from transforms.upserts.cells import Kind, Reading
 
@@ -188,6 +187,6 @@ def test_a_broken_or_huge_workbook_is_an_error(tmp_path: Path, monkeypatch: pyte
         archive.writestr("xl/workbook.xml", "<workbook")
     with pytest.raises(UsageError, match=r"broken\.xlsx is a damaged workbook"):
         open_table(broken)
-    monkeypatch.setattr(workbooks, "MAX_UNPACKED_BYTES", 100)
+    monkeypatch.setattr(sheet_xml, "MAX_UNPACKED_BYTES", 100)
     with pytest.raises(UsageError, match="unpacks to"):
         open_table(path)

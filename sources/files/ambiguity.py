@@ -1,0 +1,203 @@
+"""Files with two possible readings: each check raises an error that names both and the options that choose one.
+
+In: the records at the beginning of a file and the header that was detected. Out: nothing, or a UsageError. Detection
+only proceeds if one reading is left; taking the other one would lose rows or columns silently.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from sources.errors import UsageError
+from sources.files.dialect import DELIMITERS, NAMES, Dialect, Record, is_blank, lines_of, looks_like_names
+from sources.files.quotes import is_unclosed
+
+_NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
+_DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?")
+_DIGITS: Final = re.compile(r"\d+")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_CODE: Final = re.compile(r"\S*\d\S*")
+ROWS_COMPARED: Final = 200
+
+
+def check_header(records: Sequence[Record], header: Record, width: int) -> None:
+    """All checks of a header that was detected, not given.
+
+    Args:
+        records: the records of the sample, with blank and broken ones.
+        header: the first record of the header.
+        width: the number of columns.
+
+    Raises:
+        UsageError: there is a second reading.
+    """
+    at = next(index for index, record in enumerate(records) if record.line == header.line)
+    after = [record for record in records[at + 1 :] if record.cells is not None]
+    rows = [record.cells for record in after if record.cells and len(record.cells) >= width][:ROWS_COMPARED]
+    types = _column_types(rows, width)
+    _check_unclosed(header)
+    _check_line_above(records[at - 1] if at else None, header, width)
+    _check_data(header, types)
+    _check_earlier_table(records[:at], header)
+    _check_later_table(header, after, types)
+
+
+def check_single_column(sample: str, dialect: Dialect) -> None:
+    """Raises if a file that would be read as one column has a delimiter in most of its lines."""
+    lines = [line for line in lines_of(sample) if line.strip()]
+    for mark in DELIMITERS:
+        if mark == dialect.delimiter:
+            continue
+        counts = [line.count(mark) for line in lines]
+        if len(lines) > 2 and sum(map(bool, counts)) > len(lines) / 2:
+            given = mark.replace("\t", "tab").replace("|", "pipe")
+            raise UsageError(
+                f"most lines contain a {NAMES[mark]}, but not the same number of them ({min(counts)} to {max(counts)})",
+                f'If it separates the cells: --delimiter "{given}" (lines of another width are rejected). If the file '
+                f'has a single column: --delimiter "{"tab" if mark != chr(9) else "pipe"}".',
+            )
+
+
+def check_spaces(records: Sequence[Record]) -> bool:
+    """Whether spaces certainly delimit the cells: a column of numbers or dates has a name without digits.
+
+    Raises:
+        UsageError: every line has the same number of words, which may be one text or several cells.
+    """
+    rows = [record.cells for record in records if record.cells]
+    width = len(rows[0]) if rows else 0
+    if width < 2 or sum(len(cells) == width for cells in rows) < 0.8 * len(rows):
+        return False
+    types = _column_types([cells for cells in rows[1:] if len(cells) == width], width)
+    if any(_is_data(kind) and not _is_data(_type(name)) for name, kind in zip(rows[0], types, strict=True)):
+        return True
+    if all(len(cells) == width for cells in rows) and len(rows) > 2:
+        raise UsageError(
+            f"each line has {width} words: one column of texts, or {width} columns separated by spaces",
+            "For one column: --delimiter tab. For several: --delimiter spaces.",
+        )
+    return False
+
+
+def _check_unclosed(header: Record) -> None:
+    if any(map(is_unclosed, header.cells or ())):
+        raise UsageError(
+            f"line {header.line}, the header, has a quote that is not closed", "Fix the quotes in that line."
+        )
+
+
+def _check_line_above(above: Record | None, header: Record, width: int) -> None:
+    """A broken line, or one of another width, right above the header may be the header itself."""
+    if above is None or above.cells == [] or above.last + 1 != header.line:
+        return
+    choice = f"or give the line of the header: --header-row {header.line}"
+    if above.cells is None:
+        raise UsageError(
+            f"line {above.line} has misplaced quotes; it may be the header, or the header is line {header.line}",
+            f"Fix the quotes in line {above.line}, {choice}.",
+        )
+    filled = [cell for cell in above.cells if cell.strip()]
+    is_other_dialect = len(above.cells) == 1 and any(above.cells[0].count(mark) >= width - 1 > 0 for mark in DELIMITERS)
+    if not is_other_dialect and (len(filled) < 2 or len(above.cells) == len(header.cells or ())):
+        return
+    is_metadata = any(_type(cell) in ("number", "date", "address") for cell in filled) or filled[0].endswith(":")
+    if is_metadata and looks_like_names((header.cells or [])[:width]):
+        return
+    raise UsageError(
+        f"line {above.line} looks like the header, but has {len(above.cells)} cells where the rows have {width}; "
+        f"otherwise line {header.line} is the header",
+        f"Fix line {above.line}, {choice} (or {above.line}).",
+    )
+
+
+def _check_data(header: Record, types: Sequence[str]) -> None:
+    """The first line may be a row: its cells are of the same types as those below."""
+    alike = different = 0
+    for name, kind in zip(header.cells or (), types, strict=False):
+        own = _type(name)
+        alike += own == kind and _is_data(own)
+        different += bool(own) and not _is_data(own) and _is_data(kind)
+    if alike > different:
+        raise UsageError(
+            f"line {header.line} looks like a row, not like column names: it has numbers, dates or codes as the lines "
+            "below have",
+            f"If there are no column names: --header-row 0. If line {header.line} has them: --header-row {header.line}",
+        )
+
+
+def _check_earlier_table(records: Sequence[Record], header: Record) -> None:
+    """Lines before the header may be a table: several of equal width."""
+    for block in _blocks(records):
+        width = len(block[0].cells or ())
+        if len(block) >= (2 if width > 2 else 5):
+            raise UsageError(
+                f"two tables: lines {block[0].line} to {block[-1].last} have {width} cells, and another one begins on "
+                f"line {header.line}",
+                f"Move each to a file of its own, or choose one: --header-row {block[0].line} or {header.line}.",
+            )
+
+
+def _blocks(records: Sequence[Record]) -> Iterator[list[Record]]:
+    """Consecutive records of equal width with at least two filled cells."""
+    block: list[Record] = []
+    for record in records:
+        cells = record.cells or []
+        is_row = sum(1 for cell in cells if cell.strip()) >= 2
+        if block and not (is_row and len(cells) == len(block[0].cells or ()) and block[-1].last + 1 == record.line):
+            yield block
+            block = []
+        if is_row:
+            block.append(record)
+    if block:
+        yield block
+
+
+def _check_later_table(header: Record, after: Sequence[Record], types: Sequence[str]) -> None:
+    """After a blank line, names and a row of equal width may begin another table."""
+    width = len(types)
+    for (blank, record), following in zip(pairwise(after), after[2:], strict=False):
+        cells = record.cells or []
+        if (blank.cells and not is_blank(blank.cells, width)) or len(cells) < 2 or not looks_like_names(cells):
+            continue
+        if len(following.cells or ()) != len(cells) or looks_like_names(following.cells or []):
+            continue
+        is_contrast = any(_is_data(kind) for kind in types)
+        if len(cells) != width or is_contrast:
+            raise UsageError(
+                f"two tables: one begins on line {header.line}, another one seems to begin on line {record.line}",
+                "Move each to a file of its own.",
+            )
+
+
+def _column_types(rows: Sequence[list[str]], width: int) -> list[str]:
+    """The type of most cells in each column; "" if no type prevails."""
+    types = []
+    for column in range(width):
+        kinds = Counter(kind for cells in rows if (kind := _type(cells[column])))
+        kind, count = kinds.most_common(1)[0] if kinds else ("", 0)
+        types.append(kind if count > 0.6 * kinds.total() else "")
+    return types
+
+
+def _type(cell: str) -> str:
+    """number, date, address, text, the pattern of a code such as `a9`, or "" for an empty cell."""
+    cell = cell.strip()
+    if not cell:
+        return ""
+    if _NUMBER.fullmatch(cell):
+        return "number"
+    if _DATE.fullmatch(cell):
+        return "date"
+    if "@" in cell or "://" in cell:
+        return "address"
+    if _CODE.fullmatch(cell):
+        return _LETTERS.sub("a", _DIGITS.sub("9", cell))
+    return "text"
+
+
+def _is_data(kind: str) -> bool:
+    return kind not in ("", "text")

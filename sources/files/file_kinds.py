@@ -1,0 +1,87 @@
+"""Files that are not tables of text, recognized by their first bytes, and how to turn each into one that is."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Final
+
+from sources.errors import UsageError
+
+_TABLE: Final = "Export the table as CSV or .xlsx."
+_SAVE_AS: Final = "Open it in a spreadsheet and save it as Excel workbook (.xlsx) or CSV."
+_UNPACK: Final = "Unpack it and use the file inside."
+_MAGIC: Final = (
+    (b"\x1f\x8b", "compressed (gzip)", "Unpack it first: gunzip FILE."),
+    (b"BZh", "compressed (bzip2)", "Unpack it first: bunzip2 FILE."),
+    (b"\xfd7zXZ\0", "compressed (xz)", "Unpack it first: unxz FILE."),
+    (b"(\xb5/\xfd", "compressed (zstd)", "Unpack it first: unzstd FILE."),
+    (b"7z\xbc\xaf'\x1c", "a 7z archive", _UNPACK),
+    (b"%PDF", "a PDF", _TABLE),
+    (b"{\\rtf", "an RTF document", _TABLE),
+    (b"PAR1", "a Parquet file", _TABLE),
+    (b"SQLite format 3\0", "an SQLite database", _TABLE),
+    (b"\x89PNG", "an image", _TABLE),
+    (b"\xff\xd8\xff", "an image", _TABLE),
+)
+_MARKUP: Final = (b"<!doctype html", b"<html", b"<table", b"<?xml", b"<meta", b"<head")
+_ZIP: Final = b"PK\x03\x04"
+_OLE: Final = b"\xd0\xcf\x11\xe0"
+_OLE_BYTES: Final = 64 << 20
+_IN_ZIP: Final = (
+    ("xl/workbook.bin", "a binary Excel workbook (.xlsb)", _SAVE_AS),
+    ("word/document.xml", "a Word document", _TABLE),
+    ("Index/Document.iwa", "an Apple Numbers document", "In Numbers: File > Export To > Excel or CSV."),
+)
+
+
+def is_workbook(path: Path) -> bool:
+    """Whether a file is an .xlsx, by its content."""
+    return "xl/workbook.xml" in _members(path)
+
+
+def check_kind(path: Path, head: bytes) -> None:
+    """Raises UsageError for a file of another kind, naming it and what to do.
+
+    Args:
+        path: the file.
+        head: its first bytes.
+    """
+    kind = _kind(path, head)
+    if kind is not None:
+        raise UsageError(f"{path.name} is {kind[0]}, not a CSV or .xlsx file", kind[1])
+    if head.lstrip()[:20].lower().startswith(_MARKUP):
+        raise UsageError(f"{path.name} contains HTML or XML, not a CSV or .xlsx file", _SAVE_AS)
+
+
+def _kind(path: Path, head: bytes) -> tuple[str, str] | None:
+    if head.startswith(_OLE):
+        return _ole_kind(path)
+    if head.startswith(_ZIP):
+        members = _members(path)
+        if "mimetype" in members and "content.xml" in members:
+            return "an OpenDocument spreadsheet (.ods)", _SAVE_AS
+        return next(((what, cure) for name, what, cure in _IN_ZIP if name in members), ("a zip archive", _UNPACK))
+    return next(((what, cure) for magic, what, cure in _MAGIC if head.startswith(magic)), None)
+
+
+def _ole_kind(path: Path) -> tuple[str, str]:
+    """An old workbook, or a new one with a password, which is stored in the container of the old ones."""
+    with path.open("rb") as file:
+        content = file.read(_OLE_BYTES)
+    if "EncryptedPackage".encode("utf-16-le") in content:
+        cure = "Open it, remove the password (File > Info > Protect Workbook > Encrypt with Password), and save it."
+        return "a workbook protected by a password", cure
+    return "an old Excel workbook (.xls)", _SAVE_AS
+
+
+def _members(path: Path) -> set[str]:
+    """The names in a zip archive; none for other files."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != _ZIP:
+                return set()
+        with zipfile.ZipFile(path) as archive:
+            return set(archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return set()

@@ -1,0 +1,200 @@
+"""Files with two possible readings: both are named, and one is taken only where it is the only one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sources.errors import UsageError
+from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
+
+ROWS = "A1;Tornillo;12,50\nA2;Tuerca;0,30\nA3;Arandela;0,05\n"
+
+
+def table(folder: Path, text: str, options: ReadOptions | None = None) -> SourceTable:
+    path = folder / "in.csv"
+    path.write_bytes(text.encode())
+    return open_table(path, options)
+
+
+def error_of(folder: Path, text: str, options: ReadOptions | None = None) -> str:
+    with pytest.raises(UsageError) as error:
+        table(folder, text, options)
+    return str(error.value)
+
+
+def rejected(opened: SourceTable) -> list[tuple[int, str]]:
+    """Line and code; the same row by row and in batches."""
+    found: list[RejectedRow] = []
+    rows = [row for row in opened.rows() if isinstance(row, Row)]
+    assert sum(part.num_rows for part in opened.batches(2, found.append)) == len(rows)
+    assert found == [row for row in opened.rows() if isinstance(row, RejectedRow)]
+    return [(row.line, row.code) for row in found]
+
+
+# --- 8: the header line does not vanish ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ('"Código"x;Nombre;PVP', "line 1 has misplaced quotes"),
+        ("Código;Nombre;PVP;;Nota", "line 1 looks like the header, but has 5 cells where the rows have 3"),
+        ("Código;PVP 2", "line 1 looks like the header, but has 2 cells where the rows have 3"),
+        ("Código,Nombre,PVP", "line 1 looks like the header, but has 1 cells where the rows have 3"),
+    ],
+    ids=["quoting", "surplus delimiter", "a cell fewer", "other delimiter"],
+)
+@pytest.mark.parametrize("rows", [ROWS, "ANA;GIL;ROMA\nEVA;RUIZ;PISA\nLEO;SANZ;BARI\n"], ids=["data", "words"])
+def test_8_a_header_that_cannot_be_read_is_not_replaced_by_the_first_row(
+    tmp_path: Path, header: str, words: str, rows: str
+) -> None:
+    rows += '"Z1";"x; y";"9,00"\n'
+    message = error_of(tmp_path, f"{header}\n{rows}")
+    assert words in message
+    assert "--header-row 2" in message
+    opened = table(tmp_path, f"{header}\n{rows}", ReadOptions(header_row=2, delimiter=";"))
+    assert len(list(opened.rows())) == 3
+
+
+def test_8_a_header_with_an_open_quote_is_an_error(tmp_path: Path) -> None:
+    assert "line 1" in error_of(tmp_path, 'Código;"Nombre;PVP\n' + ROWS)
+
+
+def test_8_metadata_above_names_is_a_preamble(tmp_path: Path) -> None:
+    for above in ("Fecha;2024-05-01\n", "Listado de precios\n", "Empresa:;ACME\n", "Listado\nFecha;01/05/2024\n"):
+        opened = table(tmp_path, above + "Código;Nombre;PVP\n" + ROWS)
+        assert opened.columns == ("Código", "Nombre", "PVP")
+        assert len(list(opened.rows())) == 3
+
+
+# --- 9: rows that are shifted by a column ----------------------------------------------------------------------------
+
+
+def test_9_a_surplus_cell_of_a_single_row_is_rejected_though_it_is_empty(tmp_path: Path) -> None:
+    opened = table(tmp_path, "Código;Nombre;PVP\n" + ROWS + "12;Tornillo; inox;12,50;\n13;Perno;1,00;\n")
+    assert rejected(opened) == [(5, "too_long"), (6, "too_long")]
+    [_, row] = [row for row in opened.rows() if isinstance(row, RejectedRow)]
+    assert row.reason == "4 cells, but the header has 3; there is a delimiter too many in the line"
+
+
+def test_9_a_surplus_cell_of_every_row_is_no_cell(tmp_path: Path) -> None:
+    for header in ("Código;Nombre;PVP", "Código;Nombre;PVP;"):
+        opened = table(tmp_path, header + "\n" + ROWS.replace("\n", ";\n") + "12;Tornillo; inox;12,50;\n")
+        assert opened.format.dropped_columns == 1
+        assert rejected(opened) == [(5, "too_long")]
+
+
+# --- 10: a quote inside an unquoted cell -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quoted", ["", '"x, y",Tuerca,"1,50"\n'], ids=["nothing quoted", "quoted elsewhere"])
+def test_10_a_quote_inside_a_cell_that_holds_the_delimiter_is_rejected(tmp_path: Path, quoted: str) -> None:
+    text = f'Ref,Nombre,PVP\nA1,Perno,1.50\n14"Tornillo M14, inox",14.50\nA3,Tuerca 5",2.50\n{quoted}'
+    opened = table(tmp_path, text)
+    assert rejected(opened) == [(3, "quoting")]
+    assert "quote inside a cell" in next(row.reason for row in opened.rows() if isinstance(row, RejectedRow))
+
+
+def test_10_inches_are_texts(tmp_path: Path) -> None:
+    cells = ['5" x 3"', '14" monitor', '24"', '3/4"x1/2"', 'tube 1/2"', '"a ""b"" c"', "12''"]
+    text = "Ref,Talla,Otra\n" + "".join(f"A{n},{cell},{cell}\n" for n, cell in enumerate(cells))
+    assert rejected(table(tmp_path, text)) == []
+
+
+def test_10_a_quote_that_the_options_state_is_believed(tmp_path: Path) -> None:
+    text = 'Ref,Nombre,PVP\nA1,Perno,1.50\n14"Tornillo M14, inox",14.50\n'
+    assert rejected(table(tmp_path, text, ReadOptions(quote='"'))) == []
+
+
+# --- 12: structure that is not guessed -------------------------------------------------------------------------------
+
+
+def test_12_a_first_table_is_not_a_preamble(tmp_path: Path) -> None:
+    first = "".join(f"{n};Madrid;{n}\n" for n in range(100))
+    second = "".join(f"{n};a;b;{n},5;c\n" for n in range(200))
+    text = "Tienda;Ciudad;Ventas\n" + first + "\nCódigo;Nombre;Color;PVP;Nota\n" + second
+    message = error_of(tmp_path, text)
+    assert "two tables: lines 1 to 101 have 3 cells, and another one begins on line 103" in message
+    assert "--header-row 1 or 103" in message
+    assert len(list(table(tmp_path, text, ReadOptions(header_row=103)).rows())) == 200
+
+
+def test_12_two_columns_of_metadata_are_a_preamble_up_to_four_lines(tmp_path: Path) -> None:
+    lines = ["Empresa;ACME", "Fecha;2024-05-01", "Almacén;Central", "Usuario;ana"]
+    opened = table(tmp_path, "\n".join(lines) + "\n\nCódigo;Nombre;PVP\n" + ROWS)
+    assert opened.format.preamble == (1, 2, 3, 4)
+    assert "two tables" in error_of(tmp_path, "\n".join([*lines, "Serie;B"]) + "\n\nCódigo;Nombre;PVP\n" + ROWS)
+
+
+@pytest.mark.parametrize("second", ["Cliente;Ciudad;Saldo\nC1;Roma;10\n", "Cliente;Ciudad\nAna;Roma 1\nEva;Pisa 2\n"])
+def test_12_a_second_table_is_named(tmp_path: Path, second: str) -> None:
+    message = error_of(tmp_path, "Código;Nombre;PVP\n" + ROWS + "\n" + second)
+    assert "two tables: one begins on line 1, another one seems to begin on line 6" in message
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["A0;Clavo;0,10", "00038;Clavo;12,50", "2024-01-31;Ana;5", "ana@example.com;Ana;x", "8;Clavo;"],
+)
+def test_12_a_row_of_data_is_not_the_header(tmp_path: Path, first: str) -> None:
+    cells = first.split(";")
+    rows = "".join(";".join([cell if n == 1 else f"{cell}" for n, cell in enumerate(cells)]) + "\n" for _ in range(3))
+    text = f"{first}\n{rows}".replace("A0", "A1", 1)
+    message = error_of(tmp_path, text)
+    assert "line 1 looks like a row, not like column names" in message
+    assert "--header-row 0" in message
+    assert len(list(table(tmp_path, text, ReadOptions(header_row=0)).rows())) == 4
+
+
+@pytest.mark.parametrize("header", ["Código;Descripción 1;PVP 2024", "code;name;2024", "id;Foto2;x"])
+def test_12_names_with_digits_are_names(tmp_path: Path, header: str) -> None:
+    assert table(tmp_path, header + "\n" + ROWS).columns == tuple(header.split(";"))
+
+
+def test_12_a_ragged_file_is_not_one_column(tmp_path: Path) -> None:
+    lines = ["a;b;c", "a;b", "a;b;c;d", "a;b;c;d;e", "a;b;c;d;e;f", "a;b;c;d;e;f;g", "x", "a;b;c;d;e;f;g;h"]
+    message = error_of(tmp_path, "\n".join(lines) + "\n")
+    assert "most lines contain a semicolon, but not the same number of them (0 to 7)" in message
+    assert '--delimiter ";"' in message
+    assert table(tmp_path, "\n".join(lines) + "\n", ReadOptions(delimiter="\t")).columns == ("a;b;c",)
+
+
+def test_12_words_between_spaces_are_cells_only_if_a_column_shows_it(tmp_path: Path) -> None:
+    prices = "code name price\nA1 perno 1.50\nA2 tuerca 2.50\nA3 perno inox 3\nA4 clavo 4.00\nA5 clavo 4.00\n"
+    opened = table(tmp_path, prices)
+    assert opened.columns == ("code", "name", "price")
+    assert rejected(opened) == [(4, "too_long")]
+    message = error_of(tmp_path, "first last\nAna Gil\nEva Rio\nLeo Paz\n")
+    assert "each line has 2 words: one column of texts, or 2 columns separated by spaces" in message
+    assert table(tmp_path, "Nombre\nAna Gil\nEva del Rio\nLeo Paz\n").columns == ("Nombre",)
+
+
+def test_12_spaces_after_the_delimiter_belong_to_it_where_most_lines_have_them(tmp_path: Path) -> None:
+    text = 'code, name, price\n"1", "Perno, inox", 1.50\n"2", "Tuerca", 2.50\n3, x, 3\n'
+    opened = table(tmp_path, text)
+    assert opened.format.is_padded
+    assert opened.columns == ("code", "name", "price")
+    rows = [row.cells for row in opened.rows() if isinstance(row, Row)]
+    assert rows == [("1", "Perno, inox", "1.50"), ("2", "Tuerca", "2.50"), ("3", "x", "3")]
+    assert not table(tmp_path, "a;b\n1; x\n2;y\n3;z\n").format.is_padded
+
+
+@pytest.mark.parametrize(
+    "total", ["TOTAL;;;3,55", "Total general:;;;12,85", ";Subtotal;;3,55", "Suma;;;", "Totales;;;1"]
+)
+def test_12_a_line_of_totals_is_not_a_row(tmp_path: Path, total: str) -> None:
+    rows = ROWS.replace(";T", ";rojo;T").replace(";A", ";rojo;A")
+    opened = table(tmp_path, f"Código;Color;Nombre;PVP\n{rows}{total}\nA4;azul;Clavo;1,00\n{total}\n")
+    assert rejected(opened) == [(5, "totals"), (7, "totals")]
+
+
+def test_12_a_name_with_total_in_it_is_a_row(tmp_path: Path) -> None:
+    text = "Código;Nombre;PVP\nA1;Total Gas SL;12,50\nTotal Gas;;\nA2;Subtotal;1,00\n;Total Gas 3;\n"
+    assert rejected(table(tmp_path, text)) == []
+
+
+def test_12_a_repeated_header_is_not_a_row(tmp_path: Path) -> None:
+    opened = table(tmp_path, "Código;Nombre;PVP\n" + (ROWS + "Código;Nombre;PVP\n") * 2)
+    assert rejected(opened) == [(5, "repeated_header"), (9, "repeated_header")]
