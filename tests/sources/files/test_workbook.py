@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from sources.errors import UsageError
-from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table, sheet_xml
+from sources.files import CellRules, ReadOptions, RejectedRow, Row, SourceTable, open_table, sheet_xml
 from transforms.numbers import POINT
 from transforms.upserts.cells import Kind, Reading
 
@@ -28,7 +30,13 @@ def sheet(*rows: tuple[int, str]) -> str:
     return "".join(f'<row r="{number}">{cells}</row>' for number, cells in rows)
 
 
-def workbook(tmp_path: Path, *sheets: tuple[str, str], name: str = "in.xlsx", hidden: tuple[str, ...] = ()) -> Path:
+def workbook(
+    tmp_path: Path,
+    *sheets: tuple[str, str],
+    name: str = "in.xlsx",
+    hidden: tuple[str, ...] = (),
+    styles: str = f"<cellXfs>{STYLES}</cellXfs>",
+) -> Path:
     path = tmp_path / name
     numbers = range(1, len(sheets) + 1)
     with zipfile.ZipFile(path, "w") as archive:
@@ -49,7 +57,7 @@ def workbook(tmp_path: Path, *sheets: tuple[str, str], name: str = "in.xlsx", hi
         archive.writestr(
             "xl/workbook.xml", f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{tags}</sheets></workbook>'
         )
-        archive.writestr("xl/styles.xml", f'<styleSheet xmlns="{MAIN}"><cellXfs>{STYLES}</cellXfs></styleSheet>')
+        archive.writestr("xl/styles.xml", f'<styleSheet xmlns="{MAIN}">{styles}</styleSheet>')
         for n, (_, rows) in zip(numbers, sheets, strict=True):
             archive.writestr(
                 f"xl/worksheets/s{n}.xml",
@@ -189,4 +197,193 @@ def test_a_broken_or_huge_workbook_is_an_error(tmp_path: Path, monkeypatch: pyte
         open_table(broken)
     monkeypatch.setattr(sheet_xml, "MAX_UNPACKED_BYTES", 100)
     with pytest.raises(UsageError, match="unpacks to"):
+        open_table(path)
+
+
+# --- what a sheet shows and what it holds (issue 12, 7) --------------------------------------------------------------
+
+
+def formatted(tmp_path: Path, code: str, number: str, *, is_text: bool) -> Row | RejectedRow:
+    """The row of a cell with a number in a format; the column is one of texts or not."""
+    quoted = code.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    styles = f'<numFmts><numFmt numFmtId="170" formatCode="{quoted}"/></numFmts>'
+    styles += '<cellXfs><xf numFmtId="0"/><xf numFmtId="170"/></cellXfs>'
+    row = (2, text("A2", "1") + f'<c r="C2" s="1"><v>{number}</v></c>')
+    path = workbook(tmp_path, ("H", sheet(HEADER, row)), styles=styles)
+    table = open_table(path).with_cell_rules({"value": CellRules(is_text=is_text)})
+    [found] = table.rows()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("code", "number", "as_text", "as_number"),
+    [
+        ("00000", "38", "00038", "00038"),
+        ("00000", "123456", "123456", "123456"),
+        ('"ART-"0000', "38", "ART-0038", "ART-0038"),
+        ("000-000", "123456", "123-456", "123-456"),
+        ("00\\.000", "12345", "12.345", "12.345"),
+        ("[Red]0000", "38", "0038", "0038"),
+        ("0000_);(0000)", "38", "0038", "0038"),
+        ("General", "38", "38", "38"),
+        ("@", "38", "38", "38"),
+        ("0", "38", "38", "38"),
+        ("#,##0", "1234", "1234", "1234"),
+        ("0.00", "38", "38", "38"),
+        ("0.000", "19.367", "19.367", "19.367"),
+        ('0.00 "€"', "19.367", None, "19.367"),
+        ("00000", "38.5", None, "38.5"),
+        ("00000", "-38", None, "-38"),
+        ("[<=9]00;000", "5", None, "5"),
+        ("0,", "38000", None, "38000"),
+        ("# ?/?", "0.5", None, "0.5"),
+        ("0%", "0.21", None, None),
+    ],
+)
+def test_7_the_number_format_is_honoured_and_what_is_unknown_is_rejected(
+    tmp_path: Path, code: str, number: str, as_text: str | None, as_number: str | None
+) -> None:
+    for is_text, expected in ((True, as_text), (False, as_number)):
+        row = formatted(tmp_path, code, number, is_text=is_text)
+        if expected is None:
+            assert isinstance(row, RejectedRow)
+            assert (row.code, row.reason[:8]) == ("cell_type", "'value' ")
+            assert number not in row.reason
+        else:
+            assert isinstance(row, Row)
+            assert row.cells[2] == expected
+
+
+def test_7_a_built_in_percentage_is_rejected(tmp_path: Path) -> None:
+    row = (2, text("A2", "1") + '<c r="C2" s="1"><v>0.21</v></c>')
+    path = workbook(
+        tmp_path, ("H", sheet(HEADER, row)), styles='<cellXfs><xf numFmtId="0"/><xf numFmtId="9"/></cellXfs>'
+    )
+    [found] = open_table(path).rows()
+    assert isinstance(found, RejectedRow)
+    assert "percentage" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [('s="1"><v>46082</v>', "date or time"), ('t="b"><v>1</v>', "logical value"), ('s="3"><v>0.5</v>', "date or time")],
+)
+def test_7_a_code_that_became_a_date_or_a_logical_value_is_rejected(tmp_path: Path, cell: str, words: str) -> None:
+    rows = [(n, text(f"A{n}", f"MAR{n}") + f'<c r="C{n}"><v>{n}</v></c>') for n in (2, 3, 4)]
+    rows.append((5, f'<c r="A5" {cell}</c><c r="C5"><v>9</v></c>'))
+    table = open_table(workbook(tmp_path, ("H", sheet(HEADER, *rows))))
+    for found in (table, table.with_cell_rules({"code": CellRules(is_text=True)})):
+        [row] = [row for row in found.rows() if isinstance(row, RejectedRow)]
+        assert (row.line, row.code) == (5, "cell_type")
+        assert f"'code' is a {words}" in row.reason
+        assert "format the column as Text and enter the value again" in row.reason
+
+
+def test_7_a_column_of_dates_is_one(tmp_path: Path) -> None:
+    rows = [(n, text(f"A{n}", f"x{n}") + f'<c r="C{n}" s="1"><v>4500{n}</v></c>') for n in (2, 3, 4)]
+    table = open_table(workbook(tmp_path, ("H", sheet(HEADER, *rows))))
+    assert [row[2] for row in cells(table)] == ["2023-03-17", "2023-03-18", "2023-03-19"]
+
+
+OLE = b"\xd0\xcf\x11\xe0" + b"\0" * 600
+TABLE = sheet(HEADER, (2, text("A2", "1") + text("B2", "x")), (3, text("A3", "2") + text("B3", "y")))
+
+
+def test_7_one_of_several_sheets_with_a_table_is_not_taken_silently(tmp_path: Path) -> None:
+    path = workbook(tmp_path, ("Notas", sheet((1, text("A1", "Léeme")))), ("Enero", TABLE), ("Feb &amp; Mar", TABLE))
+    with pytest.raises(UsageError, match="2 sheets hold a table: Enero, Feb & Mar") as error:
+        open_table(path)
+    assert '--sheet "Enero"' in str(error.value)
+    assert open_table(path, ReadOptions(sheet="Feb & Mar")).format.sheet == "Feb & Mar"
+    path = workbook(tmp_path, ("Notas", sheet((1, text("A1", "Léeme")), (2, text("A2", "x")))), ("Enero", TABLE))
+    assert open_table(path).format.sheet == "Enero"
+    path = workbook(tmp_path, ("Enero", TABLE), ("Vieja", TABLE), hidden=("Vieja",))
+    assert open_table(path).format.sheet == "Enero"
+
+
+def zipped(path: Path, **members: str) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "/").replace("_xml", ".xml").replace("_bin", ".bin"), content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "cure"),
+    [
+        (
+            b"\xd0\xcf\x11\xe0" + b"\0" * 600 + "EncryptedPackage".encode("utf-16-le"),
+            "protected by a password",
+            "remove",
+        ),
+        (
+            b"\xd0\xcf\x11\xe0" + b"\0" * 600 + "Workbook".encode("utf-16-le"),
+            r"an old Excel workbook \(\.xls\)",
+            r"\.xlsx",
+        ),
+        ({"mimetype": "application/x", "content_xml": "<x/>"}, r"an OpenDocument spreadsheet \(\.ods\)", r"\.xlsx"),
+        ({"xl__workbook_bin": "x"}, r"a binary Excel workbook \(\.xlsb\)", r"\.xlsx"),
+        ({"word__document_xml": "x"}, "a Word document", r"\.xlsx"),
+        ({"readme": "x"}, "a zip archive", "Unpack"),
+    ],
+    ids=["password", "xls", "ods", "xlsb", "docx", "zip"],
+)
+def test_7_other_spreadsheets_are_named_with_what_to_do(tmp_path: Path, content: Any, words: str, cure: str) -> None:
+    path = tmp_path / "in.xlsx"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        zipped(path, **content)
+    with pytest.raises(UsageError, match=f"in.xlsx is .*{words}") as error:
+        open_table(path)
+    assert re.search(cure, error.value.hint)
+
+
+# --- sizes (issue 14, 5) ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (
+            (text("A1", "a") + text("B1", "b"), '<c r="XFD1048576"><v>1</v></c>'),
+            "to row 1,048,576 and column 16,384",
+        ),
+        ((text("A1", "a") + text("B1", "b"), '<c r="A4294967295"><v>1</v></c>'), "outside of the limits"),
+        ((text("A1", "a") + text("B1", "b"), '<c r="ZZZZ5"><v>1</v></c>'), "outside of the limits"),
+    ],
+)
+def test_14_5_cells_far_apart_are_an_error_before_they_are_allocated(tmp_path: Path, rows: Any, words: str) -> None:
+    path = workbook(tmp_path, ("H", f'<row r="1">{rows[0]}</row><row>{rows[1]}</row>'))
+    assert path.stat().st_size < 4000
+    with pytest.raises(UsageError, match=words):
+        open_table(path)
+
+
+def test_14_5_formatted_cells_without_content_are_not_counted(tmp_path: Path) -> None:
+    path = workbook(tmp_path, ("H", TABLE + '<row r="1048576"><c r="XFD1048576" s="1"/></row>'))
+    assert len(cells(open_table(path))) == 2
+
+
+def test_14_5_a_panic_of_the_reader_is_an_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicException(BaseException):  # named as that of pyo3
+        pass
+
+    def panic(*_: object) -> None:
+        raise PanicException
+
+    path = workbook(tmp_path, ("H", TABLE))
+    monkeypatch.setattr("sources.files.workbook._table", panic)
+    with pytest.raises(UsageError, match="is a damaged workbook"):
+        open_table(path)
+
+
+def test_14_5_a_part_whose_size_is_false_is_an_error(tmp_path: Path) -> None:
+    path = workbook(tmp_path, ("H", TABLE))
+    content = bytearray(path.read_bytes())
+    at = content.rindex(b"xl/worksheets/s1.xml") - 46
+    size = int.from_bytes(content[at + 24 : at + 28], "little")
+    content[at + 24 : at + 28] = (size // 2).to_bytes(4, "little")
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match="is a damaged workbook"):
         open_table(path)
