@@ -154,8 +154,10 @@ def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
     if detected.kind == "workbook":
         yield "sheet", f"{detected.sheet} (of {', '.join(detected.sheets)})"
     else:
-        yield "encoding", f"{detected.encoding}{', byte order mark' if detected.has_bom else ''}"
-        yield "delimiter", NAMES.get(detected.delimiter or "", repr(detected.delimiter))
+        note = " (assumed)" if detected.is_encoding_assumed else ", byte order mark" if detected.has_bom else ""
+        yield "encoding", f"{detected.encoding}{note}"
+        padding = ", followed by spaces" if detected.is_padded else ""
+        yield "delimiter", f"{NAMES.get(detected.delimiter or '', repr(detected.delimiter))}{padding}"
         escape = f"escaped by {detected.escape}" if detected.escape else "doubled in cells"
         yield "quote", f"{detected.quote or 'none'}, {escape}"
         yield "line ends", ", ".join(detected.line_ends) or "none"

@@ -58,6 +58,10 @@ def open_inputs(
     _check_semantics(mapping, semantics or {})
     sources = field_sources(mapping)
     notes = []
+    if table.format.is_encoding_assumed:
+        notes.append(
+            f"encoding: {table.format.encoding} (assumed); check the accented letters with orderbridge preview"
+        )
     if len(columns) < len(table.columns):
         notes.append("the columns line, field, code and words come from a reject file and are ignored")
     if KINDS[kind].has_login and login_mode == "email" and any(s.path == LOGIN_FIELDS["code"] for s in sources):

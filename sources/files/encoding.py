@@ -1,18 +1,21 @@
 """Detects the encoding of a text file, and reads it.
 
 In: a path, and the encoding if it is known. Out: `Text`. The order: byte order mark, UTF-16 by its NUL bytes, strict
-UTF-8, cp1252. Files of other kinds (workbooks, archives, HTML) are refused by name.
+UTF-8, cp1252 if the text is plausible in it. An error names files of other kinds: workbooks, archives, HTML.
 """
 
 from __future__ import annotations
 
 import codecs
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from sources.errors import UsageError
+from sources.files.candidates import describe_candidates
 from sources.files.file_kinds import check_kind
-from sources.files.mixed_encoding import check_single_encoding
+from sources.files.mixed_encoding import UTF8_SEQUENCE, find_mixture, line_of
+from sources.files.plausibility import implausible_place
 from sources.files.text import TAIL, Text, measure
 
 GIVE_ENCODING: Final = "Give the encoding with --encoding NAME."
@@ -60,8 +63,29 @@ def read_text(path: Path, encoding: str | None) -> Text:
     try:
         return measure(path, "utf-8")
     except UnicodeDecodeError as error:
-        check_single_encoding(path, error.start)
-    return _decoded(path, "cp1252", b"")
+        other = error.start
+    mixture = find_mixture(path, other)
+    if mixture is not None and implausible_place(path, without=UTF8_SEQUENCE) is None:
+        raise mixture
+    return _as_cp1252(path)
+
+
+def _as_cp1252(path: Path) -> Text:
+    """The file in the usual encoding of Western Windows.
+
+    Raises:
+        UsageError: it does not read like Western text in it.
+    """
+    try:
+        text = measure(path, "cp1252")
+        if (place := implausible_place(path)) is None:
+            return replace(text, is_assumed=True)
+        problem = f"{path.name}: unknown encoding; line {line_of(path, place.offset)} makes no sense in UTF-8 or cp1252"
+    except UnicodeDecodeError as error:
+        problem = f"{path.name}: invalid cp1252 at byte {error.start}, and invalid UTF-8"
+    candidates = describe_candidates(path)
+    how = "Export it as UTF-8, or give its encoding: --encoding NAME (in a mapping, under [file])"
+    raise UsageError(problem, f"{how}; {candidates}" if candidates else f"{how}.")
 
 
 def _decoded(path: Path, encoding: str, bom: bytes) -> Text:

@@ -1,6 +1,7 @@
 """Detects files that mix UTF-8 with another encoding; read as cp1252, `José` in UTF-8 becomes `JosÃ©`.
 
-In: a file that is not UTF-8 as a whole. Out: nothing if it may be cp1252; otherwise an error with a line of each kind.
+In: a file that is not UTF-8 as a whole. Out: nothing if it may be cp1252; otherwise an error with a line of each kind,
+which the caller raises unless the rest is not cp1252 either.
 
 A non-ASCII character of UTF-8 looks in cp1252 like a letter (or × or ÷) followed by one to three punctuation marks or
 symbols. Genuine cp1252 has such a sequence only where a word ends before closing punctuation: `«CAFÉ»`, `NESCAFÉ®`,
@@ -21,7 +22,7 @@ CHUNK_BYTES: Final = 512 * 1024
 _BEYOND: Final = 5
 """The bytes of the longest sequence and its context."""
 _ASCII: Final = bytes(range(128))
-_UTF8: Final = re.compile(  # a single set for the first byte makes the search five times as fast
+UTF8_SEQUENCE: Final = re.compile(  # a single set for the first byte makes the search five times as fast
     rb"[\xc2-\xf4](?:(?<=[\xc2-\xdf])[\x80-\xbf]"
     rb"|(?<=\xe0)[\xa0-\xbf][\x80-\xbf]|(?<=\xed)[\x80-\x9f][\x80-\xbf]|(?<=[\xe1-\xec\xee\xef])[\x80-\xbf]{2}"
     rb"|(?<=\xf0)[\x90-\xbf][\x80-\xbf]{2}|(?<=\xf4)[\x80-\x8f][\x80-\xbf]{2}|(?<=[\xf1-\xf3])[\x80-\xbf]{3})"
@@ -33,15 +34,15 @@ _PLAUSIBLE: Final = re.compile(
 )
 
 
-def check_single_encoding(path: Path, other: int) -> None:
-    """Raises if a file contains UTF-8 sequences that are implausible as cp1252.
+def find_mixture(path: Path, other: int) -> UsageError | None:
+    """The error for a file that contains UTF-8 sequences that are implausible as cp1252; None for other files.
 
     Args:
         path: the file.
         other: the offset of the first byte that is invalid in UTF-8.
 
-    Raises:
-        UsageError: an implausible sequence, or more plausible ones than other non-ASCII bytes.
+    Returns:
+        An error for an implausible sequence, or for more plausible ones than other non-ASCII bytes.
     """
     high = plausible = 0
     first = None
@@ -52,12 +53,12 @@ def check_single_encoding(path: Path, other: int) -> None:
             high += len(chunk.translate(None, _ASCII))
             buffer += chunk
             end = len(buffer) - _BEYOND if chunk else len(buffer)
-            for match in _UTF8.finditer(buffer, at):
+            for match in UTF8_SEQUENCE.finditer(buffer, at):
                 if match.start() >= end:
                     break
                 at = match.end()
                 if not _PLAUSIBLE.match(buffer, match.start()):
-                    raise _mixed(path, begin + match.start(), other)
+                    return _mixed(path, begin + match.start(), other)
                 first = begin + match.start() if first is None else first
                 plausible += len(match[0])
             if not chunk:
@@ -65,18 +66,19 @@ def check_single_encoding(path: Path, other: int) -> None:
             at = max(at, end)
             buffer, begin, at = buffer[at - 1 :], begin + at - 1, 1
     if first is not None and plausible > high - plausible:
-        raise _mixed(path, first, other)
+        return _mixed(path, first, other)
+    return None
 
 
 def _mixed(path: Path, utf8: int, other: int) -> UsageError:
     return UsageError(
-        f"{path.name} mixes two encodings: line {_line_of(path, utf8)} is UTF-8 (byte {utf8}), line "
-        f"{_line_of(path, other)} is not (byte {other})",
+        f"{path.name} mixes two encodings: line {line_of(path, utf8)} is UTF-8 (byte {utf8}), line "
+        f"{line_of(path, other)} is not (byte {other})",
         "Export it again in one encoding. If all of it is cp1252 and texts such as `Ã©` are right: --encoding cp1252",
     )
 
 
-def _line_of(path: Path, offset: int) -> int:
+def line_of(path: Path, offset: int) -> int:
     """The 1-based line of an offset in the file."""
     ends = 0
     last = b""

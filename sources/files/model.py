@@ -62,6 +62,7 @@ class DetectedFormat:
         renamed: columns that were numbered because their name was empty or taken.
         dropped_columns: empty columns without a name at the right: a delimiter at the end of each line.
         lines: the number of lines of the file.
+        is_encoding_assumed: another single-byte encoding cannot be ruled out.
         is_padded: spaces follow the delimiters and are not part of the cells.
         line_ends: those of LF, CRLF and CR that occur, including within cells.
         sheets: all sheets of the workbook.
@@ -76,6 +77,7 @@ class DetectedFormat:
     dropped_columns: int = 0
     lines: int = 0
     encoding: str | None = None
+    is_encoding_assumed: bool = False
     has_bom: bool = False
     delimiter: str | None = None
     quote: str | None = None

@@ -45,6 +45,7 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
         dropped_columns=layout.dropped,
         lines=text.lines,
         encoding=text.encoding,
+        is_encoding_assumed=text.is_assumed,
         has_bom=text.has_bom,
         delimiter=dialect.delimiter,
         quote=dialect.quote,

@@ -32,6 +32,7 @@ class Text:
         nuls: the number of NUL characters.
         line_ends: those of LF, CRLF and CR that occur.
         tail: the last characters.
+        is_assumed: the encoding is plausible, not proven.
     """
 
     path: Path
@@ -43,6 +44,7 @@ class Text:
     nuls: int
     line_ends: tuple[str, ...]
     tail: str
+    is_assumed: bool = False
 
     def blocks(self) -> Iterator[str]:
         """The text in blocks that end with a line end; only the last one may lack it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from sources.errors import UsageError
 from sources.files import ReadOptions, mixed_encoding, open_table
-from sources.files.mixed_encoding import check_single_encoding
+from sources.files.mixed_encoding import find_mixture
 
 HEAD = b"code;name\n"
 
@@ -84,10 +85,9 @@ def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.
     for size in range(1, 12):
         monkeypatch.setattr(mixed_encoding, "CHUNK_BYTES", size)
         path.write_bytes(fine)
-        check_single_encoding(path, 0)
+        assert find_mixture(path, 0) is None
         path.write_bytes(fine + "x€".encode())
-        with pytest.raises(UsageError, match=r"line 4 is UTF-8 .* line 1 is not"):
-            check_single_encoding(path, 0)
+        assert re.search("line 4 is UTF-8 .* line 1 is not", str(find_mixture(path, 0)))
 
 
 def test_sequences_of_utf8_are_those_that_python_decodes() -> None:
@@ -96,7 +96,7 @@ def test_sequences_of_utf8_are_those_that_python_decodes() -> None:
         for rest in product(some, repeat=3):
             text = bytes((lead, *rest))
             good = next((size for size in (2, 3, 4) if is_utf8(text[:size])), None)
-            found = mixed_encoding._UTF8.match(text)
+            found = mixed_encoding.UTF8_SEQUENCE.match(text)
             assert (found and found.end()) == good, text
 
 

@@ -312,12 +312,12 @@ def zipped(path: Path, **members: str) -> Path:
     ("content", "words", "cure"),
     [
         (
-            b"\xd0\xcf\x11\xe0" + b"\0" * 600 + "EncryptedPackage".encode("utf-16-le"),
+            OLE + "EncryptedPackage".encode("utf-16-le"),
             "protected by a password",
             "remove",
         ),
         (
-            b"\xd0\xcf\x11\xe0" + b"\0" * 600 + "Workbook".encode("utf-16-le"),
+            OLE + "Workbook".encode("utf-16-le"),
             r"an old Excel workbook \(\.xls\)",
             r"\.xlsx",
         ),
