@@ -12,15 +12,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
 CHUNK_BYTES: Final = 512 * 1024
-_CONTEXT: Final = re.compile(rb"[\x80-\xff](?<=(?s:(..)))([\x80-\xff]*)(?=(?s:(.?)))")
-"""A run of non-ASCII bytes: its first byte with the one before, the rest, and the byte after."""
 PROOF_SHARE: Final = 0.001
 UNUSUAL_SHARE: Final = 0.03
+LONGEST_WORD: Final = 30
 _VOWELS: Final = frozenset("aeiouAEIOU")
 _BETWEEN_LETTERS: Final = frozenset("’‘´·'\xa0\xad")
 """Apostrophes, the Catalan middle dot and invisible characters may be between letters."""
@@ -52,28 +57,53 @@ def implausible_place(path: Path, without: re.Pattern[bytes] | None = None) -> I
         path: the file.
         without: what to leave out; then the place is not exact.
     """
-    counts: Counter[tuple[bytes, bytes, bytes]] = Counter()
-    last = b"\n"
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            chunk = without.sub(b" ", chunk) if without is not None else chunk
-            counts.update(_CONTEXT.findall(last + chunk))
-            last = chunk[-1:]
+    counts: Counter[int] = Counter()
+    for _, packed in _contexts(path, without):
+        codes, numbers = np.unique(packed, return_counts=True)
+        counts.update(dict(zip(codes.tolist(), numbers.tolist(), strict=True)))
     letters = Counter[str]()
-    for (first, rest, _), count in counts.items():
-        for char in _decoded(first[1:] + rest):
-            letters[char] += count
+    for code, count in counts.items():
+        letters[_chars(code)[1]] += count
     languages = _Languages.of(letters)
+    verdicts = {code: _verdict(*_chars(code), languages) for code in counts}
+    proofs = {code for code, verdict in verdicts.items() if verdict == "proof"}
+    unusual = {code for code, verdict in verdicts.items() if verdict == "unusual"}
     total = counts.total()
-    verdicts = {context: _verdict(*context, languages) for context in counts}
-    proofs = sum(count for context, count in counts.items() if verdicts[context] == "proof")
-    unusual = sum(count for context, count in counts.items() if verdicts[context] == "unusual")
-    kinds = sum(verdict == "unusual" for verdict in verdicts.values())
-    is_unusual = kinds > 1 and unusual >= UNUSUAL_SHARE * total
-    if not is_unusual and (not proofs or proofs < PROOF_SHARE * total):
-        return None
-    wanted: Literal["proof", "unusual"] = "proof" if proofs else "unusual"
-    return Implausible(_first(path, {context for context, verdict in verdicts.items() if verdict == wanted}))
+    if proofs and sum(counts[code] for code in proofs) >= PROOF_SHARE * total:
+        return Implausible(_offsets(path, proofs, 1)[0] if without is None else 0)
+    if unusual and sum(counts[code] for code in unusual) >= UNUSUAL_SHARE * total:
+        offsets = _offsets(path, unusual, LONGEST_WORD) if without is None else [0, LONGEST_WORD]
+        if len(offsets) == LONGEST_WORD or offsets[-1] - offsets[0] >= len(offsets):  # more than a single word
+            return Implausible(offsets[0])
+    return None
+
+
+def _contexts(path: Path, without: re.Pattern[bytes] | None = None) -> Iterator[tuple[Ints, Ints]]:
+    """The offsets of non-ASCII bytes, and each with its neighbours packed into a number."""
+    with path.open("rb") as file:
+        begin, buffer = -1, b"\n"
+        while True:
+            chunk = file.read(CHUNK_BYTES)
+            buffer += chunk if chunk else b"\n"
+            text = without.sub(b" ", buffer) if without is not None else buffer
+            data = np.frombuffer(text, np.uint8)
+            at = np.flatnonzero(data[1:-1] >= 0x80) + 1
+            wide = data.astype(np.int64)
+            yield at + begin, wide[at - 1] << 16 | wide[at] << 8 | wide[at + 1]
+            if not chunk:
+                return
+            begin, buffer = begin + len(buffer) - 2, buffer[-2:]
+
+
+def _offsets(path: Path, codes: set[int], limit: int) -> list[int]:
+    """The first offsets of these contexts."""
+    wanted = np.array(sorted(codes))
+    offsets: list[int] = []
+    for at, packed in _contexts(path):
+        offsets += at[np.isin(packed, wanted)].tolist()
+        if len(offsets) >= limit:
+            break
+    return offsets[:limit]
 
 
 class _Languages(NamedTuple):
@@ -95,35 +125,27 @@ class _Languages(NamedTuple):
 
 
 @cache
-def _decoded(text: bytes) -> str:
-    return text.decode("cp1252", "replace")
+def _chars(code: int) -> tuple[str, str, str]:
+    """A character with the one before and the one after."""
+    text = code.to_bytes(3, "big").decode("cp1252", "replace")
+    return text[0], text[1], text[2]
 
 
-def _verdict(first: bytes, rest: bytes, following: bytes, languages: _Languages) -> Literal["proof", "unusual", ""]:
-    """What a run of non-ASCII characters, with its neighbours, says about the text."""
-    run = _decoded(first[1:] + rest)
-    text = f"{_decoded(first[:1])}{run}{_decoded(following)}"
-    accented = [char for char in run if _is_letter(char)]
-    unusual = len(accented) > 2 and len(set(accented)) > 1
-    for at in range(1, len(run) + 1):
-        before, char, after = text[at - 1], text[at], text[at + 1 : at + 2]
-        if not _is_letter(char):
-            kind = _sign_verdict(before, char, after)
-        elif (char in "ƒµ" and _is_letter(before)) or (char in _ICELANDIC and not languages.icelandic):
-            kind = "proof"
-        else:
-            kind = "unusual" if _is_unusual(before, char, after, languages) else ""
-        if kind == "proof":
-            return "proof"
-        unusual = unusual or kind == "unusual"
-    return "unusual" if unusual else ""
+def _verdict(before: str, char: str, after: str, languages: _Languages) -> Literal["proof", "unusual", ""]:
+    """What a non-ASCII character with its neighbours says about the text."""
+    if not _is_letter(char):
+        return _sign_verdict(before, char, after)
+    if (char in "ƒµ" and _is_letter(before)) or (char in _ICELANDIC and not languages.icelandic):
+        return "proof"
+    in_run = all(_is_letter(other) and not other.isascii() for other in (before, after)) and not before == char == after
+    return "unusual" if in_run or _is_unusual(before, char, after, languages) else ""
 
 
 def _is_letter(char: str) -> bool:
     return char.isalpha() and char not in "ªº"
 
 
-def _sign_verdict(before: str, char: str, after: str) -> str:
+def _sign_verdict(before: str, char: str, after: str) -> Literal["proof", "unusual", ""]:
     """A sign between letters."""
     if char in _BETWEEN_LETTERS or not (_is_letter(before) and _is_letter(after)):
         return "unusual" if char in "‚ƒ„†‡ˆ‰‹•˜›¤¦¨¬¯¸" and (_is_letter(before) or _is_letter(after)) else ""
@@ -160,16 +182,3 @@ def _is_unusual(before: str, char: str, after: str, languages: _Languages) -> bo
         "ø": before in ("è", "ì", "ù", "á", "í", "ý"),
         "û": before in ("e", "E", "i", "I"),
     }.get(low, False)
-
-
-def _first(path: Path, contexts: set[tuple[bytes, bytes, bytes]]) -> int:
-    """The offset of the first of these contexts."""
-    begin, last = -1, b"\n"
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            for match in _CONTEXT.finditer(last + chunk):
-                if match.groups() in contexts:
-                    return begin + match.start()
-            begin += len(chunk)
-            last = chunk[-1:]
-    return 0
