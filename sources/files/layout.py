@@ -14,7 +14,7 @@ from typing import Final
 
 from sources.errors import UsageError
 from sources.files.ambiguity import check_header
-from sources.files.dialect import Dialect, Record, is_blank, lines_of, reader, width_of
+from sources.files.dialect import Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
 from sources.files.model import MAX_COLUMNS, ReadOptions
 
 MAX_FOOTNOTES: Final = 20
@@ -112,7 +112,11 @@ def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
         if (not all(names) or len(set(names)) < width) and _goes_on(rows[at:], width):
             return at, 2
         if width == 1 or count >= width / 2:
-            return at, 1
+            # the last line cannot be a header if the line above has names: it would have no rows
+            above = rows[at - 1] if at else []
+            is_header = len(above) > 1 and all(above) and not any(map(_DIGIT.search, above))
+            is_row = at == len(rows) - 1 and not looks_like_names(names) and is_header
+            return (at - 1 if is_row else at), 1
     raise UsageError(
         "no line looks like column names", "Give its line: --header-row N, or --header-row 0 if there is none."
     )
