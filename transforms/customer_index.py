@@ -16,6 +16,7 @@ from transforms.keys import canonical_id, clean_text
 
 ORDERING_CUSTOMERS: Final = {"customer_id": TEXT, "erp_code": TEXT, "is_missing": BOOLEAN}
 """The columns of the reconciled customers that are used."""
+_GUEST: Final = "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,14 @@ class CustomerMatch:
     """The customers that a column refers to.
 
     Attributes:
+        named: the values; null for `0`, which platforms write for a guest, unless a customer has that id.
         customer_id: of each value; null where it refers to none, or to several.
         is_ambiguous: boolean; the value is an ERP code that several customers have.
         ids: how many values are ids of customers.
         codes: how many are ERP codes.
     """
 
+    named: Column[Any]
     customer_id: Column[Any]
     is_ambiguous: Column[Any]
     ids: int
@@ -69,9 +72,12 @@ class CustomerIndex:
 
     def match(self, values: Column[Any]) -> CustomerMatch:
         """Reads a column as ids or as ERP codes, whichever more of its values are."""
-        by_id = look_up(canonical_id(values), self.ids, "customer_id")["customer_id"]
+        ids_of = canonical_id(values)
+        by_id = look_up(ids_of, self.ids, "customer_id")["customer_id"]
         by_code = look_up(values, self.codes, "code")["customer_id"]
         is_shared = values.isin(self.shared) if len(self.shared) else constant(False, values.index, BOOLEAN)
         ids, codes = int(by_id.notna().sum()), int(by_code.notna().sum() + is_shared.sum())
         is_by_code = codes > ids
-        return CustomerMatch(by_code if is_by_code else by_id, is_shared & is_by_code, ids, codes)
+        customer_id = by_code if is_by_code else by_id
+        named = values.where(customer_id.notna() | (ids_of != _GUEST))
+        return CustomerMatch(named, customer_id, is_shared & is_by_code, ids, codes)

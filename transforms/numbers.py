@@ -1,7 +1,8 @@
-"""Numbers as people write them, to numbers as JSON has them: in a told notation, or in one that a column proves.
+"""Numbers as people write them, converted to the notation of JSON: in a given notation, or in one that a column proves.
 
-In: text columns. Out: the same numbers with a point and nothing else, and a reason for each text that is none. Digits
-are ASCII's; `NaN`, `1_000`, `0x1`, exponents and digits of other scripts are no numbers here.
+In: text columns, as Arrow arrays (the rows of a CSV, batch by batch). Out: the same numbers with a decimal point and
+no thousands separators, and a code for each text that is not a number. Digits are those of ASCII; `NaN`, `1_000`,
+`0x1`, exponents and digits of other scripts are not numbers here.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from transforms.frames import TEXT
 Proof = Literal["comma", "point", "ambiguous", "both", "none"]
 
 DIGITS_MAX: Final = 15
-"""So many digits pass through a double, which is what JSON's numbers become, unchanged."""
+"""Numbers of up to this many digits survive as a double, which is what numbers in JSON become."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """How numbers are written: the decimal sign, and what stands between thousands ("" where nothing does)."""
+    """How numbers are written: the decimal separator, and the thousands separator ("" for none)."""
 
     decimal: str = "."
     thousands: str = ""
@@ -32,15 +33,15 @@ class Notation:
 COMMA: Final = Notation(",", ".")
 POINT: Final = Notation(".", ",")
 DOT: Final = "·"
-"""A decimal sign in every notation, and none that stands between thousands: for numbers that need no proof, as the
-cells of a sheet that are numbers. How these are written says nothing of the texts beside them."""
+"""A decimal separator in every notation, and never a thousands separator: for numbers that need no proof, such as
+numeric cells of a sheet. They prove nothing about the texts in the same column."""
 
 
 class NotationEvidence:
-    """What the texts of a column show of its notation; texts are added batch by batch.
+    """What the texts of a column prove about its notation. Texts are added batch by batch.
 
     Args:
-        whole: the column is one of whole numbers: `2.5` is none, and so proves nothing; `39,00` does.
+        whole: the column holds whole numbers: `2.5` is not one, so it proves nothing; `39,00` does.
     """
 
     def __init__(self, *, whole: bool = False) -> None:
@@ -48,7 +49,7 @@ class NotationEvidence:
         self._seen: set[str] = set()
 
     def add(self, texts: pa.Array) -> None:
-        """Looks at texts, blank ones aside."""
+        """Examines texts; blank ones do not matter."""
         is_marked = pc.fill_null(pc.match_substring_regex(texts, f"[.,{DOT}]"), False)
         texts = texts.filter(is_marked)
         for proof, pattern in self._patterns.items() if len(texts) else ():
@@ -59,9 +60,9 @@ class NotationEvidence:
 
     @property
     def proof(self) -> Proof:
-        """What they prove. `ambiguous`: `1.234` and the like alone, which may be either; `both`: they disagree.
+        """What the texts prove. `ambiguous`: only texts such as `1.234`, which may be either; `both`: they disagree.
 
-        Where no text has a mark, numbers with a sign of their own are taken for ones with a point.
+        Where no text has a separator, numbers with `DOT` count as numbers with a point.
         """
         comma, point = "comma" in self._seen, "point" in self._seen
         if comma and point:
@@ -74,7 +75,7 @@ class NotationEvidence:
 
 
 def _proves(decimal: str, thousands: str, digit: str = "[0-9]") -> str:
-    """A number that can be written so in one of the two notations only; `digit`: of its fraction."""
+    """A number that is possible in one of the two notations only; `digit` is a digit of its fraction."""
     d, t = re.escape(decimal), re.escape(thousands)
     grouped = rf"[1-9][0-9]{{0,2}}({t}[0-9]{{3}})+{d}{digit}+"  # 1.234,5
     groups = rf"[1-9][0-9]{{0,2}}({t}[0-9]{{3}}){{2,}}"  # 1.234.567
@@ -93,41 +94,41 @@ _WHOLE: Final = _PATTERNS | {"comma": _proves(",", ".", "0"), "point": _proves("
 
 
 def is_fraction(texts: pa.Array) -> pa.Array:
-    """Where a text of a column that proves no notation of whole numbers is none in either: `2.5`, and not `1.234`."""
+    """Whether a text is a fraction in both notations (`2.5`, but not `1.234`): no whole number."""
     return pc.match_substring_regex(texts, f"{_PATTERNS['comma']}|{_PATTERNS['point']}")
 
 
 def plain_numbers(texts: pa.Array, notation: Notation) -> tuple[pa.Array, pa.Array]:
-    """Numbers of one notation, with a point and without signs between thousands.
+    """Numbers of one notation with a decimal point and without thousands separators.
 
     Args:
-        texts: without blanks around them; null where there is none.
-        notation: that they are in.
+        texts: without surrounding whitespace; null where there is none.
+        notation: of the texts.
 
     Returns:
-        The numbers as texts, null where there is none; and the code `not_a_number` where a text is none.
+        The numbers as texts, null where a text is not a number; and the code `not_a_number` there.
     """
     decimal, thousands = re.escape(notation.decimal), re.escape(notation.thousands)
     grouped = rf"|[1-9][0-9]{{0,2}}({thousands}[0-9]{{3}})+" if thousands else ""
-    made, codes = _kept(texts, rf"^[+-]?([0-9]+{grouped})({decimal}[0-9]+)?$", "not_a_number")
-    if thousands and pc.any(pc.match_substring(made, notation.thousands)).as_py():
-        made = pc.replace_substring(made, notation.thousands, "")
+    numbers, codes = _matching(texts, rf"^[+-]?([0-9]+{grouped})({decimal}[0-9]+)?$", "not_a_number")
+    if thousands and pc.any(pc.match_substring(numbers, notation.thousands)).as_py():
+        numbers = pc.replace_substring(numbers, notation.thousands, "")
     if notation.decimal != ".":
-        made = pc.replace_substring(made, notation.decimal, ".")
-    if pc.any(pc.match_substring_regex(made, r"^(\+|-?0[0-9])")).as_py():  # to replace takes ten times as long
-        made = pc.replace_substring_regex(made, r"^(?:\+|(-))?0*([0-9])", r"\1\2")
-    return made, codes
+        numbers = pc.replace_substring(numbers, notation.decimal, ".")
+    if pc.any(pc.match_substring_regex(numbers, r"^(\+|-?0[0-9])")).as_py():  # replacing takes ten times as long
+        numbers = pc.replace_substring_regex(numbers, r"^(?:\+|(-))?0*([0-9])", r"\1\2")
+    return numbers, codes
 
 
 def whole_numbers(numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Those of the plain numbers that are whole: `18.00` is 18; the code `not_whole` for the others."""
+    """The plain numbers that are whole (`18.00` is 18), and the code `not_whole` for the others."""
     if pc.any(pc.match_substring(numbers, ".")).as_py():
-        return _kept(pc.replace_substring_regex(numbers, r"\.0+$", ""), r"^-?[0-9]+$", "not_whole")
+        return _matching(pc.replace_substring_regex(numbers, r"\.0+$", ""), r"^-?[0-9]+$", "not_whole")
     return numbers, pa.nulls(len(numbers), TEXT)
 
 
 def doubles(numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Those of the plain numbers that a double holds as they are; the code `too_many_digits` for the others."""
+    """The plain numbers that a double represents exactly, and the code `too_many_digits` for the others."""
     longest = pc.max(pc.binary_length(numbers)).as_py()
     if longest is None or longest <= DIGITS_MAX:
         return numbers, pa.nulls(len(numbers), TEXT)
@@ -135,7 +136,7 @@ def doubles(numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
     return _coded(numbers, pc.less_equal(digits, DIGITS_MAX), "too_many_digits")
 
 
-def _kept(texts: pa.Array, pattern: str, code: str) -> tuple[pa.Array, pa.Array]:
+def _matching(texts: pa.Array, pattern: str, code: str) -> tuple[pa.Array, pa.Array]:
     return _coded(texts, pc.match_substring_regex(texts, pattern), code)
 
 

@@ -26,7 +26,11 @@ from transforms.numbers import NotationEvidence
 from transforms.order_names import CURRENCY, CUSTOMER, ORDERED_AT, RELATED, STATUS, TOTAL
 
 MATCHED_SHARE_MIN: Final = 0.9
-"""Share of the orders that must belong to a known customer. Orders of removed customers keep it below 1."""
+"""Share of the named customers that must be known. Orders of removed customers keep it below 1."""
+CUSTOMER_ROWS_MIN: Final = 0.5
+"""Share of the orders that must be of a known customer; the others may be of guests."""
+FILLED_SHARE_MIN: Final = 0.9
+"""Share of the orders that must have a date and a status."""
 _PREFERRED_IDS: Final = ("customer_id", "customer__id")
 AGREEMENT_MIN: Final = 0.9
 """Share of the orders in which an id and a code must refer to the same customer."""
@@ -131,9 +135,10 @@ def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame, date_order: Da
     """Looks for the columns that `orders` needs (interface, GET /orders: fields of an order are not shown).
 
     A column must have one of the names in `transforms.order_names`, and values in enough of the rows: known customers
-    in 90 %, dates in 90 % (whatever their format), decimal numbers in 95 %, codes of three letters in 95 %. Of several,
-    the name that is preferred decides; of several columns of customers none is chosen unless they refer to the same
-    ones. A code that refers to other customers than an id is preferred: small numbers are ids of customers by chance.
+    in half of the rows and 90 % of the values, dates in 90 % of the rows (whatever their format), decimal numbers and
+    codes of three letters in 95 %. Of several, the name that is preferred decides; of several columns of customers none
+    is chosen unless they refer to the same ones. A code that refers to other customers than an id is preferred: small
+    numbers are ids of customers by chance.
 
     Args:
         orders: the raw orders.
@@ -158,7 +163,8 @@ def _propose_customer(orders: pd.DataFrame, index: CustomerIndex, evidence: dict
     for name in (name for name in map(str, orders) if CUSTOMER.fullmatch(name)):
         match = index.match(texts_of(orders[name]))
         evidence[name] = f"{match.ids} of {len(orders)} are ids of customers, {match.codes} are ERP codes"
-        if len(orders) and max(match.ids, match.codes) >= MATCHED_SHARE_MIN * len(orders):
+        hits, count = max(match.ids, match.codes), int(match.named.notna().sum())
+        if count and hits >= MATCHED_SHARE_MIN * count and hits >= CUSTOMER_ROWS_MIN * len(orders):
             matches[name] = match
     by_code = [name for name, match in matches.items() if match.is_by_code]
     # Codes are texts that somebody chose, ids are small numbers that many columns hold.
@@ -180,7 +186,7 @@ def _propose_date(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
     for name in _named(orders, ORDERED_AT):
         count = int(texts_of(orders[name]).notna().sum())
         evidence[name] = f"{count} of {len(orders)} have a value"
-        if chosen is None and count and count >= MATCHED_SHARE_MIN * len(orders):
+        if chosen is None and count and count >= FILLED_SHARE_MIN * len(orders):
             chosen = name
     return chosen
 
@@ -204,7 +210,7 @@ def _propose_status(orders: pd.DataFrame, evidence: dict[str, str]) -> str | Non
         values = texts_of(orders[name])
         count, distinct = int(values.notna().sum()), values.nunique()
         evidence[name] = f"{count} of {len(orders)} have one of {distinct} values"
-        if chosen is None and count and count >= MATCHED_SHARE_MIN * len(orders) and distinct <= _STATUSES_MAX:
+        if chosen is None and count and count >= FILLED_SHARE_MIN * len(orders) and distinct <= _STATUSES_MAX:
             chosen = name
     return chosen
 

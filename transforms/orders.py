@@ -130,9 +130,8 @@ def _with_customers(
     if name is None:
         nothing = constant(None, rows.index)
         return ours.assign(customer_id=nothing, customer_status=nothing), []
-    named = _texts(rows, name)
-    match = index.match(named)
-    known = match.customer_id
+    match = index.match(_texts(rows, name))
+    named, known = match.named, match.customer_id
     status = first_true([(known.notna(), "matched"), (named.notna(), "unknown")], "none")
     is_unknown = (status == "unknown") & ~ours["is_missing"]
     absent = rule_findings("orders", "customer_unknown", ours["order_id"], is_unknown & ~match.is_ambiguous, name)

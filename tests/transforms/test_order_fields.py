@@ -31,7 +31,7 @@ def values(kind: str) -> tuple[pa.DataType, list[Any]]:
     texts: dict[str, tuple[pa.DataType, list[Any]]] = {
         ID: (BIGINT, [n + 1 for n in numbers]),
         CODE: (TEXT, [f"C-{899 - n}" for n in numbers]),
-        GUEST_ID: (BIGINT, [0 if n % 20 == 0 else n + 1 for n in numbers]),
+        GUEST_ID: (BIGINT, [0 if n % 3 == 0 else n + 1 for n in numbers]),
         SMALL: (BIGINT, [(n * 7) % 12 + 1 for n in numbers]),
         MONEY: (pa.float64(), [n + 0.5 for n in numbers]),
         TEXT_MONEY: (TEXT, [f"{n}.50" for n in numbers]),
@@ -211,6 +211,13 @@ def test_a_pinned_choice_is_kept_when_a_column_is_added_and_the_change_is_an_err
     ]
     told = choose_fields(grown, CUSTOMERS, OrderFields(customer_id="customer_id"), before.fields)
     assert (told.fields.customer_id, _changes(told)) == ("customer_id", [])
+
+
+def test_a_column_of_customers_with_few_values_is_not_chosen() -> None:
+    rows = orders({"buyer_id": ID, "customer_id": ID})
+    rows["buyer_id"] = rows["buyer_id"].where(rows.index < 20)
+    assert propose_fields(rows, CUSTOMERS).fields.customer_id == "customer_id"
+    assert propose_fields(rows.drop(columns="customer_id"), CUSTOMERS).fields.customer_id is None
 
 
 def test_one_order_with_a_user_changes_nothing() -> None:

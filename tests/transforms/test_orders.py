@@ -97,6 +97,16 @@ def test_customers_are_named_by_codes_of_the_erp_too_where_one_has_the_code() ->
     assert found(findings) == [("o2", "customer_ambiguous"), ("o3", "customer_unknown")]
 
 
+def test_a_customer_of_zero_is_a_guest_unless_a_customer_has_that_id() -> None:
+    made, findings, _ = reconciled(raw({"buyer": 0}, {"buyer": 1}), CUSTOMERS, FIELDS, AS_OF)
+    assert made["customer_status"].tolist() == ["none", "matched"]
+    assert made["customer_id"].tolist() == [pd.NA, "1"]
+    assert found(findings) == [("o0", "customer_missing")]
+    zero = frame(ORDERING_CUSTOMERS, [{"customer_id": "0", "is_missing": False}])
+    made, _, _ = reconciled(raw({"buyer": 0}), zero, FIELDS, AS_OF)
+    assert made["customer_status"].tolist() == ["matched"]
+
+
 def test_nothing_is_said_of_fields_that_are_not_known() -> None:
     made, findings, read = reconciled(raw({"buyer": 9, "amount": 1.0}), CUSTOMERS, OrderFields(), AS_OF)
     assert made[["customer_id", "customer_status", "ordered_at", "total"]].isna().all(axis=None)
