@@ -100,8 +100,10 @@ def _warehouse() -> str:
 
 
 def _reconcile() -> str:
-    values = {name: value for name, value in asdict(reconcile_settings()).items() if value}
-    return ", ".join(f"{name} {value}" for name, value in values.items()) or "not set; detected automatically"
+    values = asdict(reconcile_settings())
+    values |= {f"order_{name}": column for name, column in values.pop("orders").items()}
+    shown = [f"{name} = {value}" for name, value in values.items() if value]
+    return ", ".join(shown) or "not set; detected automatically"
 
 
 def _first_page(operation: Operation, client: Client, targets: Targets) -> str:

@@ -83,6 +83,7 @@ class _ListWalk:
         try:
             self._walk(progress)
             self._spools.finish()
+            progress(result.resource, result.total("pages"), result.distinct, result.distinct)  # its end is known now
         except Stopped:
             raise
         except BridgeError as failure:

@@ -126,11 +126,14 @@ def _load(kind: type[S], root: Path | None) -> S:
     """A section as it is set. Raises UsageError."""
     resolution = Resolution(kind.prefix.rpartition(".")[0], root)
     values: dict[str, Any] = {}
+    missing: list[Setting] = []
     for item in fields(kind):
         setting = SETTINGS.get(kind.prefix + item.name)
         value = resolution.value(setting.name) if setting is not None else None
         if value is not None:
             values[item.name] = value
         elif setting is not None and setting.required:
-            raise resolution.missing(setting)
+            missing.append(setting)
+    if missing:
+        raise resolution.missing(missing)
     return kind(**values)

@@ -77,18 +77,25 @@ class Resolution:
             )
         return value, ".dlt/config.toml" if value is not None else ""
 
-    def missing(self, setting: Setting) -> UsageError:
-        """The error for a setting that is not set; it names what looks like a misspelling of it."""
-        key = setting.key
+    def missing(self, settings: Sequence[Setting]) -> UsageError:
+        """The error for required settings that are not set, all at once."""
+        names = ", ".join(named(setting.key) for setting in settings)
+        verb = "is" if len(settings) == 1 else "are"
+        hints = "\n  ".join(self._how_to_set(setting) for setting in settings)
+        return UsageError(f"{names} {verb} not set (settings are read from {self._folder})", hints)
+
+    def _how_to_set(self, setting: Setting) -> str:
+        """Where to set it, and what looks like a misspelling of it."""
         hint = f"Set {setting.variable}, or `{setting.name}` under [{self._section}] in .dlt/{setting.file}: "
         hint += f"{setting.help}."
         written = [path for document in self._documents.values() for path in key_paths(document)]
         similar = get_close_matches(setting.variable, os.environ, n=1, cutoff=0.87)
-        similar += get_close_matches(key, written, n=1, cutoff=0.87)
+        similar += get_close_matches(setting.key, written, n=1, cutoff=0.87)
         similar = [name for name in similar if name not in SETTINGS and name not in map(variable, SETTINGS)]
         if similar:
-            hint += f"\n  There is a `{similar[0]}`. Did you mean {setting.variable if similar[0].isupper() else key}?"
-        return UsageError(f"{named(key)} is not set (settings are read from {self._folder})", hint)
+            correct = setting.variable if similar[0].isupper() else setting.key
+            hint += f"\n  There is a `{similar[0]}`. Did you mean {correct}?"
+        return hint
 
     def _table(self, file: str, document: dict[str, object]) -> dict[str, object]:
         """The section's table in a file; empty where the file has none."""

@@ -18,6 +18,8 @@ import pytest
 from click.testing import CliRunner
 
 from pipelines.cli import main as cli
+from pipelines.pull.model import PullOptions
+from pipelines.pull.pull import pull
 from pipelines.warehouse.failure import failure_file
 from sources import errors
 from tests.pipelines.bridge import SMALL, Bridge, Done, bridge, command, start
@@ -263,6 +265,18 @@ def test_the_readme_and_the_help_list_the_exit_codes_with_their_meanings() -> No
     assert "platform" in errors.PlatformError.exit_code.meaning
     assert "coverage" in errors.CoverageError.exit_code.meaning
     assert "lock" in errors.LockedError.exit_code.meaning
+
+
+def test_the_progress_of_a_finished_list_is_its_total(pulled: tuple[Bridge, Done]) -> None:
+    made, _ = pulled
+    calls: dict[str, list[tuple[int, int | None]]] = {}
+
+    def progress(resource: str, pages: int, rows: int, total: int | None) -> None:
+        calls.setdefault(resource, []).append((rows, total))
+
+    os.environ.update(made.environment())
+    pull(PullOptions(), progress)
+    assert {name: seen[-1] for name, seen in calls.items()} == {name: (SMALL[name], SMALL[name]) for name in RESOURCES}
 
 
 # --- status ----------------------------------------------------------------------------------------------------------

@@ -188,3 +188,17 @@ def test_a_project_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_the_options_of_the_group_are_in_its_help() -> None:
     assert {option.name for option in orderbridge.params if isinstance(option, click.Option)} >= {"project"}
     assert "--project DIR" in CliRunner().invoke(orderbridge, ["--help"]).output
+
+
+def test_check_lists_all_that_is_missing_at_once_and_shows_what_is_set(tmp_path: Path) -> None:
+    made = project(tmp_path)
+    (made / ".dlt").mkdir()
+    (made / ".dlt/config.toml").write_text('[sources.legacy]\nenvironment = "sandbox"\n')
+    done = command("--project", str(made), "check", env=environment(tmp_path), cwd=tmp_path)
+    assert done.code == 2
+    for key in ("base_url", "api_key"):
+        for section in ("LEGACY", "PUBLIC_V1"):
+            assert f"Set SOURCES__{section}__{key.upper()}, or `{key}` under" in done.err
+    assert "sources.legacy.environment = sandbox (.dlt/config.toml)" in done.err
+    assert "Settings(" not in done.err
+    assert "None" not in done.err
