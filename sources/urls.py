@@ -19,7 +19,7 @@ _PATH: Final = re.compile(r"(/[A-Za-z0-9._~%@:+-]+)+")
 
 
 def checked_base_url(name: str, value: object) -> str:
-    """The address of a host without trailing slashes: https, or http on loopback.
+    """The address of a host: https, or http on loopback; scheme and host in lower case, without trailing slashes.
 
     Raises:
         UsageError: it is not such an address.
@@ -41,7 +41,7 @@ def checked_base_url(name: str, value: object) -> str:
         raise _unusable(
             name, "is http: the key would travel unencrypted", "Use https://; http is allowed for this machine only."
         )
-    return str(value).rstrip("/")
+    return f"{url.scheme}://{url.netloc.lower()}{url.path.rstrip('/')}"
 
 
 def checked_proxy(name: str, value: object) -> str:

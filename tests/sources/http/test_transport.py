@@ -236,6 +236,14 @@ def test_a_certificate_that_does_not_verify_is_reported_and_nothing_is_sent(tls:
         assert server.seen == []
 
 
+def test_an_address_in_capitals_is_like_any_other(tls: ssl.SSLContext) -> None:
+    with serving(keeping(KEPT), b"", tls=tls) as server:
+        with Client("legacy", server.url.replace("https:", "HTTPS:"), "key", ca_file=CERTIFICATE) as one:
+            assert body(one) == PAGE
+            outcome = one.send("POST", "/customers", BODY)
+        assert outcome.state == "in_doubt"
+
+
 def test_the_hint_for_a_certificate_names_the_setting_that_helps(tls: ssl.SSLContext) -> None:
     with serving(KEPT, tls=tls) as server:
         with legacy(server) as one, pytest.raises(Unreachable, match="its certificate does not verify") as caught:

@@ -70,6 +70,11 @@ def test_a_key_that_would_break_its_header_is_an_error(key: str) -> None:
         assert "X: y" not in str(caught.value)
 
 
+def test_scheme_and_host_of_an_address_are_in_lower_case() -> None:
+    assert legacy("HTTPS://Shop.Example:8443/Base/").base_url == "https://shop.example:8443/Base"
+    assert legacy("HTTP://LocalHost:80").base_url == "http://localhost:80"
+
+
 @pytest.mark.parametrize("key", ["PLANTED", "_test_PLANTED", "brand-test-PLANTED", "brand_prod_PLANTED"])
 def test_a_v1_key_without_a_prefix_is_an_error(key: str) -> None:
     with pytest.raises(UsageError, match="SOURCES__PUBLIC_V1__API_KEY") as caught:
