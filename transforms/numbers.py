@@ -20,6 +20,8 @@ Proof = Literal["comma", "point", "ambiguous", "both", "none"]
 
 DIGITS_MAX: Final = 15
 """Numbers of up to this many digits survive as a double, which is what numbers in JSON become."""
+WHOLE_DIGITS_MAX: Final = 40
+"""Longer whole numbers are beyond every limit of the interface; Python refuses to convert some of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +123,15 @@ def plain_numbers(texts: pa.Array, notation: Notation) -> tuple[pa.Array, pa.Arr
 
 
 def whole_numbers(numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The plain numbers that are whole (`18.00` is 18), and the code `not_whole` for the others."""
+    """The plain numbers that are whole (`18.00` is 18); the code `not_whole` or `too_many_digits` for the others."""
+    codes = pa.nulls(len(numbers), TEXT)
     if pc.any(pc.match_substring(numbers, ".")).as_py():
-        return _matching(pc.replace_substring_regex(numbers, r"\.0+$", ""), r"^-?[0-9]+$", "not_whole")
-    return numbers, pa.nulls(len(numbers), TEXT)
+        numbers, codes = _matching(pc.replace_substring_regex(numbers, r"\.0+$", ""), r"^-?[0-9]+$", "not_whole")
+    longest = pc.max(pc.binary_length(numbers)).as_py()
+    if longest is not None and longest > WHOLE_DIGITS_MAX:
+        numbers, too_long = _matching(numbers, f"^.{{1,{WHOLE_DIGITS_MAX}}}$", "too_many_digits")
+        codes = pc.coalesce(codes, too_long)
+    return numbers, codes
 
 
 def doubles(numbers: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -11,7 +11,7 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +19,7 @@ import click
 
 from pipelines.cli.options import json_option
 from pipelines.cli.process import STOP, exit_process
-from pipelines.cli.terminal import escape, to_json
+from pipelines.cli.terminal import escape
 from sources.disk import disk_errors, replace_file
 from sources.errors import ExitCode, UsageError
 
@@ -61,48 +61,90 @@ def read_options(
     )
 
 
-def preview(path: Path, options: ReadOptions, rows: int, target: Path | None, as_json: bool) -> ExitCode:
+@dataclass(frozen=True)
+class PreviewOptions:
+    """Options of `orderbridge preview`.
+
+    Attributes:
+        rows: the number of rows to show.
+        target: the CSV to write.
+        as_json: print JSON for scripts.
+        keep_broken: rejected lines are shown and written too, cells split at each delimiter, with their problem. For
+            looking at a damaged file; such a CSV is not meant for planning.
+    """
+
+    rows: int = 10
+    target: Path | None = None
+    as_json: bool = False
+    keep_broken: bool = False
+
+
+def preview(path: Path, read: ReadOptions, options: PreviewOptions) -> ExitCode:
     """Prints the format and the first rows; with a target, writes the whole file as CSV.
 
     All rows are read in any case, so that a rejected row at the end is reported.
 
     Args:
         path: the file.
-        options: what is not to be detected.
-        rows: the number of rows to show.
-        target: the CSV to write.
-        as_json: print JSON for scripts.
+        read: what is not to be detected.
+        options: what to show and write.
 
     Raises:
         UsageError: the file cannot be read, or the target cannot be written.
     """
-    from sources.files import RejectedRow, open_table
+    from sources.files import RejectedRow, Row, open_table
 
-    table = open_table(path, options)
+    table = open_table(path, read)
     first: list[Row] = []
     rejected: list[RejectedRow] = []
     accepted_count = rejected_count = 0
-    with _written(target, path, table) as writer:
-        for row in table.rows():
+    width = max((len(row.cells) for row, _ in _marked(table)), default=0) if options.keep_broken else 0
+    with _writer(options, path, table, width) as writer:
+        for row, problem in _marked(table) if options.keep_broken else _plain(table):
             if isinstance(row, RejectedRow):
                 rejected_count += 1
                 if len(rejected) < MAX_REPORTED:
                     rejected.append(row)
-                if not as_json and (target is not None or rejected_count <= MAX_REPORTED):
+                if not options.as_json and (options.target is not None or rejected_count <= MAX_REPORTED):
                     sys.stderr.write(f"line {row.line} rejected: {escape(row.reason)}\n")
                 continue
-            accepted_count += 1
-            if len(first) < rows:
-                first.append(row)
+            accepted_count += not problem
+            if len(first) < options.rows:
+                first.append(Row(row.line, (*row.cells, f"← {problem}")) if problem else row)
             if writer is not None:
-                writer.writerow(row.cells)
-    if as_json:
-        sys.stdout.write(to_json(_as_json(table.format, first, rejected, accepted_count, rejected_count)) + "\n")
+                writer.writerow([row.line, problem, *row.cells] if options.keep_broken else row.cells)
+    if options.as_json:
+        import json
+
+        data = _as_json(table.format, first, rejected, accepted_count, rejected_count)
+        sys.stdout.write(json.dumps(data, ensure_ascii=False) + "\n")
     else:
-        if rejected_count > MAX_REPORTED and target is None:
+        if rejected_count > MAX_REPORTED and options.target is None:
             sys.stderr.write(f"and {rejected_count - MAX_REPORTED} more; --csv OUT lists all of them\n")
         _show(table.format, first, accepted_count, rejected_count)
     return ExitCode.REJECTED if rejected_count else ExitCode.DONE
+
+
+def _plain(table: SourceTable) -> Iterator[tuple[Row | RejectedRow, str]]:
+    return ((row, "") for row in table.rows())
+
+
+def _marked(table: SourceTable) -> Iterator[tuple[Row | RejectedRow, str]]:
+    """The rows; after each rejected one its lines, split at each delimiter, with the problem."""
+    from sources.files import RejectedRow, Row
+    from sources.files.model import UnreadableRest
+
+    try:
+        for row in table.rows():
+            yield row, ""
+            if isinstance(row, RejectedRow):
+                lines = [table.split_literally(line) for line in row.raw] or [list(row.cells)]
+                for number, cells in enumerate(lines, row.line):
+                    yield Row(number, tuple(cells)), row.code
+    except UnreadableRest as error:
+        yield RejectedRow(error.line, error.line, "quoting", error.message), ""
+        for number, cells in table.literal_lines(error.line):
+            yield Row(number, tuple(cells)), "quoting"
 
 
 def _as_json(
@@ -179,8 +221,9 @@ def _lines(lines: tuple[int, ...]) -> str:
 
 
 @contextmanager
-def _written(target: Path | None, source: Path, table: SourceTable) -> Iterator[Any]:
+def _writer(options: PreviewOptions, source: Path, table: SourceTable, width: int) -> Iterator[Any]:
     """A CSV writer to a temporary file that replaces the target on success."""
+    target = options.target
     if target is None:
         yield None
         return
@@ -194,7 +237,8 @@ def _written(target: Path | None, source: Path, table: SourceTable) -> Iterator[
         io.TextIOWrapper(raw, "utf-8", newline="") as file,
     ):
         writer = csv.writer(file)
-        writer.writerow(table.columns)
+        extra = [f"extra_{number}" for number in range(1, width - len(table.columns) + 1)]
+        writer.writerow(["_line", "_problem", *table.columns, *extra] if options.keep_broken else table.columns)
         yield writer
 
 
@@ -212,11 +256,13 @@ def _written(target: Path | None, source: Path, table: SourceTable) -> Iterator[
 @click.option("--header-rows", type=click.IntRange(1, 5), metavar="N", help="Number of lines that the header spans.")
 @click.option("--fill-short", is_flag=True, help="Accept rows with too few cells; fill them with empty ones.")
 @click.option("--sheet", metavar="NAME", help="Sheet of a workbook: its name, or its number from 1.")
+@click.option("--keep-broken", is_flag=True, help="Show and write rejected lines too, marked; to look at, not to plan.")
 @json_option
-def command(file: Path, target: Path | None, rows: int, as_json: bool, **options: object) -> None:
+def command(file: Path, target: Path | None, rows: int, as_json: bool, keep_broken: bool, **options: object) -> None:
     """Show how a CSV or .xlsx is read (encoding, dialect, header) and its first rows.
 
     Each cell is shown as its text. Rows that do not fit are reported on stderr, and the exit code is 5.
     """
     STOP.listen()
-    exit_process(preview(file, read_options(**options), rows, target, as_json))  # type: ignore[arg-type] # checked by click
+    given = read_options(**options)  # type: ignore[arg-type] # checked by click
+    exit_process(preview(file, given, PreviewOptions(rows, target, as_json, keep_broken)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -32,6 +32,7 @@ from sources.errors import UsageError
 from sources.files import ReadOptions
 from sources.kinds import KINDS, KindName
 
+MAX_BYTES: Final = 1 << 20
 GUIDE: Final = "See docs/mapping.md for every key."
 _Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 _Words = Annotated[tuple[StrictStr, ...], Limits(min_length=1)]
@@ -144,12 +145,14 @@ _TABLES: Final[dict[str, type[BaseModel]]] = {
 _KEY: Final = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)\s*=""")
 
 
-def load(path: Path, kind: str | None = None) -> Mapping:
+def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) -> Mapping:
     """Loads and checks a mapping file.
 
     Args:
         path: the TOML file.
         kind: the expected kind of input; None accepts any.
+        lookups: lookup files that may be outside the folder of the mapping. A mapping may come from somebody else, so
+            it opens other files only if the user names them.
 
     Raises:
         UsageError: the file is not a valid mapping; the message has the file, the lines and all mistakes.
@@ -177,15 +180,33 @@ def load(path: Path, kind: str | None = None) -> Mapping:
         for name in document.ignore
         if name in document.columns
     ]
+    found += _outside(mapping, path, lookups)
     if found := [*found, *mistakes(mapping)]:
         raise _invalid(path, positions, found)
     return mapping
 
 
+def _outside(mapping: Mapping, path: Path, allowed: Collection[Path]) -> Iterator[Mistake]:
+    """Lookup files outside the folder of the mapping, links resolved."""
+    folder = path.resolve().parent
+    known = {file.resolve() for file in allowed}
+    for lookup in mapping.lookups:
+        file = lookup.path.resolve()
+        if not file.is_relative_to(folder) and file not in known:
+            yield (
+                ("lookup", "file"),
+                f"lookup {lookup.file} is outside of the mapping's folder; allow it: --lookup {file}",
+            )
+
+
 def _parse(path: Path) -> tuple[str, dict[str, Any]]:
     """The text of a TOML file and its content."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise UsageError(f"{path} is larger than {MAX_BYTES >> 20} MiB", "Check that it is a mapping file.")
+        text = content.decode("utf-8-sig")
         return text, tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", "Check the file name and permissions.") from None
@@ -194,6 +215,10 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
     except tomllib.TOMLDecodeError as error:
         hint = 'Put texts in quotes, and names with spaces or accents too: "Código" = "erpCode".'
         raise UsageError(f"{path} is not valid TOML: {error}", hint) from None
+    except RecursionError:
+        raise UsageError(f"{path} is not a mapping: its values are nested too deeply", GUIDE) from None
+    except ValueError:  # an integer with more digits than Python converts
+        raise UsageError(f"{path} is not a mapping: a number has too many digits", "Put codes in quotes.") from None
 
 
 def _invalid(path: Path, positions: _KeyPositions, found: Sequence[Mistake]) -> UsageError:

@@ -70,6 +70,7 @@ class PlanOptions:
         passwords: of new customers, if no column contains them; None: as the mapping says.
         notify: whether new customers get a message.
         batch_size: operations per batch.
+        lookups: lookup files that the mapping may name outside its own folder.
     """
 
     kind: KindName
@@ -80,6 +81,7 @@ class PlanOptions:
     passwords: Literal["mail", "file"] | None = None
     notify: bool = False
     batch_size: int = BATCH_SIZE
+    lookups: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +253,7 @@ class _PlanMaker:
 
 
 def _open_inputs(options: PlanOptions, settings: LegacySettings) -> Inputs:
-    mapping = load(options.mapping, options.kind) if options.mapping is not None else None
+    mapping = load(options.mapping, options.kind, options.lookups) if options.mapping is not None else None
     if mapping is not None and options.passwords is not None:
         mapping = mapping.with_passwords(options.passwords)
     return open_inputs(

@@ -6,6 +6,7 @@ contains line numbers and column names, but no value of a cell except prices tha
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -174,7 +175,8 @@ def _next(manifest: Manifest, statistics: PlanStatistics, folder: str) -> Iterat
         yield ""
         yield f"Correct the rows in {REJECTS_FILE} and plan that file:"
         yield ""
-        yield f"    orderbridge plan {manifest.kind} {folder}/{REJECTS_FILE} --mapping {folder}/{MAPPING_FILE}"
+        lookups = "".join(f" --lookup {shlex.quote(file.path)}" for file in manifest.lookups)
+        yield f"    orderbridge plan {manifest.kind} {folder}/{REJECTS_FILE} --mapping {folder}/{MAPPING_FILE}{lookups}"
 
 
 def _time(at: str) -> str:

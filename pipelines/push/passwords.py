@@ -179,7 +179,8 @@ def read_from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:
 
     manifest = plan.manifest
     path = Path(manifest.input.path)
-    mapping = load(Path(manifest.mapping.path), manifest.kind) if manifest.mapping is not None else None
+    lookups = [Path(file.path) for file in manifest.lookups]
+    mapping = load(Path(manifest.mapping.path), manifest.kind, lookups) if manifest.mapping is not None else None
     inputs = open_inputs(manifest.kind, path, mapping, login_mode=manifest.login_mode)
     passwords = inputs.passwords(lines)
     if file_sha256(path) != manifest.input.sha256:

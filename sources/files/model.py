@@ -125,6 +125,14 @@ class RejectedRow:
     """The lines of a text file, with their line ends."""
 
 
+class UnreadableRest(UsageError):
+    """A file that cannot be read from a line on."""
+
+    def __init__(self, message: str, hint: str, line: int) -> None:
+        super().__init__(message, hint)
+        self.line = line
+
+
 class SourceTable(ABC):
     """A file as rows of text cells; it can be read any number of times."""
 
@@ -140,7 +148,7 @@ class SourceTable(ABC):
         """The rows in the file's order; blank lines are skipped.
 
         Raises:
-            UsageError: the file cannot be read further, e.g. a quote is never closed.
+            UnreadableRest: the file cannot be read further, e.g. a quote is never closed.
         """
 
     def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
@@ -165,6 +173,14 @@ class SourceTable(ABC):
                 rows = []
         if rows:
             yield to_arrow(rows, self.columns)
+
+    def literal_lines(self, first: int) -> Iterator[tuple[int, list[str]]]:
+        """The lines of a text file from a line on, split at the delimiter, quotes as they are; for damaged files."""
+        return iter(())
+
+    def split_literally(self, line: str) -> list[str]:
+        """A line split at the delimiter, quotes as they are."""
+        return [line]
 
     def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SourceTable:
         """A copy in which the cells of these columns are written by the given rules; a text file returns itself."""

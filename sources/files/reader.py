@@ -19,7 +19,6 @@ import pyarrow as pa
 from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
-from sources.errors import UsageError
 from sources.files.dialect import Dialect, is_blank, lines_of, reader
 from sources.files.line_feeds import BlockFeed, LineLog, count_lines
 from sources.files.model import (
@@ -31,6 +30,7 @@ from sources.files.model import (
     Row,
     RowShape,
     SourceTable,
+    UnreadableRest,
     handle_reject,
     to_arrow,
 )
@@ -92,6 +92,17 @@ class TextTable(SourceTable):
                 parts, count = [table.slice(full)], count - full
         if count:
             yield pa.concat_tables(parts).combine_chunks()
+
+    def literal_lines(self, first: int) -> Iterator[tuple[int, list[str]]]:
+        """See `SourceTable`."""
+        for number, line in enumerate(chain.from_iterable(map(lines_of, self._text.blocks())), 1):
+            if number >= first:
+                yield number, self.split_literally(line)
+
+    def split_literally(self, line: str) -> list[str]:
+        """See `SourceTable`."""
+        text, mark = line.rstrip("\r\n"), self._dialect.delimiter
+        return text.split() if mark == " " else re.split(" {2,}", text) if mark == "  " else text.split(mark)
 
     def _blocks(self) -> Iterator[str]:
         """The text after the header."""
@@ -206,15 +217,10 @@ class TextTable(SourceTable):
         """An error of csv as a rejected row; raises UsageError if reading cannot continue."""
         words = str(error)
         if "end of data" in words:
-            raise UsageError(
-                f"a quote opened on line {line} is never closed",
-                _QUOTE_HINT,
-            ) from None
+            raise UnreadableRest(f"a quote opened on line {line} is never closed", _QUOTE_HINT, line) from None
         if "field limit" in words:
             what = "a quote opened on line {} is not closed" if last > line else "a cell on line {} does not end"
-            raise UsageError(
-                f"{what.format(line)} within {MAX_LINE // MIB} million characters",
-                _QUOTE_HINT,
-            ) from None
+            message = f"{what.format(line)} within {MAX_LINE // MIB} million characters"
+            raise UnreadableRest(message, _QUOTE_HINT, line) from None
         until = f"; lines {line} to {last} are rejected" if last > line else ""
         return RejectedRow(line, last, "quoting", f"text after a closing quote{until}; double quotes within the cell")

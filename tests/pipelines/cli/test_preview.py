@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.preview import preview, read_options
+from pipelines.cli.preview import PreviewOptions, preview, read_options
 from sources.errors import UsageError
 
 DATA = "Listado\n\nCódigo;Nombre\n007;Peña, SL\n1E5;x;y\n008;\x1b[31m[red]\n"
@@ -21,8 +21,17 @@ def said(**options: object) -> dict[str, object]:
     return {name: options.get(name, False if name == "fill_short" else None) for name in names}
 
 
-def shown(path: Path, *, rows: int = 10, target: Path | None = None, as_json: bool = False, **options: object) -> int:
-    return preview(path, read_options(**said(**options)), rows, target, as_json)  # type: ignore[arg-type] # as click gives them
+def shown(
+    path: Path,
+    *,
+    rows: int = 10,
+    target: Path | None = None,
+    as_json: bool = False,
+    keep_broken: bool = False,
+    **options: object,
+) -> int:
+    given = read_options(**said(**options))  # type: ignore[arg-type] # as click gives them
+    return preview(path, given, PreviewOptions(rows, target, as_json, keep_broken))
 
 
 @pytest.fixture
@@ -125,3 +134,40 @@ def test_the_command_has_its_exit_codes(file: Path) -> None:
     missing = run(str(file.with_name("none.csv")))
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "cannot be read" in missing.stderr
+
+
+def test_13_broken_lines_are_shown_and_written_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_text('code;name;price\n"1";"x; y";1\n2;x;y;z\n3\n4;"a"b;5\n6;ok;7\n', "utf-8")
+    assert shown(path, target=target, keep_broken=True) == 5
+    assert target.read_text("utf-8").splitlines() == [
+        "_line,_problem,code,name,price,extra_1",
+        "2,,1,x; y,1",
+        "3,too_long,2,x,y,z",
+        "4,too_short,3",
+        '5,quoting,4,"""a""b",5',
+        "6,,6,ok,7",
+    ]
+    out, err = capsys.readouterr()
+    assert "← too_long" in out
+    assert [line.split(":")[0] for line in err.splitlines()] == [f"line {n} rejected" for n in (3, 4, 5)]
+
+
+def test_13_nothing_after_an_open_quote_is_unseen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_text('code;name\n"1";"x"\n"2;y\n3;z\n4;w\n', "utf-8")
+    with pytest.raises(UsageError, match="a quote opened on line 3 is never closed"):
+        shown(path, quote="double", delimiter=";")
+    assert shown(path, target=target, keep_broken=True, quote="double", delimiter=";") == 5
+    assert [line.split(",")[:2] for line in target.read_text("utf-8").splitlines()[1:]] == [
+        ["2", ""],
+        ["3", "quoting"],
+        ["4", "quoting"],
+        ["5", "quoting"],
+    ]
+    assert "line 3 rejected: a quote opened on line 3 is never closed" in capsys.readouterr().err
+
+
+def test_11_an_assumed_encoding_is_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown(file)
+    assert "cp1252 (assumed)" in capsys.readouterr().out

@@ -334,6 +334,18 @@ def test_a_line_that_does_not_fit_its_file_is_rejected_in_its_place(tmp_path: Pa
     assert problems(items) == [(3, "", "", "too_short")]
 
 
+@pytest.mark.parametrize("field", ["stock", "jumpFactor", "order", "price", "productId"])
+def test_14_12_a_number_of_thousands_of_digits_costs_its_own_row(tmp_path: Path, field: str) -> None:
+    names = ["productId", "variantId", *([field] if field != "productId" else ["sku"])]
+    rows = [{"productId": "1", "variantId": str(n), "sku": "x", field: "7"} for n in range(1, 4)]
+    rows[1][field] = "9" * 5000
+    text = "\n".join([",".join(names), *(",".join(row[name] for name in names) for row in rows)])
+    for items in (read(tmp_path, text), list(opened(tmp_path, text).in_columns())):
+        bad = [item for item in items if isinstance(item, RejectedInput)]
+        assert [item.lines for item in bad] == [(3,)]
+        assert [p.code for p in bad[0].problems] == ["not_an_id" if field == "productId" else "too_many_digits"]
+
+
 # --- lists --------------------------------------------------------------------------------------------------------
 
 

@@ -318,3 +318,43 @@ def test_every_mapping_of_the_guides_loads(tmp_path: Path, text: str) -> None:
     keys = tomllib.loads(text)
     whole = text if "kind" in keys else f'kind = "variants"\n{text}'
     load(written(tmp_path, whole if "columns" in keys else f"{whole}\n[columns]\n"))
+
+
+# --- hostile mappings ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"kind = 'variants'\n[columns]\n[constants]\nproductId = {'9' * 5000}\n", "a number has too many digits"),
+        ("kind = " + "[" * 100_000 + "]" * 100_000, "nested too deeply"),
+        ("[columns]\nA = " + "{a=" * 50_000 + "1" + "}" * 50_000, "nested too deeply"),
+        ("# " + "x" * (2 << 20), "larger than 1 MiB"),
+    ],
+    ids=["digits", "lists", "tables", "size"],
+)
+def test_14_12_a_mapping_beyond_all_bounds_is_an_input_error(tmp_path: Path, text: str, words: str) -> None:
+    assert words in refused(tmp_path, text)
+
+
+LOOKUP = """kind = "variants"
+[columns]
+[[lookup]]
+file = "{}"
+match = {{ a = "b" }}
+give = {{ productId = "c", variantId = "d" }}
+"""
+
+
+def test_14_13_a_lookup_stays_below_the_mapping_unless_the_command_line_names_it(tmp_path: Path) -> None:
+    folder = tmp_path / "mappings"
+    (folder / "sub").mkdir(parents=True)
+    outside = tmp_path / "secret.csv"
+    (folder / "link.csv").symlink_to(outside)
+    for name in ("../secret.csv", str(outside), "sub/../../secret.csv", "link.csv"):
+        message = refused(folder, LOOKUP.format(name))
+        assert f"lookup {name} is outside of the mapping's folder" in message
+        assert f"--lookup {outside}" in message
+        assert load(folder / "mapping.toml", None, [outside]).lookups[0].path.resolve() == outside
+    for name in ("ids.csv", "sub/ids.csv", "sub/../ids.csv"):
+        assert load(written(folder, LOOKUP.format(name))).lookups[0].file == name
