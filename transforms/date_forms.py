@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from transforms.date_patterns import (
     DAY_MONTH_YEAR,
-    DIGITS,
+    DIGITS_ONLY,
     MONTH_DAY_YEAR,
     MONTH_NAMES,
     NUMERIC,
@@ -85,7 +85,7 @@ _EPOCHS: Final[tuple[tuple[str, Form, int, int], ...]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DateReading:
     """The texts of one family as they were read, a value for each.
 
     Attributes:
@@ -108,7 +108,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class DateFamily:
     """Rows of a column in the same form, and how to read them.
 
     Attributes:
@@ -117,11 +117,11 @@ class Family:
 
     name: str
     rows: Ints
-    read: Callable[[], Reading]
+    read: Callable[[], DateReading]
     proves_itself: bool = False
 
 
-def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> list[Family]:
+def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> list[DateFamily]:
     """The families of forms that any of these rows have, by their names. A row is in one family at most.
 
     Args:
@@ -132,8 +132,8 @@ def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> list[
     return sorted(_families(texts, rows, order), key=lambda family: family.name)
 
 
-def _families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Iterator[Family]:
-    patterns: tuple[tuple[str, str, Callable[[pa.StructArray], Reading], bool], ...] = (
+def _families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Iterator[DateFamily]:
+    patterns: tuple[tuple[str, str, Callable[[pa.StructArray], DateReading], bool], ...] = (
         ("ISO 8601", YEAR_FIRST, _read_year_first, True),
         ("numeric day and month", NUMERIC, partial(_read_numeric, order), False),
         ("day and name of month", DAY_MONTH_YEAR, _read_month_name, True),
@@ -144,35 +144,35 @@ def _families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Iterator[
         fits: Bools = pc.is_valid(fields).to_numpy(zero_copy_only=False)
         if fits.any():
             fields = fields if fits.all() else fields.filter(pa.array(fits))
-            yield Family(name, rows[fits], partial(read, fields), proves_itself)
+            yield DateFamily(name, rows[fits], partial(read, fields), proves_itself)
         rows = rows[~fits]
         if not len(rows):
             return
     digits = texts.take(pa.array(rows))
-    is_number: Bools = pc.match_substring_regex(digits, DIGITS).to_numpy(zero_copy_only=False)
+    is_number: Bools = pc.match_substring_regex(digits, DIGITS_ONLY).to_numpy(zero_copy_only=False)
     yield from _digit_families(digits.filter(pa.array(is_number)), rows[is_number])
 
 
-def _digit_families(texts: pa.Array, rows: Ints) -> Iterator[Family]:
+def _digit_families(texts: pa.Array, rows: Ints) -> Iterator[DateFamily]:
     parts = pc.extract_regex(texts, r"^(?P<whole>-?\d+)(?:\.(?P<fraction>\d+))?$")
     whole = pc.cast(parts.field("whole"), pa.decimal128(20, 0))
     size = np.abs(pc.cast(whole, pa.float64()).to_numpy(zero_copy_only=False))
     is_stamp: Bools = pc.match_substring_regex(texts, r"^\d{14}$").to_numpy(zero_copy_only=False)
     if is_stamp.any():
         fields = pc.extract_regex(texts.filter(pa.array(is_stamp)), STAMPS[14])
-        yield Family("stamps of 14 digits", rows[is_stamp], partial(_read_stamp, fields))
+        yield DateFamily("stamps of 14 digits", rows[is_stamp], partial(_read_stamp, fields))
     for name, form, unit, least in _EPOCHS:
         is_unit = ~is_stamp & (size >= least) & (size < _END_US // _SECOND_US * unit)
         # A number belongs to the largest unit that it fits.
         is_stamp = is_stamp | is_unit
         if is_unit.any():
             where = pa.array(is_unit)
-            yield Family(
+            yield DateFamily(
                 name, rows[is_unit], partial(_read_epoch, form, unit, texts.filter(where), parts.filter(where))
             )
 
 
-def _read_epoch(form: Form, unit: int, texts: pa.Array, parts: pa.StructArray) -> Reading:
+def _read_epoch(form: Form, unit: int, texts: pa.Array, parts: pa.StructArray) -> DateReading:
     whole = pc.cast(parts.field("whole"), pa.int64()).to_numpy(zero_copy_only=False)
     fraction = microseconds(parts.field("fraction"))
     fraction = np.where(pc.starts_with(texts, "-").to_numpy(zero_copy_only=False), -fraction, fraction)
@@ -185,13 +185,13 @@ def _read_epoch(form: Form, unit: int, texts: pa.Array, parts: pa.StructArray) -
     if is_stamp.any() and not is_stamp.all():  # a stamp among times is far from all of them
         others = at[is_real & ~is_stamp]
         is_real &= ~is_stamp | ((at >= others.min(initial=_END_US)) & (at <= others.max(initial=_START_US)))
-    reading = Reading(form, at, is_real, no, ~no, no)
+    reading = DateReading(form, at, is_real, no, ~no, no)
     if is_stamp.sum() > _STAMPS_MAX * len(at):
         return _ambiguous(reading, (f"{int(is_stamp.sum())} may also be stamps of digits such as YYYYMMDDhhmm",))
     return reading
 
 
-def _read_stamp(fields: pa.StructArray) -> Reading:
+def _read_stamp(fields: pa.StructArray) -> DateReading:
     year = (
         part_numbers(fields, "year")
         if fields.type.get_field_index("year") >= 0
@@ -200,14 +200,14 @@ def _read_stamp(fields: pa.StructArray) -> Reading:
     return _dated("compact", fields, year, part_numbers(fields, "month"), part_numbers(fields, "day"))
 
 
-def _read_month_name(fields: pa.StructArray) -> Reading:
+def _read_month_name(fields: pa.StructArray) -> DateReading:
     names = pc.utf8_lower(fields.field("month_name"))
     month = pc.index_in(names, value_set=pa.array(list(MONTH_NAMES))).to_numpy(zero_copy_only=False)
     numbers = np.array(list(MONTH_NAMES.values()), np.int64)
     return _dated("month_name", fields, part_numbers(fields, "year"), numbers[month], part_numbers(fields, "day"))
 
 
-def _read_year_first(fields: pa.StructArray) -> Reading:
+def _read_year_first(fields: pa.StructArray) -> DateReading:
     year = part_numbers(fields, "year")
     month = part_numbers(fields, "month") + part_numbers(fields, "month_b") + part_numbers(fields, "month_c")
     day = part_numbers(fields, "day") + part_numbers(fields, "day_b") + part_numbers(fields, "day_c")
@@ -228,7 +228,7 @@ def _read_year_first(fields: pa.StructArray) -> Reading:
     return replace(reading, form=form)
 
 
-def _read_numeric(order: DateOrder | None, fields: pa.StructArray) -> Reading:
+def _read_numeric(order: DateOrder | None, fields: pa.StructArray) -> DateReading:
     """Day and month as numbers, in either order; with years of two digits these may come first as well."""
     first, second, third = (
         part_numbers(fields, "first"),
@@ -237,7 +237,7 @@ def _read_numeric(order: DateOrder | None, fields: pa.StructArray) -> Reading:
     )
     is_short: Bools = pc.equal(pc.binary_length(fields.field("third")), 2).to_numpy(zero_copy_only=False)
     year = np.where(is_short, _full_year(third), third)
-    readings: dict[Form, Reading] = {
+    readings: dict[Form, DateReading] = {
         "day_first": _dated("day_first", fields, year, second, first),
         "month_first": _dated("month_first", fields, year, first, second),
     }
@@ -269,12 +269,12 @@ def _read_numeric(order: DateOrder | None, fields: pa.StructArray) -> Reading:
     return _ambiguous(readings["day_first"], notes)
 
 
-def _ambiguous(reading: Reading, notes: tuple[str, ...]) -> Reading:
+def _ambiguous(reading: DateReading, notes: tuple[str, ...]) -> DateReading:
     no = np.zeros(len(reading.at), np.bool_)
     return replace(reading, form="ambiguous", is_real=no, is_endless=no, notes=notes)
 
 
-def _dated(form: Form, fields: pa.StructArray, year: Ints, month: Ints, day: Ints) -> Reading:
+def _dated(form: Form, fields: pa.StructArray, year: Ints, month: Ints, day: Ints) -> DateReading:
     """Dates with the time of day and the offset of their fields, as far as these are there."""
     is_endless = (year == _NO_END_YEAR) & (month == 12) & (day == 31)
     real = (year >= YEAR_MIN) & (year <= YEAR_MAX) & (month >= 1) & (month <= 12) & (day >= 1)
@@ -292,12 +292,12 @@ def _dated(form: Form, fields: pa.StructArray, year: Ints, month: Ints, day: Int
     at = (begin + day - 1) * _DAY_US + hour * _HOUR_US + minute * _MINUTE_US + second * _SECOND_US + micros
     no = np.zeros(len(at), np.bool_)
     if not has_part(fields, "zone"):
-        return Reading(form, at, real, no, no, is_endless)
+        return DateReading(form, at, real, no, no, is_endless)
     hours, minutes = part_numbers(fields, "off_hour"), part_numbers(fields, "off_minute")
     shift = hours * _HOUR_US + minutes * _MINUTE_US
     at = at - np.where(is_written(fields, "sign", "-"), -shift, shift)
     real &= (hours < 16) & (minutes < 60) & (at >= _START_US) & (at < _END_US)
-    return Reading(form, at, real, ~is_written(fields, "time"), is_written(fields, "zone"), is_endless)
+    return DateReading(form, at, real, ~is_written(fields, "time"), is_written(fields, "zone"), is_endless)
 
 
 def _full_year(short: Ints) -> Ints:

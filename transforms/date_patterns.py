@@ -51,7 +51,7 @@ _WEEKDAY: Final = r"^(?:\p{L}{2,10}\.?,? +)?"
 _DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th|º)?"
 DAY_MONTH_YEAR: Final = rf"(?i){_WEEKDAY}{_DAY}(?:[ /-]| de ){_MONTH}(?:,? |[/-]| del? )(?P<year>\d{{4}}){_TIME}$"
 MONTH_DAY_YEAR: Final = rf"(?i){_WEEKDAY}{_MONTH}[ -]{_DAY}(?:,? |-)(?P<year>\d{{4}}){_TIME}$"
-DIGITS: Final = r"^-?\d{9,19}(?:\.\d{1,9})?$"
+DIGITS_ONLY: Final = r"^-?\d{9,19}(?:\.\d{1,9})?$"
 STAMPS: Final = {
     10: r"^(?P<short>\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)$",
     12: r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)$",

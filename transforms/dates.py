@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from transforms.date_forms import SHARE_MIN, YEAR_MAX, YEAR_MIN, DateOrder, Family, Form, Reading, find_families
+from transforms.date_forms import SHARE_MIN, YEAR_MAX, YEAR_MIN, DateFamily, DateOrder, DateReading, Form, find_families
 from transforms.findings import rule_findings, table_finding
 from transforms.frames import BOOLEAN, TEXT, TIMESTAMP, Bools, Column, Ints, array, column
 
@@ -98,7 +98,7 @@ def read_dates(texts: Column[Any], order: DateOrder | None = None, timezone: str
     return _read(texts, given, family.rows, reading, "; ".join([evidence, *reading.notes, *counted]))
 
 
-def _form_of_column(families: list[Family], count: int) -> Family | None:
+def _form_of_column(families: list[DateFamily], count: int) -> DateFamily | None:
     """The family whose form is that of the column; None where none is proven."""
     first, *others = sorted(families, key=lambda one: -len(one.rows))
     if others and len(others[0].rows) == len(first.rows):
@@ -106,7 +106,7 @@ def _form_of_column(families: list[Family], count: int) -> Family | None:
     return first if first.proves_itself or len(first.rows) >= SHARE_MIN * count else None
 
 
-def _localized(reading: Reading, timezone: str) -> Reading:
+def _localized(reading: DateReading, timezone: str) -> DateReading:
     """Local times of a zone in UTC. Those that its clocks show twice or never, when they are changed, stay unread."""
     rows = np.flatnonzero(reading.is_real & ~reading.has_offset)
     local = pd.DatetimeIndex(reading.at[rows].view("datetime64[us]"))
@@ -122,7 +122,7 @@ def _unread(texts: Column[Any], form: Form, given: Ints, evidence: str) -> DateC
     return DateColumn(form, at, _flags(_at(given, texts), texts), no, no, no, evidence)
 
 
-def _read(texts: Column[Any], given: Ints, rows: Ints, reading: Reading, evidence: str) -> DateColumn:
+def _read(texts: Column[Any], given: Ints, rows: Ints, reading: DateReading, evidence: str) -> DateColumn:
     """The columns, as long as the texts and with their index."""
     instants = np.zeros(len(texts), np.int64)
     instants[rows] = reading.at

@@ -18,7 +18,7 @@ from transforms.frames import TEXT
 
 Proof = Literal["comma", "point", "ambiguous", "both", "none"]
 
-DIGITS_MAX: Final = 15
+DOUBLE_DIGITS_MAX: Final = 15
 """Numbers of up to this many digits survive as a double, which is what numbers in JSON become."""
 WHOLE_DIGITS_MAX: Final = 40
 """Longer whole numbers are beyond every limit of the interface; Python refuses to convert some of them."""
@@ -137,10 +137,10 @@ def whole_numbers(numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
 def doubles(numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
     """The plain numbers that a double represents exactly, and the code `too_many_digits` for the others."""
     longest = pc.max(pc.binary_length(numbers)).as_py()
-    if longest is None or longest <= DIGITS_MAX:
+    if longest is None or longest <= DOUBLE_DIGITS_MAX:
         return numbers, pa.nulls(len(numbers), TEXT)
     digits = pc.utf8_length(pc.replace_substring_regex(numbers, r"^-?0*\.?0*|\.", ""))
-    return _coded(numbers, pc.less_equal(digits, DIGITS_MAX), "too_many_digits")
+    return _coded(numbers, pc.less_equal(digits, DOUBLE_DIGITS_MAX), "too_many_digits")
 
 
 def _matching(texts: pa.Array, pattern: str, code: str) -> tuple[pa.Array, pa.Array]:

@@ -23,7 +23,14 @@ from transforms.findings import combine_findings, table_finding
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
 from transforms.keys import clean_text
 from transforms.numbers import NotationEvidence
-from transforms.order_names import CURRENCY, CUSTOMER, ORDERED_AT, RELATED, STATUS, TOTAL
+from transforms.order_names import (
+    CURRENCY_NAMES,
+    CUSTOMER_NAME,
+    ORDERED_AT_NAMES,
+    RELATED_NAMES,
+    STATUS_NAMES,
+    TOTAL_NAMES,
+)
 
 MATCHED_SHARE_MIN: Final = 0.9
 """Share of the named customers that must be known. Orders of removed customers keep it below 1."""
@@ -65,7 +72,7 @@ class OrderFields:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-FIELDS: Final = tuple(field.name for field in fields(OrderFields))
+ORDER_FIELDS: Final = tuple(field.name for field in fields(OrderFields))
 _EXPECTED: Final = ("customer_id", "ordered_at", "total")
 """Fields that every order should have; a status or a currency may not exist."""
 
@@ -107,7 +114,7 @@ def choose_fields(
     proposal = propose_fields(orders, customers, date_order)
     chosen: dict[str, str | None] = {}
     findings = []
-    for name in FIELDS:
+    for name in ORDER_FIELDS:
         setting, before, now = (getattr(one, name) for one in (configured, pinned, proposal.fields))
         keeps = before is not None and before in orders
         chosen[name] = setting or (before if keeps else now)
@@ -126,7 +133,7 @@ def choose_fields(
 
 
 def _candidates(field: str, orders: pd.DataFrame, evidence: Mapping[str, str]) -> str:
-    names = [name for name in map(str, orders) if RELATED[field].search(name) and not name.startswith("_")]
+    names = [name for name in map(str, orders) if RELATED_NAMES[field].search(name) and not name.startswith("_")]
     listed = [f"{name} ({evidence[name]})" if name in evidence else name for name in sorted(names)]
     return "candidates: " + ", ".join(listed) if listed else "no column with a related name"
 
@@ -160,7 +167,7 @@ def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame, date_order: Da
 
 def _propose_customer(orders: pd.DataFrame, index: CustomerIndex, evidence: dict[str, str]) -> str | None:
     matches: dict[str, CustomerMatch] = {}
-    for name in (name for name in map(str, orders) if CUSTOMER.fullmatch(name)):
+    for name in (name for name in map(str, orders) if CUSTOMER_NAME.fullmatch(name)):
         match = index.match(texts_of(orders[name]))
         evidence[name] = f"{match.ids} of {len(orders)} are ids of customers, {match.codes} are ERP codes"
         hits, count = max(match.ids, match.codes), int(match.named.notna().sum())
@@ -183,7 +190,7 @@ def _agree(left: CustomerMatch, right: CustomerMatch) -> bool:
 
 def _propose_date(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
     chosen = None
-    for name in _named(orders, ORDERED_AT):
+    for name in _named(orders, ORDERED_AT_NAMES):
         count = int(texts_of(orders[name]).notna().sum())
         evidence[name] = f"{count} of {len(orders)} have a value"
         if chosen is None and count and count >= FILLED_SHARE_MIN * len(orders):
@@ -193,7 +200,7 @@ def _propose_date(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
 
 def _propose_total(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
     chosen = None
-    for name in _named(orders, TOTAL):
+    for name in _named(orders, TOTAL_NAMES):
         amounts, is_ambiguous = money(orders[name])
         good = int(amounts.notna().sum())
         evidence[name] = f"{good} of {len(orders)} are decimal numbers"
@@ -206,7 +213,7 @@ def _propose_total(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None
 
 def _propose_status(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
     chosen = None
-    for name in _named(orders, STATUS):
+    for name in _named(orders, STATUS_NAMES):
         values = texts_of(orders[name])
         count, distinct = int(values.notna().sum()), values.nunique()
         evidence[name] = f"{count} of {len(orders)} have one of {distinct} values"
@@ -217,7 +224,7 @@ def _propose_status(orders: pd.DataFrame, evidence: dict[str, str]) -> str | Non
 
 def _propose_currency(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
     chosen = None
-    for name in _named(orders, CURRENCY):
+    for name in _named(orders, CURRENCY_NAMES):
         count = int(texts_of(orders[name]).str.fullmatch(_CURRENCY_CODE).fillna(False).sum())
         evidence[name] = f"{count} of {len(orders)} are codes of three letters"
         if chosen is None and count and count >= SHARE_MIN * len(orders):

@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-CUSTOMER: Final = re.compile(
+CUSTOMER_NAME: Final = re.compile(
     r"(order__)?(id_|codigo_|cod_)?(customer|client|cliente|buyer|comprador|shopper|partner)"
     r"(_data|_info|_details)?(_+(id|code|key|number|no|ref|reference|codigo|numero|erp_code|external_id|customer_id))?"
     r"|client_profile_data__user_profile_id"
 )
 """The customer who orders, by an id or a code."""
 
-ORDERED_AT: Final = (
+ORDERED_AT_NAMES: Final = (
     "ordered_at", "order_date", "order_datetime", "order_date_time", "date_ordered", "date_order", "order_placed_at",
     "placed_at", "order_time", "order_timestamp", "order_purchase_timestamp", "purchase_timestamp", "purchase_date",
     "purchased_at", "date_purchased", "checkout_completed_at", "submitted_at", "fecha_pedido", "fecha_orden",
@@ -31,7 +31,7 @@ ORDERED_AT: Final = (
 )  # fmt: skip
 """When the order was made."""
 
-TOTAL: Final = (
+TOTAL_NAMES: Final = (
     "total", "order_total", "grand_total", "total_amount", "order_amount", "amount_total", "total_price",
     "current_total_price", "total_inc_tax", "total_incl_tax", "total_with_tax", "total_paid_tax_incl", "total_paid",
     "order_total__amount", "total_amount__amount", "total__amount", "total__gross__amount", "total_gross",
@@ -41,17 +41,17 @@ TOTAL: Final = (
 )  # fmt: skip
 """What the order amounts to, in the unit of its currency. Names of amounts in cents are left out (`value` of VTEX)."""
 
-STATUS: Final = (
+STATUS_NAMES: Final = (
     "order_status", "status", "state", "order_state", "current_state", "status_name", "status__name", "status__code",
     "state__name", "state_machine_state__technical_name", "state_machine_state__name", "status_code", "status_id",
     "order_status_id", "estado", "estado_pedido", "estado_orden", "situacion", "estado__nombre",
 )  # fmt: skip
 """How far the order is, in the platform's own words."""
 
-CANCELLED: Final = r"cancel|anulad|void"
+CANCELLED_WORDS: Final = r"cancel|anulad|void"
 """Words of statuses of orders that do not count. What a status means is not shown: this is the policy."""
 
-CURRENCY: Final = (
+CURRENCY_NAMES: Final = (
     "currency", "currency_code", "order_currency", "order_currency_code", "currency_id", "currency__code",
     "currency__iso_code", "currency_iso_code", "presentment_currency", "total__currency", "total__currency_code",
     "total__gross__currency", "order_total__currency_code", "total_amount__currency",
@@ -60,31 +60,31 @@ CURRENCY: Final = (
 )  # fmt: skip
 """Codes of three letters (ISO 4217)."""
 
-RELATED: Final = {
+RELATED_NAMES: Final = {
     "customer_id": re.compile(r"customer|client|buyer|comprador|shopper|partner|user|usuario|account|member|contact"),
     "ordered_at": re.compile(r"(^|_)(at|on|date|fecha|time|timestamp|datetime|hora)(_|$)|created|placed|ordered"),
     "total": re.compile(r"total|amount|importe|monto|value|valor|price|precio|paid"),
 }
 """Names to mention as candidates where none is chosen."""
 
-LINES: Final = (
+LINES_NAMES: Final = (
     "line_items", "order_lines", "lines", "order_items", "items", "order_rows", "order_products", "products",
     "order_line", "order_details", "details", "lineas", "detalle", "detalles", "articulos", "productos", "renglones",
 )  # fmt: skip
 """The arrays of an order that hold its lines."""
 
-PRODUCT: Final = (
+PRODUCT_NAMES: Final = (
     "variant_id", "variation_id", "product_variant_id", "sku", "product_id", "product_code", "item_id", "item__id",
     "product__id", "variant__id", "code", "codigo", "codigo_producto", "producto_id", "articulo", "id_producto",
 )  # fmt: skip
-QUANTITY: Final = (
+QUANTITY_NAMES: Final = (
     "quantity", "qty", "qty_ordered", "product_quantity", "product_uom_qty", "units", "cantidad", "unidades",
 )  # fmt: skip
-UNIT_PRICE: Final = (
+UNIT_PRICE_NAMES: Final = (
     "unit_price", "price", "price_unit", "product_price", "base_price", "selling_price", "price_inc_tax",
     "price_amount", "precio_unitario", "precio",
 )  # fmt: skip
-LINE_TOTAL: Final = (
+LINE_TOTAL_NAMES: Final = (
     "line_total", "total", "subtotal", "amount", "total_price", "row_total", "total_inc_tax", "price_total",
     "line_amount", "importe", "total_linea",
 )  # fmt: skip

@@ -31,7 +31,7 @@ from transforms.frames import (
     typed,
 )
 from transforms.order_fields import money, texts_of
-from transforms.order_names import LINE_TOTAL, LINES, PRODUCT, QUANTITY, UNIT_PRICE
+from transforms.order_names import LINE_TOTAL_NAMES, LINES_NAMES, PRODUCT_NAMES, QUANTITY_NAMES, UNIT_PRICE_NAMES
 from transforms.orders import is_cancelled
 
 ORDER_LINES: Final = {
@@ -67,7 +67,7 @@ _ACTIVE_DAYS: Final = (30, 90, 365)
 
 def lines_table(tables: Sequence[str]) -> str | None:
     """The child table of the raw orders that holds their lines (`orders__line_items`), by its name; None for none."""
-    return next((f"orders__{name}" for name in LINES if f"orders__{name}" in tables), None)
+    return next((f"orders__{name}" for name in LINES_NAMES if f"orders__{name}" in tables), None)
 
 
 def order_lines(lines: pd.DataFrame, orders: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -89,10 +89,10 @@ def order_lines(lines: pd.DataFrame, orders: pd.DataFrame) -> tuple[pd.DataFrame
             "order_id": lines["order_id"],
             "line_number": lines["position"],
             **{name: own[name] for name in ("customer_id", "ordered_at", "currency", "is_cancelled")},
-            "product": _first_column(lines, PRODUCT, texts_of),
-            "quantity": _first_column(lines, QUANTITY, _amounts),
-            "unit_price": _first_column(lines, UNIT_PRICE, _amounts),
-            "line_total": _first_column(lines, LINE_TOTAL, _amounts),
+            "product": _first_column(lines, PRODUCT_NAMES, texts_of),
+            "quantity": _first_column(lines, QUANTITY_NAMES, _amounts),
+            "unit_price": _first_column(lines, UNIT_PRICE_NAMES, _amounts),
+            "line_total": _first_column(lines, LINE_TOTAL_NAMES, _amounts),
         }
     )
     ours = typed(result, ORDER_LINES)

@@ -25,7 +25,7 @@ from transforms.findings import (
 from transforms.frames import BOOLEAN, MONEY, TEXT, TIMESTAMP, Column, array, column, constant, first_true, joined_text
 from transforms.keys import BOOKKEEPING, one_row_per_id
 from transforms.order_fields import OrderFields, money, texts_of
-from transforms.order_names import CANCELLED
+from transforms.order_names import CANCELLED_WORDS
 
 ORDERS: Final = {
     "order_id": TEXT,
@@ -120,7 +120,7 @@ def orders(
 
 def is_cancelled(orders: pd.DataFrame) -> Column[Any]:
     """Whether each order is cancelled, by the words of its status: what a status means is not shown."""
-    return orders["order_status"].str.contains(CANCELLED, case=False, regex=True).fillna(False)
+    return orders["order_status"].str.contains(CANCELLED_WORDS, case=False, regex=True).fillna(False)
 
 
 def _with_customers(

@@ -24,11 +24,10 @@ from pipelines.plan.requests import RequestOptions, requests
 from pipelines.plan.spool import InputSpool, key_columns
 from sources.disk import create_private
 from sources.errors import BridgeError
-from transforms.frames import TEXT, from_arrow
+from transforms.frames import TEXT, Ints, from_arrow
 from transforms.upserts.decisions import duplicates as find_duplicates
 from transforms.upserts.decisions import sharing
 
-Ints = npt.NDArray[np.int64]
 _OUTCOMES: Final = ("send", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped")
 
 

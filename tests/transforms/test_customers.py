@@ -123,8 +123,10 @@ def test_a_price_list_that_was_not_read_is_not_listed_only_where_that_is_proven(
     made, findings = reconciled(rows, lists=lists, coverage_gap="price_lists: unproven, refused rows: 2")
     assert made["price_list_status"].to_list() == ["matched", "unknown", "unknown", "default", "not_listed"]
     assert found(findings) == [("4", "price_list_id_impossible"), (None, "price_lists_unproven")]
-    (told,) = findings.loc[findings["rule"] == "price_lists_unproven", ["severity", "detail"]].to_records(index=False)
-    assert tuple(told) == ("warning", "priceListId of 2 customers: price_lists: unproven, refused rows: 2")
+    (finding,) = findings.loc[findings["rule"] == "price_lists_unproven", ["severity", "detail"]].to_records(
+        index=False
+    )
+    assert tuple(finding) == ("warning", "priceListId of 2 customers: price_lists: unproven, refused rows: 2")
 
 
 def test_where_all_price_lists_that_there_are_were_read_an_empty_list_is_one_too() -> None:
@@ -133,7 +135,7 @@ def test_where_all_price_lists_that_there_are_were_read_an_empty_list_is_one_too
     assert found(findings) == [("7", "price_list_not_listed")]
 
 
-def test_a_doubt_that_concerns_no_customer_is_not_told() -> None:
+def test_a_gap_that_affects_no_customer_is_no_finding() -> None:
     _, findings = reconciled([row("7", price_list_id="1")], lists=[{"id": "1"}], coverage_gap="price_lists: unproven")
     assert found(findings) == []
 
@@ -235,7 +237,7 @@ def test_findings_hold_no_personal_data() -> None:
     assert not findings["detail"].str.contains(secret).any()
 
 
-def test_an_instant_without_an_offset_is_refused() -> None:
+def test_an_instant_without_an_offset_is_an_error() -> None:
     empty = frame(RAW_CUSTOMERS), frame(RAW_DOCUMENTS), frame(LISTED_PRICE_LISTS)
     with pytest.raises(ValueError, match="offset"):
         customers(*empty, datetime(2026, 1, 1))

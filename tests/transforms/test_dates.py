@@ -152,7 +152,7 @@ def test_every_text_is_read_or_unread(texts: list[str | None]) -> None:
         (["2026-04-03"], "month_first", "date_only", [4]),
     ],
 )
-def test_a_person_may_tell_which_of_day_and_month_comes_first_unless_the_column_proves_the_other(
+def test_a_setting_decides_whether_day_or_month_comes_first_unless_the_column_proves_the_other(
     texts: list[str], order: DateOrder | None, form: str, months: list[int | None]
 ) -> None:
     read = read_dates(pd.Series(texts, dtype="string[pyarrow]"), order)

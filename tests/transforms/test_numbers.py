@@ -1,4 +1,4 @@
-"""Numbers as people write them: read where their notation is told or proven, refused where they may be two."""
+"""Numbers as people write them: read where their notation is given or proven, rejected where it is ambiguous."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def texts(*values: str | None) -> pa.Array:
 
 
 @pytest.mark.parametrize("text", NO_NUMBERS)
-def test_what_is_no_number_in_its_notation_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_number_in_its_notation_has_a_code(text: str) -> None:
     numbers, codes = plain_numbers(texts(text), COMMA)
     assert (numbers.to_pylist(), codes.to_pylist()) == ([None], ["not_a_number"])
 
@@ -121,7 +121,7 @@ def test_whole_numbers_lose_nothing() -> None:
     assert codes.to_pylist() == [None, None, "not_whole", None, None]
 
 
-def test_more_digits_than_a_double_holds_are_refused() -> None:
+def test_more_digits_than_a_double_holds_have_a_code() -> None:
     kept = ["123456789012345", "0.000123456789012345", "-12345678901234.5", None]
     numbers, codes = doubles(texts(*kept, "1234567890123456", "0.1234567890123456"))
     assert numbers.to_pylist() == [*kept, None, None]

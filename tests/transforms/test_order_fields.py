@@ -209,8 +209,8 @@ def test_a_pinned_choice_is_kept_when_a_column_is_added_and_the_change_is_an_err
     assert _changes(after) == [
         ("error", "customer_id: buyer_id is kept, customer_id fits better now; set reconcile.order_customer_id")
     ]
-    told = choose_fields(grown, CUSTOMERS, OrderFields(customer_id="customer_id"), before.fields)
-    assert (told.fields.customer_id, _changes(told)) == ("customer_id", [])
+    with_setting = choose_fields(grown, CUSTOMERS, OrderFields(customer_id="customer_id"), before.fields)
+    assert (with_setting.fields.customer_id, _changes(with_setting)) == ("customer_id", [])
 
 
 def test_a_column_of_customers_with_few_values_is_not_chosen() -> None:

@@ -107,7 +107,7 @@ def test_a_customer_of_zero_is_a_guest_unless_a_customer_has_that_id() -> None:
     assert made["customer_status"].tolist() == ["matched"]
 
 
-def test_nothing_is_said_of_fields_that_are_not_known() -> None:
+def test_fields_that_are_not_known_cause_no_findings() -> None:
     made, findings, read = reconciled(raw({"buyer": 9, "amount": 1.0}), CUSTOMERS, OrderFields(), AS_OF)
     assert made[["customer_id", "customer_status", "ordered_at", "total"]].isna().all(axis=None)
     assert_frame_equal(findings, frame(FINDINGS))
@@ -161,7 +161,7 @@ def test_instants_of_another_zone_are_brought_to_utc() -> None:
     assert made["_last_seen_at"].tolist() == [AS_OF]
 
 
-def test_a_field_that_is_not_there_is_refused_and_what_is_there_is_named() -> None:
+def test_a_field_without_its_column_is_an_error_that_names_the_columns() -> None:
     with pytest.raises(ValueError, match=r"total: orders have no column 'sum'; they have .*amount, buyer"):
         orders(raw(), CUSTOMERS, OrderFields(total="sum"), AS_OF)
     with pytest.raises(ValueError, match="offset"):

@@ -26,11 +26,11 @@ def row(list_id: str | None, source: str | None = None, **fields: Any) -> dict[s
 def chains(*rows: dict[str, Any]) -> tuple[dict[str, tuple[str, str | None, int | None]], list[tuple[str, str]]]:
     """Status, root and depth by id; ids and rules of the findings."""
     made, findings = price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY)
-    told = {
+    chains_by_id = {
         one["price_list_id"]: (one["chain_status"], one["root_price_list_id"], one["depth"])
         for one in to_arrow(made, PRICE_LISTS).to_pylist()
     }
-    return told, list(findings[["entity_id", "rule"]].itertuples(index=False, name=None))
+    return chains_by_id, list(findings[["entity_id", "rule"]].itertuples(index=False, name=None))
 
 
 def test_a_price_list_has_the_declared_columns() -> None:
@@ -52,8 +52,8 @@ def test_a_price_list_has_the_declared_columns() -> None:
 
 
 def test_chains_are_followed_to_their_root() -> None:
-    told, findings = chains(row("1"), row("2", "1"), row("3", "2"), row("4", "3.0"), row("5", " "))
-    assert told == {
+    chains_by_id, findings = chains(row("1"), row("2", "1"), row("3", "2"), row("4", "3.0"), row("5", " "))
+    assert chains_by_id == {
         "1": ("root", "1", 0),
         "2": ("linked", "1", 1),
         "3": ("linked", "1", 2),
@@ -64,9 +64,9 @@ def test_chains_are_followed_to_their_root() -> None:
 
 
 def test_a_source_that_is_not_listed_breaks_the_chain() -> None:
-    told, findings = chains(row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE))
+    chains_by_id, findings = chains(row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE))
     broken = ("orphan", None, None)
-    assert told == {"1": broken, "2": broken, "3": broken, "4": ("root", "4", 0)}
+    assert chains_by_id == {"1": broken, "2": broken, "3": broken, "4": ("root", "4", 0)}
     assert findings == [("2", "chain_orphaned"), ("1", "source_not_listed"), ("3", "source_not_listed")]
 
 
@@ -76,8 +76,8 @@ def test_a_source_that_was_not_read_breaks_the_chain_only_where_that_is_proven()
     made, findings = price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY, gap)
     assert made["chain_status"].to_list() == ["unknown", "unknown", "unknown", "root", "cycle", "root"]
     assert made["root_price_list_id"].isna().to_list() == [True, True, True, False, True, False]
-    told = findings[["entity_id", "rule", "severity", "detail"]].fillna("").to_records(index=False).tolist()
-    assert told == [
+    rows = findings[["entity_id", "rule", "severity", "detail"]].fillna("").to_records(index=False).tolist()
+    assert rows == [
         ("5", "chain_cycle", "error", "sourcePriceListId"),
         (
             "",
@@ -89,9 +89,9 @@ def test_a_source_that_was_not_read_breaks_the_chain_only_where_that_is_proven()
 
 
 def test_circles_and_what_leads_into_them_are_found() -> None:
-    told, findings = chains(row("1", "1"), row("2", "3"), row("3", "4"), row("4", "2"), row("5", "4"), row("6"))
+    chains_by_id, findings = chains(row("1", "1"), row("2", "3"), row("3", "4"), row("4", "2"), row("5", "4"), row("6"))
     circle = ("cycle", None, None)
-    assert told == {**dict.fromkeys("12345", circle), "6": ("root", "6", 0)}
+    assert chains_by_id == {**dict.fromkeys("12345", circle), "6": ("root", "6", 0)}
     assert findings == [(one, "chain_cycle") for one in "12345"]
 
 

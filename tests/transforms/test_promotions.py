@@ -139,13 +139,13 @@ def test_dates_without_a_proven_form_are_one_finding_and_unknown() -> None:
     assert findings["rule"].tolist() == ["dates_form"]
 
 
-def test_a_promotion_that_is_no_longer_listed_stays_and_is_not_found_fault_with() -> None:
+def test_a_promotion_that_is_no_longer_listed_stays_without_findings() -> None:
     made, findings = reconciled({"use_count": 11, "_missing_since": AS_OF})
     assert made["is_missing"].tolist() == [True]
     assert_frame_equal(findings, frame(FINDINGS))
 
 
-def test_an_instant_without_an_offset_is_refused() -> None:
+def test_an_instant_without_an_offset_is_an_error() -> None:
     with pytest.raises(ValueError, match="offset"):
         promotions(frame(RAW_PROMOTIONS), datetime(2026, 1, 1))
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from transforms.rules import customers, erp_customers, orders, price_lists, promotions
+from transforms.rules.customers import CUSTOMER_RULES
+from transforms.rules.erp_customers import ERP_CUSTOMER_RULES
+from transforms.rules.orders import ORDER_RULES
+from transforms.rules.price_lists import PRICE_LIST_RULES
+from transforms.rules.promotions import PROMOTION_RULES
 from transforms.rules.rule import Rule
 
 RULES: Final[tuple[Rule, ...]] = (
-    *customers.RULES,
-    *promotions.RULES,
-    *price_lists.RULES,
-    *orders.RULES,
-    *erp_customers.RULES,
+    *CUSTOMER_RULES,
+    *PROMOTION_RULES,
+    *PRICE_LIST_RULES,
+    *ORDER_RULES,
+    *ERP_CUSTOMER_RULES,
 )

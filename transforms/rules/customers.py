@@ -187,4 +187,4 @@ _DOCUMENTS: Final = (
     ),
 )
 
-RULES: Final = (*common_rules("customers", "a customer"), *_KEYS, *_FIELDS, *_DOCUMENTS)
+CUSTOMER_RULES: Final = (*common_rules("customers", "a customer"), *_KEYS, *_FIELDS, *_DOCUMENTS)

@@ -9,7 +9,7 @@ from transforms.rules.rule import Rule
 
 _rule = partial(Rule, "erp_customers")
 
-RULES: Final = (
+ERP_CUSTOMER_RULES: Final = (
     _rule(
         "line_refused",
         "error",

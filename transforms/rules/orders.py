@@ -54,7 +54,7 @@ _COLUMNS: Final = (
     ),
 )
 
-RULES: Final = (
+ORDER_RULES: Final = (
     *common_rules("orders", "an order"),
     *_COLUMNS,
     _rule(

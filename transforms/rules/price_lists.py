@@ -9,7 +9,7 @@ from transforms.rules.rule import Rule, common_rules
 
 _rule = partial(Rule, "price_lists")
 
-RULES: Final = (
+PRICE_LIST_RULES: Final = (
     *common_rules("price_lists", "a price list"),
     _rule(
         "id_ambiguous",

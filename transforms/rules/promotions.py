@@ -9,7 +9,7 @@ from transforms.rules.rule import Rule, common_rules, date_rules
 
 _rule = partial(Rule, "promotions")
 
-RULES: Final = (
+PROMOTION_RULES: Final = (
     *common_rules("promotions", "a promotion"),
     _rule(
         "name_missing",
