@@ -10,10 +10,11 @@ import threading
 from collections import deque
 from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 
 from sources.contract import Operation
-from sources.errors import HttpRejected
+from sources.errors import ContractBroken, HttpRejected, PlatformError, Unreachable
 from sources.extract.pages import PageBody, Paginator, Request
 from sources.extract.spool import Spool
 from sources.http.client import Client
@@ -50,6 +51,7 @@ class PageFetcher:
     def pages(self, paginator: Paginator, spool: Spool) -> Iterator[FetchedPage]:
         """Fetches one sweep. Raises what the client, the paginator and the spool raise."""
         resumed = yield from _replayed(paginator, spool)
+        number = spool.replayed + 1
         pool = ThreadPoolExecutor(self._window, f"fetch-{self._operation.name}")
         pending: deque[tuple[Request, Future[tuple[PageBody, bytes]]]] = deque()
 
@@ -68,11 +70,14 @@ class PageFetcher:
                 request, future = pending.popleft()
                 try:
                     body, raw = future.result()
+                    is_listed = paginator.accept(request, body)
                 except HttpRejected as error:
                     paginator.reject(request, error)
                     request_more()
                     continue
-                is_listed = paginator.accept(request, body)
+                except (ContractBroken, Unreachable) as error:
+                    raise _on_page(error, request.params.get("page", number)) from None
+                number += 1
                 request_more()
                 offset = spool.offset
                 spool.write(request.label, raw)
@@ -85,6 +90,14 @@ class PageFetcher:
         if response.throttled:
             self._throttled.set()
         return body, response.body
+
+
+def _on_page(error: PlatformError, number: str | int) -> PlatformError:
+    """The error with the page that it is about."""
+    located = copy(error)
+    located.message = f"{error.message} (page {number})"
+    located.args = (located.message,)
+    return located
 
 
 def _replayed(paginator: Paginator, spool: Spool) -> Generator[FetchedPage, None, Request | None]:

@@ -6,22 +6,28 @@ the list ended and what speaks against its being whole (design §7).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, Literal
 
 import msgspec
 
 from sources.errors import ContractBroken, HttpRejected
-from sources.extract.pages import PageBody, Pagination, Request, broken_body, ids_of, page_of_array, page_of_object
+from sources.extract.pages import (
+    PageBody,
+    Pagination,
+    RepeatDetector,
+    Request,
+    page_of_array,
+    page_of_object,
+    read_envelope,
+)
 
 ASSUMED_END_STATUSES: Final = (400, 404)
+WITHOUT_NEW_ID: Final = "page without a new id"
 
 
-class _Envelope(msgspec.Struct):
-    data: msgspec.Raw = msgspec.Raw(b"")
-    pagination: msgspec.Raw = msgspec.Raw(b"")
-
-
-_envelope_decoder: Final = msgspec.json.Decoder(_Envelope)
+AssumedEnd = Literal["", "short", "single", "full"]
+"""What came before a rejected page: a short page, a single page shorter than its limit, a full page."""
 
 
 class LegacyPages:
@@ -34,26 +40,31 @@ class LegacyPages:
 
     `pagination` may be missing (GET /customers). The page size is the number of rows on page 1, not the limit that was
     requested, and a short page is not the end. The list ends with an empty page, a page that repeats the one before, or
-    `hasNextPage` false. A 404 or 400 after the first page is an assumed end: an issue if the page before it was full.
+    `hasNextPage` false. A page repeats the one before if it has the same ids; one that has no new id otherwise ends the
+    list too, and proves nothing. A 404 or 400 after the first page is an assumed end (`assumed_end`).
 
     Args:
         limit: rows to request per page.
+        key: the field of a row's id.
         first_page: number of the first page, if an earlier sweep found it; None: 1, unless page 0 has other rows.
     """
 
-    def __init__(self, limit: int, first_page: int | None = None) -> None:
+    def __init__(self, limit: int, key: str = "id", first_page: int | None = None) -> None:
         self.limit = limit
         self.first_page = 1 if first_page is None else first_page
         self.size: int | None = None
         self.total: int | None = None
         self.rows = 0
+        self.assumed_end: AssumedEnd = ""
+        self._key = key
         self._ended_by = ""
         self._next_page = self.first_page
         self._probe: Literal["open", "due", "sent", "done"] = "open" if first_page is None else "done"
-        self._page_1_ids: set[bytes] = set()
-        self._previous: PageBody | None = None
+        self._page_1_ids: frozenset[bytes] = frozenset()
+        self._pages = 0
+        self._last_count = 0
+        self._repeats = RepeatDetector()
         self._totals: set[int] = set()
-        self._ended_after_full_page = False
 
     @property
     def ended_by(self) -> str:
@@ -73,13 +84,11 @@ class LegacyPages:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        try:
-            envelope = _envelope_decoder.decode(body)
-            is_object = bytes(envelope.data).strip().startswith(b"{")
-            page = page_of_object(envelope.data) if is_object else page_of_array(envelope.data, "data")
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise broken_body() from None
-        return PageBody(page.rows, page.count, page.form, _pagination(envelope.pagination))
+        members = read_envelope(body, "data", "pagination")
+        data = members["data"]
+        is_object = data.startswith(b"{")
+        page = page_of_object(data, self._key) if is_object else page_of_array(data, "data", self._key)
+        return replace(page, pagination=_pagination(members["pagination"]))
 
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator."""
@@ -95,21 +104,21 @@ class LegacyPages:
             # Pages may be numbered from 0 (gap `legacy_first_page`): `hasPrevPage` says so, or page 0 is requested.
             has_previous = pagination.has_prev_page if pagination is not None else None
             self._probe = "done" if has_previous is False else "due"
-            self._page_1_ids = ids_of(page.rows)
+            self._page_1_ids = page.ids
         if self.size is None:
             self.size = page.count
         if page.count == 0:
             self._ended_by = "empty page"
             return False
-        if self._previous is not None and page.rows == self._previous.rows:
-            self._ended_by = "repeated page"
+        if (repeat := self._repeats.check(page)) != "new":
+            self._ended_by = "repeated page" if repeat == "repeated" else WITHOUT_NEW_ID
             return False
         if pagination is not None and pagination.page is not None and pagination.page != request.params["page"]:
             raise ContractBroken(
                 f"requested page {request.params['page']}, received page {pagination.page}",
                 "The platform does not paginate as its interface describes.",
             )
-        self._previous = page
+        self._pages, self._last_count = self._pages + 1, page.count
         self.rows += page.count
         if pagination is not None and pagination.has_next_page is False:
             self._ended_by = "hasNextPage false"
@@ -118,11 +127,12 @@ class LegacyPages:
     def _accept_probe(self, page: PageBody) -> bool:
         """Page 0 belongs to the list if it has rows and shares none with page 1."""
         self._probe = "done"
-        if page.count == 0 or ids_of(page.rows) & self._page_1_ids:
+        if page.count == 0 or page.ids & self._page_1_ids:
             return False
         self.first_page = 0
         self.size = page.count
         self.rows += page.count
+        self._pages += 1
         return True
 
     def reject(self, request: Request, error: HttpRejected) -> None:
@@ -134,9 +144,11 @@ class LegacyPages:
             return
         if self.size is None or error.status not in ASSUMED_END_STATUSES:
             raise error
-        is_full = self._previous is not None and self._previous.count >= self.size
-        self._ended_after_full_page = is_full and self.total != self.rows
         self._ended_by = f"assumed: status {error.status}"
+        if self.total == self.rows or self._last_count < self.size:
+            self.assumed_end = "short"
+        else:
+            self.assumed_end = "single" if self._pages == 1 and self.size < self.limit else "full"
 
     def issues(self) -> list[str]:
         """See Paginator."""
@@ -145,19 +157,21 @@ class LegacyPages:
             issues.append(f"total changed between {min(self._totals)} and {max(self._totals)}")
         elif self.total is not None and self.total != self.rows:
             issues.append(f"total is {self.total}, but {self.rows} rows were read")
-        if self._ended_after_full_page:
-            issues.append("the end is assumed after a full page")
+        if self._ended_by == WITHOUT_NEW_ID:
+            issues.append("a page had no new id")
+        if self.size is not None and self.size > self.limit:
+            issues.append(f"page 1 has {self.size} rows for a limit of {self.limit}: the platform ignores `limit`")
         return issues
 
 
-def _pagination(raw: msgspec.Raw) -> Pagination | None:
+def _pagination(data: bytes) -> Pagination | None:
     """The pagination object; None where there is none. Raises ContractBroken if a field has another type."""
-    if not bytes(raw).strip().startswith(b"{"):
+    if not data.startswith(b"{"):
         return None
     try:
-        return msgspec.json.decode(raw, type=Pagination)
-    except msgspec.ValidationError:
+        return msgspec.json.decode(data, type=Pagination)
+    except (msgspec.MsgspecError, RecursionError):
         raise ContractBroken(
             "the pagination object is not as the interface describes it",
-            "page, pages and total must be integers, the flags booleans. The platform may have changed.",
+            "page, pages and total must be 64-bit integers, the flags booleans. The platform may have changed.",
         ) from None

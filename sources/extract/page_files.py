@@ -25,6 +25,7 @@ from sources.decode.documented import decode
 from sources.decode.rows import Decoded, Page, QuarantinedRow
 from sources.decode.table_schema import KEY_COLUMN
 from sources.decode.undocumented import InferredSchema
+from sources.errors import ContractBroken
 from sources.extract.pages import PageBody, Paginator
 from sources.extract.spool import Spool
 from sources.extract.table_files import TableFile, TableFiles
@@ -33,6 +34,8 @@ BATCH_BYTES: Final = 12 * 1024 * 1024
 BATCH_PAGES: Final = 400
 PENDING_MAX: Final = 2
 """Batches that wait for the decoder; fetching waits when there are more, so memory stays flat."""
+CHECK_ROWS: Final = 20_000
+"""Rows after which there must be new ids, and again after each doubling."""
 
 
 @dataclass(slots=True)
@@ -86,6 +89,7 @@ class PageFiles:
         self._filling = _Batch()
         self._pending: list[Future[None]] = []
         self._files = TableFiles(folder, "0", 0)
+        self._rows, self._distinct, self._next_check = 0, 0, CHECK_ROWS
         self._pool = ThreadPoolExecutor(1, f"decode-{record.name}")
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -121,6 +125,23 @@ class PageFiles:
             self._files.close()
             self._files = TableFiles(self._folder, f"{version}", version)
         batch.version, batch.group = version, self._files.add(self._without_places(decoded.tables))
+        self._check_progress(batch.rows + len(decoded.quarantined))
+
+    def _check_progress(self, rows: int) -> None:
+        """Breaks a walk that reads the same rows again and again: at each doubling there must be new ids.
+
+        Raises:
+            ContractBroken: there are none.
+        """
+        self._rows += rows
+        if self._rows < self._next_check:
+            return
+        keys = pa.chunked_array([batch.keys["key"].combine_chunks() for batch in self._batches if batch.keys])
+        distinct = pc.count_distinct(keys).as_py() + len({row.key or row.row_hash for row in self.quarantined})
+        if distinct == self._distinct:
+            words = f"no new id in the last {self._next_check // 2} rows"
+            raise ContractBroken(words, "The list would never end. Report it to the platform's operator.")
+        self._distinct, self._next_check = distinct, max(self._rows, self._next_check) * 2
 
     def _without_places(self, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
         """The tables without `_page` and `_position`, and the key as not null, which dlt and DuckDB require."""

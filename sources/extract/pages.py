@@ -6,19 +6,23 @@ envelope says about paging. A paginator decides the next request and the end of 
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Protocol
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Annotated, Final, Literal, Protocol
 
 import msgspec
 
+from sources.decode.structure import array_items, object_members
 from sources.errors import ContractBroken, HttpRejected
 from sources.http.failures import BrokenBody
 
 NOT_JSON: Final = "the response is not a complete JSON object"
 
-_rows_decoder: Final = msgspec.json.Decoder(list[msgspec.Raw])
-_object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+INT64_MAX: Final = 2**63 - 1
+_Int64 = Annotated[int, msgspec.Meta(ge=-INT64_MAX, le=INT64_MAX)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,9 @@ class Request:
 class Pagination(msgspec.Struct, frozen=True, rename="camel"):
     """The pagination object of the legacy family; None where a field is absent or null."""
 
-    page: int | None = None
-    pages: int | None = None
-    total: int | None = None
+    page: _Int64 | None = None
+    pages: _Int64 | None = None
+    total: _Int64 | None = None
     has_prev_page: bool | None = None
     has_next_page: bool | None = None
 
@@ -51,6 +55,7 @@ class PageBody:
     Attributes:
         rows: a JSON array, as bytes.
         count: its length.
+        ids: of the rows, as written; a row without one counts as its own.
         form: how the envelope held the rows (gap `promotions_data`).
         pagination: legacy family only.
         has_more, cursor: public v1 only.
@@ -58,6 +63,7 @@ class PageBody:
 
     rows: bytes
     count: int
+    ids: frozenset[bytes]
     form: str = "array"
     pagination: Pagination | None = None
     has_more: bool = False
@@ -104,25 +110,106 @@ class Paginator(Protocol):
         """Why this sweep does not prove the list complete, in words; empty if nothing speaks against it."""
 
 
-def page_of_array(raw: msgspec.Raw, field: str) -> PageBody:
-    """A page from a field that must be an array. Raises ContractBroken if it is absent or of another type."""
-    data = bytes(raw).strip()
+def read_envelope(body: bytes, rows_field: str, *others: str) -> dict[str, bytes]:
+    """The members of a response, as bytes; empty where absent. What a row contains does not matter.
+
+    Args:
+        body: the response.
+        rows_field: the member with the rows.
+        others: further members.
+
+    Raises:
+        BrokenBody: not a complete JSON object.
+        ContractBroken: a member occurs twice.
+    """
+    names = (rows_field, *others)
+    try:
+        envelope = _envelope_decoder(names).decode(body)
+        members = {name: bytes(getattr(envelope, f"f{n}")).strip() for n, name in enumerate(names)}
+        outline = _without(body, members[rows_field])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        members, outline = {}, body
+    try:
+        pairs = [(json.loads(name), value) for name, value in object_members(outline)]
+    except ValueError:
+        raise BrokenBody(NOT_JSON) from None
+    counts = Counter(name for name, _ in pairs)
+    for name in names:
+        if counts[name] > 1:
+            raise ContractBroken(f"`{name}` occurs twice in the response")
+    return members or {name: dict(pairs).get(name, b"") for name in names}
+
+
+def _without(body: bytes, value: bytes) -> bytes:
+    """A response with an empty array in place of a value."""
+    start = body.find(value[:64])
+    if body[start : start + len(value)] != value:
+        start = body.find(value)
+    return body[:start] + b"[]" + body[start + len(value) :] if value else body
+
+
+@lru_cache(maxsize=16)
+def _envelope_decoder(names: tuple[str, ...]) -> msgspec.json.Decoder[msgspec.Struct]:
+    members = [(f"f{n}", msgspec.Raw, msgspec.Raw(b"")) for n in range(len(names))]
+    return msgspec.json.Decoder(
+        msgspec.defstruct("Envelope", members, rename={f"f{n}": name for n, name in enumerate(names)})
+    )
+
+
+def page_of_array(data: bytes, field: str, key: str) -> PageBody:
+    """A page from an array; `key` is the field of a row's id.
+
+    Raises:
+        ContractBroken: the field is absent or not an array. BrokenBody: it is not JSON.
+    """
     if not data.startswith(b"["):
         raise ContractBroken(f"`{field}` is {kind_of(data)}, not an array")
-    return PageBody(data, len(_rows_decoder.decode(data)))
+    try:
+        ids = [bytes(row.key) for row in _row_decoder(key).decode(data)]
+        if all(ids):
+            return PageBody(data, len(ids), frozenset(ids))
+    except (msgspec.MsgspecError, RecursionError):
+        pass
+    try:
+        rows = array_items(data)
+    except ValueError:
+        raise BrokenBody(NOT_JSON) from None
+    return PageBody(data, len(rows), frozenset(_row_id(row, key) for row in rows))
 
 
-def page_of_object(raw: msgspec.Raw) -> PageBody:
+def _row_id(row: bytes, key: str) -> bytes:
+    try:
+        return bytes(_row_decoder(key).decode(b"[" + row + b"]")[0].key) or row
+    except (msgspec.MsgspecError, RecursionError):
+        return row
+
+
+class _Row(Protocol):
+    key: msgspec.Raw
+
+
+@lru_cache(maxsize=16)
+def _row_decoder(key: str) -> msgspec.json.Decoder[list[_Row]]:
+    row = msgspec.defstruct("Row", [("key", msgspec.Raw, msgspec.Raw(b""))], rename={"key": key}, gc=False)
+    return msgspec.json.Decoder(list[row])  # type: ignore[valid-type]
+
+
+def page_of_object(data: bytes, key: str) -> PageBody:
     """A page from a `data` that is an object (gap `promotions_data`). Raises ContractBroken if the form is unknown."""
-    values = {name: bytes(value).strip() for name, value in _object_decoder.decode(raw).items()}
-    arrays = [value for value in values.values() if value.startswith(b"[")]
-    if "id" in values:
-        return PageBody(b"[" + bytes(raw) + b"]", 1, "object_single")
-    if len(arrays) == 1:
-        return PageBody(arrays[0], len(_rows_decoder.decode(arrays[0])), "object_wrapped")
-    if all(value.startswith(b"{") for value in values.values()):
-        return PageBody(b"[" + b",".join(values.values()) + b"]", len(values), "object_by_id")
-    raise ContractBroken("`data` is an object of no known form", "The platform may have changed. Ask its operator.")
+    try:
+        members = [(json.loads(name), value) for name, value in object_members(data)]
+    except ValueError:
+        raise BrokenBody(NOT_JSON) from None
+    arrays = [value for _, value in members if value.startswith(b"[")]
+    if any(name == key for name, _ in members):
+        rows, form = b"[" + data + b"]", "object_single"
+    elif len(arrays) == 1:
+        rows, form = arrays[0], "object_wrapped"
+    elif all(value.startswith(b"{") for _, value in members):
+        rows, form = b"[" + b",".join(value for _, value in members) + b"]", "object_by_id"
+    else:
+        raise ContractBroken("`data` is an object of no known form", "The platform may have changed. Ask its operator.")
+    return replace(page_of_array(rows, "data", key), form=form)
 
 
 def kind_of(data: bytes) -> str:
@@ -131,12 +218,27 @@ def kind_of(data: bytes) -> str:
     return kinds.get(data[:1], "a number") if data else "absent"
 
 
-def ids_of(rows: bytes) -> set[bytes]:
-    """The ids of a page's rows, as written in JSON. Rows that are not objects are skipped."""
-    objects = [bytes(row) for row in _rows_decoder.decode(rows) if bytes(row).startswith(b"{")]
-    return {bytes(_object_decoder.decode(row).get("id", b"")) for row in objects}
+class RepeatDetector:
+    """Notices pages without a new id, whatever their order and their other values, in constant memory.
 
+    A page is compared with the one before it and with an earlier one, which is replaced whenever the number of pages
+    has doubled: a list that goes round in a circle is noticed within three rounds (Brent's cycle detection).
+    """
 
-def broken_body() -> BrokenBody:
-    """The error for a response that is cut off or is not JSON."""
-    return BrokenBody(NOT_JSON)
+    def __init__(self) -> None:
+        self._previous: frozenset[bytes] = frozenset()
+        self._checkpoint: frozenset[bytes] = frozenset()
+        self._pages, self._next_checkpoint = 0, 1
+
+    def check(self, page: PageBody) -> Literal["new", "repeated", "known"]:
+        """Compares the next page, which has rows: `repeated` has the ids of the page before it, `known` no new one."""
+        if page.ids == self._previous:
+            return "repeated"
+        if page.ids <= self._previous or page.ids <= self._checkpoint:
+            return "known"
+        self._previous = page.ids
+        self._pages += 1
+        if self._pages == self._next_checkpoint:
+            self._checkpoint = page.ids
+            self._next_checkpoint *= 2
+        return "new"

@@ -14,16 +14,48 @@ from sources.extract.result import Sweep
 
 SECOND_SIZE: Final = 0.61
 """Page size of the second sweep, as a share of the first: their page boundaries rarely coincide."""
+SMALL: Final = 10
+"""Up to here a page size is tried although page 1 had fewer rows."""
+_ASSUMED_ENDS: Final = {
+    "full": ("the end is assumed after a full page",),
+    "single": ("the end is assumed after a single page",),
+}
 
 
 def next_limit(sweeps: Sequence[Sweep], page_limit: int) -> int:
-    """Rows to request per page in the next sweep: L, then ⌊0.61·L⌋ of the size L that page 1 had, then both in turn."""
+    """Rows to request per page in the next sweep: L, then ⌊0.61·L⌋ of the size L that page 1 had, then both in turn.
+
+    Where the end is only assumed (a 404), a short last page proves it: then a size is chosen that leaves one.
+    """
     if not sweeps:
         return page_limit
     size = sweeps[0].size or page_limit
-    if len(sweeps) % 2 == 0:
-        return size
-    return max(1, int(size * SECOND_SIZE)) if size > 1 else 2
+    second = max(1, int(size * SECOND_SIZE)) if size > 1 else 2
+    if not sweeps[0].assumed_end:
+        return second if len(sweeps) % 2 else size
+    rows, used = sweeps[-1].rows, {number for sweep in sweeps for number in (sweep.limit, sweep.size)}
+    if rows == 1:
+        return len(sweeps) + 1
+    start = max(1, int(sweeps[-1].size * SECOND_SIZE))
+    sizes = [n for n in (*range(start, 1, -1), *range(start + 1, max(size, SMALL))) if rows % n] if rows > 2 else [1, 3]
+    return next((n for n in sizes if n not in used), second)
+
+
+def agree(before: Sweep, last: Sweep) -> bool:
+    """Whether two sweeps with the same ids prove a list.
+
+    An assumed end is proven by a short last page. A single page that is shorter than its limit is proven by another
+    sweep that read several pages of the size it asked for, or by the same single row for another limit.
+    """
+    if not (before.is_clean and last.is_clean):
+        return False
+    by_end = {sweep.assumed_end: sweep for sweep in (before, last)}
+    if by_end.keys() <= {"", "short"}:
+        return True
+    if by_end.keys() == {"single"}:
+        return before.rows == 1 and before.limit != last.limit
+    other = by_end.get("full")
+    return "single" in by_end and (other is None or (other.rows > other.size == other.limit))
 
 
 def ignores_limit(before: Sweep, last: Sweep) -> bool:
@@ -33,7 +65,7 @@ def ignores_limit(before: Sweep, last: Sweep) -> bool:
 
 def evidence_of(sweep: Sweep) -> str:
     """A sweep in words."""
-    issues = "; ".join(sweep.issues) or "clean"
+    issues = "; ".join([*sweep.issues, *_ASSUMED_ENDS.get(sweep.assumed_end, ())]) or "clean"
     quarantined = f", {sweep.quarantined} rows quarantined" if sweep.quarantined else ""
     resumed = f", {sweep.resumed_pages} of them from a stopped walk" if sweep.resumed_pages else ""
     return (

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from sources.decode.rows import QuarantinedRow
 from sources.errors import BridgeError
+from sources.extract.legacy_pages import AssumedEnd
 
 Verdict = Literal["complete", "unproven", "incomplete"]
 Progress = Callable[[str, int, int, int | None], None]
@@ -33,11 +34,13 @@ class WalkOptions:
         page_limit: rows to request per page.
         sweeps: at most this many; a single one does not prove a list that is paged by number.
         window: legacy pages to request at the same time.
+        key: the field that identifies a row; empty: the one of the interface.
     """
 
     page_limit: int = 100
     sweeps: int = SWEEPS_MAX
     window: int = WINDOW
+    key: str = ""
 
 
 @dataclass(slots=True)
@@ -51,6 +54,7 @@ class Sweep:
         resumed_pages: pages taken from the spool of a walk that was stopped.
         total: rows in the list, as the platform reports it.
         ended_by: how the list ended.
+        assumed_end: what came before an end that is only assumed, see `LegacyPages`.
         issues: why the sweep does not prove the list complete.
     """
 
@@ -65,11 +69,12 @@ class Sweep:
     resumed_pages: int = 0
     total: int | None = None
     ended_by: str = ""
+    assumed_end: AssumedEnd = ""
     issues: list[str] = field(default_factory=list)
 
     @property
     def is_clean(self) -> bool:
-        """No row twice, no `total` that changed or differs, no assumed end. Quarantined rows do not count."""
+        """No duplicate rows, no `total` that changed or differs, `limit` honoured. Quarantined rows do not count."""
         return not self.issues
 
 

@@ -7,6 +7,8 @@ ends the replay, and the rest of the file is cut off. Files are readable by thei
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 import shutil
@@ -93,22 +95,26 @@ class SpoolFolder:
 
     Args:
         folder: created with mode 0700.
-        identity: must be equal for a walk to be resumed: host, list, page size, version. It contains no key.
+        identity: must be equal for a walk to be resumed: host, environment, list, page size, version.
+        key: the API key, which must be equal too. Only a salted digest of it is written, and the salt only here.
     """
 
-    def __init__(self, folder: Path, identity: Mapping[str, str | int]) -> None:
+    def __init__(self, folder: Path, identity: Mapping[str, str | int], key: str = "") -> None:
         self.folder = folder
         self._identity = dict(identity)
+        self._key = key
         if not self._belongs():
             self.clear()
 
     def _belongs(self) -> bool:
         try:
             described = json.loads((self.folder / "walk.json").read_text())
-        except (OSError, ValueError):
+            digest = _digest(self._key, bytes.fromhex(described.pop("salt")))
+            is_same_key = hmac.compare_digest(digest, described.pop("key_digest"))
+            is_fresh = 0 <= time.time() - described.pop("started_at") < RESUME_WITHIN_S
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return False
-        is_fresh: bool = 0 <= time.time() - described.pop("started_at", 0.0) < RESUME_WITHIN_S
-        return is_fresh and described == self._identity  # a finished walk has one more member
+        return is_same_key and is_fresh and described == self._identity  # a finished walk has one more member
 
     def clear(self) -> None:
         """Removes the spools; the next walk starts from the first page."""
@@ -121,10 +127,17 @@ class SpoolFolder:
         self._describe({"finished": True})
 
     def _describe(self, more: Mapping[str, bool]) -> None:
-        described = {**self._identity, "started_at": time.time(), **more}
+        salt = os.urandom(16)
+        secret = {"salt": salt.hex(), "key_digest": _digest(self._key, salt)}
+        described = {**self._identity, **secret, "started_at": time.time(), **more}
         with replace_file(self.folder / "walk.json", is_durable=False) as file:
             file.write(json.dumps(described).encode())
 
     def sweep(self, number: int) -> Spool:
         """The spool of a sweep, numbered from 1."""
         return Spool(self.folder / f"sweep-{number}.pages")
+
+
+def _digest(key: str, salt: bytes) -> str:
+    """A digest that is slow to guess."""
+    return hashlib.scrypt(key.encode(), salt=salt, n=2**14, r=8, p=1).hex()

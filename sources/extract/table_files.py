@@ -30,34 +30,34 @@ class TableFiles:
         self._folder, self._label = folder, label
         self._groups = 0
         self._writers: dict[str, pq.ParquetWriter] = {}
+        self._paths: dict[str, Path] = {}
         self._rows: Counter[str] = Counter()
 
     def add(self, tables: Mapping[str, pa.Table]) -> int:
         """Writes the tables of one batch; returns the number of their row group."""
         for name, table in tables.items():
             if name not in self._writers:
+                # By number: the name of a table may be longer than that of a file.
+                self._paths[name] = self._folder / f"{len(self._paths)}-{self._label}.parquet"
                 self._writers[name] = pq.ParquetWriter(
-                    self._path(name), table.schema, compression="lz4", write_statistics=False
+                    self._paths[name], table.schema, compression="lz4", write_statistics=False
                 )
             self._writers[name].write_table(table, row_group_size=max(table.num_rows, 1))
             self._rows[name] += table.num_rows
         self._groups += 1
         return self._groups - 1
 
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{name}-{self._label}.parquet"
-
     def close(self) -> dict[str, TableFile]:
         """Closes the files and returns them by table."""
         for writer in self._writers.values():
             writer.close()
-        return {name: (self._path(name), self._rows[name]) for name in self._writers}
+        return {name: (self._paths[name], self._rows[name]) for name in self._writers}
 
     def read(self, group: int) -> dict[str, pa.Table]:
         """The tables of one batch, once the files are closed."""
         tables = {}
         for name in self._writers:
-            with pq.ParquetFile(self._path(name)) as file:
+            with pq.ParquetFile(self._paths[name]) as file:
                 tables[name] = file.read_row_group(group)
         return tables
 

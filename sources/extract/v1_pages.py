@@ -6,32 +6,19 @@ paginators end with success on a missing cursor and loop on a repeated one (desi
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import msgspec
 
 from sources.errors import ContractBroken, HttpRejected
-from sources.extract.pages import PageBody, Request, broken_body, kind_of, page_of_array
+from sources.extract.pages import PageBody, RepeatDetector, Request, kind_of, page_of_array, read_envelope
 
 EMPTY_PAGES_MAX: Final = 3
 
 
 class CursorExpired(Exception):
     """The platform rejects a cursor that it issued: the walk starts again from the first page."""
-
-
-class _CursorEnvelope(msgspec.Struct, rename="camel"):
-    data: msgspec.Raw = msgspec.Raw(b"")
-    has_more: msgspec.Raw = msgspec.Raw(b"")
-    next_cursor: msgspec.Raw = msgspec.Raw(b"")
-
-
-class _PriceListsEnvelope(msgspec.Struct, rename="camel"):
-    price_lists: msgspec.Raw = msgspec.Raw(b"")
-
-
-_cursor_decoder: Final = msgspec.json.Decoder(_CursorEnvelope)
-_price_lists_decoder: Final = msgspec.json.Decoder(_PriceListsEnvelope)
 
 
 class V1Cursor:
@@ -41,15 +28,18 @@ class V1Cursor:
 
         {"data": [{...}, ...], "hasMore": true, "nextCursor": "b2Zmc2V0OjIw"}
 
-    These break the contract, since each would lose rows or never end: `hasMore` true without a cursor, a cursor that
-    was issued before, a `hasMore` that is not a boolean, three empty pages in a row.
+    These break the contract, since each would lose rows or never end: `hasMore` true without a cursor or false with
+    one, a cursor that was issued before, a page without a new id, a `hasMore` that is not a boolean, three empty pages
+    in a row.
 
     Args:
         limit: rows to request per page, 1 to 100. The cursor is bound to it: it is the same for the whole walk.
+        key: the field of a row's id.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, key: str = "id") -> None:
         self.limit = limit
+        self._key = key
         self.size: int | None = None
         self.ended_by = ""
         self.total: int | None = None
@@ -57,6 +47,7 @@ class V1Cursor:
         self._is_waiting = False
         self._cursors: set[str] = set()
         self._empty_pages = 0
+        self._repeats = RepeatDetector()
 
     def next_request(self) -> Request | None:
         """The next page, once the one before has given its cursor."""
@@ -68,31 +59,29 @@ class V1Cursor:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        try:
-            envelope = _cursor_decoder.decode(body)
-            page = page_of_array(envelope.data, "data")
-            has_more = bytes(envelope.has_more).strip()
-            cursor = msgspec.json.decode(envelope.next_cursor) if bytes(envelope.next_cursor) else None
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise broken_body() from None
+        members = read_envelope(body, "data", "hasMore", "nextCursor")
+        page = page_of_array(members["data"], "data", self._key)
+        has_more, cursor = members["hasMore"], members["nextCursor"]
         if has_more not in (b"true", b"false"):
             raise ContractBroken(f"`hasMore` is {kind_of(has_more)}, not a boolean")
-        if cursor is not None and not isinstance(cursor, str):
-            raise ContractBroken("`nextCursor` is neither a string nor null")
-        return PageBody(page.rows, page.count, has_more=has_more == b"true", cursor=cursor)
+        return replace(page, has_more=has_more == b"true", cursor=_cursor(cursor))
 
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator."""
         self._is_waiting = False
         self.size = page.count if self.size is None else self.size
         self._empty_pages = 0 if page.count else self._empty_pages + 1
-        if not page.has_more:
-            self.ended_by = "hasMore false"
-            return True
-        if not page.cursor:
+        if page.has_more and not page.cursor:
             raise ContractBroken("`hasMore` is true without a cursor", "There are rows that cannot be requested.")
+        if not page.has_more and page.cursor:
+            raise ContractBroken("`hasMore` is false although there is a cursor", "There may be further rows.")
         if page.cursor in self._cursors:
             raise ContractBroken("a cursor was issued twice", "The list would never end.")
+        if page.count and self._repeats.check(page) != "new":
+            raise ContractBroken("a page has no new id", "The list would never end, or lose rows.")
+        if not page.cursor:
+            self.ended_by = "hasMore false"
+            return True
         if self._empty_pages >= EMPTY_PAGES_MAX:
             raise ContractBroken(f"{EMPTY_PAGES_MAX} empty pages in a row with `hasMore` true")
         self._cursors.add(page.cursor)
@@ -110,15 +99,28 @@ class V1Cursor:
         return []
 
 
+def _cursor(data: bytes) -> str | None:
+    if not data or data == b"null":
+        return None
+    try:
+        return msgspec.json.decode(data, type=str)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ContractBroken("`nextCursor` is neither a string nor null") from None
+
+
 class SinglePage:
     """Paginator of GET /prices/lists: no parameters, one response.
 
     A sample response::
 
         {"priceLists": [{"id": "a", ...}, ...]}
+
+    Args:
+        key: the field of a row's id.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, key: str = "id") -> None:
+        self._key = key
         self.size: int | None = None
         self.ended_by = ""
         self.total: int | None = None
@@ -133,10 +135,7 @@ class SinglePage:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        try:
-            return page_of_array(_price_lists_decoder.decode(body).price_lists, "priceLists")
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            raise broken_body() from None
+        return page_of_array(read_envelope(body, "priceLists")["priceLists"], "priceLists", self._key)
 
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator."""

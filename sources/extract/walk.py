@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -19,7 +20,7 @@ from sources.extract.fetch import PageFetcher
 from sources.extract.legacy_pages import LegacyPages
 from sources.extract.page_files import PageFiles
 from sources.extract.pages import Paginator
-from sources.extract.proof import evidence_of, ignores_limit, next_limit, observations_of
+from sources.extract.proof import agree, evidence_of, ignores_limit, next_limit, observations_of
 from sources.extract.result import ListResult, Progress, Sweep, WalkOptions, no_progress
 from sources.extract.spool import SpoolFolder
 from sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
@@ -29,11 +30,11 @@ RESTARTS_MAX: Final = 3
 log = logging.getLogger("orderbridge.walk")
 
 
-def paginator_for(operation: Operation, limit: int, first_page: int | None = None) -> Paginator:
+def paginator_for(operation: Operation, limit: int, key: str = "id", first_page: int | None = None) -> Paginator:
     """A paginator for a list of the contract; `first_page` if an earlier sweep found it."""
     if operation.paging == "pages":
-        return LegacyPages(limit, first_page)
-    return V1Cursor(limit) if operation.paging == "cursor" else SinglePage()
+        return LegacyPages(limit, key, first_page)
+    return V1Cursor(limit, key) if operation.paging == "cursor" else SinglePage(key)
 
 
 def walk(
@@ -72,7 +73,8 @@ class _ListWalk:
     ) -> None:
         if operation.records is None:
             raise TypeError(f"{operation.name} is not a list")
-        self._operation, self._record, self._options = operation, operation.records, options
+        self._operation, self._options = operation, options
+        self._record = replace(operation.records, key=options.key or operation.records.key)
         self._folder, self._spools = folder, spools
         self._fetcher = PageFetcher(operation, client, options.window)
         self._result = ListResult(self._record.name)
@@ -95,6 +97,8 @@ class _ListWalk:
             result.evidence.append(str(error).splitlines()[0])
             if isinstance(error, (ContractBroken, HttpRejected)):
                 self._spools.clear()  # resuming would fail on the same page again
+        if not self._record.fields and not result.error:
+            result.observations["order_key", self._record.key] += 1
         if self._fetcher.was_throttled:
             result.observations["rate_limit", f"{self._operation.family}: 429 received"] += 1
         result.ended_at = datetime.now(UTC)
@@ -128,11 +132,19 @@ class _ListWalk:
         first_page: int | None = None
         for number in range(1, (self._options.sweeps if self._is_paged else 1) + 1):
             limit = next_limit(sweeps, self._options.page_limit)
-            paginator = paginator_for(self._operation, limit, first_page)
+            paginator = paginator_for(self._operation, limit, self._record.key, first_page)
             spool = open_spools.enter_context(closing(self._spools.sweep(number)))
             files.append(PageFiles(self._record, self._folder / f"sweep-{number}", spool, paginator))
             sweeps.append(Sweep(number, limit))
-            self._sweep(sweeps[-1], paginator, files[-1], progress)
+            try:
+                self._sweep(sweeps[-1], paginator, files[-1], progress)
+            except HttpRejected as error:
+                if number == 1 or paginator.size is not None:
+                    raise
+                # The platform takes certain limits only: the sweeps so far stand.
+                del sweeps[-1], files[-1]
+                self._result.evidence.append(f"limit {limit} was rejected with status {error.status}: no further sweep")
+                break
             first_page = paginator.first_page if isinstance(paginator, LegacyPages) else None
             if number == 1:
                 continue
@@ -169,11 +181,12 @@ class _ListWalk:
             sweep.issues.append(f"{sweep.duplicates} duplicate rows")
         self._result.observations.update(counts.observations)
         if isinstance(paginator, LegacyPages):
+            sweep.assumed_end = paginator.assumed_end
             self._result.observations.update(observations_of(name, sweep, paginator.first_page))
 
     def _agree(self, files: list[PageFiles]) -> bool:
-        """Whether the last two sweeps are clean and saw the same rows."""
-        return all(sweep.is_clean for sweep in self._result.sweeps[-2:]) and files[-2].same_rows(files[-1])
+        """Whether the last two sweeps saw the same rows and prove the list."""
+        return agree(*self._result.sweeps[-2:]) and files[-2].same_rows(files[-1])
 
     def _conclude(self, files: list[PageFiles]) -> None:
         """The verdict, and the files of the rows that it is about."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from typing import Any
 
 import pytest
@@ -12,9 +13,12 @@ from sources.extract.legacy_pages import LegacyPages
 from sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
 from sources.http.failures import BrokenBody
 
+IDS = count()
+
 
 def v1(rows: int = 1, *, more: Any = True, cursor: Any = "c") -> bytes:
-    return json.dumps({"data": [{"id": n} for n in range(rows)], "hasMore": more, "nextCursor": cursor}).encode()
+    data = [{"id": next(IDS)} for _ in range(rows)]
+    return json.dumps({"data": data, "hasMore": more, "nextCursor": cursor}).encode()
 
 
 def feed(paginator: V1Cursor, *bodies: bytes) -> None:
@@ -62,7 +66,8 @@ def test_v1_contract(bodies: list[bytes], words: str) -> None:
 
 def test_v1_two_empty_pages_are_borne() -> None:
     paginator = V1Cursor(10)
-    feed(paginator, v1(0, cursor="a"), v1(0, cursor="b"), v1(1, cursor="c"), v1(0, cursor="d"), v1(more=False))
+    pages = [v1(0, cursor="a"), v1(0, cursor="b"), v1(1, cursor="c"), v1(0, cursor="d"), v1(more=False, cursor=None)]
+    feed(paginator, *pages)
     assert paginator.ended_by
 
 
@@ -93,7 +98,7 @@ def test_errors_with_200_are_no_empty_list() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "form", "count"),
+    ("data", "form", "length"),
     [
         pytest.param([{"id": 1}], "array", 1, id="array"),
         pytest.param({"1": {"id": 1}, "2": {"id": 2}}, "object_by_id", 2, id="by-id"),
@@ -102,9 +107,9 @@ def test_errors_with_200_are_no_empty_list() -> None:
         pytest.param({}, "object_by_id", 0, id="empty-object"),
     ],
 )
-def test_data_as_an_object(data: Any, form: str, count: int) -> None:
+def test_data_as_an_object(data: Any, form: str, length: int) -> None:
     body = LegacyPages(10).parse(json.dumps({"data": data}).encode())
-    assert (body.form, body.count, len(json.loads(body.rows))) == (form, count, count)
+    assert (body.form, body.count, len(json.loads(body.rows))) == (form, length, length)
 
 
 def test_data_of_no_known_form_is_refused() -> None:
