@@ -16,11 +16,12 @@ from pipelines.pull.targets import Targets
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.load import load, warm
 from sources import __version__
-from sources.contract import LISTS, Family
+from sources.contract import LISTS, ORDER, Family
 from sources.extract.result import ListResult, Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
 from sources.http.client import Client
+from sources.settings import PublicV1Settings
 
 EARLY_ROWS: Final = 10_000
 """From so many rows on, loading during the walks saves more than a load of its own costs."""
@@ -97,13 +98,15 @@ class ListWalks:
         settings = self._targets.settings(family)
         identity: dict[str, str | int] = {
             "host": settings.base_url,
+            "environment": settings.environment,
             "list": name,
             "limit": settings.page_limit,
             "version": __version__,
         }
         with warehouse_errors(self._build.path.parent):
-            spool = SpoolFolder(self._build.spools / name, identity)
-            options = WalkOptions(settings.page_limit, self._sweeps)
+            spool = SpoolFolder(self._build.spools / name, identity, settings.api_key.reveal())
+            key = settings.order_key if name == ORDER.name and isinstance(settings, PublicV1Settings) else ""
+            options = WalkOptions(settings.page_limit, self._sweeps, key=key)
             return walk(name, clients[family], self._build.run / "files" / name, spool, options, self._progress)
 
     def _load(self, lists: list[ListResult], number: int) -> LoadedFile:

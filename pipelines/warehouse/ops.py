@@ -139,10 +139,19 @@ def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListR
             published,
         ],
     )
-    build.executemany(
-        "INSERT INTO ops.quarantine VALUES (?, ?, ?, ?, ?, ?)",
-        [[run_id, walked.resource, row.page, row.position, row.reason, row.row_hash] for row in walked.quarantined],
-    ) if walked.quarantined else None
+    rows = walked.quarantined
+    build.execute(  # lists, not a statement per row: there may be hundreds of thousands
+        """INSERT INTO ops.quarantine
+        SELECT $run, $resource, unnest($pages), unnest($positions), unnest($reasons), unnest($hashes)""",
+        {
+            "run": run_id,
+            "resource": walked.resource,
+            "pages": [row.page for row in rows],
+            "positions": [row.position for row in rows],
+            "reasons": [row.reason for row in rows],
+            "hashes": [row.row_hash for row in rows],
+        },
+    ) if rows else None
 
 
 def record_totals(build: duckdb.DuckDBPyConnection, run_id: str, entity: str, totals: Mapping[str, int]) -> None:

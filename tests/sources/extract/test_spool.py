@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from contextlib import closing
 from pathlib import Path
@@ -66,3 +67,30 @@ def test_what_is_not_this_walk_is_forgotten(tmp_path: Path, change: str) -> None
     again = SpoolFolder(tmp_path / "s", {"host": "b" if change == "identity" else "a"})
     with closing(again.sweep(1)) as spool:
         assert spool.replay("page=1") is None
+
+
+@pytest.mark.parametrize("change", [{"environment": "production"}, {"key": "live"}])
+def test_issue_11_1_a_spool_of_another_key_or_environment_is_not_resumed(
+    tmp_path: Path, change: dict[str, str]
+) -> None:
+    def folder(environment: str = "sandbox", key: str = "brand_test_abc") -> SpoolFolder:
+        return SpoolFolder(tmp_path / "s", {"host": "a", "environment": environment}, key)
+
+    with closing(folder().sweep(1)) as spool:
+        spool.write("page=1", b"x")
+    with closing(folder().sweep(1)) as spool:
+        assert spool.replay("page=1") == b"x"
+    with closing(folder(**change).sweep(1)) as spool:
+        assert spool.replay("page=1") is None
+
+
+def test_issue_11_1_no_digest_of_a_key_can_be_compared(tmp_path: Path) -> None:
+    notes = []
+    for name in ("a", "b"):
+        SpoolFolder(tmp_path / name, {}, "brand_live_secret")
+        notes.append((tmp_path / name / "walk.json").read_text())
+    digests = [json.loads(note)["key_digest"] for note in notes]
+    assert digests[0] != digests[1]
+    for algorithm in ("md5", "sha1", "sha256", "sha512", "blake2b"):
+        assert hashlib.new(algorithm, b"brand_live_secret").hexdigest() not in "".join(notes)
+    assert "secret" not in "".join(notes)
