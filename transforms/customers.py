@@ -38,7 +38,8 @@ from transforms.frames import (
     take_or_null,
     typed,
 )
-from transforms.keys import BOOKKEEPING, canonical_id, clean_text, fold_case, one_row_per_id, phone_digits
+from transforms.keys import BOOKKEEPING, canonical_id, clean_text, one_row_per_id, phone_digits
+from transforms.texts import email_key
 
 RAW_CUSTOMERS: Final = {
     "id": TEXT,
@@ -155,7 +156,7 @@ def _with_comparable_texts(rows: pd.DataFrame) -> pd.DataFrame:
     names = [rows[name].str.strip().fillna("") for name in ("first_name", "last_name")]
     return rows.assign(
         full_name=clean_text(joined_text(names, " ")),
-        email_normalized=fold_case(rows["email"]),
+        email_normalized=email_key(rows["email"]),
         phone_digits=phone_digits(rows["phone"]),
     )
 

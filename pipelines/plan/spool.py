@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from pipelines.imports import ReadyInput
 from sources.disk import create_private
 from sources.kinds import KINDS, KindName
-from transforms.upserts.decisions import comparable
+from transforms.upserts.decisions import search_key
 from transforms.upserts.json_columns import json_text
 
 SPOOL_ROWS: Final = 131_072
@@ -137,7 +137,7 @@ def key_columns(kind: KindName, table: pa.Table) -> dict[str, pa.Array]:
     if kind == "warehouses":
         by_name = pc.if_else(pc.is_null(table["code"]), table["name"], pa.scalar(None, pa.string()))
         return {"code": table["code"].combine_chunks(), "name": by_name.combine_chunks()}
-    return {name: comparable(name, decode_texts(table[name])) for name in KINDS[kind].list_keys}
+    return {name: search_key(name, decode_texts(table[name])) for name in KINDS[kind].list_keys}
 
 
 def decode_texts(column: pa.ChunkedArray) -> pa.Array:

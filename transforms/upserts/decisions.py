@@ -1,9 +1,8 @@
-"""What a file asks for against what is there: a decision for each input, and the fields that differ.
+"""The inputs of a file against each other and against the platform: a decision for each, and the fields that differ.
 
-In: inputs as frames, one row each and null where a field is not given; the platform's customers as they were read. Out:
-which inputs of one file say the same or contradict each other; which customers are new. Nothing here is sent, and
-nothing is guessed: what fits several customers is ambiguous. Variants, which cannot be read, are in
-`transforms.upserts.confirmed`.
+In: inputs as frames, one row each and null where a field is not given, and the platform's customers as they were read.
+Out: which inputs of a file are equal or contradict each other, and which customers are new. An input that fits several
+customers is ambiguous. Variants, which cannot be read, are in `transforms.upserts.confirmed`.
 """
 
 from __future__ import annotations
@@ -15,11 +14,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, Ints, array, from_arrow, typed
-from transforms.keys import canonical_id, clean_text, fold_case, positions
+from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, Ints, array, column, from_arrow, typed
+from transforms.keys import canonical_id, clean_text, positions
+from transforms.texts import email_key, lookalike_key
 
 KEYS: Final = {"erpCode": "erp_code", "email": "email", "loginCode": "login_code"}
-"""What a customer is found by: the input's field and the raw column."""
+"""The keys of a customer: the input's field and the raw column."""
 FIELDS: Final = {
     **KEYS,
     "firstName": "first_name",
@@ -27,7 +27,7 @@ FIELDS: Final = {
     "phone": "phone",
     "priceListId": "price_list_id",
 }
-"""The fields of a customer that can be read back, beside its documents."""
+"""The fields of a customer that can be read back, without its documents."""
 DOCUMENT_FIELDS: Final = {
     "number": "number",
     "fiscalName": "fiscal_name",
@@ -59,14 +59,19 @@ DIFFERENCES: Final = {
 
 
 def comparable(field: str, texts: pa.Array) -> pa.Array:
-    """Texts of a customer's field in the form in which they are compared; null where nothing is said."""
+    """Texts of a customer's field in the form in which they are compared; null where blank."""
     if field == "email":
-        return fold_case(texts)
+        return array(email_key(column(texts)))
     return canonical_id(texts) if field == "priceListId" else clean_text(texts)
 
 
+def search_key(field: str, texts: pa.Array) -> pa.Array:
+    """Values of a key in the form in which inputs and customers are found: e-mail addresses that look alike are one."""
+    return array(lookalike_key(column(texts))) if field == "email" else comparable(field, texts)
+
+
 def sharing(keys: pd.DataFrame) -> Bools:
-    """Which rows have a key that another row has too; a null is shared by nobody."""
+    """Which rows have a key that another row has too; null is shared by nobody."""
     found = np.zeros(len(keys), np.bool_)
     for name in keys.columns:
         codes = _codes(array(keys[name]))
@@ -75,16 +80,16 @@ def sharing(keys: pd.DataFrame) -> Bools:
 
 
 def duplicates(keys: pd.DataFrame, bodies: pd.Series[str]) -> pd.DataFrame:
-    """Rows that share a key: equal ones merge into the first, contradicting ones are refused, all of them.
+    """Rows that share a key: equal ones merge into the first, conflicting ones are all rejected.
 
     Args:
-        keys: a column for each kind of key, normalised; null where a row has none.
-        bodies: what the rows say; equal texts say the same.
+        keys: a column for each kind of key, normalized; null where a row has none.
+        bodies: the contents of the rows, equal for equal rows.
 
     Returns:
-        `decision` (`first`, `merged`, `conflicting`); `first`: the position of the first row that says the same; of
+        `decision` (`first`, `merged`, `conflicting`); `first`: position of the first row with the same contents; of
         conflicting rows `key`: the column of the shared key, and `other`: the position of the first row that has it
-        too, and says something else.
+        with other contents.
     """
     size = len(keys)
     said = _codes(array(bodies))
@@ -121,11 +126,11 @@ def duplicates(keys: pd.DataFrame, bodies: pd.Series[str]) -> pd.DataFrame:
 def customers(
     inputs: pd.DataFrame, documents: pd.DataFrame, known: pd.DataFrame, known_documents: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Which customers are to be created, and how the others stand beside those that are there.
+    """Decides which customers are to be created, and which exist with the same or other values.
 
-    Found are those with the same erpCode, email (in any case) or loginCode. None: `create`, or `no_key` where the
-    input has nothing to be found by later. One: `exists_same` where all that the input says is so, else
-    `exists_differs`. Several: `ambiguous`.
+    An input is searched by erpCode, email (ASCII letters in any case) and loginCode. Without a result it is `create`,
+    or `no_key` if it has no key to be found by later. One result is `exists_same` where all given fields are equal,
+    else `exists_differs`. Several are `ambiguous`, and so is one whose e-mail address only looks like the given one.
 
     Args:
         inputs: the columns of `INPUTS`; no two share a key.
@@ -140,6 +145,7 @@ def customers(
     rows, there = typed(inputs, INPUTS), typed(known, KNOWN)
     pairs, has_key = _pairs(rows, there)
     counts = np.bincount(pairs["row"].to_numpy(), minlength=len(rows))
+    counts[pairs.loc[~pairs["is_certain"], "row"]] += 1
     found = np.full(len(rows), -1, np.int64)
     found[pairs["row"].to_numpy()] = pairs["known"].to_numpy()
     one = np.flatnonzero(counts == 1)
@@ -168,17 +174,27 @@ def _codes(texts: pa.Array) -> Ints:
 
 
 def _pairs(rows: pd.DataFrame, there: pd.DataFrame) -> tuple[pd.DataFrame, Bools]:
-    """Positions of inputs and of customers that share a key, each pair once; and which inputs have a key."""
+    """Pairs of inputs and customers that share a key, and which inputs have a key.
+
+    Returns:
+        `row`, `known` (positions), `is_certain` (the values of a key are equal and do not only look alike); each pair
+        once. A boolean for each input.
+    """
     has_key = np.zeros(len(rows), np.bool_)
     found = []
-    for name, column in KEYS.items():
-        key, known = (comparable(name, array(texts)) for texts in (rows[name], there[column]))
-        has_key |= pc.is_valid(key).to_numpy(zero_copy_only=False)
-        ours = pd.DataFrame({"key": from_arrow(pa.table({"key": key}))["key"], "row": np.arange(len(rows))})
-        theirs = pd.DataFrame({"key": from_arrow(pa.table({"key": known}))["key"], "known": np.arange(len(there))})
-        both = ours.dropna().merge(theirs.dropna(), on="key", how="inner", validate="m:m")
-        found.append(both[["row", "known"]].astype(np.int64))
-    return pd.concat(found).drop_duplicates().sort_values(["row", "known"], ignore_index=True), has_key
+    for name, platform_name in KEYS.items():
+        ours, theirs = _with_keys(name, rows[name], "row"), _with_keys(name, there[platform_name], "known")
+        has_key[ours["row"]] = True
+        both = ours.merge(theirs, on="key", suffixes=("", "_known"), validate="m:m")  # several are ambiguous
+        found.append(both.assign(is_certain=both["exact"] == both["exact_known"])[["row", "known", "is_certain"]])
+    pairs = pd.concat(found).astype({"row": np.int64, "known": np.int64, "is_certain": np.bool_})
+    return pairs.groupby(["row", "known"], as_index=False).agg(is_certain=("is_certain", "any")), has_key
+
+
+def _with_keys(name: str, texts: pd.Series[str], position: str) -> pd.DataFrame:
+    """`key` and `exact` (forms of a key for search and comparison) and the position of each row that has it."""
+    forms = {"key": column(search_key(name, array(texts))), "exact": column(comparable(name, array(texts)))}
+    return pd.DataFrame({**forms, position: np.arange(len(texts))}).dropna()
 
 
 def _told(said: pd.DataFrame, there: pd.DataFrame, field: str, file_value: pa.Array, value: pa.Array) -> pd.DataFrame:
@@ -197,12 +213,12 @@ def _told(said: pd.DataFrame, there: pd.DataFrame, field: str, file_value: pa.Ar
 
 
 def _ambiguous(rows: pd.DataFrame, there: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """The keys by which each of several customers was found."""
+    """The keys by which each customer of an ambiguous input was found."""
     said, known = rows.iloc[pairs["row"]], there.iloc[pairs["known"]]
     made = []
-    for name, column in KEYS.items():
-        ours, theirs = array(said[name]), array(known[column])
-        same = pc.fill_null(pc.equal(comparable(name, ours), comparable(name, theirs)), False)
+    for name, platform_name in KEYS.items():
+        ours, theirs = array(said[name]), array(known[platform_name])
+        same = pc.fill_null(pc.equal(search_key(name, ours), search_key(name, theirs)), False)
         where = same.to_numpy(zero_copy_only=False)
         made.append(_told(said[where], known[where], name, ours.filter(same), theirs.filter(same)))
     return pd.concat(made)
@@ -210,8 +226,8 @@ def _ambiguous(rows: pd.DataFrame, there: pd.DataFrame, pairs: pd.DataFrame) -> 
 
 def _differing(said: pd.DataFrame, there: pd.DataFrame) -> list[pd.DataFrame]:
     made = []
-    for name, column in FIELDS.items():
-        ours, theirs = array(said[name]), array(there[column])
+    for name, platform_name in FIELDS.items():
+        ours, theirs = array(said[name]), array(there[platform_name])
         where = _differs(comparable(name, ours), comparable(name, theirs))
         mask = pa.array(where)
         made.append(_told(said[where], there[where], name, ours.filter(mask), theirs.filter(mask)))
@@ -221,7 +237,7 @@ def _differing(said: pd.DataFrame, there: pd.DataFrame) -> list[pd.DataFrame]:
 def _differing_documents(
     said: pd.DataFrame, there: pd.DataFrame, documents: pd.DataFrame, known_documents: pd.DataFrame
 ) -> list[pd.DataFrame]:
-    """Each document that is given stands beside the customer's one with its number, else the one in its place."""
+    """Compares each given document with the customer's document of its number, else with the one at its position."""
     ours = typed(documents, INPUT_DOCUMENTS)
     at = positions(array(ours["input"]), array(said["input"]))
     is_wanted = pc.is_valid(at).to_numpy(zero_copy_only=False)
@@ -238,8 +254,8 @@ def _differing_documents(
     partner = pc.coalesce(by_number, by_place)
     made = []
     places = array(ours["position"]).to_numpy()
-    for name, column in DOCUMENT_FIELDS.items():
-        mine, known = array(ours[name]), array(theirs[column]).take(partner)
+    for name, platform_name in DOCUMENT_FIELDS.items():
+        mine, known = array(ours[name]), array(theirs[platform_name]).take(partner)
         is_text = mine.type == TEXT
         differing = _differs(*(comparable(name, texts) if is_text else texts for texts in (mine, known)))
         for place in np.unique(places[differing]):
@@ -257,7 +273,7 @@ def _first_positions(ours: tuple[pa.Array, pa.Array], theirs: tuple[pa.Array, pa
 
 
 def _differs(said: pa.Array, known: pa.Array) -> Bools:
-    """Where something is said, and is not so."""
+    """Where a value is given, and the platform's is not equal."""
     same = pc.fill_null(pc.equal(said, known), False)
     found: Bools = pc.and_(pc.is_valid(said), pc.invert(same)).to_numpy(zero_copy_only=False)
     return found

@@ -97,13 +97,27 @@ def test_a_customer_that_nobody_knows_is_created_and_one_without_keys_is_not() -
     [
         ({"erpCode": "007"}, {"erp_code": " 007 "}),
         ({"email": "ANA@Example.com"}, {"email": "ana@example.com"}),
-        ({"email": "STRASSE@x"}, {"email": "straße@x"}),
+        ({"email": "NIN\u0303O@x"}, {"email": "niÑo@X\u200b"}),
         ({"loginCode": "L1"}, {"login_code": "L1"}),
     ],
     ids=["erp code", "email in any case", "email beyond ascii", "login code"],
 )
 def test_a_customer_is_found_by_each_key(said: dict[str, str], there: dict[str, str]) -> None:
     assert decided([said], [{"id": "9", **there}])[0] == [("exists_same", "9")]
+
+
+@pytest.mark.parametrize(
+    ("given", "there"),
+    [("maria@shop.es", "maria@ſhop.es"), ("STRASSE@x", "straße@x"), ("mike@x", "mi\u212ae@x")],
+    ids=["long s", "sharp s", "Kelvin sign"],
+)
+def test_an_address_that_only_looks_like_another_is_ambiguous_and_shown(given: str, there: str) -> None:
+    known = [{"id": "9", "email": there, "erp_code": "A"}]
+    assert decided([{"email": given}], known) == ([("ambiguous", None)], [(0, "9", "email", given, there)])
+    both = decided([{"email": given}], [*known, {"id": "8", "email": given}])
+    assert both == ([("ambiguous", None)], [(0, "9", "email", given, there), (0, "8", "email", given, given)])
+    by_code = decided([{"erpCode": "A", "email": given}], known)
+    assert by_code == ([("exists_differs", "9")], [(0, "9", "email", given, there)])
 
 
 def test_codes_are_found_as_they_stand() -> None:
