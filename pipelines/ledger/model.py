@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 State = Literal["planned", "in_flight", "confirmed", "rejected", "in_doubt", "conflict", "abandoned"]
 
@@ -95,11 +95,19 @@ class LedgerRow:
     updated_at: float
 
 
+class Claim(NamedTuple):
+    """An operation that writes the same record as another one: the folder of its plan, and its state."""
+
+    folder: str
+    state: State
+
+
 @dataclass(frozen=True, slots=True)
 class UnsettledUpdate:
     """A variant update of which an attempt may still arrive: it is in doubt now (`is_open`), or was."""
 
     plan_id: str
+    folder: str
     id: int
     path: str
     fields: frozenset[str]

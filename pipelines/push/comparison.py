@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+import pandas as pd
+
 from pipelines.ledger.keys import normalized
 from sources.contract import CUSTOMER
+from transforms.frames import TEXT
+from transforms.phones import same_phone
 
 _NOT_COMPARED: Final = ("password", "notification")
 
 
-def differing_fields(body: Mapping[str, Any], record: Mapping[str, Any]) -> list[str]:
+def differing_fields(body: Mapping[str, Any], record: Mapping[str, Any], country: str | None = None) -> list[str]:
     """The fields of a create that differ on the platform; fields that cannot be read back are not compared.
 
-    Texts are equal regardless of surrounding whitespace, e-mails regardless of case, numbers by value.
+    Texts are equal regardless of surrounding whitespace, e-mails regardless of case, numbers by value, phone numbers by
+    their digits.
 
     Args:
         body: of the create.
         record: of the platform, in the interface's field names.
+        country: of phone numbers without a country code (ISO 3166-1 alpha-2).
     """
     readable = {f.name for f in CUSTOMER.fields}
     return [
         name
         for name, value in body.items()
-        if name in readable and name not in _NOT_COMPARED and not _is_equal(name, value, record.get(name))
+        if name in readable
+        and name not in _NOT_COMPARED
+        and not _is_equal(name, value, record.get(name))
+        and not (name == "phone" and _is_same_phone(value, record.get(name), country))
     ]
+
+
+def _is_same_phone(sent: object, actual: object, country: str | None) -> bool:
+    """Whether the platform only writes the number in another way, such as without blanks or with `00` for `+`."""
+    if not isinstance(sent, str) or not isinstance(actual, str):
+        return False
+    digits = [re.sub("[^0-9]", "", text).lstrip("0") for text in (sent, actual)]
+    if digits[0] and digits[0] == digits[1]:
+        return True
+    left, right = (pd.Series([text], dtype=pd.ArrowDtype(TEXT)) for text in (sent, actual))
+    return bool(same_phone(left, right, country)[0])
 
 
 def _is_equal(name: str, sent: object, actual: object) -> bool:

@@ -31,7 +31,7 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
     Raises:
         AccessError, PlatformError, Stopped: the customers could not be read.
     """
-    eligibility = Eligibility(withheld=claimed_elsewhere(ledger, rules))
+    eligibility = Eligibility(withheld=claimed_elsewhere(plan, ledger, rules))
     withheld = eligibility.withheld
     doubts = {row.id: row for row in ledger.rows("in_doubt")}
     planned = ledger.ids("planned") - set(withheld)
@@ -98,7 +98,7 @@ def _look_up(
         return conflict(f"the platform has {len(matches)} customers with its erpCode, email or loginCode")
     elif matches:
         remote_id = str(matches[0]["id"])
-        if fields := differing_fields(operation.body, matches[0]):
+        if fields := differing_fields(operation.body, matches[0], rules.country):
             words = f"the platform has a customer with its key, but {', '.join(fields)} differ"
             return conflict(words, remote_id)
         return StateChange(operation.id, "confirmed", row.status, words="found on the platform", remote_id=remote_id)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
 from pipelines.ledger.keys import variant_ids
-from pipelines.ledger.model import LedgerRow, UnsettledUpdate
+from pipelines.ledger.model import Claim, LedgerRow, UnsettledUpdate
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.listing import normalized_keys
 from pipelines.push.plan_ledger import PlanLedger
@@ -42,6 +42,7 @@ class PushRules:
         additive: fields of a variant that a repeated update would or may add to.
         increments: those of them whose values are increments: the value afterwards is unknown.
         wall_time: wall time of a ledger time, for people.
+        country: of phone numbers without a country code.
     """
 
     settle_s: float
@@ -50,6 +51,7 @@ class PushRules:
     additive: frozenset[str] = field(default_factory=lambda: additive_fields({}))
     increments: frozenset[str] = frozenset()
     wall_time: Callable[[float], float] = float
+    country: str | None = None
 
     def is_repeatable(self, operation: PlannedOperation) -> bool:
         """Whether sending it twice has the same effect as sending it once."""
@@ -79,12 +81,18 @@ class Eligibility:
     unproven: CoverageError | None = None
 
 
-def claimed_elsewhere(ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld]:
-    """Operations whose record another operation is writing."""
+def claimed_elsewhere(plan: Plan, ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld]:
+    """Operations whose record another operation is writing, or has written a moment ago."""
     settled = ledger.now() - rules.settle_s
     claims = ledger.claimed(settled, -math.inf if rules.accept_unproven else settled)
-    words = "plan {} is writing this record: finish that plan, pull, and plan this file again"
-    return {number: Withheld("blocked", words.format(other)) for number, other in claims.items()}
+    return {number: _claimed(claim, str(plan.folder)) for number, claim in claims.items()}
+
+
+def _claimed(claim: Claim, own_folder: str) -> Withheld:
+    plan = "an earlier operation of this plan" if claim.folder == own_folder else f"the plan {claim.folder}"
+    if claim.state == "confirmed":
+        return Withheld("exists_now", f"{plan} has created this record: pull, and plan this file again")
+    return Withheld("blocked", f"{plan} is writing this record: finish that plan, pull, and plan this file again")
 
 
 def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules) -> Eligibility:
@@ -95,7 +103,7 @@ def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules) -> Eligibil
         ledger: recovered: nothing is in flight.
         rules: of this push.
     """
-    eligibility = Eligibility(withheld=claimed_elsewhere(ledger, rules) | _superseded(ledger))
+    eligibility = Eligibility(withheld=claimed_elsewhere(plan, ledger, rules) | _superseded(ledger))
     doubts = ledger.ids("in_doubt")
     for operation in plan.operations() if doubts else ():
         if operation.id in doubts and rules.is_repeatable(operation):
@@ -113,7 +121,7 @@ def _superseded(ledger: PlanLedger) -> dict[int, Withheld]:
         variant = variant_ids(row.path)
         later = [others[(*variant, name)] for name in row.fields if variant and (*variant, name) in others]
         if later:
-            reason = f"plan {later[0]} has changed these fields since; make the plan again"
+            reason = f"the plan {later[0]} has changed these fields since: plan this file again"
             withheld[row.id] = Withheld("blocked", reason)
     return withheld
 
@@ -140,7 +148,7 @@ def conflicting_update(
     for other in unsettled.get(operation.path, ()):
         if (other.plan_id, other.id) != (plan_id, operation.id) and other.fields & set(operation.body):
             state = "is in doubt" if other.is_open else "was in doubt and may still arrive"
-            return f"operation {other.id} of plan {other.plan_id} on the same fields {state}"
+            return f"operation {other.id} of the plan {other.folder} on the same fields {state}"
     return None
 
 

@@ -13,12 +13,12 @@ from operator import attrgetter
 from typing import Final, Self
 
 from pipelines.ledger.keys import salted, variant_ids
-from pipelines.ledger.model import PREVIOUS_STATES, LedgerRow, NewOperation, State, StateChange, UnsettledUpdate
+from pipelines.ledger.model import PREVIOUS_STATES, Claim, LedgerRow, NewOperation, State, StateChange, UnsettledUpdate
 from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan
 
 _CLAIMED: Final = """
-    SELECT mine.id, min(p.plan_id) FROM claims mine
+    SELECT mine.id, p.folder, o.state FROM claims mine
     JOIN claims other ON other.host = mine.host AND other.key = mine.key
     JOIN operations o ON o.plan = other.plan AND o.id = other.id JOIN plans p ON p.plan = other.plan
     WHERE mine.plan = ?1 AND (
@@ -27,9 +27,10 @@ _CLAIMED: Final = """
             o.state IN ('in_flight', 'in_doubt', 'conflict')
             OR (o.state = 'confirmed' AND (p.kind <> 'customers' OR o.state_at > ?3))
             OR (o.state = 'abandoned' AND o.doubt_at > ?2))))
-    GROUP BY mine.id"""
+    ORDER BY mine.id, o.state = 'confirmed', p.folder"""
 _UNSETTLED: Final = """
-    SELECT p.plan_id, o.id, o.path, o.fields, o.state IN ('in_flight', 'in_doubt'), coalesce(o.doubt_at, o.sent_at)
+    SELECT p.plan_id, p.folder, o.id, o.path, o.fields, o.state IN ('in_flight', 'in_doubt'),
+        coalesce(o.doubt_at, o.sent_at)
     FROM operations o JOIN plans p USING (plan)
     WHERE p.host = ? AND o.fields <> '' AND (o.state IN ('in_flight', 'in_doubt') OR o.doubt_at > ?)"""
 
@@ -107,30 +108,34 @@ class PlanLedger:
         sql = f"SELECT id FROM operations WHERE plan = ? AND state IN ({', '.join('?' * len(states))})"
         return {number for (number,) in self.ledger.connection.execute(sql, [self._plan, *states])}
 
-    def claimed(self, since: float, listed_since: float) -> dict[int, str]:
-        """Operations whose record another operation has in flight, in doubt or confirmed: id → plan of the other.
+    def claimed(self, since: float, listed_since: float) -> dict[int, Claim]:
+        """Operations whose record another operation has in flight, in doubt or confirmed: id → claim of the other.
 
         Args:
             since: ledger time; an abandoned operation counts if its doubt is younger.
             listed_since: a confirmed customer counts if it is younger; older ones are in the platform's list.
         """
-        return dict(self.ledger.connection.execute(_CLAIMED, [self._plan, since, listed_since]).fetchall())
+        claims: dict[int, Claim] = {}
+        for number, folder, state in self.ledger.connection.execute(_CLAIMED, [self._plan, since, listed_since]):
+            claims.setdefault(number, Claim(folder, state))
+        return claims
 
     def superseded(self) -> dict[tuple[str, str, str], str]:
-        """Fields confirmed by other plans since this one was first pushed: product, variant, field → plan."""
+        """Fields confirmed by other plans since this one was first pushed: product, variant, field → folder."""
         rows = self.ledger.connection.execute(
-            "SELECT c.product_id, c.variant_id, c.field, c.plan_id FROM confirmed c JOIN plans p ON p.host = c.host"
+            "SELECT c.product_id, c.variant_id, c.field, other.folder FROM confirmed c JOIN plans p ON p.host = c.host"
+            " JOIN plans other ON other.plan_id = c.plan_id"
             " WHERE p.plan = ? AND c.plan_id <> p.plan_id AND c.confirmed_at > p.opened_at",
             [self._plan],
         )
-        return {(product, variant, name): plan_id for product, variant, name, plan_id in rows}
+        return {(product, variant, name): folder for product, variant, name, folder in rows}
 
     def unsettled(self, since: float) -> list[UnsettledUpdate]:
         """Variant updates of this host, of any plan, that may still arrive: in doubt now, or after `since`."""
         rows = self.ledger.connection.execute(_UNSETTLED, [self.host, since])
         return [
-            UnsettledUpdate(plan_id, number, path, frozenset(_split(fields)), bool(is_open), at)
-            for plan_id, number, path, fields, is_open, at in rows
+            UnsettledUpdate(plan_id, folder, number, path, frozenset(_split(fields)), bool(is_open), at)
+            for plan_id, folder, number, path, fields, is_open, at in rows
         ]
 
     def recover(self, deadline_s: float, now: float) -> int:

@@ -36,7 +36,7 @@ from sources.disk import disk_errors
 from sources.errors import AccessError, PlatformError, Stopped, UsageError
 from sources.http.client import Client
 from sources.kinds import KINDS, additive_fields, increment_fields
-from sources.settings import LegacySettings, http_settings, ledger_path
+from sources.settings import LegacySettings, http_settings, ledger_path, reconcile_settings
 
 ROUNDS_MAX: Final = 3
 """How often one push sends a repeatable operation."""
@@ -124,6 +124,7 @@ class _PushRun:
             additive_fields(semantics),
             increment_fields(semantics),
             self.ledger.ledger.clock.wall_time,
+            reconcile_settings().country,
         )
         self.unsettled: dict[str, list[UnsettledUpdate]] = defaultdict(list)
         self.result = PushResult(self.plan)
@@ -275,5 +276,6 @@ class _PushRun:
         """From now on the operation blocks others on the same fields."""
         if operation.method == "PATCH":
             fields, now = frozenset(operation.body), self.ledger.now()
-            update = UnsettledUpdate(self.plan.manifest.plan_id, operation.id, operation.path, fields, True, now)
+            plan_id, folder = self.plan.manifest.plan_id, str(self.plan.folder)
+            update = UnsettledUpdate(plan_id, folder, operation.id, operation.path, fields, True, now)
             self.unsettled[operation.path].append(update)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,11 +26,11 @@ from pipelines.push.passwords import write_private_csv
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import last_reads
-from sources.contract import CUSTOMER
+from sources.contract import CUSTOMER, Field
 from sources.decode.table_schema import snake
 from sources.errors import ExitCode, UsageError
 from sources.kinds import KINDS
-from sources.settings import ledger_path, warehouse_path
+from sources.settings import ledger_path, reconcile_settings, warehouse_path
 
 VERIFY_FILE: Final = "verify.csv"
 VERIFY_COLUMNS: Final = ("line", "operation", "outcome", "customer_id", "field", "sent", "found")
@@ -82,13 +82,15 @@ def verify(folder: Path) -> VerifyResult:
         result.outcomes["unreadable"] = len(confirmed)
         return result
     sent_at = max((rows[number].updated_at for number in confirmed), default=0.0)
-    operations = [operation for operation in plan.operations() if operation.id in confirmed]
+    country = reconcile_settings().country
+    sent = [(operation, rows[operation.id].remote_id) for operation in plan.operations() if operation.id in confirmed]
     with open_warehouse(warehouse_path()) as connection:
         run_id, result.verdict = _last_read(connection, plan, sent_at)
-        index = _customers(connection, run_id, operations)
+        customers = _Customers(connection, run_id, sent)
     findings: list[Sequence[object]] = []
-    for operation in operations:
-        _compare(operation, rows[operation.id].remote_id, index, result, findings)
+    for operation, remote_id in sent:
+        matches = customers.find(operation, remote_id)
+        findings += _compare(operation, remote_id, matches, country, result)
     result.file = plan.folder / VERIFY_FILE
     write_private_csv(result.file, [VERIFY_COLUMNS, *findings])
     return result
@@ -110,60 +112,74 @@ def _last_read(connection: duckdb.DuckDBPyConnection, plan: Plan, sent_at: float
     return last_read.run_id, last_read.verdict
 
 
-Index = Mapping[tuple[str, str], list[dict[str, Any]]]
-"""Customers by name and normalized value of a key."""
+class _Customers:
+    """The customers of a walk with the id or a key of these operations, in the interface's field names."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        run_id: str,
+        sent: Sequence[tuple[PlannedOperation, str | None]],
+    ) -> None:
+        self._by_id: dict[str, dict[str, Any]] = {}
+        self._by_key: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        keys = {(name, normalized(name, value)) for operation, _ in sent for name, value in operation.keys.items()}
+        ids = {remote_id for _, remote_id in sent if remote_id is not None}
+        columns, names = _columns(CUSTOMER.fields)
+        cursor = connection.execute(f"SELECT {columns} FROM raw.customers WHERE _run_id = $1", [run_id])
+        while batch := cursor.fetchmany(10_000):
+            for row in batch:
+                record: dict[str, Any] = dict(zip(names, row, strict=True), documents=[])
+                matches = [(n, k) for n in LIST_KEYS if record[n] and (n, k := normalized(n, record[n])) in keys]
+                if matches or record["id"] in ids:
+                    self._by_id[record["id"]] = record
+                for key in matches:
+                    self._by_key[key].append(record)
+        columns, names = _columns(CUSTOMER.field("documents").fields)
+        cursor = connection.execute(
+            f"SELECT customer_id, {columns} FROM raw.customers__documents ORDER BY customer_id, position"
+        )
+        while batch := cursor.fetchmany(10_000):
+            for customer_id, *values in batch:
+                if customer_id in self._by_id:
+                    self._by_id[customer_id]["documents"].append(dict(zip(names, values, strict=True)))
+
+    def find(self, operation: PlannedOperation, remote_id: str | None) -> list[dict[str, Any]]:
+        """The customer with the id that the create returned; if there is none, those with any of its keys."""
+        if remote_id is not None and remote_id in self._by_id:
+            return [self._by_id[remote_id]]
+        matches = (
+            record
+            for name, value in operation.keys.items()
+            for record in self._by_key.get((name, normalized(name, value)), ())
+        )
+        return list({record["id"]: record for record in matches}.values())
 
 
-def _customers(connection: duckdb.DuckDBPyConnection, run_id: str, operations: Sequence[PlannedOperation]) -> Index:
-    """The customers of a walk with a key of these operations, in the interface's field names."""
-    keys = {(name, normalized(name, value)) for operation in operations for name, value in operation.keys.items()}
-    columns = {f.name: snake(f.name) for f in CUSTOMER.fields if f.type != "array"}
-    listed = ", ".join(f'"{column}"' for column in columns.values())
-    index: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    by_id: dict[str, dict[str, Any]] = {}
-    cursor = connection.execute(f"SELECT {listed} FROM raw.customers WHERE _run_id = $1", [run_id])
-    while batch := cursor.fetchmany(10_000):
-        for row in batch:
-            record: dict[str, Any] = dict(zip(columns, row, strict=True), documents=[])
-            matches = [(n, k) for n in LIST_KEYS if record[n] and (n, k := normalized(n, record[n])) in keys]
-            if matches:
-                by_id[record["id"]] = record
-            for key in matches:
-                index[key].append(record)
-    columns = {f.name: snake(f.name) for f in CUSTOMER.field("documents").fields}
-    listed = ", ".join(f'"{column}"' for column in columns.values())
-    cursor = connection.execute(
-        f"SELECT customer_id, {listed} FROM raw.customers__documents ORDER BY customer_id, position"
-    )
-    while batch := cursor.fetchmany(10_000):
-        for customer_id, *values in batch:
-            if customer_id in by_id:
-                by_id[customer_id]["documents"].append(dict(zip(columns, values, strict=True)))
-    return index
+def _columns(fields: Sequence[Field]) -> tuple[str, list[str]]:
+    """The columns of fields, quoted for SQL, and their names in the interface."""
+    names = [f.name for f in fields if f.type != "array"]
+    return ", ".join(f'"{snake(name)}"' for name in names), names
 
 
 def _compare(
     operation: PlannedOperation,
     remote_id: str | None,
-    index: Index,
+    matches: Sequence[dict[str, Any]],
+    country: str | None,
     result: VerifyResult,
-    findings: list[Sequence[object]],
-) -> None:
-    matches = {
-        record["id"]: record
-        for name, value in operation.keys.items()
-        for record in index.get((name, normalized(name, value)), ())
-    }
+) -> Iterator[Sequence[object]]:
+    """Counts the outcome of an operation and yields its rows of the file."""
     line = operation.lines[0]
     if len(matches) != 1:
         outcome = "several" if matches else "missing"
         result.outcomes[outcome] += 1
-        findings.append((line, operation.id, outcome, remote_id or "", "", "", ""))
+        yield line, operation.id, outcome, remote_id or "", "", "", ""
         return
-    (record,) = matches.values()
-    fields = differing_fields(operation.body, record)
+    record = matches[0]
+    fields = differing_fields(operation.body, record, country)
     result.outcomes["differs" if fields else "same"] += 1
     result.fields.update(fields)
     for name in fields:
         sent, actual = (json.dumps(value, ensure_ascii=False) for value in (operation.body[name], record.get(name)))
-        findings.append((line, operation.id, "differs", record["id"], name, sent, actual))
+        yield line, operation.id, "differs", record["id"], name, sent, actual

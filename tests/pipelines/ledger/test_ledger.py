@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 
 from pipelines.ledger.keys import body_hash, key_hash
-from pipelines.ledger.model import PREVIOUS_STATES, State, StateChange
+from pipelines.ledger.model import PREVIOUS_STATES, Claim, State, StateChange
 from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.plan_ledger import PlanLedger
@@ -129,7 +129,7 @@ def test_a_key_that_another_plan_has_in_hand_is_taken(
     other = book_of(ledger, tmp_path / "a", [customer(1)])
     mine = book_of(ledger, tmp_path / "b", [customer(5, password="stored", **same)])
     lead(other, 1, *states)
-    assert mine.claimed(0.0, 0.0) == ({5: other.plan_id} if blocks else {})
+    assert mine.claimed(0.0, 0.0) == ({5: Claim(str(tmp_path / "a"), states[-1])} if blocks else {})
 
 
 def test_a_key_given_up_long_ago_is_free(ledger: Ledger, tmp_path: Path) -> None:
@@ -144,13 +144,13 @@ def test_a_customer_confirmed_long_ago_is_left_to_the_list(ledger: Ledger, tmp_p
     other = book_of(ledger, tmp_path / "a", [customer(1)])
     mine = book_of(ledger, tmp_path / "b", [customer(1, phone="1")])
     lead(other, 1, "in_flight", "confirmed", at=50.0)
-    assert mine.claimed(0.0, 49.0) == {1: other.plan_id}
+    assert mine.claimed(0.0, 49.0) == {1: Claim(str(tmp_path / "a"), "confirmed")}
     assert mine.claimed(0.0, 50.0) == {}
 
 
 def test_a_key_twice_in_one_plan_is_the_first_ones(ledger: Ledger, tmp_path: Path) -> None:
     book = book_of(ledger, tmp_path / "a", [customer(1), customer(2, email="ana1@example.test")])
-    assert book.claimed(0.0, 0.0) == {2: book.plan_id}
+    assert book.claimed(0.0, 0.0) == {2: Claim(str(tmp_path / "a"), "planned")}
     lead(book, 1, "in_flight", "rejected")
     assert book.claimed(0.0, 0.0) == {}
 
@@ -335,7 +335,7 @@ def test_a_ledger_of_version_1_goes_on_with_its_claims(tmp_path: Path, readonly:
         assert key_hash(HOST, "email", "ana1@example.test") not in keys_in(ledger)
     with Ledger.open(path) as ledger:
         mine = book_of(ledger, tmp_path / "b", [customer(1), customer(2)])
-        assert mine.claimed(0.0, 0.0) == {1: book.plan_id}
+        assert mine.claimed(0.0, 0.0) == {1: Claim(str(tmp_path / "a"), "in_doubt")}
         assert [row.doubt_at for row in PlanLedger(ledger, book.plan_id).rows("in_doubt")] == [7.0]
 
 

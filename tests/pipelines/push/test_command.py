@@ -19,13 +19,25 @@ from pipelines.plan.model import Plan
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.push import verify as verifying
+from pipelines.push.listing import CustomerListing
 from pipelines.push.model import SETTLE_S
 from pipelines.push.passwords import PASSWORDS_FILE
 from pipelines.push.verify import verify
 from sources.errors import UsageError
 from sources.kinds import KindName
 from tests.pipelines.bridge import command, start, wait_for
-from tests.pipelines.push.plans import YES, Place, customer, outcomes, patch, place, results, subcategory, warehouse
+from tests.pipelines.push.plans import (
+    YES,
+    Place,
+    customer,
+    means,
+    outcomes,
+    patch,
+    place,
+    results,
+    subcategory,
+    warehouse,
+)
 
 
 @pytest.fixture
@@ -63,14 +75,31 @@ def test_a_file_that_changed_is_planned_again_by_the_command_that_is_told(at: Pl
     assert at.platform.state.requests == 0
 
 
-def test_what_another_plan_has_in_hand_is_told_with_the_way_out(at: Place) -> None:
+def test_what_another_plan_is_writing_is_blocked_and_names_the_folder_of_that_plan(at: Place) -> None:
     first, second = at.plan([customer(1)]), at.plan([customer(1), customer(2)])
+    at.platform.set_faults({"lost_answer": 1.0})
     at.push(first)
+    at.platform.set_faults({})
     done = command("push", str(second), "--yes", env=at.environment(), cwd=at.folder)
     assert done.code == 5
     assert "1  not sent (1 blocked)" in done.out
     assert "results/unsent.csv" in done.out
-    assert "pull, and plan this file again" in (second / "results" / "unsent.csv").read_text("utf-8")
+    (row,) = results(second)["unsent"]
+    assert row["words"] == (
+        f"the plan {first} is writing this record: finish that plan, pull, and plan this file again"
+    )
+
+
+def test_a_finished_plan_blocks_nothing(at: Place) -> None:
+    """Issue 12, item 4. What it created exists; a list that does not show it yet does not make it again."""
+    first, second = at.plan([customer(1)]), at.plan([customer(1), customer(2)])
+    at.push(first)
+    at.means = means(read_customers=lambda keys: CustomerListing(True, "complete"))
+    assert at.push(second, replace(YES, settle_s=SETTLE_S)).exit_code == 5
+    assert outcomes(second) == {"2": "unsent.exists_now", "3": "confirmed.confirmed"}
+    (row,) = results(second)["unsent"]
+    assert row["words"] == f"the plan {first} has created this record: pull, and plan this file again"
+    assert at.codes() == ["C00001", "C00002"]
 
 
 def test_two_pushes_at_once_create_nobody_twice(tmp_path: Path) -> None:
@@ -313,6 +342,20 @@ def test_verify_holds_what_was_sent_against_what_was_pulled_since(at: Place) -> 
     assert done.code == 5
     assert "2  differ" in done.out
     assert "Otra" not in done.out
+
+
+def test_verify_looks_a_customer_up_by_the_id_that_its_create_returned(at: Place) -> None:
+    """Issue 12, item 4."""
+    plan = at.plan([customer(1), customer(2)])
+    assert at.push(plan).exit_code == 0
+    state = at.platform.state
+    by_code = {row.get("erpCode"): row["id"] for row in state.records("customers")}
+    state.change("customers", by_code["C00001"], {"email": "new@example.test", "erpCode": "X1"})
+    state.add("customers", {"erpCode": "C00002", "firstName": "Otra"})
+    pull(PullOptions(("customers",)))
+    result = verify(plan)
+    assert {name: count for name, count in result.outcomes.items() if count} == {"differs": 1, "same": 1}
+    assert dict(result.fields) == {"erpCode": 1, "email": 1}
 
 
 def test_verify_refuses_a_list_that_is_older_than_the_push(at: Place) -> None:

@@ -380,6 +380,30 @@ def test_a_record_that_differs_or_is_there_twice_is_a_conflict(at: Place) -> Non
     assert (pushed.exit_code, at.states(plan)) == (5, ["confirmed", "abandoned", "confirmed"])
 
 
+@pytest.mark.parametrize(
+    ("sent", "stored", "country", "is_same"),
+    [
+        ("+34 600-11 22 33", "34600112233", "", True),
+        ("0034600112233", "+34600112233", "", True),
+        ("600 112 233", "+34600112233", "ES", True),
+        ("600 112 233", "600112234", "", False),
+    ],
+)
+def test_a_phone_that_the_platform_writes_in_another_way_is_no_conflict(
+    at: Place, sent: str, stored: str, country: str, is_same: bool
+) -> None:
+    """Issue 12, item 4."""
+    if country:
+        os.environ["RECONCILE__COUNTRY"] = country
+    plan = at.plan([customer(1, phone=sent)])
+    at.platform.set_faults({"lost_answer": 1.0})
+    assert at.push(plan).exit_code == 6
+    at.platform.set_faults({})
+    at.platform.state.change("customers", at.platform.state.ids("customers")[-1], {"phone": stored})
+    assert at.push(plan).exit_code == (0 if is_same else 6)
+    assert at.states(plan) == (["confirmed"] if is_same else ["conflict"])
+
+
 def test_a_customer_that_exists_by_now_is_not_created(at: Place) -> None:
     at.platform.state.add("customers", {"email": "ANA2@example.test"})
     plan = at.plan([customer(1), customer(2)])
