@@ -18,7 +18,8 @@ from pipelines.imports.model import listed
 from pipelines.mapping import Mapping, propose
 from pipelines.mapping.field_paths import all_paths, suggestion
 from sources.errors import UsageError
-from sources.files import open_table
+from sources.files import ReadOptions, SourceTable, open_table
+from sources.files.formulas import UnescapedTable
 from sources.inputs import paths, required, violations
 from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
 from transforms.upserts.bodies import Given, bodies
@@ -49,7 +50,7 @@ def open_inputs(
     """
     if mapping is not None and mapping.kind != kind:
         raise UsageError(f"the mapping is for {mapping.kind}, not for {kind}", "Choose the mapping of this file.")
-    table = open_table(file, mapping.read_options if mapping is not None else None)
+    table = open_input_table(file, mapping.read_options if mapping is not None else None, mapping)
     table.check_line_column()
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
     if mapping is None:
@@ -74,6 +75,12 @@ def open_inputs(
         for index, lookup in enumerate(mapping.lookups)
     ]
     return Inputs(file, table, Bindings(mapping, sources, lookups, login_mode), notes)
+
+
+def open_input_table(file: Path, options: ReadOptions | None, mapping: Mapping | None) -> SourceTable:
+    """Opens a file; in a reject file, cells that were escaped as formulas are restored. Raises UsageError."""
+    table = open_table(file, options)
+    return UnescapedTable(table) if count_reject_columns(table.columns, mapping) else table
 
 
 def count_reject_columns(columns: Sequence[str], mapping: Mapping | None = None) -> int:

@@ -17,6 +17,7 @@ from pyarrow import csv
 
 from pipelines.plan.model import DIFFERENCES_FILE, LINES_FILE, UNCHANGED_FILE
 from sources.disk import create_private
+from sources.files.formulas import neutralize_column
 
 OUTCOME_SCHEMA: Final = pa.schema(
     {
@@ -166,6 +167,10 @@ def write_outcomes(folder: Path, table: pa.Table, differences: Sequence[pa.Table
 
 
 def _write(path: Path, table: pa.Table) -> None:
+    """Writes a CSV without cells that a spreadsheet runs."""
+    for at, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
+        if kind == pa.string():
+            table = table.set_column(at, name, neutralize_column(table[name]))
     with create_private(path) as out:
         out.write((",".join(table.column_names) + "\n").encode())
         csv.write_csv(table, out, csv.WriteOptions(include_header=False, quoting_style="needed"))

@@ -7,6 +7,8 @@ The column of the passwords is left empty, because a plan contains no password: 
 A row with too few or too many cells is written with as many as it had: until it is corrected, it is rejected again. The
 rows of a workbook are written as UTF-8 with commas. In a file without a header the four columns would have no names and
 are left out; `lines.csv` has the reasons in the same order.
+
+A cell that a spreadsheet would run as a formula has an apostrophe before it, which is removed when it is planned.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,13 +24,14 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns
+from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns, open_input_table
 from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.plan.model import REJECTS_FILE
 from sources.disk import create_private
 from sources.errors import UsageError
-from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, open_table
+from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
 from sources.files.dialect import SPACE_RUNS
+from sources.files.formulas import escape, neutralize
 from sources.files.model import LINE_COLUMN
 
 REFILL_NOTE: Final = "the password must be filled in again"
@@ -89,12 +92,19 @@ class RejectsWriter:
                 lineterminator=end,
             )
             if has_header:
-                writer.writerows(_header_rows(columns, options.header_rows or 1))
+                names = [escape(name) for name in columns]
+                writer.writerows(_header_rows(names, options.header_rows or 1))
             for row in self._rejected_rows():
                 field, code, words = self.problems[row.line]
                 cells, note = self._cells(row, len(columns))
                 added = (str(row.line), field, code, words + note) if has_header else ()
-                writer.writerow([*cells, *(_encodable(text, encoding, delimiter, quote or "") for text in added)])
+                harmless = map(escape, cells) if has_header else map(_indented, cells)
+                writer.writerow(
+                    [
+                        *harmless,
+                        *(_encodable(text, encoding, delimiter, quote or "") for text in map(neutralize, added)),
+                    ]
+                )
 
     def _rejected_rows(self) -> Iterator[Row | RejectedRow]:
         """The rejected rows, in the order of the file."""
@@ -137,7 +147,7 @@ class RejectsWriter:
     def _reads_back(self, path: Path) -> bool:
         """Whether the written file is read as what was written."""
         try:
-            written = open_table(path, self.read_options)
+            written = open_input_table(path, self.read_options, self.mapping)
         except UsageError:
             return False
         columns = self._columns(written.format) if self.format.header_lines else written.columns
@@ -146,7 +156,7 @@ class RejectsWriter:
         return self.format.encoding is None or _is_same_codec(written.format.encoding, self.format.encoding)
 
 
-def _header_rows(columns: tuple[str, ...], count: int) -> list[list[str]]:
+def _header_rows(columns: Sequence[str], count: int) -> list[list[str]]:
     """The names over several header rows. No row may be blank; a name in a lower row has empty cells above it."""
     names = [*columns, *REJECT_COLUMNS]
     header = [["" if at < count - 1 else name for at, name in enumerate(names)]]
@@ -154,6 +164,11 @@ def _header_rows(columns: tuple[str, ...], count: int) -> list[list[str]]:
         only = count - 1 - below
         header.append([name if at == only else "" for at, name in enumerate(names)])
     return header
+
+
+def _indented(text: str) -> str:
+    """A cell that no spreadsheet runs, in a file without the columns that mark escaped cells: blanks are trimmed."""
+    return text if neutralize(text) == text else f" {text}"
 
 
 def _encodable(text: str, encoding: str, delimiter: str, quote: str) -> str:

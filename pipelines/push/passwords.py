@@ -20,6 +20,7 @@ import msgspec
 from pipelines.plan.model import PLAN_AGAIN, Plan, PlannedOperation, file_sha256
 from sources.disk import disk_errors, open_private, write_private
 from sources.errors import UsageError
+from sources.files.formulas import neutralize
 from sources.kinds import KINDS
 
 PASSWORDS_FILE: Final = "passwords.csv"
@@ -161,9 +162,9 @@ def _read_private(path: Path) -> bytes:
 
 
 def write_private_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
-    """Replaces a CSV of mode 0600, on disk when this returns. Raises UsageError."""
+    """Replaces a CSV of mode 0600, on disk when this returns; no cell is a formula. Raises UsageError."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows([neutralize(str(cell)) for cell in row] for row in rows)
     with disk_errors(path, "Make its folder writable, then push again."):
         write_private(path, text.getvalue().encode(), is_only_writer=True)
 

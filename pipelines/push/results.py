@@ -24,6 +24,7 @@ from pipelines.push.eligibility import PushRules, Withheld, next_step
 from pipelines.push.plan_ledger import PlanLedger
 from sources.disk import create_private, disk_errors, sync
 from sources.errors import BridgeError, UsageError
+from sources.files.formulas import neutralize
 
 RESULT_COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")
 RESULT_FILES: Final = ("confirmed", "rejected", "in_doubt", "unsent")
@@ -146,7 +147,7 @@ class ResultsWriter:
                     raise BridgeError(f"line {line} of the input has two results")
                 seen[line] = 1
                 counts[result.file, result.outcome] += 1
-                writers[result.file].writerow([line, *result[1:-1]])
+                writers[result.file].writerow([line, *(neutralize(str(cell)) for cell in result[1:-1])])
         for name in RESULT_FILES:
             sync(folder / f"{name}.csv")
         return counts

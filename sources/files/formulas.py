@@ -1,0 +1,81 @@
+"""Cells that a spreadsheet would run as a formula: made harmless in files for people, restored when read back.
+
+In: the text of a cell. Out: the text, with an apostrophe before it if it starts like a formula. Plain numbers such as
+`-5` or `+34 600 112 233` are left as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sources.files.model import BATCH_ROWS, LINE_COLUMN, OnReject, RejectedRow, Row, SourceTable
+
+_STARTS: Final = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+"""The last four are the full-width forms, which some spreadsheets treat alike."""
+_FORMULA: Final = re.compile(f"[{_STARTS}]")
+_ESCAPABLE: Final = re.compile(f"'*[{_STARTS}]")
+_ESCAPED: Final = f"^'+[{_STARTS}]"
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9][0-9 .,]*)?")
+
+
+def neutralize(text: str) -> str:
+    """A cell that no spreadsheet runs."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def escape(text: str) -> str:
+    """Like `neutralize`, but reversible: `unescape(escape(text)) == text` for any text."""
+    return f"'{text}" if _ESCAPABLE.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def unescape(text: str) -> str:
+    """The text that `escape` was given."""
+    return text[1:] if re.match(_ESCAPED, text) else text
+
+
+def neutralize_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column of cells that no spreadsheet runs."""
+    if not pc.any(pc.match_substring_regex(texts, f"^[{_STARTS}]")).as_py():
+        return texts
+    return pa.array([text if text is None else neutralize(text) for text in texts.to_pylist()], pa.string())
+
+
+class UnescapedTable(SourceTable):
+    """A table whose cells and column names were written with `escape`."""
+
+    def __init__(self, table: SourceTable) -> None:
+        self._table = table
+        self.format = replace(table.format, columns=tuple(map(unescape, table.columns)))
+
+    def rows(self) -> Iterator[Row | RejectedRow]:
+        """See `SourceTable`."""
+        for row in self._table.rows():
+            cells = tuple(map(unescape, row.cells))
+            yield replace(row, cells=cells) if isinstance(row, RejectedRow) else Row(row.line, cells)
+
+    def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
+        """See `SourceTable`."""
+
+        def reject(row: RejectedRow) -> None:
+            if on_reject is not None:
+                on_reject(replace(row, cells=tuple(map(unescape, row.cells))))
+
+        for batch in self._table.batches(size, reject if on_reject is not None else None):
+            columns = [_unescape_column(batch[name]) for name in self._table.columns]
+            yield pa.Table.from_arrays([*columns, batch[LINE_COLUMN]], names=[*self.columns, LINE_COLUMN])
+
+    def with_decimals(self, signs: Mapping[str, str]) -> SourceTable:
+        """See `SourceTable`."""
+        names = dict(zip(self.columns, self._table.columns, strict=True))
+        return UnescapedTable(self._table.with_decimals({names[name]: sign for name, sign in signs.items()}))
+
+
+def _unescape_column(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    is_escaped = pc.match_substring_regex(texts, _ESCAPED)
+    return pc.if_else(is_escaped, pc.utf8_slice_codeunits(texts, 1), texts)

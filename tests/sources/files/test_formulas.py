@@ -1,0 +1,30 @@
+"""Cells that a spreadsheet would run (issue 12, item 3)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sources.files.formulas import escape, neutralize, unescape
+
+RUNS = ["=1+1", "+cmd|'/c calc'!A1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", '=HYPERLINK("http://x")', "＝1", "+A1"]
+KEPT = ["-5", "+34 600 112 233", "-1.234,50", "+1", "-", "", "a=b", "'quoted'", "5-3", "1e5", "Ana", " =1"]
+
+
+@pytest.mark.parametrize("text", RUNS)
+def test_a_formula_gets_an_apostrophe(text: str) -> None:
+    assert neutralize(text) == escape(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_numbers_and_texts_stay_readable(text: str) -> None:
+    assert neutralize(text) == escape(text) == text
+
+
+@given(st.text(st.sampled_from("'=+-@\t\r\n5, .aＡ＝"), max_size=6))
+def test_what_was_escaped_is_restored_and_never_runs(text: str) -> None:
+    assert unescape(escape(text)) == text
+    for cell in (escape(text), neutralize(text)):
+        assert cell == text or cell[0] == "'"
+        assert neutralize(cell) == cell
