@@ -44,7 +44,7 @@ def plan(options: PlanOptions, reporter: Reporter) -> int:
     if reporter.style == "json":
         sys.stdout.write(json.dumps(_record(result)) + "\n")
         return result.exit_code
-    sys.stdout.write(escape(summary(result.manifest, result.statistics, str(result.folder)), keep="\n"))
+    sys.stdout.write(escape(summary(result.manifest, result.statistics, result.folder), keep="\n"))
     sys.stdout.write(f"\nPlan folder: {escape(result.folder)}{'' if result.is_new else ' (existed already)'}\n")
     return result.exit_code
 
@@ -61,6 +61,7 @@ def _record(result: PlanResult) -> dict[str, Any]:
         "rejected": [reason._asdict() for reason in result.statistics.reasons],
         "price_jumps": [jump._asdict() for jump in result.statistics.jumps],
         "price_jumps_in_all": result.statistics.jump_count,
+        "suspicious": [reason._asdict() for reason in result.statistics.suspicious],
         "exit_code": result.exit_code,
     }
 

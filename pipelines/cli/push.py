@@ -194,6 +194,12 @@ def _lines(result: PushResult) -> list[str]:
 @click.option(
     "--abandon", type=int, multiple=True, metavar="ID", help="Operation in doubt to give up: it is never sent again."
 )
+@click.option(
+    "--answers",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A copy of results/in_doubt.csv with its column `answer` filled in: landed, not-landed or abandon.",
+)
 @log_option
 def command(
     plan: Path,

@@ -26,7 +26,7 @@ _TABLES: Final = (
         plan INTEGER NOT NULL REFERENCES plans, id INTEGER NOT NULL, method TEXT NOT NULL, path TEXT NOT NULL,
         fields TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, status INTEGER,
         code TEXT NOT NULL DEFAULT '', request_id TEXT NOT NULL DEFAULT '', words TEXT NOT NULL DEFAULT '',
-        remote_id TEXT, sent_at REAL, doubt_at REAL, updated_at REAL NOT NULL, state_at REAL NOT NULL,
+        remote_id TEXT, sent_at REAL, doubt_at REAL, updated_at REAL NOT NULL, state_at REAL NOT NULL DEFAULT 0,
         PRIMARY KEY (plan, id)
     ) STRICT, WITHOUT ROWID""",
     """CREATE INDEX doubtful ON operations (plan, id) WHERE doubt_at IS NOT NULL""",

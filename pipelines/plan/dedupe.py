@@ -7,7 +7,7 @@ First the file is read, then lines of the same record are compared, then it is d
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 from pipelines.imports import CleanBatch, Inputs, Problem, ReadyInput, RejectedInput
 from pipelines.plan.decide import Decider
 from pipelines.plan.model import OPERATIONS_FILE
-from pipelines.plan.outcomes import CONFLICT, Outcomes, first_of, join_problems
+from pipelines.plan.outcomes import CONFLICT, Outcomes, Reason, first_of, join_problems
 from pipelines.plan.requests import RequestOptions, requests
 from pipelines.plan.spool import InputSpool, key_columns
+from pipelines.plan.suspicious import SuspiciousValues
 from sources.disk import create_private
 from sources.errors import BridgeError
 from transforms.frames import TEXT, Ints, from_arrow
@@ -42,6 +43,7 @@ class PartitionCounts:
         operations: in which they are sent.
         not_repeatable: operations that cannot be repeated.
         messages: to customers.
+        suspicious: values to check before sending.
     """
 
     lines: int = 0
@@ -50,6 +52,7 @@ class PartitionCounts:
     operations: int = 0
     not_repeatable: int = 0
     messages: int = 0
+    suspicious: list[Reason] = field(default_factory=list)
 
 
 def partition(
@@ -70,6 +73,7 @@ def partition(
     """
     counts = PartitionCounts(lines=_spool(inputs, spool, outcomes))
     duplicates = _Duplicates(inputs, spool)
+    suspicious = SuspiciousValues(options.increments)
     outcome_of_row = np.zeros(spool.rows, np.int8)
     sent: list[pa.Array] = []
     before = 0
@@ -84,6 +88,7 @@ def partition(
             outcome_of_row[rows[is_decided]] = pc.index_in(decision.outcome, value_set=pa.array(_OUTCOMES)).to_numpy()
             is_sent = pc.equal(decision.outcome, "send")
             to_send = decision.table.filter(is_sent)
+            suspicious.add(to_send)
             batch = requests(to_send, spool.kind, counts.operations, options)
             out.write(batch.text)
             counts.operations += batch.count
@@ -101,6 +106,7 @@ def partition(
             )
             duplicates.merge(rows, table["lines"], outcome_of_row, outcomes)
     counts.sent = sum(map(len, sent))
+    counts.suspicious = suspicious.reasons()
     lines = pa.concat_arrays([*sent, outcomes.table()["line"].combine_chunks()])
     if not counts.lines == len(lines) == len(pc.unique(lines)):
         raise BridgeError(f"{counts.lines} lines were read, but {len(lines)} have an outcome")

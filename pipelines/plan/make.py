@@ -186,13 +186,14 @@ class _PlanMaker:
         """Writes all files of the plan into a folder of its own."""
         options, inputs, decider = self.options, self.inputs, self.decider
         files = [PlanFile(path=str(path.resolve()), sha256=file_sha256(path)) for path in inputs.files]
+        semantics = self.settings.semantics
         request_options = RequestOptions(
-            options.batch_size, additive_fields(self.settings.semantics), self.passwords, options.notify
+            options.batch_size, additive_fields(semantics), increment_fields(semantics), self.passwords, options.notify
         )
         outcomes = Outcomes()
         with InputSpool(folder / _SPOOL, options.kind) as spool:
             counts = partition(inputs, spool, outcomes, decider, request_options, folder)
-        mapping_toml = to_toml(_complete_mapping(inputs))
+        mapping_toml = to_toml(_complete_mapping(inputs, options.passwords))
         with create_private(folder / MAPPING_FILE) as out:
             out.write(mapping_toml.encode())
         lines = outcomes.table()
@@ -215,6 +216,8 @@ class _PlanMaker:
             not_repeatable=counts.not_repeatable,
             notes=inputs.notes,
             passwords=self.passwords,
+            suspicious=counts.suspicious,
+            notify=options.notify,
         )
         by_outcome = count_outcomes(lines)
         manifest = Manifest(
@@ -248,7 +251,7 @@ class _PlanMaker:
         with create_private(folder / MANIFEST_FILE) as out:
             out.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
         with create_private(folder / SUMMARY_FILE) as out:
-            out.write(summary(manifest, statistics, "PLAN").encode())
+            out.write(summary(manifest, statistics, Path()).encode())
         return manifest, statistics
 
 
@@ -261,14 +264,15 @@ def _open_inputs(options: PlanOptions, settings: LegacySettings) -> Inputs:
     )
 
 
-def _complete_mapping(inputs: Inputs) -> Mapping:
-    """The mapping with what the file proved, so that a part of the file, its rejects, is read in the same way."""
+def _complete_mapping(inputs: Inputs, passwords: Literal["mail", "file"] | None) -> Mapping:
+    """The mapping with what the file proved and the options said, so that the rejects are planned in the same way."""
     columns = dict(inputs.mapping.columns)
     for name, notation in inputs.notations.items():
         formats = replace(columns[name].formats, decimal=notation.decimal, thousands=notation.thousands)
         columns[name] = replace(columns[name], formats=formats)
     lookups = tuple(replace(lookup, file=str(lookup.path.resolve())) for lookup in inputs.mapping.lookups)
-    return replace(inputs.mapping, columns=columns, lookups=lookups)
+    mapping = replace(inputs.mapping, columns=columns, lookups=lookups)
+    return mapping.with_passwords(passwords) if passwords is not None else mapping
 
 
 def _save_mapping(mapping: Mapping, path: Path) -> None:

@@ -43,7 +43,7 @@ DIFFERENCE_SCHEMA: Final = pa.schema(
 )
 """Columns of `differences.csv`."""
 _NEEDS_NOTHING: Final = ("unchanged", "exists_same", "merged", "skipped")
-_FIRST_LINES: Final = 5
+FIRST_LINES: Final = 5
 CONFLICT: Final = "conflicting_lines"
 _WORDS: Final = {CONFLICT: "conflicting rows with the same key"}
 """Words of a code for which those of its first line are about that line only."""
@@ -109,8 +109,7 @@ def first_lines(table: pa.Table) -> dict[str, list[int]]:
     """The first lines of each outcome."""
     names = count_outcomes(table)
     return {
-        name: table.filter(pc.equal(table["outcome"], name))["line"].slice(0, _FIRST_LINES).to_pylist()
-        for name in names
+        name: table.filter(pc.equal(table["outcome"], name))["line"].slice(0, FIRST_LINES).to_pylist() for name in names
     }
 
 
@@ -137,11 +136,11 @@ def reject_reasons(table: pa.Table) -> list[Reason]:
     reasons: dict[tuple[str, str], Reason] = {}
     for group in groups.sort_by("line_min").to_pylist():
         same = pc.and_(pc.equal(rejected["field"], group["field"]), pc.equal(rejected["code"], group["code"]))
-        lines = rejected.filter(same)["line"].slice(0, _FIRST_LINES).to_pylist()
+        lines = rejected.filter(same)["line"].slice(0, FIRST_LINES).to_pylist()
         problems = [group[name].split(_SEPARATOR) for name in ("field", "code", "words_first")]
         for field, code, words in zip(*problems, strict=True):
             known = reasons.get((field, code), Reason(field, code, _WORDS.get(code, words), 0, []))
-            first = sorted({*known.first, *lines})[:_FIRST_LINES]
+            first = sorted({*known.first, *lines})[:FIRST_LINES]
             reasons[field, code] = known._replace(lines=known.lines + group["line_count"], first=first)
     return sorted(reasons.values(), key=lambda reason: -reason.lines)
 
@@ -152,7 +151,7 @@ def skip_reasons(table: pa.Table) -> list[Reason]:
     reasons = []
     for words in pc.unique(rows["words"]).to_pylist():
         lines = rows.filter(pc.equal(rows["words"], words))["line"]
-        reasons.append(Reason("", "", words, len(lines), lines.slice(0, _FIRST_LINES).to_pylist()))
+        reasons.append(Reason("", "", words, len(lines), lines.slice(0, FIRST_LINES).to_pylist()))
     return reasons
 
 

@@ -31,12 +31,14 @@ class RequestOptions:
     Attributes:
         batch_size: operations per batch.
         additive: fields sent in a PATCH of their own, which is never repeated.
+        increments: fields whose values are increments.
         passwords: of customers: where the push takes them from.
         notify: whether a new customer gets a message if the file does not say it.
     """
 
     batch_size: int
     additive: frozenset[str] = frozenset()
+    increments: frozenset[str] = frozenset()
     passwords: PasswordSource | None = None
     notify: bool = False
 

@@ -6,10 +6,11 @@ contains line numbers and column names, but no value of a cell except prices tha
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
+from shlex import quote
 from typing import Final, NamedTuple
 
 from pipelines.plan.model import (
@@ -62,6 +63,8 @@ class PlanStatistics:
         not_repeatable: operations that cannot be repeated.
         notes: what else the person should know.
         passwords: their source.
+        suspicious: valid values that are rarely meant.
+        notify: whether new customers get a message.
     """
 
     inputs: int
@@ -73,20 +76,22 @@ class PlanStatistics:
     not_repeatable: int = 0
     notes: Sequence[str] = ()
     passwords: PasswordSource | None = None
+    suspicious: Sequence[Reason] = ()
+    notify: bool = False
 
 
-def summary(manifest: Manifest, statistics: PlanStatistics, folder: str) -> str:
+def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path) -> str:
     """The text of the summary.
 
     Args:
         manifest: of the plan.
         statistics: of the plan.
-        folder: path of the plan folder in the commands.
+        folder: path of the plan folder in the commands; `Path()` for commands to run in that folder.
     """
     return "\n".join(_lines(manifest, statistics, folder)) + "\n"
 
 
-def _lines(manifest: Manifest, statistics: PlanStatistics, folder: str) -> Iterator[str]:
+def _lines(manifest: Manifest, statistics: PlanStatistics, folder: Path) -> Iterator[str]:
     kind, counts = KINDS[manifest.kind], manifest.outcomes
     yield f"# Plan {manifest.plan_id[:12]}: {kind.name} to {manifest.environment}"
     yield ""
@@ -117,9 +122,13 @@ def _lines(manifest: Manifest, statistics: PlanStatistics, folder: str) -> Itera
             yield f"- line {jump.line}: {jump.before} → {jump.now} (about {sign}{10 ** abs(jump.power)})"
         if statistics.jump_count > MAX_JUMPS:
             yield f"- and {statistics.jump_count - MAX_JUMPS} more"
+    if statistics.suspicious:
+        yield from ("", "## Suspicious values", "", "These are valid and will be sent. Check them first:", "")
+        for reason in statistics.suspicious:
+            yield f"- {number(reason.lines, 'line')}: {reason.words}{_at(reason.first)}"
     yield from ("", "## Notes", "")
     yield from _notes(manifest, statistics)
-    yield from ("", "## Next", "")
+    yield from ("", "## Next" if folder.name else "## Next, in this folder", "")
     yield from _next(manifest, statistics, folder)
 
 
@@ -163,10 +172,10 @@ def _notes(manifest: Manifest, statistics: PlanStatistics) -> Iterator[str]:
         yield f"- {UNCHANGED_FILE} has the lines that need nothing."
 
 
-def _next(manifest: Manifest, statistics: PlanStatistics, folder: str) -> Iterator[str]:
+def _next(manifest: Manifest, statistics: PlanStatistics, folder: Path) -> Iterator[str]:
     if manifest.operations:
-        confirmation = f" --confirm {manifest.operations}" if manifest.environment == "production" else ""
-        yield f"    orderbridge push {folder}{confirmation}"
+        confirmation = f"--confirm {manifest.operations}" if manifest.environment == "production" else "--yes"
+        yield f"    orderbridge push {quote(str(folder))} {confirmation}"
         yield ""
         yield "Nothing was sent yet. Do not change the file and the mapping until everything is sent."
     else:
@@ -175,8 +184,10 @@ def _next(manifest: Manifest, statistics: PlanStatistics, folder: str) -> Iterat
         yield ""
         yield f"Correct the rows in {REJECTS_FILE} and plan that file:"
         yield ""
-        lookups = "".join(f" --lookup {shlex.quote(file.path)}" for file in manifest.lookups)
-        yield f"    orderbridge plan {manifest.kind} {folder}/{REJECTS_FILE} --mapping {folder}/{MAPPING_FILE}{lookups}"
+        rejects, mapping = (quote(str(folder / name)) for name in (REJECTS_FILE, MAPPING_FILE))
+        options = "".join(f" --lookup {quote(file.path)}" for file in manifest.lookups)
+        options += " --notify" if statistics.notify else ""
+        yield f"    orderbridge plan {manifest.kind} {rejects} --mapping {mapping}{options}"
 
 
 def _time(at: str) -> str:

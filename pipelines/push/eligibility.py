@@ -21,7 +21,10 @@ from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import CoverageError
 from sources.kinds import additive_fields
 
-ASK_PERSON: Final = "look on the platform, then pass --landed, --not-landed or --abandon with the operation's number"
+ASK_PERSON: Final = (
+    "look on the platform, then pass --landed, --not-landed or --abandon with the operation's number, "
+    "or --answers with this file and its column `answer` filled in"
+)
 
 
 class Withheld(NamedTuple):

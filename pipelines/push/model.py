@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from pipelines.ledger.clock import ReadClock, read_clock
@@ -40,6 +41,7 @@ class PushOptions:
     landed: frozenset[int] = frozenset()
     not_landed: frozenset[int] = frozenset()
     abandon: frozenset[int] = frozenset()
+    answers: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,37 +1,82 @@
-"""What a person says about operations in doubt: they arrived, they did not, or they are abandoned."""
+"""What a person says about operations in doubt: they arrived, they did not, or they are abandoned.
+
+In: ids from options, or a file of answers: `in_doubt.csv` with its column `answer` filled in. Out: changes of state.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Final
 
 from pipelines.ledger.model import StateChange
 from pipelines.push.eligibility import PushRules, format_time
 from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import UsageError
+from sources.files import Row, open_table
 
 ABANDONED: Final = "abandoned: not known whether it arrived"
+ANSWER_COLUMN: Final = "answer"
 
 
-def manual_resolutions(
-    ledger: PlanLedger, rules: PushRules, landed: Set[int], not_landed: Set[int], abandon: Set[int]
-) -> list[StateChange]:
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Ids of operations by what a person says about them."""
+
+    landed: frozenset[int] = frozenset()
+    not_landed: frozenset[int] = frozenset()
+    abandon: frozenset[int] = frozenset()
+
+    def __or__(self, other: Answers) -> Answers:
+        """Both."""
+        return Answers(self.landed | other.landed, self.not_landed | other.not_landed, self.abandon | other.abandon)
+
+
+_NAMES: Final = tuple(field.name for field in fields(Answers))
+
+
+def read_answers(path: Path) -> Answers:
+    """The answers in a copy of `in_doubt.csv`, however a spreadsheet saved it; lines without an answer are skipped.
+
+    Raises:
+        UsageError: the file cannot be read, or an answer is unknown.
+    """
+    table = open_table(path)
+    missing = [name for name in ("operation", ANSWER_COLUMN) if name not in table.columns]
+    if missing:
+        hint = f"Fill in the column {ANSWER_COLUMN!r} of results/in_doubt.csv, and pass that file."
+        raise UsageError(f"{path} has no column {' and '.join(map(repr, missing))}", hint)
+    operation_at, answer_at = (table.columns.index(name) for name in ("operation", ANSWER_COLUMN))
+    answers: dict[str, set[int]] = {name: set() for name in _NAMES}
+    for row in table.rows():
+        is_whole = isinstance(row, Row)
+        answer = row.cells[answer_at].strip().casefold().replace("-", "_").replace(" ", "_") if is_whole else "?"
+        if not answer:
+            continue
+        number = row.cells[operation_at].strip() if is_whole else ""
+        if answer not in answers or not (number.isascii() and number.isdecimal()):
+            hint = "An answer is `landed`, `not-landed` or `abandon`, next to the number of an operation."
+            raise UsageError(f"{path}: line {row.line} has no valid answer", hint)
+        answers[answer].add(int(number))
+    return Answers(**{name: frozenset(ids) for name, ids in answers.items()})
+
+
+def manual_resolutions(ledger: PlanLedger, rules: PushRules, answers: Answers) -> list[StateChange]:
     """The changes of state that a person asks for.
 
     Args:
         ledger: of the plan.
         rules: of this push.
-        landed: ids of operations that arrived.
-        not_landed: of those that did not.
-        abandon: of those to give up.
+        answers: of the person.
 
     Raises:
-        UsageError: an operation is not in doubt, is named twice, or may still arrive.
+        UsageError: an operation is not in doubt, has two answers, or may still arrive.
     """
     rows = {row.id: row for row in ledger.rows("in_doubt", "conflict")}
+    landed, not_landed, abandon = answers.landed, answers.not_landed, answers.abandon
     named = [*landed, *not_landed, *abandon]
     if len(named) != len(set(named)):
-        raise UsageError("an operation is named twice", "Name each operation in only one of the options.")
+        raise UsageError("an operation is named twice", "Give each operation only one answer.")
     unknown = sorted(set(named) - set(rows) - (abandon & ledger.ids("planned")))
     if unknown:
         raise UsageError(

@@ -18,15 +18,20 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
+import msgspec
+
 from pipelines.ledger.model import LedgerRow
 from pipelines.plan.model import RESULTS_FOLDER, LineResult, Plan, PlannedOperation
 from pipelines.push.eligibility import PushRules, Withheld, next_step
 from pipelines.push.plan_ledger import PlanLedger
+from pipelines.push.resolutions import ANSWER_COLUMN
 from sources.disk import create_private, disk_errors, sync
 from sources.errors import BridgeError, UsageError
 from sources.files.formulas import neutralize
 
 RESULT_COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")
+_DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, "values", ANSWER_COLUMN)
+"""Of `in_doubt.csv`: what was sent, and room for the answers of a person."""
 RESULT_FILES: Final = ("confirmed", "rejected", "in_doubt", "unsent")
 _SEVERITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
 """Files by severity. Among operations in doubt, one that waits for a person is more severe than a repeatable one."""
@@ -62,6 +67,12 @@ class _Result(NamedTuple):
     code: str = ""
     words: str = ""
     severity: tuple[int, ...] = ()
+    values: str = ""
+
+    def row(self, line: int) -> list[object]:
+        """The cells of its row, none of which is a formula."""
+        cells = [*self[1:8], *((self.values, "") if self.file == "in_doubt" else ())]
+        return [line, *(neutralize(str(cell)) for cell in cells)]
 
 
 def check_writable(folder: Path) -> None:
@@ -80,17 +91,25 @@ def check_ledger(plan: Plan, ledger: PlanLedger) -> None:
     for name in ("confirmed", "in_doubt") if unsent else ():
         path = plan.folder / RESULTS_FOLDER / f"{name}.csv"
         try:
-            with path.open(encoding="utf-8", newline="") as file:
-                is_older = any(row["operation"] and int(row["operation"]) in unsent for row in csv.DictReader(file))
+            is_older = not unsent.isdisjoint(_operations_in(path))
         except FileNotFoundError:
             continue
-        except (OSError, ValueError, KeyError, csv.Error):
+        except (OSError, ValueError, csv.Error):
             raise UsageError(f"{path} was changed", "Restore it.") from None
         if is_older:
             raise UsageError(
                 f"the ledger is an older copy: {path} contains requests that were sent and are not in it",
                 "Restore the newest ledger, or set LEDGER__PATH to it: otherwise they would be sent again.",
             )
+
+
+def _operations_in(path: Path) -> set[int]:
+    """The operations in a file of results, also if a spreadsheet saved it with semicolons. Raises ValueError."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        header = file.readline()
+        delimiter = ";" if header.count(";") > header.count(",") else ","
+        at = next(csv.reader([header], delimiter=delimiter), []).index("operation")
+        return {int(row[at]) for row in csv.reader(file, delimiter=delimiter) if len(row) > at and row[at]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +157,8 @@ class ResultsWriter:
         with ExitStack() as stack:
             files = {name: stack.enter_context(_create(folder / f"{name}.csv")) for name in RESULT_FILES}
             writers = {name: csv.writer(file, lineterminator="\n") for name, file in files.items()}
-            for writer in writers.values():
-                writer.writerow(RESULT_COLUMNS)
+            for name, writer in writers.items():
+                writer.writerow(_DOUBT_COLUMNS if name == "in_doubt" else RESULT_COLUMNS)
             for line, result in self._results():
                 if line >= len(seen):
                     seen.extend(bytes(max(line + 1 - len(seen), len(seen), 1024)))
@@ -147,7 +166,7 @@ class ResultsWriter:
                     raise BridgeError(f"line {line} of the input has two results")
                 seen[line] = 1
                 counts[result.file, result.outcome] += 1
-                writers[result.file].writerow([line, *(neutralize(str(cell)) for cell in result[1:-1])])
+                writers[result.file].writerow(result.row(line))
         for name in RESULT_FILES:
             sync(folder / f"{name}.csv")
         return counts
@@ -208,6 +227,7 @@ class ResultsWriter:
             row.code,
             "; ".join(filter(None, (row.words, advice))),
             (_SEVERITY.index(file), is_open, not self.rules.is_repeatable(operation)),
+            msgspec.json.encode(operation.body).decode() if file == "in_doubt" else "",
         )
 
 

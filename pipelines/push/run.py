@@ -28,7 +28,7 @@ from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOpti
 from pipelines.push.pace import Pace
 from pipelines.push.passwords import load_passwords, remove_unsent
 from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.resolutions import manual_resolutions
+from pipelines.push.resolutions import Answers, manual_resolutions, read_answers
 from pipelines.push.send import SendContext, SendLoop
 from pipelines.push.tasks import SendResult, SendTask
 from pipelines.warehouse.lock import run_lock
@@ -211,12 +211,15 @@ class _PushRun:
 
     def _resolve_manually(self) -> None:
         """Applies what a person says about doubts. An update that arrived leaves its values as if confirmed."""
-        options, now = self.options, self.ledger.now()
-        changes = manual_resolutions(self.ledger, self.rules, options.landed, options.not_landed, options.abandon)
-        if options.landed and self.kind.is_update:
-            values = {op.id: self._values(op) for op in self.plan.operations() if op.id in options.landed}
+        options = self.options
+        answers = Answers(options.landed, options.not_landed, options.abandon)
+        if options.answers is not None:
+            answers |= read_answers(options.answers)
+        changes = manual_resolutions(self.ledger, self.rules, answers)
+        if answers.landed and self.kind.is_update:
+            values = {op.id: self._values(op) for op in self.plan.operations() if op.id in answers.landed}
             changes = [replace(c, values=values[c.id]) if c.to == "confirmed" else c for c in changes]
-        self.ledger.commit(changes, now)
+        self.ledger.commit(changes, self.ledger.now())
 
     def _values(self, operation: PlannedOperation) -> dict[str, str | None]:
         """The values on the platform after a variant update; after an increment they are unknown."""

@@ -4,12 +4,15 @@ import csv
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pyarrow as pa
 import pytest
 
 from pipelines.cli.console import Reporter
@@ -21,6 +24,7 @@ from pipelines.plan.dedupe import partition
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.plan.summary import summary
+from pipelines.plan.suspicious import SuspiciousValues
 from sources.errors import UsageError
 from sources.files.formulas import neutralize
 from tests.pipelines.bridge import Bridge, bridge, command
@@ -259,7 +263,7 @@ def test_rejects_are_read_as_the_whole_file_was(work: Path) -> None:
     again = make_plan(PlanOptions("variants", work / "mended.csv", made.folder / "mapping.toml"))
     assert [one.body for one in operations(again)] == [{"sku": "b"}, {"price": 1234, "stock": 2}]
     assert f"plan variants {made.folder}/rejects.csv --mapping {made.folder}/mapping.toml" in summary(
-        made.manifest, made.statistics, str(made.folder)
+        made.manifest, made.statistics, made.folder
     )
 
 
@@ -607,6 +611,72 @@ def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
     assert b"must be filled in again" in (made.folder / "rejects.csv").read_bytes()
     assert made.manifest.password_column == "Clave"
     adds_up(made)
+
+
+def test_all_that_a_plan_lacks_is_named_at_once(platform: Bridge) -> None:
+    """Issue 12, item 5: no warehouse yet, no source of passwords, no login mode."""
+    del os.environ["SOURCES__LEGACY__LOGIN_MODE"]
+    with pytest.raises(UsageError) as error:
+        customers("A;Ana;a@x.es;;\n", passwords=None)
+    for words in ("3 things are missing", "no warehouse at", "orderbridge pull customers", "--passwords", "login_mode"):
+        assert words in str(error.value)
+
+
+def printed(text: str) -> list[list[str]]:
+    """The commands in a summary."""
+    return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("    orderbridge ")]
+
+
+@pytest.mark.parametrize("place", ["terminal", "summary.md"])
+def test_the_commands_of_a_summary_work_as_printed(platform: Bridge, tmp_path: Path, place: str) -> None:
+    """Issue 12, item 5: without a mapping file, the choice of passwords made on the command line."""
+    platform.pull("customers")
+    (tmp_path / "in.csv").write_text("erpCode,firstName,email\nA,Ana,a@x.es\nB,,\n", "utf-8")
+    env = dict(os.environ)
+    options = ["--passwords", "file", "--notify", "--out", "my plan"]
+    done = command("plan", "customers", "in.csv", *options, env=env, cwd=tmp_path)
+    assert done.code == 5, done.said
+    folder = tmp_path / "my plan"
+    text, cwd = (done.out, tmp_path) if place == "terminal" else ((folder / "summary.md").read_text("utf-8"), folder)
+    push, plan_rejects = printed(text)
+    pushed = command(*push, env=env, cwd=cwd)
+    assert "1  confirmed" in pushed.out, pushed.said
+    again = command(*plan_rejects, "--out", str(tmp_path / "again"), env=env, cwd=cwd)
+    assert again.code == 5, again.said
+    assert "1 line rejected" in again.out
+
+
+def test_values_that_are_rarely_meant_are_pointed_out(work: Path) -> None:
+    """Issue 12, item 5."""
+    rows = "1;1;a;0;1\n1;2;b;-1,5;-2\n1;3;c\u200bx;2;3\n1;4;d;2,00;0\n1;5;e\x01;1;1\n"
+    (work / "in.csv").write_text("Producto;Variante;Código;PVP;Existencias\n" + rows, "utf-8")
+    (work / "mapping.toml").write_text(VARIANTS, "utf-8")
+    made = make_plan(PlanOptions("variants", work / "in.csv", work / "mapping.toml"))
+    found = {(reason.field, reason.code): reason.first for reason in made.statistics.suspicious}
+    assert found == {("price", "not_positive"): [2, 3], ("stock", "negative"): [3], ("sku", "invisible"): [4, 6]}
+    text = (made.folder / "summary.md").read_text("utf-8")
+    assert "- 2 lines: price is zero or negative (lines 2, 3)\n" in text
+    assert "\u200b" not in text
+    os.environ |= {"SOURCES__LEGACY__STOCK_SEMANTICS": "increment"}
+    mapping = VARIANTS.replace('"Existencias" = "stock"', '"Existencias" = { field = "stock", change = true }')
+    made = variants(work, "1;1;a;1;-2\n", mapping)
+    assert made.statistics.suspicious == []
+
+
+@pytest.mark.parametrize("text", ["x\u200b", "\ufeffx", "x\u202ey", "x\x07", "x\x85", "x\u2066y", "x\x1f", "a\u00adb"])
+def test_characters_that_nobody_sees_are_found(text: str) -> None:
+    table = pa.table({"lines": pa.array([[7]]), "path": ["/p"], "name": [msgspec.json.encode(text).decode()]})
+    values = SuspiciousValues(frozenset())
+    values.add(table)
+    assert [(reason.code, reason.first) for reason in values.reasons()] == [("invisible", [7])]
+
+
+@pytest.mark.parametrize("text", ["Año – «x»", "line\nline\ttab", "日本", "c:\\b\\f", "\u00a0"])
+def test_characters_that_people_use_are_not(text: str) -> None:
+    table = pa.table({"lines": pa.array([[7]]), "path": ["/p"], "name": [msgspec.json.encode(text).decode()]})
+    values = SuspiciousValues(frozenset())
+    values.add(table)
+    assert values.reasons() == []
 
 
 def test_the_login_mode_must_be_told(platform: Bridge) -> None:

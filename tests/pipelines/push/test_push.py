@@ -616,6 +616,66 @@ def test_a_person_can_only_speak_of_what_is_in_doubt_and_has_settled(at: Place) 
     assert at.states(plan) == ["in_doubt", "in_doubt"]
 
 
+def answer(plan: Path, file: Path, answers: dict[str, str], delimiter: str = ",", encoding: str = "utf-8") -> Path:
+    """A copy of `in_doubt.csv` with answers by operation, as a spreadsheet saves it."""
+    rows = results(plan)["in_doubt"]
+    with file.open("w", encoding=encoding, newline="") as out:
+        writer = csv.DictWriter(out, rows[0].keys(), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows({**row, "answer": answers.get(row["operation"], "")} for row in rows)
+    return file
+
+
+@pytest.mark.parametrize(("delimiter", "encoding"), [(",", "utf-8"), (";", "cp1252"), ("\t", "utf-16")])
+def test_answers_to_doubts_are_read_from_a_file(at: Place, delimiter: str, encoding: str) -> None:
+    """Issue 12, item 5."""
+    plan = at.plan([subcategory(n, description="Año") for n in range(1, 5)], "subcategories")
+    at.platform.set_faults({"reset_before": 1.0})
+    assert at.push(plan).exit_code == 6
+    at.platform.set_faults({})
+    told = {"1": "landed", "2": "Not landed", "3": "abandon"}
+    file = answer(plan, at.folder / "answers.csv", told, delimiter, encoding)
+    assert at.push(plan, replace(YES, answers=file)).exit_code == 6
+    assert at.states(plan) == ["confirmed", "confirmed", "abandoned", "in_doubt"]
+    assert [body["name"] for body in at.platform.state.subcategories] == ["Sub 2"]
+
+
+def test_an_answer_that_is_none_is_refused_with_its_line(at: Place) -> None:
+    plan = at.plan([subcategory(1)], "subcategories")
+    at.platform.set_faults({"reset_before": 1.0})
+    at.push(plan)
+    file = answer(plan, at.folder / "answers.csv", {"1": "perhaps"})
+    with pytest.raises(UsageError, match="line 2 has no valid answer"):
+        at.push(plan, replace(YES, answers=file))
+    file.write_text("operation\n1\n", "utf-8")
+    with pytest.raises(UsageError, match="no column 'answer'"):
+        at.push(plan, replace(YES, answers=file))
+    assert at.states(plan) == ["in_doubt"]
+
+
+def test_what_was_sent_stands_beside_a_doubt_and_no_password(at: Place) -> None:
+    """Issue 12, item 5."""
+    plan = at.plan([customer(1, lastName="=A1")])
+    at.platform.set_faults({"lost_answer": 1.0})
+    at.push(plan)
+    (row,) = results(plan)["in_doubt"]
+    sent = json.loads(row["values"])
+    assert (sent["erpCode"], sent["lastName"]) == ("C00001", "=A1")
+    assert "password" not in row["values"]
+    assert list(row)[-2:] == ["values", "answer"]
+    assert kept(plan)["1"] not in "".join(map(str, results(plan).values()))
+
+
+def test_a_file_of_results_that_a_spreadsheet_saved_does_not_stop_the_next_push(at: Place) -> None:
+    plan = at.plan([subcategory(n) for n in range(1, 20)], "subcategories")
+    at.platform.set_faults({"reset_before": 1.0})
+    assert at.push(plan).broke
+    at.platform.set_faults({})
+    path = plan / "results" / "in_doubt.csv"
+    answer(plan, path, dict.fromkeys(map(str, range(1, 6)), "not-landed"), ";", "cp1252")
+    assert at.push(plan, replace(YES, answers=path)).exit_code == 0
+
+
 def test_two_updates_of_a_target_are_never_under_way_at_once(tmp_path: Path) -> None:
     under_way: set[str] = set()
     together: list[str] = []
@@ -713,7 +773,8 @@ def test_what_to_do_about_a_doubt_is_told_by_the_push_that_left_it(at: Place, ki
     at.push(plan)
     for row in results(plan)["in_doubt"]:
         assert "is not HTTP; look on the platform" in row["words"]
-        assert row["words"].endswith("pass --landed, --not-landed or --abandon with the operation's number")
+        assert "pass --landed, --not-landed or --abandon with the operation's number" in row["words"]
+        assert row["words"].endswith("or --answers with this file and its column `answer` filled in")
 
 
 def test_a_doubt_that_a_look_up_or_a_repeat_settles_says_to_push_again(at: Place) -> None:

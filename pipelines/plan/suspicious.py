@@ -1,0 +1,79 @@
+"""Values that are valid but rarely meant: pointed out in the summary before anything is sent.
+
+In: tables of inputs to send, a JSON text per field. Out: for each kind of suspicious value its number and first lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.plan.outcomes import FIRST_LINES, Reason, first_of
+
+_INVISIBLE: Final = (
+    r"[\x{7f}-\x{9f}\x{ad}\x{200b}-\x{200f}\x{2028}-\x{202e}\x{2060}-\x{2069}\x{feff}]"
+    # or escaped in JSON, not after an escaped backslash; tabs and line ends are common in descriptions
+    r"|(?:^|[^\\])(?:\\\\)*\\(?:u00(?:0[0-8bcef]|1[0-9a-f]|7f)|[bf])"
+)
+Check = Callable[[pa.Array], pa.Array]
+
+
+def _is_negative(texts: pa.Array) -> pa.Array:
+    return pc.less(_numbers(texts), 0.0)
+
+
+def _is_not_positive(texts: pa.Array) -> pa.Array:
+    return pc.less_equal(_numbers(texts), 0.0)
+
+
+def _numbers(texts: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(texts, "null"), pa.scalar(None, pa.string()), texts).cast(pa.float64())
+
+
+def _has_invisible(texts: pa.Array) -> pa.Array:
+    return pc.match_substring_regex(texts, _INVISIBLE)
+
+
+_NUMBER_CHECKS: Final[Mapping[str, tuple[str, str, Check]]] = {
+    "price": ("not_positive", "price is zero or negative", _is_not_positive),
+    "stock": ("negative", "stock is negative", _is_negative),
+}
+
+
+class SuspiciousValues:
+    """Collects suspicious values.
+
+    Args:
+        increments: fields whose values are increments, which may be negative.
+    """
+
+    def __init__(self, increments: frozenset[str]) -> None:
+        self._increments = increments
+        self._reasons: dict[tuple[str, str], Reason] = {}
+
+    def add(self, table: pa.Table) -> None:
+        """Checks a table of inputs to send: `lines`, `path`, and a column per field."""
+        lines = first_of(table["lines"].combine_chunks())
+        for name in table.column_names:
+            if name in ("lines", "path"):
+                continue
+            texts = table[name].combine_chunks()
+            words = f"{name} contains invisible or control characters"
+            self._count(name, "invisible", words, _has_invisible(texts), lines)
+            if name in _NUMBER_CHECKS and name not in self._increments:
+                code, words, check = _NUMBER_CHECKS[name]
+                self._count(name, code, words, check(texts), lines)
+
+    def _count(self, field: str, code: str, words: str, is_hit: pa.Array, lines: object) -> None:
+        hits = pa.array(lines).filter(pc.fill_null(is_hit, False))
+        if len(hits):
+            known = self._reasons.get((field, code), Reason(field, code, words, 0, []))
+            first = [*known.first, *hits.slice(0, FIRST_LINES).to_pylist()][:FIRST_LINES]
+            self._reasons[field, code] = known._replace(lines=known.lines + len(hits), first=first)
+
+    def reasons(self) -> list[Reason]:
+        """The kinds of suspicious values, the most frequent first."""
+        return sorted(self._reasons.values(), key=lambda reason: -reason.lines)
