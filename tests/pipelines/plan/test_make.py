@@ -329,6 +329,7 @@ def test_the_same_input_gives_the_same_bytes_anywhere_and_at_any_time(work: Path
         "unchanged.csv",
         "differences.csv",
         "summary.md",
+        ".gitignore",
     }
     elsewhere = work / "elsewhere"
     elsewhere.mkdir()
