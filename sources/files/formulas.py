@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sources.files.model import BATCH_ROWS, LINE_COLUMN, OnReject, RejectedRow, Row, SourceTable
+from sources.files.model import BATCH_ROWS, LINE_COLUMN, CellRules, OnReject, RejectedRow, Row, SourceTable
 
 _STARTS: Final = "=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20"
 """The last four are the full-width forms, which some spreadsheets treat alike."""
@@ -70,10 +70,10 @@ class UnescapedTable(SourceTable):
             columns = [_unescape_column(batch[name]) for name in self._table.columns]
             yield pa.Table.from_arrays([*columns, batch[LINE_COLUMN]], names=[*self.columns, LINE_COLUMN])
 
-    def with_decimals(self, signs: Mapping[str, str]) -> SourceTable:
+    def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SourceTable:
         """See `SourceTable`."""
         names = dict(zip(self.columns, self._table.columns, strict=True))
-        return UnescapedTable(self._table.with_decimals({names[name]: sign for name, sign in signs.items()}))
+        return UnescapedTable(self._table.with_cell_rules({names[name]: rule for name, rule in rules.items()}))
 
 
 def _unescape_column(texts: pa.ChunkedArray) -> pa.ChunkedArray:
