@@ -39,6 +39,7 @@ def test_findings_are_in_one_order_however_they_came() -> None:
         ("2", "name_missing", "info", ""),
     )
     assert_frame_equal(combine_findings(parts), expected)
+    assert_frame_equal(combine_findings([pd.concat(parts)]), expected)
     assert_frame_equal(combine_findings(parts[::-1]), expected)
 
 
