@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.pipelines.pull.mixtures import judge, mixture
 from tests.pipelines.push.simulation import Wrong, simulate
 from tests.sandbox.fuzz import fuzz
+from tests.sources.files.polluted import damaged, silent_errors
 
 REQUESTS_A_SEED = 200
 
@@ -40,10 +41,21 @@ def sandbox_fuzz(seed: int) -> list[str]:
     return fuzz(seed, REQUESTS_A_SEED)
 
 
+def damaged_files(seed: int) -> list[str]:
+    """CSV files with one damage and with two: read equal, or refused with the line."""
+    problems = []
+    with tempfile.TemporaryDirectory(prefix="soak-files-") as folder:
+        for count in (1, 2, 3):
+            document, name = damaged(seed, count)
+            problems += [f"{name}: {error}" for error in silent_errors(document, Path(folder))[0]]
+    return problems
+
+
 CAMPAIGNS: dict[str, Callable[[int], list[str]]] = {
     "pull": pull_with_faults,
     "push": push_with_crashes,
     "sandbox": sandbox_fuzz,
+    "files": damaged_files,
 }
 
 

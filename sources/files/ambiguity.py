@@ -160,10 +160,10 @@ def _check_later_table(header: Record, after: Sequence[Record], types: Sequence[
     """After a blank line, names and a row of equal width may begin another table."""
     width = len(types)
     for (blank, record), following in zip(pairwise(after), after[2:], strict=False):
-        cells = record.cells or []
+        cells = _filled(record)
         if (blank.cells and not is_blank(blank.cells, width)) or len(cells) < 2 or not looks_like_names(cells):
             continue
-        if len(following.cells or ()) != len(cells) or looks_like_names(following.cells or []):
+        if len(_filled(following)) != len(cells) or looks_like_names(_filled(following)):
             continue
         is_contrast = any(_is_data(kind) for kind in types)
         if len(cells) != width or is_contrast:
@@ -171,6 +171,14 @@ def _check_later_table(header: Record, after: Sequence[Record], types: Sequence[
                 f"two tables: one begins on line {header.line}, another one seems to begin on line {record.line}",
                 "Move each to a file of its own.",
             )
+
+
+def _filled(record: Record) -> list[str]:
+    """The cells without empty ones at the end."""
+    cells = list(record.cells or ())
+    while cells and not cells[-1].strip():
+        cells.pop()
+    return cells
 
 
 def _column_types(rows: Sequence[list[str]], width: int) -> list[str]:

@@ -240,6 +240,11 @@ class RowShape(NamedTuple):
                 reason = f"{count} cells, but the header has {width}: no cell for {self.columns[count]!r}"
                 return RejectedRow(line, last, "too_short", reason, tuple(cells))
             cells += [""] * (width - count)
+        elif self.surplus and not cells[-1]:
+            reason = (
+                f"{count} cells, but the other lines have {width + self.surplus}; a delimiter is missing in the line"
+            )
+            return RejectedRow(line, last, "too_short", reason, tuple(cells))
         if not all(cells) and (reason := self._totals(cells)):
             return RejectedRow(line, last, "totals", reason, tuple(cells))
         if cells[0] == self.columns[0] and tuple(cells) == self.columns:

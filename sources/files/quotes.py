@@ -13,9 +13,9 @@ from typing import Final
 WIDE: Final = 6
 """From this number of columns on, a line inside a cell with as many delimiters is a row of the table, not prose."""
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
-_STRAY: Final = re.compile(r'"(?<=[^\s"]")[^\s"]')
-"""A quote with text on both sides; without one, no quote opens inside a cell."""
-_OPENS_INSIDE: Final = re.compile(r'[^\s"]"[^\s"][^"]*$')
+_STRAY: Final = re.compile(r'"(?<=[^"]")[^\s"]')
+"""A quote with text after it; without one, no quote opens inside a cell."""
+_OPENS_INSIDE: Final = re.compile(r'.+"[^\s"][^"]*$')
 _QUOTED: Final = re.compile(r'"(?:[^"]|"")*"?')
 
 
@@ -54,7 +54,7 @@ def _sizes(cells: Sequence[str], delimiter: str) -> list[int]:
     return [0 if f"{delimiter} " in line else line.count(delimiter) + 1 for line in lines]
 
 
-def has_stray_quotes(line: str, delimiter: str) -> bool:
+def has_stray_quotes(line: str, delimiter: str, *, is_padded: bool = False) -> bool:
     """Whether a quote opens inside an unquoted cell and another one closes at the end of a later cell.
 
     `14"Screw M14, steel",14.50` has the right number of cells only by chance: the comma between the quotes was meant as
@@ -63,19 +63,21 @@ def has_stray_quotes(line: str, delimiter: str) -> bool:
     if _STRAY.search(line) is None:
         return False
     is_open = False
-    for cell in _unquoted_cells(line.rstrip("\r\n"), delimiter):
+    for cell in _unquoted_cells(line.rstrip("\r\n"), delimiter, is_padded=is_padded):
         if cell.count('"') % 2 == 0:
             continue
         if is_open and cell.rstrip().endswith('"'):
             return True
-        is_open = is_open or _OPENS_INSIDE.search(cell) is not None
+        is_open = is_open or _OPENS_INSIDE.match(cell) is not None
     return False
 
 
-def _unquoted_cells(line: str, delimiter: str) -> Iterator[str]:
+def _unquoted_cells(line: str, delimiter: str, *, is_padded: bool) -> Iterator[str]:
     """The cells of a line that do not begin with a quote."""
     at = 0
     while at <= len(line):
+        while is_padded and line.startswith(" ", at):
+            at += 1
         if line.startswith('"', at):
             match = _QUOTED.match(line, at)
             at = match.end() if match else len(line)

@@ -193,7 +193,9 @@ class TextTable(SourceTable):
                     raw = log.take()
                     if last > line and self._widths and swallows(cells, self._widths, self._dialect.delimiter):
                         yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last), raw=raw)
-                    elif self._checks_quotes and has_stray_quotes(raw[0], self._dialect.delimiter):
+                    elif self._checks_quotes and has_stray_quotes(
+                        raw[0], self._dialect.delimiter, is_padded=self._dialect.is_padded
+                    ):
                         yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells), raw)
                     elif self._checks_unclosed and any(map(is_unclosed, cells)):
                         yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells), raw)

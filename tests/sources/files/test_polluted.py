@@ -1,0 +1,42 @@
+"""Damaged files are read equal or refused with the line, never silently wrong.
+
+Seeds: ORDERBRIDGE_SOAK_SEEDS (default 150 for single damages, and as many pairs); ORDERBRIDGE_SOAK_FIRST is the first.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.sources.files.polluted import DAMAGES, clean, damaged, silent_errors
+
+SEEDS = int(os.environ.get("ORDERBRIDGE_SOAK_SEEDS", "150"))
+FIRST = int(os.environ.get("ORDERBRIDGE_SOAK_FIRST", "0"))
+CHUNK = 25
+
+
+@pytest.mark.parametrize("first", range(FIRST, FIRST + SEEDS, CHUNK))
+@pytest.mark.parametrize("count", [1, 2])
+def test_no_damage_is_silent(tmp_path: Path, first: int, count: int) -> None:
+    for seed in range(first, min(first + CHUNK, FIRST + SEEDS)):
+        document, name = damaged(seed, count)
+        errors, _ = silent_errors(document, tmp_path)
+        assert not errors, f"seed {seed}, {name}: {errors[:3]}"
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_each_damage_alone_is_not_silent(tmp_path: Path, damage: object) -> None:
+    for seed in range(4):
+        document = clean(f"alone {seed}")
+        damage(document)  # type: ignore[operator] # a damage
+        errors, _ = silent_errors(document, tmp_path)
+        assert not errors, f"seed {seed}: {errors[:3]}"
+
+
+def test_a_clean_file_is_read_whole(tmp_path: Path) -> None:
+    for seed in range(20):
+        document = clean(f"clean {seed}")
+        errors, is_refused = silent_errors(document, tmp_path)
+        assert (errors, is_refused) == ([], False), seed
