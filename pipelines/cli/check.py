@@ -28,7 +28,7 @@ def command(style: str) -> None:
 
 
 def run_checks(reporter: Reporter) -> ExitCode:
-    """Checks everything and reports each result as it comes. Returns the exit code of the gravest problem."""
+    """Checks everything and reports each result at once. Returns the exit code of the gravest problem."""
     from pipelines.pull.check import check, gravest
 
     return gravest([_reported(result, reporter) for result in check(STOP.event)])

@@ -172,7 +172,7 @@ def _plan(kind: KindName, folder: Path, file: str) -> Path:
 
 
 def _push_and_kill(plan: Path, state: State, created: int) -> None:
-    """Pushes in another process, and kills it once so many customers have been created."""
+    """Pushes in another process, and kills it once that many customers have been created."""
     command = [sys.executable, "-m", "pipelines.cli", "push", str(plan), "--yes", "--log", "plain"]
     path = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
     with subprocess.Popen(  # noqa: S603 # our own command
@@ -245,8 +245,7 @@ def _where_to_look(folder: Path, customers: Path, variants: Path) -> None:
     files = {
         page.name: "one page about the warehouse: open it in a browser",
         f"{CUSTOMERS}, {VARIANTS}": "the ERP files, each with its mapping (.toml)",
-        f"{customers.name}/": "summary.md: what was planned; rejects.csv: rows to fix, with reasons",
-        f"{customers.name}/results/": "the outcome of each line; generated passwords are in passwords.csv",
+        f"{customers.name}/": "summary.md, rejects.csv with reasons, results/ of each line, passwords.csv",
         f"{variants.name}/operations.jsonl": "each request as it was sent",
         "warehouse.duckdb": "schemas raw, reconciled and ops; ops.coverage has the verdict of each list",
     }
@@ -254,5 +253,5 @@ def _where_to_look(folder: Path, customers: Path, variants: Path) -> None:
     _step(f"Where to look, in {escape(folder)}")
     for name, description in files.items():
         click.echo(f"{name:<{width}}  {description}")
-    click.echo("\nNext: make notebooks       (the notebooks, executed with this warehouse)")
+    click.echo("Next: make notebooks       (the notebooks, executed with this warehouse)")
     click.echo("      orderbridge report   (the same page, for a warehouse of yours: orderbridge init)")

@@ -96,7 +96,7 @@ def print_result(result: ReconcileResult, reporter: Reporter) -> None:
     for name, evidence in result.proposed.items():
         out.line(
             f"order field {name}: read from {result.order_fields[name]} ({evidence}); "
-            f"to use another column, set RECONCILE__ORDER_{name.upper()}"
+            f"to use another column, set RECONCILE__ORDER_{name.removeprefix('order_').upper()}"
         )
 
 

@@ -14,13 +14,14 @@ from typing import Final
 from pipelines.reporting.charts import TimeChart, time_chart
 from pipelines.reporting.match_outcomes import count_outcomes
 from pipelines.reporting.report_data import ReportData, Rows
-from pipelines.reporting.tables import build_table, spaced
+from pipelines.reporting.tables import bars, build_table, name_column, spaced
 
 RECENT_DAYS: Final = 30
 _ORDER_CUSTOMERS: Final = {
     "matched": "by a known customer",
     "unknown": "by a customer who is not in the table",
     "none": "without a customer",
+    "guest": "by guests",
     "not looked for": "not matched with customers",
 }
 
@@ -112,6 +113,15 @@ def orders(data: ReportData) -> dict[str, object]:
     return {
         "order_customer_words": _ORDER_CUSTOMERS,
         "order_charts": [*charts, *_revenue_charts(data.order_days, "Revenue", as_of, most=1)],
-        "order_totals": build_table(totals, {"currency": "currency", "revenue of all orders": "total"}),
+        "order_totals": build_table(totals, {"currency": "currency", "revenue": "total"}),
+        "order_states": build_table(
+            data.order_states,
+            {
+                "status": name_column("status"),
+                "orders": "orders",
+                "total": "total",
+                "": bars(data.order_states, "orders"),
+            },
+        ),
         "undated_orders": sum(row["orders"] - row["dated"] for row in data.order_status),
     }

@@ -14,12 +14,18 @@ import duckdb
 
 from pipelines.warehouse.ops import last_reads
 from sources.errors import UsageError
+from transforms.order_names import CANCELLED_WORDS
 
 Rows = list[dict[str, Any]]
 
 SOON_DAYS: Final = 30
+MAX_ORDER_STATES: Final = 12
+"""A column with more values is not a status, and could hold anything."""
 TABLES: Final = ("customers", "promotions", "price_lists", "orders")
-FURTHER: Final = ("customer_history", "erp_customers", "erp_differences", "erp_variants")
+FURTHER: Final = (
+    "order_lines", "customer_orders", "customer_history", "promotion_history", "price_list_history",
+    "erp_customers", "erp_differences", "erp_variants",
+)  # fmt: skip
 """Tables that a warehouse written by an earlier version may lack."""
 _RUN: Final = """
     SELECT run_id, command, version, started_at, ended_at, exit_code FROM ops.runs
@@ -57,10 +63,19 @@ _EXPIRING: Final = """
         AND expires_at >= $as_of AND expires_at < $as_of + to_days($days)
     ORDER BY expires_at, promotion_id"""
 _ORDER_DAYS: Final = """
-    SELECT ordered_at::DATE AS day, {currency} AS currency, count(*) AS orders, sum(total) AS total
+    SELECT ordered_at::DATE AS day, {currency} AS currency, count(*) AS orders,
+        sum(total) FILTER (NOT {cancelled}) AS total
     FROM reconciled.orders WHERE ordered_at IS NOT NULL AND NOT is_missing GROUP BY ALL ORDER BY ALL"""
 _CURRENCY: Final = "CASE WHEN regexp_full_match(currency::VARCHAR, '[A-Z]{3}') THEN currency::VARCHAR END"
 """Anything else in a field that the interface does not show could be anything, and is not shown."""
+_CANCELLED: Final = f"coalesce(regexp_matches(order_status, '{CANCELLED_WORDS}', 'i'), false)"
+_ORDER_STATES: Final = """
+    SELECT order_status AS status, count(*) AS orders, sum(total) AS total FROM reconciled.orders
+    WHERE NOT is_missing AND order_status IS NOT NULL GROUP BY order_status ORDER BY orders DESC, order_status"""
+_ACTIVE: Final = """
+    SELECT count(*) AS customers, count(*) FILTER (is_active_30_days) AS days_30,
+        count(*) FILTER (is_active_90_days) AS days_90, count(*) FILTER (is_active_365_days) AS days_365
+    FROM reconciled.customer_orders"""
 _CHANGES: Final = """
     WITH taken AS (SELECT DISTINCT resource, run_id FROM ops.coverage WHERE published AND ended_at <= $as_of),
     numbered AS (SELECT *, row_number() OVER (PARTITION BY resource ORDER BY run_id DESC) AS nth FROM taken),
@@ -99,7 +114,9 @@ class ReportData:
         lists: the last walk of each list, and when a walk of it was last published.
         doubts: what is unproven because a list is not complete; their details name no record.
         changes: per list what the last published walk changed, with the run before it (None for a first walk).
-        order_days: per day and currency (None if unknown) orders and their total.
+        order_days: per day and currency (None if unknown) orders, and their total without cancelled ones.
+        order_states: orders by status; empty if the column of the status has more values than a status has.
+        active: customers with an order in the last 30, 90 and 365 days; None in a warehouse of an earlier version.
         findings, price_lists, price_list_status, promotion_status, expiring, order_status: see their SQL.
         matches, differences: the comparison with the ERP's customers; None if there was none.
         variants: the comparison with the ERP's variants; None if there was none.
@@ -119,6 +136,8 @@ class ReportData:
     expiring: Rows = field(default_factory=list)
     order_days: Rows = field(default_factory=list)
     order_status: Rows = field(default_factory=list)
+    order_states: Rows = field(default_factory=list)
+    active: dict[str, Any] | None = None
     matches: Rows | None = None
     differences: Rows | None = None
     variants: Rows | None = None
@@ -167,8 +186,15 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     data.expiring = rows(_EXPIRING, as_of=data.as_of, days=SOON_DAYS)
     if "published" in columns("ops.coverage"):
         data.changes = rows(_CHANGES, as_of=data.as_of)
-    currency = _CURRENCY if "currency" in columns("reconciled.orders") else "NULL::VARCHAR"
-    data.order_days, data.order_status = rows(_ORDER_DAYS.format(currency=currency)), rows(_ORDER_STATUS)
+    order_columns = columns("reconciled.orders")
+    currency = _CURRENCY if "currency" in order_columns else "NULL::VARCHAR"
+    cancelled = _CANCELLED if "order_status" in order_columns else "false"
+    data.order_days = rows(_ORDER_DAYS.format(currency=currency, cancelled=cancelled))
+    data.order_status = rows(_ORDER_STATUS)
+    if "order_status" in order_columns and len(states := rows(_ORDER_STATES)) <= MAX_ORDER_STATES:
+        data.order_states = states
+    if "reconciled.customer_orders" in existing:
+        (data.active,) = rows(_ACTIVE)
     if {"reconciled.erp_customers", "reconciled.erp_differences"} <= existing and (matches := rows(_MATCHES)):
         data.matches, data.differences = matches, rows(_DIFFERENCES)
     if "reconciled.erp_variants" in existing:

@@ -22,6 +22,7 @@ from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.warehouse.failure import failure_file
 from sources import errors
+from sources.settings.table import SETTINGS
 from tests.pipelines.bridge import SMALL, Bridge, Done, bridge, command, start
 from tests.pipelines.pull.truth import RESOURCES
 
@@ -265,6 +266,14 @@ def test_the_readme_and_the_help_list_the_exit_codes_with_their_meanings() -> No
     assert "platform" in errors.PlatformError.exit_code.meaning
     assert "coverage" in errors.CoverageError.exit_code.meaning
     assert "lock" in errors.LockedError.exit_code.meaning
+
+
+def test_reconcile_names_the_settings_that_choose_the_columns_of_an_order(pulled: tuple[Bridge, Done]) -> None:
+    done = run(pulled[0], "reconcile")
+    named = set(re.findall(r"RECONCILE__\w+", done.out))
+    assert done.code == 0
+    assert {"RECONCILE__ORDER_TOTAL", "RECONCILE__ORDER_STATUS"} <= named
+    assert named <= {setting.variable for setting in SETTINGS.values()}
 
 
 def test_the_progress_of_a_finished_list_is_its_total(pulled: tuple[Bridge, Done]) -> None:

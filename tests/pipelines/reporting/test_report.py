@@ -337,8 +337,12 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(wa
     change(
         warehouse,
         f"""UPDATE ops.runs SET ended_at = {run};
-        DELETE FROM reconciled.orders WHERE order_id NOT IN (SELECT order_id FROM reconciled.orders LIMIT 4);
-        UPDATE reconciled.orders SET total = 10.25, currency = 'EUR', ordered_at = {run} - INTERVAL 2 DAY;
+        DELETE FROM reconciled.orders
+        WHERE order_id NOT IN (SELECT order_id FROM reconciled.orders ORDER BY order_id LIMIT 5);
+        UPDATE reconciled.orders SET total = 10.25, currency = 'EUR', ordered_at = {run} - INTERVAL 2 DAY,
+            order_status = 'DELIVERED';
+        UPDATE reconciled.orders SET order_status = 'Cancelled'
+        WHERE order_id = (SELECT order_id FROM reconciled.orders ORDER BY order_id LIMIT 1 OFFSET 1);
         UPDATE reconciled.orders SET ordered_at = {run} - INTERVAL 2 YEAR, total = 0.5
         WHERE order_id = (SELECT min(order_id) FROM reconciled.orders);
         UPDATE reconciled.orders SET ordered_at = {run}, currency = '<b>'
@@ -346,10 +350,12 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(wa
     )
     page = made(warehouse)
     words = " ".join(page.words.split())
-    assert "3 orders in the 30 days before the run, 20.50 EUR and 10.25 (currency unknown) in total." in words
+    assert "4 orders in the 30 days before the run, 20.50 EUR and 10.25 (currency unknown) in total." in words
     assert "Revenue, last 30 days, in EUR by day" in words
     assert "2026-03-18: 20.50 EUR" in words
-    assert "2026-03 so far: 3 orders" in words
+    assert "2026-03 so far: 4 orders" in words
+    assert "DELIVERED 4" in words
+    assert "Cancelled 1" in words
     assert "The lighter bar is the running month" in words
     assert "EUR 21.00" in words
     assert "unknown 10.25" in words
