@@ -377,6 +377,17 @@ def test_a_write_that_the_proxy_rejects_was_not_sent(tls: ssl.SSLContext) -> Non
         assert server.seen == []
 
 
+@pytest.mark.parametrize(
+    "script", [b"", b"HTTP/1.1 200", b"what is this\r\n\r\n", keeping()], ids=["closes", "cut", "no HTTP", "silent"]
+)
+def test_a_write_that_a_broken_proxy_never_passed_on_was_not_sent(script: Any) -> None:
+    with serving(script) as proxy:
+        timeouts = Timeouts(0.5, 0.5, 2)
+        with Client("legacy", "https://shop.example", "key", proxy=proxy.url, timeouts=timeouts) as one:
+            assert one.send("POST", "/customers", BODY).state == "not_sent"
+        assert b"key" not in b"".join(proxy.seen)
+
+
 @pytest.mark.usefixtures("_trusted")
 @pytest.mark.parametrize("address", ["socks5://127.0.0.1:1", "https://127.0.0.1:1", "http://", "http://a:pass@b:x"])
 def test_a_proxy_of_another_kind_is_an_error(address: str) -> None:
