@@ -10,6 +10,7 @@ import shutil
 import socket
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from pipelines.push import passwords
 from pipelines.push.model import SETTLE_S, PushOptions, PushResult
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.send import DOUBTS_MAX
-from sources.errors import LockedError, UsageError
+from sources.errors import HttpRejected, LockedError, Unreachable, UsageError
 from sources.http.client import Client
 from sources.http.responses import WriteOutcome
 from sources.kinds import KindName
@@ -183,7 +184,6 @@ def answered(at: Place, plan: Path, *answers: WriteOutcome, asked: PushOptions =
 
 
 def test_a_retry_after_beyond_all_patience_ends_the_push(at: Place) -> None:
-    from sources.errors import Unreachable
 
     busy = WriteOutcome("answered", 429, error=Unreachable("busy"), retry_after_s=3600.0)
     pushed, client = answered(at, at.plan(KINDS["variants"], "variants"), busy)
@@ -237,7 +237,6 @@ def replace_body(operation: PlannedOperation, body: dict[str, Any]) -> PlannedOp
 
 
 def test_a_refusal_after_a_doubt_leaves_the_doubt(at: Place) -> None:
-    from sources.errors import HttpRejected, Unreachable
 
     plan = at.plan([patch(1, 1)], "variants")
     lost = WriteOutcome("in_doubt", error=Unreachable("lost"))
@@ -256,6 +255,57 @@ def test_too_many_doubts_in_a_row_end_the_push(at: Place) -> None:
     assert (pushed.exit_code, pushed.broke) == (6, True)
     assert at.states(plan).count("in_doubt") == DOUBTS_MAX
     assert at.states(plan).count("planned") == 19 - DOUBTS_MAX
+
+
+def test_doubts_that_do_not_follow_one_another_do_not_end_the_push(at: Place) -> None:
+    """Issue 16, item 7."""
+    count = 2 * (DOUBTS_MAX + 1)
+    plan = at.plan([subcategory(n) for n in range(1, count + 1)], "subcategories")
+    lost, created = WriteOutcome("in_doubt", error=Unreachable("lost")), WriteOutcome("answered", 201)
+    pushed, client = answered(at, plan, *([lost, created] * (DOUBTS_MAX + 1)))
+    assert (pushed.broke, len(client.sent)) == (False, count)
+    assert at.states(plan) == ["in_doubt", "confirmed"] * (DOUBTS_MAX + 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_an_intent_is_committed_before_a_byte_leaves(at: Place, kind: KindName, concurrency: int) -> None:
+    """Issue 16, item 7: what another connection reads in the ledger while a request is being sent."""
+    committed: list[str] = []
+
+    class Reading(Answering):
+        def send(self, verb: Any, path: str, json_body: bytes) -> WriteOutcome:
+            with lock:
+                rows = at.rows(plan)
+                name = json.loads(json_body).get("erpCode") or json.loads(json_body).get("name") or path
+                index = order.index(name) if name in order else order.index(path)
+                committed.append(rows[index].state)
+            return super().send(verb, path, json_body)
+
+    lock = threading.Lock()
+    operations = KINDS[kind]
+    order = [op.body.get("erpCode") or op.body.get("name") or op.path for op in operations]
+    plan = at.plan(operations, kind)
+    client = Reading([])
+    at.means = means(client=lambda settings, stop: client, read_customers=_nobody)
+    assert at.push(plan, replace(YES, concurrency=concurrency)).exit_code == 0
+    assert committed == ["in_flight"] * len(operations)
+
+
+def test_retry_after_is_honoured_before_the_next_request(at: Place) -> None:
+    """Issue 16, item 7: the backoff of the tests alone would take two milliseconds."""
+    times: list[float] = []
+
+    class Timing(Answering):
+        def send(self, verb: Any, path: str, json_body: bytes) -> WriteOutcome:
+            times.append(time.monotonic())
+            return super().send(verb, path, json_body)
+
+    client = Timing([WriteOutcome("answered", 429, error=Unreachable("busy"), retry_after_s=0.5)])
+    at.means = means(client=lambda settings, stop: client)
+    plan = at.plan(KINDS["variants"], "variants")
+    assert at.push(plan, replace(YES, concurrency=1)).exit_code == 0
+    assert times[1] - times[0] >= 0.5
 
 
 @pytest.mark.parametrize("semantics", ["unknown", "increment"])
@@ -703,7 +753,6 @@ def test_two_updates_of_a_target_are_never_under_way_at_once(tmp_path: Path) -> 
 
 
 def test_the_rate_is_kept(at: Place) -> None:
-    import time
 
     plan = at.plan([patch(n, n) for n in range(1, 7)], "variants")
     began = time.monotonic()
@@ -850,8 +899,6 @@ def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same(at: Place)
         def send(self, verb: Any, path: str, json_body: bytes) -> WriteOutcome:
             seen.append(kept(plan))
             return super().send(verb, path, json_body)
-
-    from sources.errors import Unreachable
 
     plan = at.plan([customer(1), customer(2)])
     client = Looking([WriteOutcome("in_doubt", error=Unreachable("lost"))])
