@@ -7,7 +7,7 @@ once; inputs are spooled to disk, their keys stay in memory. Nothing is sent. Th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -15,11 +15,12 @@ import msgspec
 import pyarrow.compute as pc
 
 from pipelines.imports import Inputs, open_inputs
-from pipelines.mapping import Mapping, load, to_toml
+from pipelines.mapping import load, to_toml
 from pipelines.plan import current_state
 from pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, VariantDecider
 from pipelines.plan.dedupe import partition
-from pipelines.plan.folder import hidden_folder, plan_disk_errors, publish_folder
+from pipelines.plan.folder import hidden_folder, publish_folder
+from pipelines.plan.mapping_file import complete_mapping, save_mapping
 from pipelines.plan.model import (
     LINES_FILE,
     MANIFEST_FILE,
@@ -123,7 +124,7 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
     settings = legacy_settings()
     inputs = _open_inputs(options, settings)
     if options.save_mapping is not None:
-        _save_mapping(inputs.mapping, options.save_mapping)
+        save_mapping(inputs.mapping, options.save_mapping)
     if options.mapping is None:
         on_proposal(inputs.mapping.explain())
     maker = _PlanMaker(options, settings, inputs)
@@ -193,7 +194,7 @@ class _PlanMaker:
         outcomes = Outcomes()
         with InputSpool(folder / _SPOOL, options.kind) as spool:
             counts = partition(inputs, spool, outcomes, decider, request_options, folder)
-        mapping_toml = to_toml(_complete_mapping(inputs, options.passwords))
+        mapping_toml = to_toml(complete_mapping(inputs, options.passwords))
         with create_private(folder / MAPPING_FILE) as out:
             out.write(mapping_toml.encode())
         lines = outcomes.table()
@@ -262,26 +263,6 @@ def _open_inputs(options: PlanOptions, settings: LegacySettings) -> Inputs:
     return open_inputs(
         options.kind, options.file, mapping, login_mode=settings.login_mode, semantics=settings.semantics
     )
-
-
-def _complete_mapping(inputs: Inputs, passwords: Literal["mail", "file"] | None) -> Mapping:
-    """The mapping with what the file proved and the options said, so that the rejects are planned in the same way."""
-    columns = dict(inputs.mapping.columns)
-    for name, notation in inputs.notations.items():
-        formats = replace(columns[name].formats, decimal=notation.decimal, thousands=notation.thousands)
-        columns[name] = replace(columns[name], formats=formats)
-    lookups = tuple(replace(lookup, file=str(lookup.path.resolve())) for lookup in inputs.mapping.lookups)
-    mapping = replace(inputs.mapping, columns=columns, lookups=lookups)
-    return mapping.with_passwords(passwords) if passwords is not None else mapping
-
-
-def _save_mapping(mapping: Mapping, path: Path) -> None:
-    """Writes a new mapping file."""
-    with plan_disk_errors(path.absolute().parent):
-        if path.exists():
-            raise UsageError(f"{path} exists already", "Name another file with --save-mapping.")
-        with create_private(path) as out:
-            out.write(to_toml(mapping).encode())
 
 
 def _password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:
