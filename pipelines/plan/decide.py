@@ -25,8 +25,8 @@ from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, first_of
 from pipelines.plan.spool import decode_texts
 from pipelines.plan.summary import MAX_JUMPS, PriceJump
 from transforms.frames import BIGINT, TEXT, array, from_arrow
-from transforms.upserts.confirmed import price_jumps, variants
-from transforms.upserts.decisions import FIELDS, INPUT_DOCUMENTS, customers
+from transforms.upserts.confirmed import changed_fields, price_jumps
+from transforms.upserts.decisions import CUSTOMER_FIELDS, INPUT_DOCUMENTS, decide_customers
 from transforms.upserts.json_columns import bytes_of
 
 _DOCUMENT_FIELDS: Final = {name: kind for name, kind in INPUT_DOCUMENTS.items() if name not in ("input", "position")}
@@ -76,11 +76,12 @@ class CustomerDecider:
         """See `Decider`."""
         rows = pa.array(np.arange(table.num_rows))
         fields = {
-            name: table[name].combine_chunks() if name in _NUMERIC else decode_texts(table[name]) for name in FIELDS
+            name: table[name].combine_chunks() if name in _NUMERIC else decode_texts(table[name])
+            for name in CUSTOMER_FIELDS
         }
         inputs = from_arrow(pa.table({"input": rows, **fields}))
         documents = _documents(rows, table["documents"].combine_chunks())
-        decisions, differences = customers(inputs, documents, self._current.rows, self._current.documents)
+        decisions, differences = decide_customers(inputs, documents, self._current.rows, self._current.documents)
         decision = array(decisions["decision"])
         if len(differences):
             rows_with = array(differences["input"])
@@ -142,7 +143,7 @@ class VariantDecider:
         if len(self.confirmed):
             is_here = pc.is_in(array(self.confirmed["key"]), value_set=table["path"].combine_chunks())
             known = self.confirmed[is_here.to_numpy(zero_copy_only=False)]
-            differs = variants(inputs, known)
+            differs = changed_fields(inputs, known)
             for name in absolute:
                 fields[name] = pc.if_else(array(differs[name]), fields[name], pa.scalar(None, TEXT))
             self._find_jumps(inputs, known, table)

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from pipelines.imports import ReadyInput
 from sources.disk import create_private
 from sources.kinds import KINDS, KindName
+from transforms.frames import array, column
 from transforms.upserts.decisions import search_key
 from transforms.upserts.json_columns import json_text
 
@@ -66,8 +67,8 @@ class InputSpool:
         for name, values in self._parameters.items():
             values.append(ready.path[name])
         body = ready.body
-        for name, column in self._columns.items():
-            column.append(json_text(body[name]) if name in body else None)
+        for name, texts in self._columns.items():
+            texts.append(json_text(body[name]) if name in body else None)
         if len(self._lines) >= SPOOL_ROWS:
             self._flush()
 
@@ -137,7 +138,7 @@ def key_columns(kind: KindName, table: pa.Table) -> dict[str, pa.Array]:
     if kind == "warehouses":
         by_name = pc.if_else(pc.is_null(table["code"]), table["name"], pa.scalar(None, pa.string()))
         return {"code": table["code"].combine_chunks(), "name": by_name.combine_chunks()}
-    return {name: search_key(name, decode_texts(table[name])) for name in KINDS[kind].list_keys}
+    return {name: array(search_key(name, column(decode_texts(table[name])))) for name in KINDS[kind].list_keys}
 
 
 def decode_texts(column: pa.ChunkedArray) -> pa.Array:

@@ -63,7 +63,7 @@ def read_variants(file: Path | None, mapping: Path | None) -> ErpVariants | None
     from pipelines.imports import ReadyInput, RejectedInput, open_inputs
     from pipelines.ledger.store import Ledger
     from pipelines.mapping import load
-    from transforms.erp.variants import CONFIRMED, LINES
+    from transforms.erp.variants import CONFIRMED, VARIANT_LINES
     from transforms.frames import TEXT, frame, from_arrow
     from transforms.upserts.json_columns import json_text
 
@@ -80,13 +80,13 @@ def read_variants(file: Path | None, mapping: Path | None) -> ErpVariants | None
             fields = {name: json_text(value) for name, value in one.body.items() if name not in added}
             ids = {"product_id": one.path["productId"], "variant_id": one.path["variantId"]}
             rows.append({"_line": one.lines[0], **ids, **fields})
-    names = dict.fromkeys(name for row in rows for name in row if name not in LINES)
+    names = dict.fromkeys(name for row in rows for name in row if name not in VARIANT_LINES)
     path = ledger_path()
     confirmed = frame(CONFIRMED)
     if path.exists():
         with Ledger.open(path, readonly=True) as ledger:
             confirmed = from_arrow(ledger.confirmed(settings.base_url).cast(pa.schema(list(CONFIRMED.items()))))
-    return ErpVariants(frame(LINES | dict.fromkeys(names, TEXT), rows), confirmed, refused)
+    return ErpVariants(frame(VARIANT_LINES | dict.fromkeys(names, TEXT), rows), confirmed, refused)
 
 
 def compare_variants(build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpVariants | None) -> VariantSummary | None:

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from transforms.frames import BIGINT, TEXT, TIMESTAMP, Ints, array, from_arrow, typed
 from transforms.keys import positions
-from transforms.upserts.confirmed import variants as differing
+from transforms.upserts.confirmed import changed_fields
 
-LINES: Final = {"_line": BIGINT, "product_id": TEXT, "variant_id": TEXT}
+VARIANT_LINES: Final = {"_line": BIGINT, "product_id": TEXT, "variant_id": TEXT}
 """Beside these stands a column for each field of the interface that the file has."""
 CONFIRMED: Final = {
     "product_id": TEXT,
@@ -48,18 +48,20 @@ def variants(erp: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
     rests on what was sent from here: what others changed on the platform since cannot be seen.
 
     Args:
-        erp: the columns of `LINES`, and a column for each field with its JSON text, null where the line gives none.
+        erp: the columns of `VARIANT_LINES`, and a column for each field with its JSON text, null where there is none.
         confirmed: the columns of `CONFIRMED`, a row for a field of a variant.
 
     Returns:
         The columns of `ERP_VARIANTS`, a row for each line, in their order.
     """
-    fields = [str(name) for name in erp if name not in LINES]
-    lines = typed(erp, LINES | dict.fromkeys(fields, TEXT)).sort_values("_line", kind="stable", ignore_index=True)
+    fields = [str(name) for name in erp if name not in VARIANT_LINES]
+    lines = typed(erp, VARIANT_LINES | dict.fromkeys(fields, TEXT)).sort_values(
+        "_line", kind="stable", ignore_index=True
+    )
     known = typed(confirmed, CONFIRMED)
     keys = _keys(lines)
     told = known.assign(key=_series(_keys(known)))
-    differs = differing(lines[fields].assign(key=_series(keys)), told)
+    differs = changed_fields(lines[fields].assign(key=_series(keys)), told)
     size = len(lines)
     latest, plan = np.full(size, np.iinfo(np.int64).min), np.full(size, -1, np.int64)
     other, never = [], []

@@ -1,86 +1,82 @@
-"""Variants against what was last confirmed of them: the fields that differ, prices that jump. They cannot be read.
+"""Variants against what was last confirmed of them, since they cannot be read: changed fields, and prices that jump.
 
-In: inputs with each field as JSON text, null where it is not given, and the last confirmed of each field. Out: which
-fields are not yet as they should be.
+In: inputs with each field as JSON text, null where it is not given, and the last confirmed value of each field. Out:
+the fields that are to be sent, and prices that look like a typing error.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from transforms.frames import TEXT, array, from_arrow
-from transforms.keys import positions
+from transforms.frames import BIGINT, TEXT, Column, look_up, typed
 
+PRICE_JUMPS: Final = {"row": BIGINT, "before": TEXT, "now": TEXT, "power": BIGINT}
 JUMP: Final = 8.0
 """From this factor on, up or down, a price looks as if its decimal point had slipped."""
-_NUMBER: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
+_NUMBER: Final = r"^-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$"
 _WHOLE: Final = r"^-?[0-9]+$"
 
 
-def variants(inputs: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
-    """Which fields of each variant are not yet what was last confirmed.
+def changed_fields(inputs: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
+    """The fields of each variant whose given value is not the one that was last confirmed.
 
     Args:
         inputs: `key`, and a column for each field with its JSON text, null where it is not given.
-        confirmed: `key`, `field`, `value` (JSON text): the last confirmed of each; others are left alone.
+        confirmed: `key`, `field`, `value` (JSON text): the last confirmed of each; other fields are ignored.
 
     Returns:
-        A boolean column for each field: it is given, and unknown or another. Numbers are compared as numbers.
+        A boolean column for each field: a value is given, and none or another was confirmed. Numbers are compared as
+        numbers.
     """
-    key = array(inputs["key"])
-    columns = {}
-    for name in inputs.columns.drop("key"):
-        said = array(inputs[name])
-        known = _confirmed(key, confirmed, name)
-        columns[name] = pc.and_(pc.is_valid(said), pc.invert(_same(said, known)))
-    return from_arrow(pa.table(columns)) if columns else pd.DataFrame(index=inputs.index)
+    fields = {name: inputs[name] for name in map(str, inputs) if name != "key"}
+    changed = {
+        name: given.notna() & ~_is_same(given, _last_confirmed(inputs["key"], confirmed, name))
+        for name, given in fields.items()
+    }
+    return pd.DataFrame(changed, index=inputs.index)
 
 
 def price_jumps(inputs: pd.DataFrame, confirmed: pd.DataFrame, field: str = "price") -> pd.DataFrame:
     """Numbers that are `JUMP` times what was last confirmed, or more, or as much less.
 
     Args:
-        inputs: `key` and the field's JSON text, as for `variants`.
-        confirmed: as for `variants`.
+        inputs: `key` and the field's JSON text, as for `changed_fields`.
+        confirmed: as for `changed_fields`.
         field: which.
 
     Returns:
         `row` (position), `before`, `now` (numbers as text), `power`: of ten, the nearest, 1 to any; below 0 for less.
     """
-    now = array(inputs[field])
-    before = _confirmed(array(inputs["key"]), confirmed, field)
-    new, old = (_doubles(texts) for texts in (now, before))
+    now = inputs[field]
+    before = _last_confirmed(inputs["key"], confirmed, field)
+    new, old = _doubles(now), _doubles(before)
     is_positive = (new > 0) & (old > 0)
     ratio = np.divide(new, old, out=np.ones(len(new)), where=is_positive)
     rows = np.flatnonzero((ratio >= JUMP) | (ratio <= 1 / JUMP))
     powers = np.rint(np.log10(ratio[rows])).astype(np.int64)
-    where = pa.array(rows)
-    table = {"row": where, "before": before.take(where), "now": now.take(where), "power": pa.array(powers)}
-    return from_arrow(pa.table(table))
+    jumps = pd.DataFrame({"before": before, "now": now}).iloc[rows].reset_index(drop=True)
+    return typed(jumps.assign(row=rows, power=powers), PRICE_JUMPS)
 
 
-def _confirmed(key: pa.Array, confirmed: pd.DataFrame, field: str) -> pa.Array:
+def _last_confirmed(keys: Column[Any], confirmed: pd.DataFrame, field: str) -> Column[Any]:
     """The last confirmed value of a field for each key; null where there is none."""
-    known = confirmed[confirmed["field"] == field]
-    return array(known["value"]).take(positions(key, array(known["key"])))
+    known = confirmed.loc[confirmed["field"] == field, ["key", "value"]]
+    return look_up(keys, known, "key")["value"]
 
 
-def _same(said: pa.Array, known: pa.Array) -> pa.Array:
+def _is_same(given: Column[Any], known: Column[Any]) -> Column[Any]:
     """Whether two JSON texts are equal, numbers that are not both whole as doubles; false where one is null."""
-    is_whole = (pc.fill_null(pc.match_substring_regex(texts, _WHOLE), False) for texts in (said, known))
-    alike = pc.and_not(pa.array(_doubles(said) == _doubles(known)), pc.and_(*is_whole))
-    return pc.or_(pc.fill_null(pc.equal(said, known), False), alike)
+    are_whole = [texts.str.contains(_WHOLE, regex=True).fillna(False) for texts in (given, known)]
+    is_equal_number = pd.Series(_doubles(given) == _doubles(known), given.index) & ~(are_whole[0] & are_whole[1])
+    return (given == known).fillna(False) | is_equal_number
 
 
-def _doubles(texts: pa.Array) -> npt.NDArray[np.float64]:
-    """JSON numbers as doubles; NaN for all else."""
-    is_number = pc.fill_null(pc.match_substring_regex(texts, _NUMBER), False)
-    numbers = pc.if_else(is_number, texts, pa.scalar(None, TEXT)).cast(pa.float64())
-    made: npt.NDArray[np.float64] = pc.fill_null(numbers, np.nan).to_numpy(zero_copy_only=False)
-    return made
+def _doubles(texts: Column[Any]) -> npt.NDArray[np.float64]:
+    """JSON numbers as doubles; NaN for everything else."""
+    numbers = texts.where(texts.str.contains(_NUMBER, regex=True).fillna(False))
+    return numbers.astype(pd.ArrowDtype(pa.float64())).to_numpy(np.float64, na_value=np.nan)

@@ -7,21 +7,37 @@ customers is ambiguous. Variants, which cannot be read, are in `transforms.upser
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, Ints, array, column, from_arrow, typed
-from transforms.keys import canonical_id, clean_text, positions
+from transforms.frames import (
+    BIGINT,
+    BOOLEAN,
+    TEXT,
+    Bools,
+    Column,
+    Ints,
+    array,
+    column,
+    constant,
+    first_true,
+    is_repeated,
+    joined_text,
+    take_or_null,
+    typed,
+)
+from transforms.keys import canonical_id, clean_text
 from transforms.texts import email_key, lookalike_key
 
-KEYS: Final = {"erpCode": "erp_code", "email": "email", "loginCode": "login_code"}
+_TEXT: Final = pd.ArrowDtype(TEXT)
+CUSTOMER_KEYS: Final = {"erpCode": "erp_code", "email": "email", "loginCode": "login_code"}
 """The keys of a customer: the input's field and the raw column."""
-FIELDS: Final = {
-    **KEYS,
+CUSTOMER_FIELDS: Final = {
+    **CUSTOMER_KEYS,
     "firstName": "first_name",
     "lastName": "last_name",
     "phone": "phone",
@@ -36,20 +52,20 @@ DOCUMENT_FIELDS: Final = {
     "isDefault": "is_default",
     "forTaxes": "for_taxes",
 }
-INPUTS: Final = {"input": BIGINT, **dict.fromkeys(FIELDS, TEXT)}
+INPUTS: Final = {"input": BIGINT, **dict.fromkeys(CUSTOMER_FIELDS, TEXT)}
 INPUT_DOCUMENTS: Final = {
     "input": BIGINT,
     "position": BIGINT,
     **{name: BOOLEAN if name in ("isDefault", "forTaxes") else TEXT for name in DOCUMENT_FIELDS},
 }
-KNOWN: Final = {"id": TEXT, **dict.fromkeys(FIELDS.values(), TEXT)}
+KNOWN: Final = {"id": TEXT, **dict.fromkeys(CUSTOMER_FIELDS.values(), TEXT)}
 KNOWN_DOCUMENTS: Final = {
     "customer_id": TEXT,
     "position": BIGINT,
     **{DOCUMENT_FIELDS[name]: kind for name, kind in INPUT_DOCUMENTS.items() if name in DOCUMENT_FIELDS},
 }
 DECISIONS: Final = {"input": BIGINT, "decision": TEXT, "customer_id": TEXT}
-DIFFERENCES: Final = {
+FIELD_DIFFERENCES: Final = {
     "input": BIGINT,
     "customer_id": TEXT,
     "field": TEXT,
@@ -58,25 +74,24 @@ DIFFERENCES: Final = {
 }
 
 
-def comparable(field: str, texts: pa.Array) -> pa.Array:
+def comparable(field: str, texts: Column[Any]) -> Column[Any]:
     """Texts of a customer's field in the form in which they are compared; null where blank."""
     if field == "email":
-        return array(email_key(column(texts)))
+        return email_key(texts)
     return canonical_id(texts) if field == "priceListId" else clean_text(texts)
 
 
-def search_key(field: str, texts: pa.Array) -> pa.Array:
+def search_key(field: str, texts: Column[Any]) -> Column[Any]:
     """Values of a key in the form in which inputs and customers are found: e-mail addresses that look alike are one."""
-    return array(lookalike_key(column(texts))) if field == "email" else comparable(field, texts)
+    return lookalike_key(texts) if field == "email" else comparable(field, texts)
 
 
 def sharing(keys: pd.DataFrame) -> Bools:
     """Which rows have a key that another row has too; null is shared by nobody."""
-    found = np.zeros(len(keys), np.bool_)
-    for name in keys.columns:
-        codes = _codes(array(keys[name]))
-        found |= (codes >= 0) & (np.bincount(codes + 1)[codes + 1] > 1)
-    return found
+    is_shared = np.zeros(len(keys), np.bool_)
+    for name in keys:
+        is_shared |= is_repeated(keys[name]).to_numpy(np.bool_)
+    return is_shared
 
 
 def duplicates(keys: pd.DataFrame, bodies: pd.Series[str]) -> pd.DataFrame:
@@ -92,38 +107,47 @@ def duplicates(keys: pd.DataFrame, bodies: pd.Series[str]) -> pd.DataFrame:
         with other contents.
     """
     size = len(keys)
-    said = _codes(array(bodies))
+    content = _numbers(bodies)
     is_conflicting = np.zeros(size, np.bool_)
     first = np.arange(size, dtype=np.int64)
     other = np.full(size, -1, np.int64)
     key = np.full(size, -1, np.int64)
-    for at, name in enumerate(keys.columns):
-        codes = _codes(array(keys[name]))
-        rows = np.flatnonzero(codes >= 0)
-        order = rows[np.argsort(codes[rows], kind="stable")]
-        if not len(order):
+    for place, name in enumerate(keys):
+        numbers = _numbers(keys[name])
+        rows = np.flatnonzero(numbers >= 0)
+        if not len(rows):
             continue
-        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        # numpy on runs of equal keys: a groupby with a function of Python would run once for each of a million keys.
+        order = rows[np.argsort(numbers[rows], kind="stable")]
+        starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
         lengths = np.diff(np.append(starts, len(order)))
         heads = np.repeat(order[starts], lengths)
         first[order] = np.minimum(first[order], heads)
-        differs = said[order] != said[heads]
-        against = np.minimum.reduceat(np.where(differs, order, size), starts)  # the first that its head contradicts
-        told = np.repeat(against < size, lengths) & ~is_conflicting[order]
-        key[order[told]] = at
-        other[order[told]] = np.where(differs, heads, np.repeat(against, lengths))[told]
-        is_conflicting[order[told]] = True
-    decision = np.where(is_conflicting, "conflicting", np.where(first < np.arange(size), "merged", "first"))
-    columns = {
-        "decision": pa.array(decision.tolist(), TEXT),
-        "first": pa.array(first),
-        "key": pa.array(list(keys.columns), TEXT).take(pa.array(key, mask=~is_conflicting)),
-        "other": pa.array(other, mask=~is_conflicting),
-    }
-    return from_arrow(pa.table(columns))
+        differs = content[order] != content[heads]
+        opponent = np.minimum.reduceat(np.where(differs, order, size), starts)  # the first that differs from the head
+        is_new = np.repeat(opponent < size, lengths) & ~is_conflicting[order]
+        key[order[is_new]] = place
+        other[order[is_new]] = np.where(differs, heads, np.repeat(opponent, lengths))[is_new]
+        is_conflicting[order[is_new]] = True
+    is_merged = column(pa.array(first < np.arange(size)))
+    names = [constant(str(name), keys.index[:1]) for name in keys]
+    conflicts = pd.DataFrame({"key": pd.concat(names, ignore_index=True) if names else constant(None, keys.index[:0])})
+    return pd.DataFrame(
+        {
+            "decision": first_true([(column(pa.array(is_conflicting)), "conflicting"), (is_merged, "merged")], "first"),
+            "first": column(pa.array(first)),
+            "key": take_or_null(conflicts, key)["key"],
+            "other": column(pa.array(other, mask=~is_conflicting)),
+        }
+    )
 
 
-def customers(
+def _numbers(texts: Column[Any]) -> Ints:
+    """A number for each text, equal for equal texts; -1 for null."""
+    return pd.factorize(texts)[0].astype(np.int64)
+
+
+def decide_customers(
     inputs: pd.DataFrame, documents: pd.DataFrame, known: pd.DataFrame, known_documents: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Decides which customers are to be created, and which exist with the same or other values.
@@ -139,51 +163,46 @@ def customers(
         known_documents: the columns of `KNOWN_DOCUMENTS`.
 
     Returns:
-        The columns of `DECISIONS`, a row for each input in its order. The columns of `DIFFERENCES`: for
+        The columns of `DECISIONS`, a row for each input in its order. The columns of `FIELD_DIFFERENCES`: for
         `exists_differs` the fields that differ, for `ambiguous` the keys by which each customer was found.
     """
-    rows, there = typed(inputs, INPUTS), typed(known, KNOWN)
-    pairs, has_key = _pairs(rows, there)
-    counts = np.bincount(pairs["row"].to_numpy(), minlength=len(rows))
-    counts[pairs.loc[~pairs["is_certain"], "row"]] += 1
-    found = np.full(len(rows), -1, np.int64)
-    found[pairs["row"].to_numpy()] = pairs["known"].to_numpy()
-    one = np.flatnonzero(counts == 1)
-    differences = [
-        _ambiguous(rows, there, pairs[counts[pairs["row"].to_numpy()] > 1]),
-        *_differing(rows.iloc[one], there.iloc[found[one]]),
-        *_differing_documents(rows.iloc[one], there.iloc[found[one]], documents, known_documents),
-    ]
-    told = pd.concat(differences, ignore_index=True).sort_values("input", kind="stable", ignore_index=True)
-    differs = rows["input"].isin(told["input"]).to_numpy(np.bool_)
-    names = np.select(
-        [counts > 1, (counts == 1) & differs, counts == 1, has_key],
-        ["ambiguous", "exists_differs", "exists_same", "create"],
+    inputs, known = typed(inputs, INPUTS), typed(known, KNOWN)
+    pairs, has_key = _pairs(inputs, known)
+    results = pairs.groupby("row").agg(known=("known", "first"), count=("known", "size"), certain=("is_certain", "all"))
+    results = results.reindex(inputs.index)
+    is_one = ((results["count"] == 1) & results["certain"].eq(True)).to_numpy(np.bool_)
+    is_several = (results["count"].notna() & ~is_one).to_numpy(np.bool_)
+    ours = inputs[is_one].reset_index(drop=True)
+    theirs = known.iloc[results["known"][is_one].astype(np.int64)].reset_index(drop=True)
+    differences = pd.concat(
+        [
+            _keys_found(inputs, known, pairs[is_several[pairs["row"]]]),
+            *_differing_fields(ours, theirs),
+            *_differing_documents(ours, theirs, typed(documents, INPUT_DOCUMENTS), known_documents),
+        ]
+    ).sort_values("input", kind="stable", ignore_index=True)
+    differs = inputs["input"].isin(differences["input"])
+    matched = take_or_null(known[["id"]], np.where(is_one, results["known"].fillna(-1), -1).astype(np.int64))
+    one, several, searched = (column(pa.array(flags)) for flags in (is_one, is_several, has_key))
+    decision = first_true(
+        [(several, "ambiguous"), (one & differs, "exists_differs"), (one, "exists_same"), (searched, "create")],
         "no_key",
     )
-    ids = array(there["id"]).take(pa.array(found, mask=counts != 1))
-    decision = pa.array(names.tolist(), TEXT)
-    decisions = pa.table({"input": array(rows["input"]), "decision": decision, "customer_id": ids})
-    return from_arrow(decisions), typed(told, DIFFERENCES)
+    decisions = inputs[["input"]].assign(decision=decision, customer_id=matched["id"])
+    return typed(decisions, DECISIONS), typed(differences, FIELD_DIFFERENCES)
 
 
-def _codes(texts: pa.Array) -> Ints:
-    """A number for each text, alike for alike ones; -1 for null."""
-    codes: Ints = pc.fill_null(texts.dictionary_encode().indices.cast(BIGINT), -1).to_numpy()
-    return codes
-
-
-def _pairs(rows: pd.DataFrame, there: pd.DataFrame) -> tuple[pd.DataFrame, Bools]:
+def _pairs(inputs: pd.DataFrame, known: pd.DataFrame) -> tuple[pd.DataFrame, Bools]:
     """Pairs of inputs and customers that share a key, and which inputs have a key.
 
     Returns:
         `row`, `known` (positions), `is_certain` (the values of a key are equal and do not only look alike); each pair
-        once. A boolean for each input.
+        once, by position. A boolean for each input.
     """
-    has_key = np.zeros(len(rows), np.bool_)
+    has_key = np.zeros(len(inputs), np.bool_)
     found = []
-    for name, platform_name in KEYS.items():
-        ours, theirs = _with_keys(name, rows[name], "row"), _with_keys(name, there[platform_name], "known")
+    for name, platform_name in CUSTOMER_KEYS.items():
+        ours, theirs = _with_keys(name, inputs[name], "row"), _with_keys(name, known[platform_name], "known")
         has_key[ours["row"]] = True
         both = ours.merge(theirs, on="key", suffixes=("", "_known"), validate="m:m")  # several are ambiguous
         found.append(both.assign(is_certain=both["exact"] == both["exact_known"])[["row", "known", "is_certain"]])
@@ -191,89 +210,84 @@ def _pairs(rows: pd.DataFrame, there: pd.DataFrame) -> tuple[pd.DataFrame, Bools
     return pairs.groupby(["row", "known"], as_index=False).agg(is_certain=("is_certain", "any")), has_key
 
 
-def _with_keys(name: str, texts: pd.Series[str], position: str) -> pd.DataFrame:
+def _with_keys(name: str, texts: Column[Any], position: str) -> pd.DataFrame:
     """`key` and `exact` (forms of a key for search and comparison) and the position of each row that has it."""
-    forms = {"key": column(search_key(name, array(texts))), "exact": column(comparable(name, array(texts)))}
-    return pd.DataFrame({**forms, position: np.arange(len(texts))}).dropna()
+    exact = comparable(name, texts)
+    key = search_key(name, texts) if name == "email" else exact
+    return pd.DataFrame({"key": key, "exact": exact, position: np.arange(len(texts))}).dropna()
 
 
-def _told(said: pd.DataFrame, there: pd.DataFrame, field: str, file_value: pa.Array, value: pa.Array) -> pd.DataFrame:
-    """Rows of `DIFFERENCES`, for inputs and customers side by side."""
-    return from_arrow(
-        pa.table(
-            {
-                "input": array(said["input"]),
-                "customer_id": array(there["id"]),
-                "field": pa.array([field] * len(said), TEXT),
-                "file_value": file_value.cast(TEXT),
-                "platform_value": value.cast(TEXT),
-            }
-        )
+def _difference_rows(
+    ours: pd.DataFrame, ids: Column[Any], field: str, values: tuple[Column[Any], Column[Any]]
+) -> pd.DataFrame:
+    """Rows of `FIELD_DIFFERENCES`, for columns with the same index."""
+    file_values, platform_values = (column(array(texts).cast(TEXT), texts.index) for texts in values)
+    return pd.DataFrame(
+        {
+            "input": ours["input"],
+            "customer_id": ids,
+            "field": constant(field, ours.index),
+            "file_value": file_values,
+            "platform_value": platform_values,
+        }
     )
 
 
-def _ambiguous(rows: pd.DataFrame, there: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+def _keys_found(inputs: pd.DataFrame, known: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """The keys by which each customer of an ambiguous input was found."""
-    said, known = rows.iloc[pairs["row"]], there.iloc[pairs["known"]]
-    made = []
-    for name, platform_name in KEYS.items():
-        ours, theirs = array(said[name]), array(known[platform_name])
-        same = pc.fill_null(pc.equal(search_key(name, ours), search_key(name, theirs)), False)
-        where = same.to_numpy(zero_copy_only=False)
-        made.append(_told(said[where], known[where], name, ours.filter(same), theirs.filter(same)))
-    return pd.concat(made)
+    ours = inputs.iloc[pairs["row"]].reset_index(drop=True)
+    theirs = known.iloc[pairs["known"]].reset_index(drop=True)
+    found = []
+    for name, platform_name in CUSTOMER_KEYS.items():
+        mine, other = ours[name], theirs[platform_name]
+        is_same = (search_key(name, mine) == search_key(name, other)).fillna(False)
+        rows = ours[is_same], theirs.loc[is_same, "id"]
+        found.append(_difference_rows(*rows, name, (mine[is_same], other[is_same])))
+    return pd.concat(found)
 
 
-def _differing(said: pd.DataFrame, there: pd.DataFrame) -> list[pd.DataFrame]:
-    made = []
-    for name, platform_name in FIELDS.items():
-        ours, theirs = array(said[name]), array(there[platform_name])
-        where = _differs(comparable(name, ours), comparable(name, theirs))
-        mask = pa.array(where)
-        made.append(_told(said[where], there[where], name, ours.filter(mask), theirs.filter(mask)))
-    return made
+def _differing_fields(ours: pd.DataFrame, theirs: pd.DataFrame) -> list[pd.DataFrame]:
+    differences = []
+    for name, platform_name in CUSTOMER_FIELDS.items():
+        mine, other = ours[name], theirs[platform_name]
+        differs = _differs(comparable(name, mine), comparable(name, other))
+        rows = ours[differs], theirs.loc[differs, "id"]
+        differences.append(_difference_rows(*rows, name, (mine[differs], other[differs])))
+    return differences
 
 
 def _differing_documents(
-    said: pd.DataFrame, there: pd.DataFrame, documents: pd.DataFrame, known_documents: pd.DataFrame
+    ours: pd.DataFrame, theirs: pd.DataFrame, documents: pd.DataFrame, known_documents: pd.DataFrame
 ) -> list[pd.DataFrame]:
     """Compares each given document with the customer's document of its number, else with the one at its position."""
-    ours = typed(documents, INPUT_DOCUMENTS)
-    at = positions(array(ours["input"]), array(said["input"]))
-    is_wanted = pc.is_valid(at).to_numpy(zero_copy_only=False)
-    ours = ours[is_wanted]
-    owners = array(there["id"]).take(at.filter(pc.is_valid(at)))
-    theirs = typed(known_documents, KNOWN_DOCUMENTS)
-    by_number = _first_positions(
-        (owners, clean_text(array(ours["number"]))), (array(theirs["customer_id"]), clean_text(array(theirs["number"])))
+    owners = pd.DataFrame({"input": ours["input"], "owner": theirs["id"]})
+    given = documents.merge(owners, on="input", how="inner", validate="m:1")
+    known = typed(known_documents, KNOWN_DOCUMENTS)
+    number, position = (
+        (given["owner"], clean_text(given["number"])),
+        (given["owner"], given["position"].astype(_TEXT)),
     )
-    by_place = _first_positions(
-        (owners, array(ours["position"]).cast(TEXT)),
-        (array(theirs["customer_id"]), array(theirs["position"]).cast(TEXT)),
-    )
-    partner = pc.coalesce(by_number, by_place)
-    made = []
-    places = array(ours["position"]).to_numpy()
+    by_number = _first_positions(number, (known["customer_id"], clean_text(known["number"])))
+    by_position = _first_positions(position, (known["customer_id"], known["position"].astype(_TEXT)))
+    partners = take_or_null(known, np.where(by_number >= 0, by_number, by_position))
+    differences = []
     for name, platform_name in DOCUMENT_FIELDS.items():
-        mine, known = array(ours[name]), array(theirs[platform_name]).take(partner)
-        is_text = mine.type == TEXT
-        differing = _differs(*(comparable(name, texts) if is_text else texts for texts in (mine, known)))
-        for place in np.unique(places[differing]):
-            mask = differing & (places == place)
-            owned = pd.DataFrame({"id": from_arrow(pa.table({"id": owners.filter(pa.array(mask))}))["id"]})
-            values = (texts.filter(pa.array(mask)) for texts in (mine, known))
-            made.append(_told(ours[mask], owned, f"documents[{place}].{name}", *values))
-    return made
+        mine, other = given[name], partners[platform_name]
+        is_text = mine.dtype == _TEXT
+        differs = _differs(*(comparable(name, values) if is_text else values for values in (mine, other)))
+        for place, rows in given[differs].groupby("position"):
+            values = mine[rows.index], other[rows.index]
+            differences.append(_difference_rows(rows, rows["owner"], f"documents[{place}].{name}", values))
+    return differences
 
 
-def _first_positions(ours: tuple[pa.Array, pa.Array], theirs: tuple[pa.Array, pa.Array]) -> pa.Array:
-    """Where the pair of texts stands first among others; null where it is not, or half of it is null."""
-    mine, others = (pc.binary_join_element_wise(*texts, "\0") for texts in (ours, theirs))
-    return pc.index_in(mine, value_set=others, skip_nulls=True)
+def _first_positions(ours: tuple[Column[Any], Column[Any]], theirs: tuple[Column[Any], Column[Any]]) -> Ints:
+    """Where each pair of texts is first among others; -1 where it is not, or one of them is null."""
+    mine, others = (joined_text(texts, "\0") for texts in (ours, theirs))
+    at: Ints = pc.fill_null(pc.index_in(array(mine), value_set=array(others), skip_nulls=True), -1).to_numpy()
+    return at.astype(np.int64)
 
 
-def _differs(said: pa.Array, known: pa.Array) -> Bools:
+def _differs(given: Column[Any], known: Column[Any]) -> Column[Any]:
     """Where a value is given, and the platform's is not equal."""
-    same = pc.fill_null(pc.equal(said, known), False)
-    found: Bools = pc.and_(pc.is_valid(said), pc.invert(same)).to_numpy(zero_copy_only=False)
-    return found
+    return given.notna() & ~(given == known).fillna(False)

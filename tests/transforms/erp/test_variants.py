@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from transforms.erp.variants import CONFIRMED, ERP_VARIANTS, LINES, variants
+from transforms.erp.variants import CONFIRMED, ERP_VARIANTS, VARIANT_LINES, variants
 from transforms.frames import TEXT, frame
 
 EARLY, LATE = datetime(2026, 3, 1, 12, tzinfo=UTC), datetime(2026, 3, 2, 12, 0, 0, 999_999, tzinfo=UTC)
@@ -16,7 +16,7 @@ FIELDS = ("erpCode", "sku", "price", "stock")
 
 def lines(*rows: dict[str, Any]) -> pd.DataFrame:
     known = ({"_line": n, "product_id": "7", "variant_id": str(n - 1), **row} for n, row in enumerate(rows, 2))
-    return frame(LINES | dict.fromkeys(FIELDS, TEXT), known)
+    return frame(VARIANT_LINES | dict.fromkeys(FIELDS, TEXT), known)
 
 
 def confirmed(*rows: tuple[str, str, str], at: datetime = EARLY, plan: str = "p1") -> pd.DataFrame:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.transforms.upserts.test_decisions import texts
 from transforms.frames import TEXT, frame
-from transforms.upserts.confirmed import price_jumps, variants
+from transforms.upserts.confirmed import changed_fields, price_jumps
 
 CONFIRMED = {"key": TEXT, "field": TEXT, "value": TEXT}
 
@@ -18,14 +18,14 @@ def test_only_fields_that_differ_from_the_last_confirmed_are_asked_for() -> None
         ],
     )
     inputs = texts(key=["1/1", "2/2", "3/3"], price=["18", "18.5", None], sku=['"00038"', '"00038"', '"x"'])
-    made = variants(inputs, confirmed)
+    made = changed_fields(inputs, confirmed)
     assert made["price"].tolist() == [False, True, False]
     assert made["sku"].tolist() == [False, True, True]
 
 
 def test_whole_numbers_beyond_a_double_are_told_apart() -> None:
     confirmed = frame(CONFIRMED, [{"key": "1/1", "field": "order", "value": "9007199254740993"}])
-    assert variants(texts(key=["1/1"], order=["9007199254740992"]), confirmed)["order"].tolist() == [True]
+    assert changed_fields(texts(key=["1/1"], order=["9007199254740992"]), confirmed)["order"].tolist() == [True]
 
 
 def test_a_price_with_its_point_slipped_is_noticed_up_and_down() -> None:
@@ -40,6 +40,6 @@ def test_a_price_with_its_point_slipped_is_noticed_up_and_down() -> None:
 
 
 def test_nothing_confirmed_means_everything_is_asked_for() -> None:
-    made = variants(texts(key=["1/1"], price=["1"]), frame(CONFIRMED))
+    made = changed_fields(texts(key=["1/1"], price=["1"]), frame(CONFIRMED))
     assert made["price"].tolist() == [True]
     assert price_jumps(texts(key=["1/1"], price=["1"]), frame(CONFIRMED)).empty

@@ -11,7 +11,7 @@ from transforms.upserts.decisions import (
     INPUTS,
     KNOWN,
     KNOWN_DOCUMENTS,
-    customers,
+    decide_customers,
     duplicates,
     sharing,
 )
@@ -29,7 +29,7 @@ def decided(
     known_documents: list[dict[str, Any]] | None = None,
 ) -> tuple[list[tuple[str, str | None]], list[tuple[Any, ...]]]:
     """Decision and customer of each input; the differences as tuples."""
-    made, differences = customers(
+    made, differences = decide_customers(
         frame(INPUTS, [{"input": at, **row} for at, row in enumerate(inputs)]),
         frame(INPUT_DOCUMENTS, documents or []),
         frame(KNOWN, known),
