@@ -19,16 +19,16 @@ class Field:
     """One field of a record or an input.
 
     Attributes:
-        name: the JSON name, exact.
-        type: `identifier` is a number or text that names something (kept as text); `decimal_text` is a decimal written
-            as text; `date` is YYYY-MM-DD; the others are JSON's own.
-        json: the JSON type that the interface gives, where `type` says more than it (an identifier, a date).
-        required: True or False; None where it is conditional or not shown.
-        fields: of an object, or of the objects in an array. Empty for an array means `items`.
-        items: the type of an array's items where they are no objects.
-        min_length: of a text. min_items, max_items: of an array. minimum: of a number. max_decimals: of a number.
-        int64: an integer that the interface calls int64.
-        meaning: what the interface says of it.
+        name: the JSON name.
+        type: `identifier` is a number or string that identifies something (kept as text); `decimal_text` is a decimal
+            in a string; `date` is YYYY-MM-DD; the others are JSON types.
+        json: the JSON type in the interface, where `type` is more specific (an identifier, a date).
+        required: None if it is conditional or not shown.
+        fields: of an object, or of the objects in an array.
+        items: the type of an array's items, if they are not objects.
+        min_length: of a text. min_items, max_items: of an array. minimum, max_decimals: of a number.
+        int64: whether the interface declares an integer as int64.
+        meaning: the description in the interface.
     """
 
     name: str
@@ -48,14 +48,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A named set of fields; `key` is the field that identifies one."""
+    """A named set of fields; `key` is the field that identifies a record."""
 
     name: str
     fields: tuple[Field, ...]
     key: str = ""
 
     def field(self, name: str) -> Field:
-        """The field of that JSON name. Raises KeyError where there is none."""
+        """The field with this JSON name. Raises KeyError if there is none."""
         for field in self.fields:
             if field.name == name:
                 return field
@@ -64,7 +64,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of the interface: verb, path under the family's base, its parameters, query, input and outcome."""
+    """An operation of the interface: verb, path under the family's base, parameters, query, input and outcome."""
 
     name: str
     family: Family
@@ -78,7 +78,7 @@ class Operation:
     scope: str = ""
     outcome: Literal["ok", "created", "no_content"] = "ok"
     error_code: Literal["", "integer", "string"] = ""
-    """JSON type of `code` in family A's `errors` array; empty where the shape is not shown."""
+    """JSON type of `code` in the legacy family's `errors` array; empty if the shape is not shown."""
 
 
 CUSTOMER_DOCUMENT: Final = Record(
@@ -138,7 +138,7 @@ PRICE_LIST: Final = Record(
 )
 
 ORDER: Final = Record("orders", (), key="id")
-"""Fields of an order: not shown. `id` is the policy's name for its key; everything else is typed from the walk."""
+"""Fields of an order: not shown. `id` is the default of `sources.public_v1.order_key`; all types come from the walk."""
 
 PAGINATION: Final = Record(
     "pagination",
@@ -300,4 +300,4 @@ OPERATIONS: Final = (
 LISTS: Final = {
     op.records.name: op for op in (LIST_CUSTOMERS, LIST_PROMOTIONS, LIST_PRICE_LISTS, LIST_ORDERS) if op.records
 }
-"""The lists that a pull walks, by the name of their resource, in the order in which they are shown."""
+"""The lists that a pull walks, by resource name, in display order."""

@@ -11,7 +11,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something that the interface does not show: its readings (the first is the sandbox's default) and our policy."""
+    """Something that the interface does not show: its readings, the sandbox's default first, and the policy."""
 
     name: str
     what: str
@@ -36,19 +36,19 @@ GAPS: Final = (
         "customers_end",
         "how GET /customers ends, having no pagination object",
         ("empty_page", "pagination", "repeat_last", "status_404", "status_400"),
-        "an empty or repeated page, or hasNextPage false, is the end; a 404/400 past page 1 is an assumed one",
+        "an empty or repeated page, or hasNextPage false, is the end; a 404/400 after page 1 is assumed to be",
     ),
     Gap(
         "legacy_limit",
         "default and upper bound of family A's `limit`",
         ("honoured", "capped", "ignored"),
-        "the page size is what page 1 held, never what was asked",
+        "the page size is the number of rows on page 1, not the requested limit",
     ),
     Gap(
         "legacy_first_page",
         "number of family A's first page",
         ("one", "zero"),
-        "1; a page 0 that holds other rows is noticed and read first",
+        "1; page 0 is requested too, and read first if it has other rows",
     ),
     Gap(
         "order_shape",
@@ -62,18 +62,18 @@ GAPS: Final = (
         ("none_only", "percentage", "mixed"),
         "kept as text",
     ),
-    Gap("created_status", "numeric status of the creates", ("201", "200"), "200 and 201 both confirm; others do not"),
+    Gap("created_status", "numeric status of the creates", ("201", "200"), "200 and 201 confirm; no other status does"),
     Gap(
         "no_content_status",
         "numeric status of the variant update",
         ("204", "200"),
-        "200 and 204 both confirm; others do not",
+        "200 and 204 confirm; no other status does",
     ),
     Gap(
         "created_body",
         "body of the answers to creates",
         ("record", "id_only", "wrapped", "empty"),
-        "never needed; an id found in it is noted",
+        "not needed; an id in it is recorded",
     ),
     Gap(
         "legacy_auth_failure",
@@ -97,20 +97,20 @@ GAPS: Final = (
         "whoami_names",
         "field names of whoami",
         ("camel", "nested", "terse"),
-        "read by meaning (environment, scopes, organization), anywhere in the answer; absent is said, not guessed",
+        "read by meaning (environment, scopes, organization), anywhere in the response; never guessed",
     ),
     Gap("rate_limit", "rate limits", ("none", "per_second"), "429 waits for Retry-After, or backs off"),
     Gap(
         "price_semantics",
         "what price `added` means",
         ("set", "increment"),
-        "unknown until told: such a field travels in a PATCH of its own and is never repeated",
+        "unknown unless set: such a field is sent in a PATCH of its own and never repeated",
     ),
     Gap("stock_semantics", "what stock `added` means", ("set", "increment"), "as for price"),
     Gap(
         "subcategory_required",
         "required fields of a subcategory",
         ("none", "name"),
-        "`name` is asked for; the platform may ask for more",
+        "`name` is required; the platform may require more",
     ),
 )

@@ -1,9 +1,9 @@
-"""dlt source of family A: customers with their documents, and promotions.
+"""dlt source of the legacy family: customers with their documents, and promotions.
 
     dlt.pipeline("erp", destination="duckdb").run(legacy())
 
-Settings come from dlt's own resolution (`sources.legacy.*`, design §4) or as arguments. Each list is walked to its
-end and proved before a row of it is loaded; a list that fails raises and loads nothing.
+Settings are resolved by dlt (`sources.legacy.*`, design §4) or given as arguments. Each list is walked to its end and
+checked before a row of it is loaded; a list that fails raises, and nothing of it is loaded.
 """
 
 from __future__ import annotations
@@ -16,29 +16,39 @@ from dlt.extract import DltResource
 from sources.contract import LIST_CUSTOMERS, LIST_PROMOTIONS
 from sources.extract.result import SWEEPS_MAX, WalkOptions
 from sources.http.client import Client
-from sources.resources import Walks, of_walks
+from sources.resources import ListSource, ListWalker, list_resources
 
 __all__ = ["legacy"]
 
 
-@dlt.source(name="legacy", section="legacy")
+@dlt.source(name="legacy", section="legacy", _impl_cls=ListSource)
 def legacy(
     base_url: str = dlt.config.value,
     api_key: dlt.TSecretStrValue = dlt.secrets.value,
     page_limit: int = 100,
     sweeps: int = SWEEPS_MAX,
 ) -> Iterator[DltResource]:
-    """Resources `customers`, `customers__documents`, `promotions` (interface, Family A).
+    """The lists of the legacy family (interface, Family A).
+
+    | resource | endpoint | primary key | write disposition |
+    |---|---|---|---|
+    | `customers` | GET /customers | `id` | replace |
+    | `customers__documents` | `documents` of a customer | – | replace |
+    | `promotions` | GET /promotions | `id` | replace |
+
+    The source can be run any number of times; each run walks the lists again. Resources yield Arrow tables, also to
+    `add_map`, `add_filter` and `add_limit`. `with_resources("customers")` includes the documents, which are always
+    those of the last walk: they are replaced even if customers are merged.
 
     Args:
-        base_url: of the legacy host, http only for loopback.
-        api_key: sent as the header `api-key`.
-        page_limit: items asked for per page; the platform may give fewer.
-        sweeps: at most so many sweeps to prove a list; 1 proves nothing.
+        base_url: of the legacy host; http for loopback only.
+        api_key: sent in the header `api-key`.
+        page_limit: rows to request per page; the platform may return fewer.
+        sweeps: most sweeps to prove a list; a single one does not prove it.
 
     Raises:
-        BridgeError: when rows are asked for: settings, access, an unreachable platform, a broken contract.
+        BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
     """
-    walks = Walks(lambda: Client.with_http_settings("legacy", base_url, api_key), WalkOptions(page_limit, sweeps))
+    walker = ListWalker(lambda: Client("legacy", base_url, api_key), WalkOptions(page_limit, sweeps))
     for operation in (LIST_CUSTOMERS, LIST_PROMOTIONS):
-        yield from of_walks(operation, walks)
+        yield from list_resources(operation, walker)

@@ -1,9 +1,9 @@
-"""dlt source of family B: price lists, and orders with their child tables.
+"""dlt source of the public v1 family: price lists, and orders with their child tables.
 
     dlt.pipeline("erp", destination="duckdb").run(public_v1())
 
-Settings come from dlt's own resolution (`sources.public_v1.*`, design §4) or as arguments. Fields of an order are not
-shown: they are typed from the whole walk.
+Settings are resolved by dlt (`sources.public_v1.*`, design §4) or given as arguments. The fields of an order are not
+shown: their types are those of all values of the walk.
 """
 
 from __future__ import annotations
@@ -13,30 +13,43 @@ from collections.abc import Iterator
 import dlt
 from dlt.extract import DltResource
 
-from sources.contract import LIST_ORDERS, LIST_PRICE_LISTS, PUBLIC_V1_LIMIT_MAX
+from sources.contract import LIST_ORDERS, LIST_PRICE_LISTS, ORDER, PUBLIC_V1_LIMIT_MAX
 from sources.extract.result import WalkOptions
 from sources.http.client import Client
-from sources.resources import Walks, of_walks
+from sources.resources import ListSource, ListWalker, list_resources
 
 __all__ = ["public_v1"]
 
 
-@dlt.source(name="public_v1", section="public_v1")
+@dlt.source(name="public_v1", section="public_v1", _impl_cls=ListSource)
 def public_v1(
     base_url: str = dlt.config.value,
     api_key: dlt.TSecretStrValue = dlt.secrets.value,
     page_limit: int = PUBLIC_V1_LIMIT_MAX,
+    order_key: str = ORDER.key,
 ) -> Iterator[DltResource]:
-    """Resources `price_lists` and `orders` (interface, Family B).
+    """The lists of the public v1 family (interface, Family B).
+
+    | resource | endpoint | primary key | write disposition |
+    |---|---|---|---|
+    | `price_lists` | GET /prices/lists | `id` | replace |
+    | `orders` | GET /orders | `id` | replace |
+    | `orders__children` | arrays of objects in an order: `orders__lines` … | – | replace |
+
+    The source can be run any number of times; each run walks the lists again. Resources yield Arrow tables, also to
+    `add_map`, `add_filter` and `add_limit`. `with_resources("orders")` includes the child tables, which are always
+    those of the last walk: they are replaced even if orders are merged.
 
     Args:
-        base_url: without `/public/v1`.
-        api_key: sent as a Bearer key.
-        page_limit: items asked for per page, 1 to 100.
+        base_url: without `/public/v1`; http for loopback only.
+        api_key: the Bearer key.
+        page_limit: rows to request per page, 1 to 100.
+        order_key: the field that identifies an order (not shown); the column is `id`.
 
     Raises:
-        BridgeError: when rows are asked for: settings, access, an unreachable platform, a broken contract.
+        BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
     """
-    walks = Walks(lambda: Client.with_http_settings("public_v1", base_url, api_key), WalkOptions(page_limit))
-    for operation in (LIST_PRICE_LISTS, LIST_ORDERS):
-        yield from of_walks(operation, walks)
+    lists = ListWalker(lambda: Client("public_v1", base_url, api_key), WalkOptions(page_limit))
+    orders = ListWalker(lambda: Client("public_v1", base_url, api_key), WalkOptions(page_limit, key=order_key))
+    yield from list_resources(LIST_PRICE_LISTS, lists)
+    yield from list_resources(LIST_ORDERS, orders)

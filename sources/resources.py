@@ -1,8 +1,10 @@
-"""dlt resources over walked lists: a resource a table, its Parquet files handed to dlt as they are.
+"""dlt resources over lists: for pipelines of users, and for the load of a pull.
 
-In: walks, done or to be done when the first row is asked for. Out: resources with keys, hints and a frozen contract.
-Files are imported, not read again: no Python object per row. A child table is a resource of its own, since dlt does
-not take Arrow into a nested table (facts).
+In: lists to walk, or lists that were walked. Out: resources with keys and a frozen contract, rows as Arrow tables or as
+Parquet files; no Python object per row. A child table is a resource of its own, since dlt does not take Arrow tables
+into a nested table.
+
+A source can be run any number of times: each run walks its lists anew, and all resources of a run share one walk.
 """
 
 from __future__ import annotations
@@ -12,104 +14,191 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import dlt
+import pyarrow as pa
 import pyarrow.parquet as pq
+from dlt.common.configuration.container import Container
 from dlt.common.schema.typing import TSchemaContract
-from dlt.extract import DltResource
+from dlt.extract import DltResource, DltSource
+from dlt.extract.source import SourceInjectableContext
 
-from sources.contract import LISTS, Operation
-from sources.decode.table_schema import schema_of
+from sources.contract import Operation, Record
+from sources.decode.table_schema import KEY_COLUMN, parent_key, schema_of
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
-from sources.extract.table_files import read_batches
+from sources.extract.table_files import TableFile, read_batches
 from sources.extract.walk import walk
 from sources.http.client import Client
 
 FROZEN: Final[TSchemaContract] = {"tables": "evolve", "columns": "evolve", "data_type": "freeze"}
+RUNS_MAX: Final = 2
+"""Runs of one source whose walks are kept, for runs that overlap."""
+STEP_ROWS: Final = 100
+"""Rows per table where a resource has steps (add_limit, add_map …)."""
 
 
-class Walks:
-    """Lists walked when they are first asked for, each once, for a pipeline that is not this project's.
+class ListSource(DltSource):
+    """A source in which the selection of a list includes its child tables."""
+
+    def with_resources(self, *resource_names: str) -> DltSource:
+        """A clone with these resources and their child tables selected."""
+        children = [name for name in self.resources if any(name.startswith(f"{list_}__") for list_ in resource_names)]
+        return super().with_resources(*dict.fromkeys([*resource_names, *children]))
+
+    def clone(self, with_name: str | None = None) -> Self:
+        """A deep copy, of this class."""
+        name = with_name or self.schema.name
+        return type(self)(self.schema.clone(with_name=name), self.section, list(self.resources.values()))
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The walk of one list in one run: the first resource that needs it makes it, the others wait."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    result: ListResult | None = None
+
+
+class _Run:
+    """One run of a source: its walks, and the folder of their files, which is removed with it."""
+
+    def __init__(self, context: object) -> None:
+        self.context = context
+        self.folder = Path(tempfile.mkdtemp(prefix="orderbridge-"))
+        self.walks: dict[str, _Walk] = {}
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+
+class ListWalker:
+    """Walks each list once per run of a source, when its rows are first needed.
 
     Args:
-        client: makes the client of the family.
+        client: creates a client of the lists' family.
         options: how the lists are walked.
     """
 
     def __init__(self, client: Callable[[], Client], options: WalkOptions) -> None:
         self._client, self._options = client, options
         self._lock = threading.Lock()
-        self._walked: dict[str, ListResult] = {}
-        self._folder = Path(tempfile.mkdtemp(prefix="orderbridge-"))
-        # dlt takes the files when it likes: they go with the source, or with the process.
-        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._runs: list[_Run] = []
 
-    def __call__(self, resource: str) -> ListResult:
-        """The list, walked. Raises the walk's error where it failed: a part of a list is never loaded."""
+    def batches(self, resource: str) -> Iterator[tuple[str, pa.Table]]:
+        """The rows of a list by table, a batch at a time; one empty batch for a table without rows.
+
+        Raises:
+            BridgeError: the walk failed: a part of a list is never loaded.
+        """
+        for table, files in self._walked(self._current_run(), resource).files.items():
+            batches = (batch for batch in read_batches(files) if len(batch))
+            first = next(batches, pq.read_schema(files[0][0]).empty_table())
+            yield from ((table, batch) for batch in chain([first], batches))
+
+    def _current_run(self) -> _Run:
+        context = Container()[SourceInjectableContext]  # dlt makes one for each run
         with self._lock:
-            if resource not in self._walked:
-                folder = self._folder / resource
+            for run in self._runs:
+                if run.context is context:
+                    return run
+            self._runs = [*self._runs, _Run(context)][-RUNS_MAX:]
+            return self._runs[-1]
+
+    def _walked(self, run: _Run, resource: str) -> ListResult:
+        with self._lock:
+            entry = run.walks.setdefault(resource, _Walk())
+        with entry.lock:
+            if entry.result is None:
+                folder = run.folder / resource
                 with self._client() as client:
-                    spool = SpoolFolder(folder / "spool", {"resource": resource})
-                    self._walked[resource] = walk(resource, client, folder, spool, self._options)
-        walked = self._walked[resource]
-        if walked.error is not None:
-            raise walked.error
-        return walked
+                    spools = SpoolFolder(folder / "spool", {"list": resource})
+                    entry.result = walk(resource, client, folder, spools, self._options)
+        if entry.result.error is not None:
+            raise entry.result.error
+        return entry.result
 
 
-def of_walks(operation: Operation, walks: Callable[[str], ListResult]) -> Iterator[DltResource]:
-    """The resources of one list: its table, its child tables, and nothing that is not asked for is walked."""
-    if operation.records is None:
-        raise TypeError(f"{operation.name} lists nothing")
+def list_resources(operation: Operation, walker: ListWalker) -> Iterator[DltResource]:
+    """The resources of a list: its own table, and its child tables. A list that is not selected is not walked.
+
+    Child tables are replaced in each run, whatever the disposition of the list: they are those of the last walk. The
+    child tables of an undocumented record are known after its walk only: one resource, `orders__children`, has all.
+    """
     record = operation.records
-    if not record.fields:
-        yield dlt.resource(
-            _with_children(walks, record.name),
-            name=record.name,
-            primary_key=record.key,
-            write_disposition="replace",
-            schema_contract=FROZEN,
-        )
-        return
-    for table in schema_of(record):
-        yield table_resource(table, lambda table=table: walks(record.name).files[table], key=record.key)  # type: ignore[misc]
+    if record is None:
+        raise TypeError(f"{operation.name} is not a list")
+
+    def rows() -> Iterator[pa.Table]:
+        for table, batch in walker.batches(record.name):
+            if table == record.name:
+                yield from _sized(batch)
+
+    yield _resource(rows, record.name, KEY_COLUMN)
+    if record.fields:
+        for child in list(schema_of(record))[1:]:
+            yield _resource(partial(_child_rows, walker, record.name, child), child)
+    else:
+        yield _resource(partial(_all_children, walker, record), f"{record.name}__children")
 
 
-def table_resource(table: str, files: Callable[[], list[tuple[Path, int]]], *, key: str = "") -> DltResource:
-    """A resource for one table, whose rows are Parquet files already; `key` where it is a list's own table."""
+def _child_rows(walker: ListWalker, name: str, child: str) -> Iterator[Any]:
+    for table, batch in walker.batches(name):
+        if table == child:
+            for part in _sized(batch):
+                yield dlt.mark.with_hints(part, dlt.mark.make_hints(write_disposition="replace"))
+
+
+def _all_children(walker: ListWalker, record: Record) -> Iterator[Any]:
+    name = record.name
+    known = {table for table in dlt.current.source_schema().tables if table.startswith(f"{name}__")}
+    for table, batch in walker.batches(name):
+        known.discard(table)
+        if table != name:
+            for part in _sized(batch):
+                yield _variant(table, part)
+    for table in known - {f"{name}__children"}:  # no order has it any more
+        yield _variant(table, pa.table({parent_key(record): pa.array([], pa.string())}))
+
+
+def _variant(table: str, rows: pa.Table) -> object:
+    hints = dlt.mark.make_hints(table_name=table, primary_key="", write_disposition="replace")
+    return dlt.mark.with_hints(rows, hints, create_table_variant=True)
+
+
+def _sized(batch: pa.Table) -> Iterator[pa.Table]:
+    """A batch at once, since each yield has its price; a page at a time if the resource has steps, such as a limit."""
+    has_steps = len(dlt.current.resource()._pipe.steps) > 1
+    size = STEP_ROWS if has_steps else max(len(batch), 1)
+    for start in range(0, max(len(batch), 1), size):
+        yield batch.slice(start, size)
+
+
+def _resource(rows: Callable[[], Iterator[Any]], name: str, key: str = "") -> DltResource:
+    def generate() -> Iterator[Any]:  # dlt starts a generator function anew in each run
+        yield from rows()
+
     resource: DltResource = dlt.resource(
-        chain(_imports(files)),  # of a generator dlt would ask for its module, and look at every module's path for it
-        name=table,
-        primary_key=key if "__" not in table else "",
-        write_disposition="replace",
-        schema_contract=FROZEN,
+        generate, name=name, primary_key=key, write_disposition="replace", schema_contract=FROZEN
     )
     return resource
 
 
-def walked_resources(walked: ListResult) -> Iterator[DltResource]:
-    """The resources of a list that was walked: every table of it is known."""
-    for table, files in walked.files.items():
-        yield table_resource(table, lambda files=files: files, key=LISTS[walked.resource].records.key)  # type: ignore[misc, union-attr]
+def file_resources(result: ListResult) -> Iterator[DltResource]:
+    """The tables of a list that was walked, for a single run: dlt takes the Parquet files as they are."""
+    for table, files in result.files.items():
+        yield dlt.resource(
+            chain(_file_imports(files)),  # of a generator dlt would look for its module, along every module's path
+            name=table,
+            primary_key=KEY_COLUMN if table == result.resource else "",
+            write_disposition="replace",
+            schema_contract=FROZEN,
+        )
 
 
-def _imports(files: Callable[[], list[tuple[Path, int]]]) -> Iterator[Any]:
-    for path, rows in files():
-        hints = pq.read_schema(path).empty_table()
-        yield dlt.mark.with_file_import(str(path), "parquet", rows, hints=hints)
-
-
-def _with_children(walks: Callable[[str], ListResult], name: str) -> Iterator[Any]:
-    """A list whose child tables are known once it is walked: they go as Arrow tables, the list itself as files."""
-    for table, files in walks(name).files.items():
-        if table == name:
-            yield from _imports(lambda files=files: files)  # type: ignore[misc]
-            continue
-        hints = dlt.mark.make_hints(table_name=table, primary_key="", write_disposition="replace")
-        for batch in read_batches(files):
-            yield dlt.mark.with_hints(batch, hints, create_table_variant=True)
+def _file_imports(files: list[TableFile]) -> Iterator[Any]:
+    for path, rows in files:
+        yield dlt.mark.with_file_import(str(path), "parquet", rows, hints=pq.read_schema(path).empty_table())

@@ -42,7 +42,7 @@ def load(walked: Sequence[ListResult], folder: Path) -> Path:
     import dlt
     from dlt.pipeline.exceptions import PipelineStepFailed
 
-    from sources.resources import walked_resources
+    from sources.resources import file_resources
 
     folder.mkdir(mode=0o700)
     file = folder / "load.duckdb"
@@ -50,7 +50,7 @@ def load(walked: Sequence[ListResult], folder: Path) -> Path:
     @dlt.source(name="orderbridge", max_table_nesting=0)
     def lists() -> Iterator[object]:
         for walk in walked:
-            yield from walked_resources(walk)
+            yield from file_resources(walk)
 
     with _settings(_SETTINGS), _opened(file) as connection:
         pipeline = dlt.pipeline(

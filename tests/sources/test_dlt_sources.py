@@ -1,0 +1,261 @@
+"""The dlt sources in pipelines of users: run again and again, with steps, to several destinations."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dlt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from sandbox import Sandbox, SandboxConfig, serve
+from sources.legacy import legacy
+from sources.public_v1 import public_v1
+from sources.settings import prepare_dlt
+
+POSTGRES = Path("/usr/lib/postgresql/15/bin")
+COUNTS = {"customers": 230, "promotions": 31, "price_lists": 5, "orders": 110}
+
+
+@pytest.fixture
+def platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
+    monkeypatch.chdir(tmp_path)
+    prepare_dlt(tmp_path, tmp_path / "dlt")
+    config = SandboxConfig(customers=230, orders=110, promotions=31, price_lists=5)
+    with serve(config) as sandbox:
+        os.environ |= {
+            "SOURCES__LEGACY__BASE_URL": sandbox.url,
+            "SOURCES__LEGACY__API_KEY": sandbox.legacy_key,
+            "SOURCES__PUBLIC_V1__BASE_URL": sandbox.url,
+            "SOURCES__PUBLIC_V1__API_KEY": sandbox.v1_key,
+        }
+        yield sandbox
+
+
+def pipeline(folder: Path, destination: Any = None) -> dlt.Pipeline:
+    target = destination or dlt.destinations.duckdb(str(folder / "shop.duckdb"))
+    return dlt.pipeline("shop", pipelines_dir=str(folder / "state"), destination=target, dataset_name="theirs")
+
+
+def query(pipe: dlt.Pipeline, sql: str) -> list[tuple[Any, ...]]:
+    with pipe.sql_client() as client:
+        return [tuple(row) for row in client.execute_sql(sql) or []]
+
+
+def counts(pipe: dlt.Pipeline, *tables: str) -> dict[str, int]:
+    return {table: query(pipe, f"SELECT count(*) FROM {table}")[0][0] for table in tables}
+
+
+def children(platform: Sandbox) -> dict[str, int]:
+    customers, orders = platform.state.records("customers"), platform.state.records("orders")
+    return {
+        "customers__documents": sum(len(record.get("documents") or []) for record in customers),
+        "orders__lines": sum(len(record["lines"]) for record in orders),
+    }
+
+
+@pytest.mark.parametrize("disposition", [None, "merge"])
+def test_issue_11_14_one_source_object_runs_again_and_again(
+    tmp_path: Path, platform: Sandbox, disposition: Any
+) -> None:
+    expected = COUNTS | children(platform)
+    pipe, sources = pipeline(tmp_path), [legacy(), public_v1()]
+    for _ in range(3):
+        for source in sources:
+            pipe.run(source, write_disposition=disposition)
+        assert counts(pipe, *expected) == expected
+
+
+def test_issue_11_14_each_run_reads_the_platform_anew(tmp_path: Path, platform: Sandbox) -> None:
+    pipe, source = pipeline(tmp_path), legacy()
+    pipe.run(source)
+    first = platform.state.records("customers")[0]
+    platform.state.change("customers", str(first["id"]), {"documents": []})
+    platform.state.add("customers", {"firstName": "Nueva", "documents": [{"number": "N1"}]})
+    for disposition in ("replace", "merge"):
+        pipe.run(source, write_disposition=disposition)
+        assert counts(pipe, "customers", "customers__documents") == {
+            "customers": 231,
+            "customers__documents": children(platform)["customers__documents"],
+        }
+
+
+def test_issue_11_14_child_tables_that_no_order_has_any_more_are_emptied(tmp_path: Path, platform: Sandbox) -> None:
+    pipe, source = pipeline(tmp_path), public_v1()
+    pipe.run(source)
+    for order in platform.state.records("orders"):
+        platform.state.change("orders", str(order["id"]), {"lines": []})
+    pipe.run(source)
+    assert counts(pipe, "orders", "orders__lines") == {"orders": 110, "orders__lines": 0}
+
+
+def test_issue_11_14_a_source_can_be_iterated(platform: Sandbox) -> None:
+    source = legacy().with_resources("promotions")
+    for _ in range(2):
+        assert sum(len(table) for table in source) == 31
+
+
+def test_issue_11_14_a_list_without_rows_has_its_columns(tmp_path: Path, platform: Sandbox) -> None:
+    for key in platform.state.ids("promotions"):
+        platform.state.remove("promotions", key)
+    pipe = pipeline(tmp_path)
+    pipe.run(legacy().with_resources("promotions"))
+    assert query(pipe, "SELECT id, use_count FROM promotions") == []
+
+
+def masked(table: pa.Table) -> pa.Table:
+    return table.set_column(table.schema.get_field_index("email"), "email", pa.nulls(len(table), pa.string()))
+
+
+def test_issue_11_15_add_map_sees_every_row(tmp_path: Path, platform: Sandbox) -> None:
+    pipe, source = pipeline(tmp_path), legacy()
+    for name in ("customers", "customers__documents"):
+        source.resources[name].add_map(masked)
+    for _ in range(2):
+        pipe.run(source)
+        assert query(pipe, "SELECT count(*), count(email), count(first_name) FROM customers") == [(230, 0, 230)]
+        assert query(pipe, "SELECT count(email) FROM customers__documents") == [(0,)]
+
+
+def test_issue_11_15_a_filter_sees_every_row(tmp_path: Path, platform: Sandbox) -> None:
+    pipe, source = pipeline(tmp_path), legacy()
+    ids = platform.state.ids("customers")[:7]
+    source.customers.add_map(lambda table: table.filter(pc.is_in(table["id"], value_set=pa.array(ids))))
+    source.promotions.add_filter(lambda table: False)
+    pipe.run(source)
+    assert query(pipe, "SELECT id FROM customers ORDER BY id") == sorted((key,) for key in ids)
+
+
+def test_issue_11_15_add_limit_counts_pages(tmp_path: Path, platform: Sandbox) -> None:
+    pipe, source = pipeline(tmp_path), legacy()
+    source.customers.add_limit(1)
+    for _ in range(2):
+        pipe.run(source)
+        assert counts(pipe, "customers", "promotions") == {"customers": 100, "promotions": 31}
+
+
+def test_issue_11_15_incremental_hints(tmp_path: Path, platform: Sandbox) -> None:
+    pipe, source = pipeline(tmp_path), legacy().with_resources("promotions")
+    source.promotions.apply_hints(write_disposition="append", incremental=dlt.sources.incremental("use_count"))
+    pipe.run(source)
+    most = max(record["useCount"] for record in platform.state.records("promotions"))
+    dates = {"startDate": "2024-01-01", "expirationDate": "2025-01-01"}
+    platform.state.add("promotions", {"name": "x", "useCount": most + 1, "isActive": True, **dates})
+    pipe.run(source)
+    assert counts(pipe, "promotions") == {"promotions": 32}
+
+
+def test_issue_11_15_parallelized(tmp_path: Path, platform: Sandbox) -> None:
+    expected = COUNTS | children(platform)
+    pipe, sources = pipeline(tmp_path), [legacy(), public_v1()]
+    for source in sources:
+        for resource in source.resources.values():
+            resource.parallelize()
+    for _ in range(2):
+        for source in sources:
+            pipe.run(source)
+        assert counts(pipe, *expected) == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "tables"),
+    [
+        (legacy, "customers", {"customers", "customers__documents"}),
+        (public_v1, "orders", {"orders", "orders__lines", "orders__lines__taxes"}),
+    ],
+)
+def test_issue_11_15_a_selected_list_brings_its_child_tables(
+    tmp_path: Path, platform: Sandbox, make: Callable[[], Any], name: str, tables: set[str]
+) -> None:
+    pipe = pipeline(tmp_path)
+    pipe.run(make().with_resources(name).with_resources(name))
+    assert {table for table in pipe.default_schema.tables if not table.startswith("_dlt")} == tables
+
+
+def test_issue_11_12_orders_are_identified_by_a_field_of_choice(tmp_path: Path, platform: Sandbox) -> None:
+    name = next(name for name, value in platform.state.records("orders")[0].items() if name != "id" and value)
+    for number, order in enumerate(platform.state.records("orders")):
+        platform.state.change("orders", str(order["id"]), {name: f"N{number}"})
+    pipe = pipeline(tmp_path)
+    pipe.run(public_v1(order_key=name).with_resources("orders"))
+    assert {key for (key,) in query(pipe, "SELECT id FROM orders")} == {f"N{n}" for n in range(110)}
+
+
+def test_issue_11_14_files_are_the_same_in_each_run(tmp_path: Path, platform: Sandbox) -> None:
+    bucket = tmp_path / "bucket"
+    pipe = pipeline(tmp_path, dlt.destinations.filesystem(bucket_url=bucket.as_uri()))
+    source, expected = legacy(), COUNTS | children(platform)
+    source.customers.add_map(masked)
+    for _ in range(2):
+        pipe.run(source, loader_file_format="parquet")
+        for table in ("customers", "customers__documents", "promotions"):
+            rows = pa.concat_tables([pq.read_table(file) for file in (bucket / "theirs" / table).rglob("*.parquet")])
+            assert len(rows) == expected[table]
+            assert table != "customers" or rows["email"].null_count == len(rows)
+
+
+@pytest.fixture
+def postgres() -> Iterator[str]:
+    """The address of a Postgres of the test's own."""
+    pytest.importorskip("psycopg2", reason="dlt reaches Postgres through psycopg2, which is not installed")
+    if not (POSTGRES / "initdb").exists():
+        pytest.skip("Postgres is not installed")
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("initdb does not run as root, and setpriv is not installed")
+    folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # pytest's own folders are closed to other users
+    user: list[str] = []
+    if os.geteuid() == 0:
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        os.chown(folder, 65534, 65534)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    data = folder / "data"
+    subprocess.run(
+        [*user, str(POSTGRES / "initdb"), "-D", str(data), "-U", "shop", "--auth=trust", "--no-sync"],
+        check=True,
+        capture_output=True,
+        cwd=folder,
+    )
+    options = ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}", "-c", "fsync=off"]
+    with subprocess.Popen(
+        [*user, str(POSTGRES / "postgres"), "-D", str(data), "-p", str(port), *options],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as server:
+        try:
+            for _ in range(100):
+                ready = [str(POSTGRES / "pg_isready"), "-h", "127.0.0.1", "-p", str(port)]
+                if subprocess.run(ready, capture_output=True, check=False).returncode == 0:
+                    break
+                time.sleep(0.1)
+            yield f"postgresql://shop:trust@127.0.0.1:{port}/postgres"
+        finally:
+            server.terminate()
+            server.wait()
+            shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("disposition", [None, "merge"])
+def test_issue_11_14_postgres_holds_the_same_rows_each_time(
+    tmp_path: Path, platform: Sandbox, postgres: str, disposition: Any
+) -> None:
+    expected = COUNTS | children(platform)
+    pipe, sources = pipeline(tmp_path, dlt.destinations.postgres(postgres)), [legacy(), public_v1()]
+    sources[0].customers.add_map(masked)
+    for _ in range(2):
+        for source in sources:
+            pipe.run(source, write_disposition=disposition)
+        assert counts(pipe, *expected) == expected
+        assert query(pipe, "SELECT count(email) FROM customers") == [(0,)]
