@@ -218,12 +218,10 @@ WAREHOUSE_CREATE: Final = Record(
             fields=(
                 Field("line", "text", required=None),
                 Field("coordinates", "array", required=None, items="number"),
-                Field("reference", "text", required=None),
-                Field("erpCode", "text", required=None),
-                Field("zipCode", "text", required=None),
-                Field("contactName", "text", required=None),
-                Field("contactPhone", "text", required=None),
-                Field("contactEmail", "text", required=None),
+                *(
+                    Field(name, "text", required=None)
+                    for name in ("reference", "erpCode", "zipCode", "contactName", "contactPhone", "contactEmail")
+                ),
                 Field(
                     "divisions",
                     "object",
