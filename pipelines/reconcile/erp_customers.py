@@ -107,7 +107,7 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
     import pyarrow as pa
 
     from pipelines.mapping import load, propose
-    from sources.files import open_table
+    from sources.files import CellRules, open_table
     from transforms.erp.match_keys import MATCH_KEYS
     from transforms.frames import from_arrow
 
@@ -134,6 +134,7 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
     refused: list[RejectedRow] = []
     schema = pa.schema([*((name, pa.string()) for name in read), ("_line", pa.int64())])
     parts = [schema.empty_table()]
+    table = table.with_cell_rules({column.name: CellRules(is_text=True) for column in read.values()})
     for batch in table.batches(on_reject=refused.append):
         cells = {
             name: _without_empty(batch[column.name], column.formats.over(mapping.formats).empty or ())

@@ -247,13 +247,18 @@ class RowShape(NamedTuple):
             return RejectedRow(line, last, "too_short", reason, tuple(cells))
         if not all(cells) and (reason := self._totals(cells)):
             return RejectedRow(line, last, "totals", reason, tuple(cells))
-        if cells[0] == self.columns[0] and tuple(cells) == self.columns:
+        if cells[0] == self.columns[0] and self._repeats_header(cells):
             return RejectedRow(line, last, "repeated_header", "repeats the header; remove the line", tuple(cells))
         if nul:
             for name, cell in zip(self.columns, cells, strict=True):
                 if "\0" in cell:
                     return RejectedRow(line, last, "nul", f"NUL character in {name!r}", tuple(cells))
         return Row(line, tuple(cells))
+
+    def _repeats_header(self, cells: Sequence[str]) -> bool:
+        """Whether every cell is the name of its column; the last ones may be empty."""
+        filled = [cell == name for cell, name in zip(cells, self.columns, strict=True) if cell]
+        return all(filled) and (len(filled) > 1 or len(self.columns) == 1)
 
     def _totals(self, cells: Sequence[str]) -> str:
         """The reason to reject a line of totals; empty for a row."""

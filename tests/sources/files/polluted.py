@@ -236,9 +236,7 @@ def footnote(document: Document) -> None:
 
 def totals(document: Document) -> None:
     mark = document.delimiter
-    document.lines.append(
-        Line(document.generator.choice(["TOTAL", "Suma", "Total general:"]) + mark * 3 + "99,00" + mark)
-    )
+    document.lines.append(Line(document.generator.choice(["TOTAL", "Suma", "Total general:"]) + mark * 3 + "99" + mark))
 
 
 def subtotals(document: Document) -> None:
