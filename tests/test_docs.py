@@ -13,6 +13,7 @@ import pytest
 
 from pipelines.cli.main import orderbridge
 from pipelines.reporting.rules_page import anchor, markdown
+from sources.errors import ExitCode
 from sources.settings import documents
 from sources.settings.table import SETTINGS, variable
 from transforms.rules import RULES
@@ -103,6 +104,11 @@ def test_every_command_has_an_example_in_the_docs_and_in_its_help() -> None:
     for name, command in orderbridge.commands.items():
         assert [where for where, found in shown if found == name and where.endswith(".md")], name
         assert (f"{name} --help", name) in shown or "Example: orderbridge" in help_of(command), name
+
+
+def test_the_schedules_say_what_to_do_about_every_exit_code() -> None:
+    rows = re.findall(r"^\| ([\d, ]+) \|", (CHECKOUT / "docs/schedules.md").read_text("utf-8"), re.MULTILINE)
+    assert rows == [code.label for code in ExitCode]
 
 
 def help_of(command: click.Command) -> str:

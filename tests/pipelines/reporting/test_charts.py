@@ -1,0 +1,72 @@
+"""Charts over time in the report: every value drawn once, on a scale that holds it, whatever the dates."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.reporting.charts import HEIGHT, WIDTH, TimeChart, time_chart
+from pipelines.reporting.periods import MAX_DAYS, by_period, months_later
+
+AS_OF = date(2026, 11, 21)
+
+
+def chart(values: dict[date, Decimal], days: tuple[date, date] | None = None) -> TimeChart:
+    return time_chart("Orders", values, AS_OF, str, days)
+
+
+@given(st.dictionaries(st.dates(), st.decimals("0.01", "1e12", places=2), min_size=1, max_size=20))
+def test_every_bar_is_inside_the_chart_and_nothing_is_lost(values: dict[date, Decimal]) -> None:
+    drawn = chart(values)
+    _, sums = by_period(values)
+    assert sum(sums.values()) == sum(values.values())
+    assert len(drawn.bars) == len(sums)
+    for bar in drawn.bars:
+        assert 0 <= float(bar.x) <= WIDTH
+        assert 0 <= float(bar.y) <= HEIGHT
+        assert float(bar.y) + float(bar.height) <= HEIGHT
+    assert len(drawn.x_labels) <= 7
+
+
+@pytest.mark.parametrize(
+    ("largest", "labels"),
+    [
+        ("0", ["0", "1", "2", "3"]),
+        ("2", ["0", "1", "2", "3"]),
+        ("39000", ["0", "15k", "30k", "45k"]),
+        ("19", ["0", "8", "16", "24"]),
+        ("2500000", ["0", "1M", "2M", "3M"]),
+    ],
+)
+def test_the_scale_has_round_numbers_just_above_the_largest_value(largest: str, labels: list[str]) -> None:
+    assert [label for _, label in chart({AS_OF: Decimal(largest)}).y_labels] == labels
+
+
+def test_the_running_period_is_marked_and_no_other() -> None:
+    months = {date(2026, month, 3): Decimal(month) for month in range(1, 12)}
+    drawn = chart(months)
+    assert [bar.is_running for bar in drawn.bars] == [False] * 10 + [True]
+    assert drawn.bars[-1].tooltip == "2026-11 so far: 11"
+    assert drawn.running == "month"
+    assert chart({date(2025, 1, 1): Decimal(1)}).running == ""
+
+
+def test_days_without_a_value_keep_their_place() -> None:
+    first = AS_OF - timedelta(days=29)
+    drawn = chart({AS_OF: Decimal(5)}, (first, AS_OF))
+    (bar,) = drawn.bars
+    assert float(bar.x) > WIDTH * 0.9
+    assert drawn.title == "Orders by day"
+    assert drawn.x_labels[0][1] == first.strftime("%m-%d")
+
+
+def test_periods_follow_the_span_of_the_values() -> None:
+    for days, period in ((MAX_DAYS - 1, "day"), (MAX_DAYS, "month"), (2500, "year")):
+        found, _ = by_period({AS_OF: 1, AS_OF - timedelta(days=days): 1})
+        assert found == period
+    assert months_later(date(9999, 12, 1), 1) == date.max
+    assert months_later(date(2026, 12, 1), 1) == date(2027, 1, 1)
