@@ -24,6 +24,7 @@ from transforms.date_patterns import (
     NUMERIC,
     STAMPS,
     YEAR_FIRST,
+    full_year,
     has_part,
     is_written,
     microseconds,
@@ -65,8 +66,6 @@ PROOF_MIN: Final = 0.05
 _STAMPS_MAX: Final = 0.5
 """Up to this share of times since 1970 may be valid stamps of digits by chance; it is 0.5 % of random ones."""
 _NO_END_YEAR: Final = 9999
-_CENTURY_PIVOT: Final = 69
-"""Years of two digits from here on are of the 20th century (POSIX)."""
 
 _SECOND_US: Final = 1_000_000
 _MINUTE_US: Final = 60 * _SECOND_US
@@ -195,7 +194,7 @@ def _read_stamp(fields: pa.StructArray) -> DateReading:
     year = (
         part_numbers(fields, "year")
         if fields.type.get_field_index("year") >= 0
-        else _full_year(part_numbers(fields, "short"))
+        else full_year(part_numbers(fields, "short"))
     )
     return _dated("compact", fields, year, part_numbers(fields, "month"), part_numbers(fields, "day"))
 
@@ -236,7 +235,7 @@ def _read_numeric(order: DateOrder | None, fields: pa.StructArray) -> DateReadin
         part_numbers(fields, "third"),
     )
     is_short: Bools = pc.equal(pc.binary_length(fields.field("third")), 2).to_numpy(zero_copy_only=False)
-    year = np.where(is_short, _full_year(third), third)
+    year = np.where(is_short, full_year(third), third)
     readings: dict[Form, DateReading] = {
         "day_first": _dated("day_first", fields, year, second, first),
         "month_first": _dated("month_first", fields, year, first, second),
@@ -257,7 +256,7 @@ def _read_numeric(order: DateOrder | None, fields: pa.StructArray) -> DateReadin
     if order is not None:
         return _ambiguous(readings["day_first"], (*notes, f"reconcile.date_order is {order}"))
     if is_short.all():
-        readings["year_first"] = _dated("year_first", fields, _full_year(first), second, third)
+        readings["year_first"] = _dated("year_first", fields, full_year(first), second, third)
         possible = [one for one in readings.values() if one.is_real.sum() >= SHARE_MIN * len(first)]
         if len(possible) == 1 and possible[0].is_real.any():
             return replace(possible[0], notes=notes)
@@ -298,7 +297,3 @@ def _dated(form: Form, fields: pa.StructArray, year: Ints, month: Ints, day: Int
     at = at - np.where(is_written(fields, "sign", "-"), -shift, shift)
     real &= (hours < 16) & (minutes < 60) & (at >= _START_US) & (at < _END_US)
     return DateReading(form, at, real, ~is_written(fields, "time"), is_written(fields, "zone"), is_endless)
-
-
-def _full_year(short: Ints) -> Ints:
-    return short + np.where(short >= _CENTURY_PIVOT, 1900, 2000)

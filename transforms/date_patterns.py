@@ -59,6 +59,8 @@ STAMPS: Final = {
     14: r"^(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)$",
 }
 """Stamps of digits only, by their length; those of 12 digits have two forms."""
+_CENTURY_PIVOT: Final = 69
+"""Years of two digits from here on are of the 20th century (POSIX)."""
 
 
 def has_part(fields: pa.StructArray, name: str) -> bool:
@@ -90,3 +92,8 @@ def is_written(fields: pa.StructArray, name: str, value: str | None = None) -> B
     flags = pc.greater(pc.binary_length(part), 0) if value is None else pc.equal(part, value)
     result: Bools = pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
     return result
+
+
+def full_year(short: Ints) -> Ints:
+    """Years of two digits with their century."""
+    return short + np.where(short >= _CENTURY_PIVOT, 1900, 2000)

@@ -30,7 +30,7 @@ Values = TypeVar("Values")
 
 
 def _arrays_too(function: Callable[[Column[Any]], Column[Any]]) -> Callable[[Values], Values]:
-    """Lets a function of a column take and return an Arrow array as well, as the match with the ERP has them."""
+    """Lets a function of a column take and return an Arrow array as well, for the plans of imports."""
 
     @wraps(function)
     def wrapper(values: Any) -> Any:  # noqa: ANN401 a column or an array, and the same comes back

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.customer_index import CustomerIndex, CustomerMatch
-from transforms.date_forms import SHARE_MIN, DateOrder
+from transforms.date_forms import SHARE_MIN
 from transforms.findings import combine_findings, table_finding
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
 from transforms.keys import clean_text
@@ -99,7 +99,6 @@ def choose_fields(
     customers: pd.DataFrame,
     configured: OrderFields | None = None,
     pinned: OrderFields | None = None,
-    date_order: DateOrder | None = None,
 ) -> FieldChoice:
     """Decides which columns hold the fields of an order (interface, GET /orders: not shown).
 
@@ -108,10 +107,9 @@ def choose_fields(
         customers: the columns of `ORDERING_CUSTOMERS`, of the reconciled customers.
         configured: columns that the settings name.
         pinned: columns that the last run used.
-        date_order: see `read_dates`.
     """
     configured, pinned = configured or OrderFields(), pinned or OrderFields()
-    proposal = propose_fields(orders, customers, date_order)
+    proposal = propose_fields(orders, customers)
     chosen: dict[str, str | None] = {}
     findings = []
     for name in ORDER_FIELDS:
@@ -138,7 +136,7 @@ def _candidates(field: str, orders: pd.DataFrame, evidence: Mapping[str, str]) -
     return "candidates: " + ", ".join(listed) if listed else "no column with a related name"
 
 
-def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame, date_order: DateOrder | None = None) -> FieldProposal:
+def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame) -> FieldProposal:
     """Looks for the columns that `orders` needs (interface, GET /orders: fields of an order are not shown).
 
     A column must have one of the names in `transforms.order_names`, and values in enough of the rows: known customers
@@ -150,7 +148,6 @@ def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame, date_order: Da
     Args:
         orders: the raw orders.
         customers: the columns of `ORDERING_CUSTOMERS`, of the reconciled customers.
-        date_order: see `read_dates`.
     """
     orders = orders[[name for name in sorted(map(str, orders)) if name != "id" and not name.startswith("_")]]
     orders = orders[[name for name in orders if array(orders[name]).type in _KINDS]]

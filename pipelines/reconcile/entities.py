@@ -129,7 +129,7 @@ def _orders(inputs: Inputs) -> Entity:
                 "List the columns with DESCRIBE raw.orders, or remove the setting: the field is then detected.",
             )
     last = ops.last_order_fields(inputs.build)
-    choice = choose_fields(raw, customers, configured, OrderFields(**last.columns), settings.date_order)
+    choice = choose_fields(raw, customers, configured, OrderFields(**last.columns))
     gap = inputs.coverage_gap("customers", "orders")
     result = orders(
         raw, customers, choice.fields, inputs.as_of, settings.date_order, gap, settings.timezone, last.matched_share
