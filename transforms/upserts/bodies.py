@@ -1,7 +1,7 @@
-"""Columns to bodies: JSON objects of a shape, made whole columns at a time.
+"""Columns to bodies: JSON objects of a given shape, built whole columns at a time.
 
-In: a list of values for each path, None where nothing is given, and the shape of a body. Out: the bodies, without what
-is not given. An item of an array is there where one of its own values is; what all inputs get makes no item.
+In: a list of values for each path, None where no value is given, and the shape of a body. Out: the bodies, without
+absent values. An array has an item where one of the item's own values is given; constants alone add no item.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Columns = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A value: of a column, and where that has none, the default; without a column the same for all."""
+    """A value of a column, or the default where that has none; without a column a constant."""
 
     path: str | None
     default: Any = None
@@ -26,7 +26,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """Members in their order. `needs`: without this one there is no object."""
+    """Members in their order. `needs`: the member without which there is no object."""
 
     members: tuple[tuple[str, Node], ...]
     needs: str | None = None
@@ -34,7 +34,7 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Items in their order; `each` is an item for every line of a group."""
+    """Items in their order; `each` adds an item for every line of a group."""
 
     items: tuple[Node, ...] = ()
     each: Node | None = None
@@ -47,7 +47,7 @@ Node = Leaf | Object | Array
 class Given:
     """Values by path, one an input; `lines` has one a line, and `bounds` say where each input's lines begin and end.
 
-    `full` are the paths that are given in every input: to look for None among decimals is slow.
+    `full` are the paths that every input gives: a search for None among decimals is slow.
     """
 
     columns: Columns
@@ -58,7 +58,7 @@ class Given:
 
 
 def bodies(shape: Object, given: Given) -> list[dict[str, Any]]:
-    """A body for each input; one to which nothing is given is empty."""
+    """A body for each input; empty for an input without values."""
     made, is_full = _object(shape, given)
     return made if is_full else [body or {} for body in made]
 
@@ -83,12 +83,12 @@ def values(kind: str, array: pa.Array) -> tuple[list[Any], list[Any]]:
 
 
 def _decimal(text: str) -> Any:  # noqa: ANN401 # one of two makers, chosen by kind
-    """Without zeros at the end that say nothing, so that limits of decimals count what matters; zero has no sign."""
+    """Without trailing zeros, which do not count for limits of decimals; zero has no sign."""
     return Decimal(text.rstrip("0").rstrip(".") if "." in text else text) or Decimal()
 
 
 def counting(node: Node) -> set[str]:
-    """The columns of a node whose values make it be there."""
+    """The columns of which a value makes the node present."""
     if isinstance(node, Leaf):
         return set() if node.path is None else {node.path}
     if isinstance(node, Array):
@@ -99,7 +99,7 @@ def counting(node: Node) -> set[str]:
 
 
 def _node(node: Node, given: Given) -> tuple[Sequence[Any], bool]:
-    """The values of a node, and whether there is one in every input."""
+    """The values of a node, and whether every input has one."""
     if isinstance(node, Leaf):
         return _leaf(node, given)
     return _array(node, given) if isinstance(node, Array) else _object(node, given)
@@ -143,7 +143,7 @@ def _array(node: Array, given: Given) -> tuple[list[Any], bool]:
 
 
 def _item(item: Node, given: Given) -> tuple[Sequence[Any], bool]:
-    """Items of one place; None where no value of its own is given. What has no column at all is always there."""
+    """The items of one place; None where no value of its own is given. An item without columns is always present."""
     made, is_full = _node(item, given)
     own = counting(item)
     if not own or own & given.full:

@@ -1,8 +1,8 @@
 """Cells of a file to the values of fields, whole columns at a time.
 
-In: text columns as the intake gives them, and how each is to be read. Out: the values, as text that JSON's numbers are
-made of, as booleans or as they stand; and a code where a cell is none. Nothing is repaired: a code that a spreadsheet
-has turned into `7,50123E+12` has lost its digits, and says so.
+In: text columns of a file, and how each is to be read. Out: the values as text (numbers in JSON's notation) or
+booleans, and a code for each cell that is not valid. Nothing is repaired: a code that a spreadsheet has turned into
+`7,50123E+12` has lost its digits, and is reported.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ Kind = Literal["text", "secret", "id", "number_id", "integer", "number", "boolea
 
 YES: Final = ("true", "yes", "y", "1", "sí", "si", "s", "verdadero")
 NO: Final = ("false", "no", "n", "0", "falso")
-"""Words of a boolean where none are told, in any case."""
+"""Words of a boolean where the mapping sets none, in any case."""
 WORDS: Final = {
-    "not_a_number": "no number in the notation of its column",
-    "ambiguous_number": "1.234 may be a thousand or one: tell decimal and thousands in the mapping",
-    "mixed_numbers": "the column has numbers in two notations: tell decimal and thousands in the mapping",
+    "not_a_number": "not a number in the notation of its column",
+    "ambiguous_number": "1.234 may be a thousand or one: set decimal and thousands in the mapping",
+    "mixed_numbers": "the column has numbers in two notations: set decimal and thousands in the mapping",
     "not_whole": "not a whole number",
-    "too_many_digits": "more digits than a number in JSON keeps",
-    "not_yes_or_no": "neither a word for yes nor one for no: tell them under [booleans] in the mapping",
-    "damaged_code": "a spreadsheet has made a number of the code, and lost its digits: export that column as text",
-    "damaged_text": "signs were lost when the file was written: export it again, as UTF-8",
-    "cell_error": "the error of a spreadsheet, and no value",
-    "not_an_id": "not an id: digits alone, or letters, digits, and the signs - _ . ~ where the interface takes them",
-    "not_a_date": "no date in the form that the mapping tells",
+    "too_many_digits": "more digits than a number in JSON can hold",
+    "not_yes_or_no": "not a word for yes or no: set the words under [booleans] in the mapping",
+    "damaged_code": "a spreadsheet changed the code to a number and lost digits: export that column as text",
+    "damaged_text": "characters were lost when the file was written: export it again as UTF-8",
+    "cell_error": "an error value of a spreadsheet",
+    "not_an_id": "not an id: digits only, or letters, digits and - _ . ~ where the interface accepts them",
+    "not_a_date": "not a date in the form that the mapping sets",
 }
-"""What each code means, without the value."""
+"""The meaning of each code, without the value."""
 _POWER: Final = r"^[+-]?[0-9]+([.,][0-9]+)?[eE]\+[0-9]+$"
 _CELL_ERROR: Final = (
     r"^#(REF!|¡REF!|N/A|N/D|VALUE!|¡VALOR!|DIV/0!|¡DIV/0!|NAME\?|¿NOMBRE\?|NUM!|¡NUM!|NULL!|¡NULO!|##+)$"
@@ -53,13 +53,13 @@ class Reading:
     """How the cells of a column are read.
 
     Attributes:
-        kind: of the values. A `secret` is taken as it stands; an `id` is part of a request's path.
-        notation: of numbers; None: the column does not prove one, and `unproven` says how.
-        unproven: the code of a number that may be read in two ways.
+        kind: of the values. A `secret` is not changed; an `id` is part of a request's path.
+        notation: of numbers; None: the column does not prove one.
+        unproven: without a notation, the code of a number that may be read in two ways.
         yes, no: words, in any case.
-        date: DD, MM and YYYY in their order, with what stands between them.
-        empty: texts that stand for an empty cell.
-        trim: whether blanks around a text are cut.
+        date: DD, MM and YYYY in their order, with their separators.
+        empty: texts that mean an empty cell.
+        trim: whether surrounding whitespace is removed.
     """
 
     kind: Kind
@@ -72,17 +72,17 @@ class Reading:
     trim: bool = True
 
     def words(self, code: str) -> str:
-        """What a code means of this column, without the value."""
+        """The meaning of a code for this column, without the value."""
         if code == "not_a_number" and self.notation is not None:
-            return f"no number as the column writes them: 1{self.notation.thousands}234{self.notation.decimal}5"
+            return f"not a number in the notation of the column: 1{self.notation.thousands}234{self.notation.decimal}5"
         if code == "not_a_date":
-            return f"no date in the form {self.date}, which the mapping tells"
+            return f"not a date in the form {self.date}, which the mapping sets"
         return WORDS[code]
 
     def read(self, cells: pa.Array) -> tuple[pa.Array, pa.Array]:
         """The values of cells, null for empty and for wrong ones; a code for each wrong one, else null.
 
-        Numbers come as text with a point, booleans as such, dates as YYYY-MM-DD, all else as it stands.
+        Numbers are text with a decimal point, booleans are booleans, dates are YYYY-MM-DD, other texts are unchanged.
         """
         texts = filled(cells, self.empty)
         if self.kind == "boolean":
@@ -101,9 +101,9 @@ class Reading:
         if self.notation is not None and self.notation.thousands == " ":
             texts = pc.replace_substring_regex(texts, _SPACES, " ")
         if self.notation is None:
-            # what has no mark, or one that is the same in every notation, is read; any other may be either
+            # a number without a separator is the same in every notation; any other may be read in two ways
             values, wrong = plain_numbers(texts, Notation(DOT, ""))
-            _, codes = _refused(values, pc.match_substring_regex(texts, "[.,]"), self.unproven)
+            _, codes = _rejected(values, pc.match_substring_regex(texts, "[.,]"), self.unproven)
             if self.kind == "integer" and self.unproven == "ambiguous_number":
                 codes = pc.if_else(pc.fill_null(is_fraction(texts), False), "not_whole", codes)
             codes = pc.coalesce(codes, wrong)
@@ -125,13 +125,13 @@ class Reading:
 
 
 def filled(cells: pa.Array, empty: tuple[str, ...] = ()) -> pa.Array:
-    """Cells without the blanks around them; null where nothing is there, or a text that stands for nothing."""
+    """Cells without surrounding whitespace; null where blank, or one of the texts that mean an empty cell."""
     texts = clean_text(cells)
     return pc.if_else(pc.is_in(texts, pa.array(empty, TEXT)), pa.scalar(None, TEXT), texts) if empty else texts
 
 
 def _whole(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Texts that nothing was done to; a code for those that a spreadsheet or an encoding has damaged."""
+    """The unchanged texts; a code for those that a spreadsheet or an encoding has damaged."""
     codes = pa.nulls(len(texts), TEXT)
     for code, found in (
         ("damaged_code", pc.match_substring_regex(texts, _POWER)),
@@ -139,15 +139,15 @@ def _whole(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
         ("damaged_text", pc.match_substring(texts, _LOST)),
     ):
         if pc.any(found).as_py():
-            texts, more = _refused(texts, found, code)
+            texts, more = _rejected(texts, found, code)
             codes = pc.coalesce(codes, more)
     return texts, codes
 
 
 def _ids(texts: pa.Array, pattern: str) -> tuple[pa.Array, pa.Array]:
-    """Ids of a request's path. Digits alone are a number, of which `007` and `7` are the same."""
+    """Ids of a request's path. Digits alone are a number: `007` is `7`."""
     wrong = pc.invert(pc.match_substring_regex(texts, pattern))
-    values, codes = _refused(texts, wrong, "not_an_id")
+    values, codes = _rejected(texts, wrong, "not_an_id")
     if codes.null_count < len(codes):
         codes = pc.if_else(pc.fill_null(pc.match_substring_regex(texts, _POWER), False), "damaged_code", codes)
     if pattern == _NUMBER_ID and pc.any(pc.starts_with(values, "0")).as_py():
@@ -156,7 +156,7 @@ def _ids(texts: pa.Array, pattern: str) -> tuple[pa.Array, pa.Array]:
 
 
 def dates(texts: pa.Array, form: str) -> tuple[pa.Array, pa.Array]:
-    """Dates of a form such as DD/MM/YYYY, as YYYY-MM-DD; the code `not_a_date` for what is none."""
+    """Dates of a form such as DD/MM/YYYY, as YYYY-MM-DD; the code `not_a_date` for other texts."""
     pattern = re.escape(form)
     for part, group in _PARTS.items():
         pattern = pattern.replace(part, group)
@@ -165,7 +165,7 @@ def dates(texts: pa.Array, form: str) -> tuple[pa.Array, pa.Array]:
     found = pc.strptime(iso, format="%Y-%m-%d", unit="s", error_is_null=True)
     is_day = pc.equal(pc.strftime(found, format="%Y-%m-%d"), iso)  # 31 of February would be rolled over
     wrong = pc.and_(pc.is_valid(texts), pc.invert(pc.fill_null(is_day, False)))
-    return _refused(iso, wrong, "not_a_date")
+    return _rejected(iso, wrong, "not_a_date")
 
 
 def is_date_form(form: str) -> bool:
@@ -178,7 +178,7 @@ def is_date_form(form: str) -> bool:
     return not re.search(r"\w", rest)
 
 
-def _refused(values: pa.Array, where: pa.Array, code: str) -> tuple[pa.Array, pa.Array]:
+def _rejected(values: pa.Array, where: pa.Array, code: str) -> tuple[pa.Array, pa.Array]:
     none = pa.scalar(None, TEXT)
     wrong = pc.fill_null(where, False)
     return pc.if_else(wrong, none, values), pc.if_else(wrong, code, none)

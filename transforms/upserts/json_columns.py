@@ -1,7 +1,7 @@
 """Columns as JSON texts, and JSON objects of them, without a Python object per row.
 
-In: text columns: strings, plain numbers (`transforms.numbers`), or what is JSON already. Out: JSON texts, null where
-nothing is given. The same value has the same text, whichever way it is written here.
+In: text columns: strings, plain numbers (`transforms.numbers`), or JSON texts. Out: JSON texts, null where
+no value is given. Equal values have equal texts, whichever function writes them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SPECIAL: Final = r'[\x00-\x1f"\\]'
 
 
 def json_text(value: Any) -> str:  # noqa: ANN401 # as deep as JSON goes
-    """JSON of one value; a decimal as its digits, without zeros that say nothing."""
+    """JSON of one value; a decimal as its digits, without insignificant zeros."""
     if isinstance(value, Decimal):
         return format(value.normalize(), "f") if value else "0"
     return _encode(value).decode()
@@ -30,16 +30,16 @@ def json_text(value: Any) -> str:  # noqa: ANN401 # as deep as JSON goes
 
 def strings(texts: pa.Array) -> pa.Array:
     """JSON strings."""
-    made = pc.binary_join_element_wise('"', texts, '"', "")
+    quoted = pc.binary_join_element_wise('"', texts, '"', "")
     is_special = pc.fill_null(pc.match_substring_regex(texts, _SPECIAL), False)
     if not pc.any(is_special).as_py():
-        return made
+        return quoted
     escaped = [_encode(text).decode() for text in texts.filter(is_special).to_pylist()]
-    return pc.replace_with_mask(made, is_special, pa.array(escaped, TEXT))
+    return pc.replace_with_mask(quoted, is_special, pa.array(escaped, TEXT))
 
 
 def numbers(texts: pa.Array) -> pa.Array:
-    """JSON numbers of plain ones, without zeros at the end that say nothing."""
+    """JSON numbers of plain ones, without trailing zeros after the point."""
     has_point = pc.match_substring(texts, ".")
     if not pc.any(has_point).as_py():
         return texts
@@ -52,17 +52,17 @@ def booleans(values: pa.Array) -> pa.Array:
 
 
 def objects(fields: Mapping[str, pa.Array]) -> pa.Array:
-    """JSON objects of the fields that are given; null where none is."""
+    """JSON objects of the given fields; null where there is none."""
     return joined({f'"{name}":': texts for name, texts in fields.items()}.items(), "{", "}")
 
 
 def arrays(items: list[pa.Array]) -> pa.Array:
-    """JSON arrays of the items that are given; null where none is."""
+    """JSON arrays of the given items; null where there is none."""
     return joined([("", texts) for texts in items], "[", "]")
 
 
 def joined(parts: Any, begin: str, end: str) -> pa.Array:  # noqa: ANN401 # pairs, in order
-    """What is given of some parts, each after its prefix, with commas between; null where nothing is."""
+    """The given parts, each after its prefix, with commas between; null where no part is given."""
     # Each part brings its comma: a join that skips nulls leaves out the rows in which all are (pyarrow 26).
     none = pa.scalar(None, TEXT)
     pairs = list(parts)

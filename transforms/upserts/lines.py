@@ -1,6 +1,6 @@
-"""Lines of a file that stand for each other: cells filled from above, and lines that belong together.
+"""Lines of a file that belong together: cells filled from above, and where groups begin.
 
-In: tables of text columns, in the file's order. Out: the same with empty cells filled, and where a new group begins.
+In: tables of text columns, in file order. Out: the same with empty cells filled, and the first line of each group.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from transforms.upserts.cells import filled
 
 
 def changes(table: pa.Table, columns: Sequence[str]) -> Bools:
-    """Where one of these columns differs from the line above; the first line is one."""
-    found = np.zeros(table.num_rows, np.bool_)
-    found[:1] = True
+    """Where one of these columns differs from the line above, and the first line."""
+    is_change = np.zeros(table.num_rows, np.bool_)
+    is_change[:1] = True
     for name in columns:
         texts = whole(table, name)
-        found[1:] |= pc.not_equal(texts[1:], texts[:-1]).to_numpy(zero_copy_only=False)
-    return found
+        is_change[1:] |= pc.not_equal(texts[1:], texts[:-1]).to_numpy(zero_copy_only=False)
+    return is_change
 
 
 def blank_lines(table: pa.Table, columns: Sequence[str], empty: tuple[str, ...] = ()) -> Bools:
     """Where all of these columns are empty."""
-    found = np.ones(table.num_rows, np.bool_)
+    is_blank = np.ones(table.num_rows, np.bool_)
     for name in columns:
-        found &= pc.is_null(filled(whole(table, name), empty)).to_numpy(zero_copy_only=False)
-    return found
+        is_blank &= pc.is_null(filled(whole(table, name), empty)).to_numpy(zero_copy_only=False)
+    return is_blank
 
 
 def filled_down(
@@ -39,10 +39,11 @@ def filled_down(
     """Empty cells take the cell above them.
 
     Args:
-        table: of text columns. Its first line is taken as it is.
+        table: of text columns. Its first line is not changed.
         columns: that are filled, in this order.
-        within: only from lines that are equal in these columns; one of them that is filled itself is filled from any.
-        empty: texts that stand for an empty cell.
+        within: cells are filled only from lines that are equal in these columns. One of these that is itself filled is
+            filled from any line.
+        empty: texts that mean an empty cell.
     """
     places = np.arange(table.num_rows)
     for name in sorted(columns, key=lambda column: column not in within):
@@ -59,5 +60,5 @@ def filled_down(
 
 def whole(table: pa.Table, column: str) -> pa.Array:
     """A column in one chunk."""
-    made = table[column].combine_chunks()
-    return made.chunk(0) if isinstance(made, pa.ChunkedArray) else made
+    texts = table[column].combine_chunks()
+    return texts.chunk(0) if isinstance(texts, pa.ChunkedArray) else texts
