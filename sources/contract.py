@@ -189,10 +189,7 @@ VARIANT_UPDATE: Final = Record(
         Field("images", "array", fields=(Field("url", "text"), Field("order", "number")), max_items=5),
         Field("order", "integer", int64=True, meaning="position among the product's variants"),
         Field("attributes", "array", fields=(Field("name", "text"), Field("value", "text"))),
-        Field("weight", "number", meaning="unit: not shown"),
-        Field("length", "number", meaning="unit: not shown"),
-        Field("width", "number", meaning="unit: not shown"),
-        Field("height", "number", meaning="unit: not shown"),
+        *(Field(name, "number", meaning="unit: not shown") for name in ("weight", "length", "width", "height")),
     ),
 )
 
