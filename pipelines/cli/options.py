@@ -40,8 +40,13 @@ def json_option(function: F) -> F:
 
 
 def pull_options(function: F) -> F:
-    """What `pull` and `run` share: `sweeps`, `require_complete`, `accept_shrink`."""
+    """What `pull` and `run` share: the fields of `PullOptions` but `resources` and `command`."""
     for option in (
+        click.option(
+            "--accept-new-source",
+            is_flag=True,
+            help="Publish into a warehouse that holds the data of another host, environment or organization.",
+        ),
         click.option("--accept-shrink", is_flag=True, help="Publish a list that is much smaller than before."),
         click.option("--require-complete", is_flag=True, help="Publish nothing unless every list is complete."),
         click.option(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.argument("resources", nargs=-1, type=click.Choice(tuple(LISTS)), metavar="[RESOURCE]...")
 @pull_options
 @log_option
-def command(resources: tuple[str, ...], sweeps: int, require_complete: bool, accept_shrink: bool, style: str) -> None:
+def command(resources: tuple[str, ...], style: str, **options: Any) -> None:  # noqa: ANN401 # those of pull_options
     """Walk the lists to their ends and publish the raw tables.
 
     RESOURCE: customers, promotions, price_lists, orders; all of them by default. A list whose walk fails keeps its
@@ -37,8 +37,7 @@ def command(resources: tuple[str, ...], sweeps: int, require_complete: bool, acc
         from pipelines.pull.model import PullOptions
         from pipelines.pull.pull import pull
 
-        options = PullOptions(tuple(dict.fromkeys(resources)), sweeps, require_complete, accept_shrink)
-        result = pull(options, reporter.progress, STOP.event)
+        result = pull(PullOptions(tuple(dict.fromkeys(resources)), **options), reporter.progress, STOP.event)
     print_result(result, reporter)
     exit_process(result.exit_code)
 

@@ -23,6 +23,7 @@ def command(
     sweeps: int,
     require_complete: bool,
     accept_shrink: bool,
+    accept_new_source: bool,
     style: str,
     **erp_files: Path | None,
 ) -> None:
@@ -36,7 +37,7 @@ def command(
 
         with record_failure(warehouse_path(), "run", datetime.now(UTC)):
             reconciling = Reconciling(reconcile_command.erp_files(**erp_files))
-        options = PullOptions((), sweeps, require_complete, accept_shrink, command="run")
+        options = PullOptions((), sweeps, require_complete, accept_shrink, accept_new_source, command="run")
         result = pull(options, reporter.progress, STOP.event, reconciling)
     pull_command.print_result(result, reporter)
     if reconciling.result is not None:

@@ -27,6 +27,7 @@ class PullOptions:
         sweeps: the most sweeps over a list that is paged by numbers.
         require_complete: publish nothing unless every list is complete.
         accept_shrink: publish a list that is much smaller than before.
+        accept_new_source: publish into a warehouse that holds the data of another host, environment or organization.
         command: recorded in `ops.runs`.
     """
 
@@ -34,6 +35,7 @@ class PullOptions:
     sweeps: int = SWEEPS_MAX
     require_complete: bool = False
     accept_shrink: bool = False
+    accept_new_source: bool = False
     command: str = "pull"
 
 

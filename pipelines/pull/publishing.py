@@ -9,19 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
-from urllib.parse import urlsplit
 
 import duckdb
 
 from pipelines.ledger import push_log
 from pipelines.pull.model import BuildStep, PullOptions, PullResult
 from pipelines.pull.quarantine import staged_quarantine
-from pipelines.pull.targets import Targets
 from pipelines.pull.walking import LoadedFile
 from pipelines.warehouse import merge, ops
 from pipelines.warehouse.build import sql_text
 from pipelines.warehouse.load import BOUNDS
 from pipelines.warehouse.run import WarehouseRun
+from pipelines.warehouse.source import DataSource, check_source, record_source
 from sources.errors import CoverageError
 from sources.extract.result import ListResult
 
@@ -59,13 +58,13 @@ class Publication:
     Attributes:
         run: the run.
         options: its options.
-        targets: the families that were read.
+        source: what was read from.
         result: results of the walks; changes and lists held back are added to it.
     """
 
     run: WarehouseRun
     options: PullOptions
-    targets: Targets
+    source: DataSource
     result: PullResult
 
     def publish(self, loads: Sequence[LoadedFile], step: BuildStep | None) -> None:
@@ -76,6 +75,7 @@ class Publication:
             step: what else goes into the build.
 
         Raises:
+            UsageError: the warehouse holds the data of another source, and `accept_new_source` is not set.
             CoverageError: no list could be merged, or a list was held back and `require_complete` is set.
         """
         result = self.result
@@ -83,12 +83,16 @@ class Publication:
         with self.run.build.open() as connection:
             merge.create_missing(connection)
             ops.create_missing(connection)
+            if not self.options.accept_new_source:
+                check_source(connection, self.source)
+            record_source(connection, self.source, result.run_id, at)
             self._merge_all(connection, loads, at)
             self._check_held_back()
             self._record_lists(connection, at)
             if step is not None:
                 result.step_code = step(connection, result.run_id, at)
-            self._record_run(connection)
+            hosts = {"legacy_host": self.source.legacy_host, "public_v1_host": self.source.public_v1_host}
+            self.run.record(connection, result.exit_code, environment=self.source.environment, **hosts)
             push_log.update_push_log(connection)
             with staged_quarantine(result.path, result.run_id, result.lists):
                 self.run.build.publish(connection)
@@ -101,7 +105,7 @@ class Publication:
             connection.execute(f"ATTACH {sql_text(loaded.path)} AS load")
             for walk in loaded.lists:
                 missing, present = merge.newly_missing(connection, walk.resource)
-                reason = merge.shrinks(walk, missing, present)
+                reason = merge.shrink_reason(walk, missing, present)
                 if reason and not self.options.accept_shrink:
                     self._hold_back(walk, reason)
                 else:
@@ -143,10 +147,3 @@ class Publication:
             if change is not None:
                 totals |= {"new": change.new, "changed": change.changed, "newly_missing": change.newly_missing}
             ops.record_totals(connection, run_id, walk.resource, totals)
-
-    def _record_run(self, connection: duckdb.DuckDBPyConnection) -> None:
-        hosts = {
-            f"{family}_host": urlsplit(settings.base_url).netloc if settings is not None else None
-            for family, settings in (("legacy", self.targets.legacy), ("public_v1", self.targets.public_v1))
-        }
-        self.run.record(connection, self.result.exit_code, environment=self.targets.environment, **hosts)

@@ -7,13 +7,15 @@ A list whose walk fails keeps its old table, and the exit code says so. Where ev
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 from pipelines.pull.model import BuildStep, PullOptions, PullResult
 from pipelines.pull.publishing import Publication, check_coverage
 from pipelines.pull.targets import read_targets
 from pipelines.pull.walking import ListWalks
-from pipelines.warehouse.build import warehouse_errors
+from pipelines.warehouse.build import open_warehouse, warehouse_errors
 from pipelines.warehouse.run import WarehouseRun
+from pipelines.warehouse.source import check_source
 from sources.contract import LISTS
 from sources.errors import Unreachable, UsageError
 from sources.extract.result import Progress, no_progress
@@ -34,7 +36,8 @@ def pull(
         step: called with the build once the raw tables are in it; what it raises leaves the old file.
 
     Raises:
-        UsageError, LockedError: before the first request.
+        UsageError, LockedError: before the first request, but for a warehouse that turns out to hold the data of
+            another organization.
         AccessError, PlatformError: no list could be walked.
         CoverageError: `require_complete` is set, and a list is not complete. In every case the old file is unchanged.
     """
@@ -43,14 +46,19 @@ def pull(
     with run.preparation():
         targets = read_targets(names)
     with run.building() as build:
+        if build.path.exists() and not options.accept_new_source:
+            with open_warehouse(build.path) as warehouse:
+                check_source(warehouse, targets.source)
         run.resumable = names
         try:
-            lists, loads = ListWalks(targets, build, options.sweeps, progress, stop or threading.Event()).run(names)
+            walks = ListWalks(targets, build, options.sweeps, progress, stop or threading.Event())
+            lists, loads, organization = walks.run(names)
             result = PullResult(run.run_id, build.path, lists)
             run.resumable = [walk.resource for walk in lists if isinstance(walk.error, Unreachable)]
             check_coverage(result, options)
+            source = replace(targets.source, organization=organization)
             with warehouse_errors(build.path.parent):
-                Publication(run, options, targets, result).publish(loads, step)
+                Publication(run, options, source, result).publish(loads, step)
         except UsageError:
             run.resumable = ()  # the disk may be full: pages that were fetched must not keep it so
             raise

@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
+from pipelines.warehouse.source import DataSource
 from sources.contract import LISTS, Family
 from sources.errors import UsageError
 from sources.http.client import Client
@@ -35,6 +37,14 @@ class Targets:
     def client(self, family: Family, stop: threading.Event) -> Client:
         """A client of that family; requests end once `stop` is set."""
         return Client.from_settings(self.settings(family), stop)
+
+    @property
+    def source(self) -> DataSource:
+        """Hosts and environment, for `ops.warehouse`."""
+        legacy, public_v1 = (
+            urlsplit(one.base_url).netloc if one is not None else None for one in (self.legacy, self.public_v1)
+        )
+        return DataSource(legacy, public_v1, self.environment or None)
 
     @property
     def environment(self) -> str:

@@ -6,6 +6,7 @@ that fails does not end the others.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -13,10 +14,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pipelines.pull.targets import Targets
+from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.load import load, warm
 from sources import __version__
 from sources.contract import LISTS, ORDER, Family
+from sources.errors import BridgeError
 from sources.extract.result import ListResult, Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
@@ -25,6 +28,11 @@ from sources.settings import PublicV1Settings
 
 EARLY_ROWS: Final = 10_000
 """From so many rows on, loading during the walks saves more than a load of its own costs."""
+
+
+WHOAMI_WAIT_S: Final = 5.0
+"""How long finished walks wait for the answer to GET /whoami."""
+log = logging.getLogger("orderbridge.pull")
 
 
 class LoadedFile(NamedTuple):
@@ -49,24 +57,31 @@ class ListWalks:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop = progress, stop
 
-    def run(self, names: Sequence[str]) -> tuple[list[ListResult], list[LoadedFile]]:
-        """Walks these lists and loads those that did not fail.
+    def run(self, names: Sequence[str]) -> tuple[list[ListResult], list[LoadedFile], str | None]:
+        """Walks these lists, loads those that did not fail, and asks whose they are.
 
         A long list is loaded while other walks go on; short ones together at the end, since each load has its price.
+
+        Returns:
+            Results of the walks; loaded files; the organization, None where it is not known.
         """
         families = dict.fromkeys(LISTS[name].family for name in names)
         clients = {family: self._targets.client(family, self._stop) for family in families}
-        pool = ThreadPoolExecutor(len(names) + 1, "walk")
+        pool = ThreadPoolExecutor(len(names) + 2, "walk")
         threading.Thread(target=warm, name="warm", daemon=True).start()
         try:
-            return self._walk_and_load(pool, [pool.submit(self._walk, name, clients) for name in names])
+            organization = pool.submit(_organization, clients.get("public_v1"))
+            walks = [pool.submit(self._walk, name, clients) for name in names]
+            results, loads = self._walk_and_load(pool, walks)
+            wait([organization], timeout=WHOAMI_WAIT_S)
+            return results, loads, organization.result() if organization.done() else None
         except BaseException:
             self._stop.set()
             raise
         finally:
-            pool.shutdown(wait=not self._stop.is_set(), cancel_futures=True)
-            for client in clients.values():
+            for client in clients.values():  # ends a request for the organization that nobody waits for
                 client.close()
+            pool.shutdown(wait=not self._stop.is_set(), cancel_futures=True)
 
     def _walk_and_load(
         self, pool: ThreadPoolExecutor, walks: list[Future[ListResult]]
@@ -112,3 +127,12 @@ class ListWalks:
     def _load(self, lists: list[ListResult], number: int) -> LoadedFile:
         with warehouse_errors(self._build.path.parent):
             return LoadedFile(load(lists, self._build.run / f"load-{number}"), lists)
+
+
+def _organization(client: Client | None) -> str | None:
+    """The organization of a key; None where the platform does not tell it. The lists show whether the key is good."""
+    try:
+        return read_whoami(client).organization or None if client is not None else None
+    except BridgeError as error:
+        log.debug("GET /whoami: %s", error)
+        return None

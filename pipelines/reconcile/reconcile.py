@@ -155,7 +155,9 @@ def build_tables(
         ops.record_totals(build, result.run_id, history.table, totals)
     result.match, match_findings = match_customers(build, result.run_id, erp.customers, inputs)
     result.variants = compare_variants(build, result.run_id, erp.variants)
-    findings += [match_findings, *(finding for name in ENTITIES for finding in coverage.unproven(build, name))]
+    findings.append(match_findings)
+    for name in ENTITIES:
+        findings += [*coverage.unproven(build, name), *coverage.proven_before(build, name)]
     exceptions = pd.concat(findings, ignore_index=True)
     replace(build, "exceptions", exceptions)
     result.rows["exceptions"] = len(exceptions)

@@ -1,19 +1,32 @@
-"""What the raw tables prove of what is not in them: a list that was not read whole is no evidence of absence.
+"""What the raw tables prove about absent records: a list that was not read completely is no evidence of absence.
 
-In: `ops` of a build, with this run's walks if it pulled. Out: words on why a record may be listed that a table lacks,
-and findings about lists that are not proven. They go to the transforms, which then say less.
+In: `ops` of a build, with this run's walks if it pulled. Out: the reason why a record may be listed although its table
+lacks it, and findings about lists that are not proven complete. Transforms then report less.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from pipelines.warehouse.ops import last_reads
+from pipelines.warehouse.ops import LastRead, last_reads
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+PROOF_AGE: Final = timedelta(hours=24)
+"""How long a complete list proves absences of records that a later read of another list names. The findings hold as of
+the time of its read, which is reported with them."""
+_NAMES: Final = {"customers": "price_lists", "orders": "customers"}
+"""Lists whose rows name records of another list."""
+
+
+def _age(read: LastRead, later: LastRead) -> timedelta:
+    """How much later another run read another list; zero in the same run."""
+    return timedelta() if read.run_id == later.run_id else max(later.ended_at - read.ended_at, timedelta())
 
 
 def coverage_gap(build: duckdb.DuckDBPyConnection, of: str, named_by: str | None = None) -> str:
@@ -31,13 +44,39 @@ def coverage_gap(build: duckdb.DuckDBPyConnection, of: str, named_by: str | None
     if read.verdict != "complete":
         return f"{of}: {read.verdict}" + (f", refused rows: {read.quarantined_rows}" if read.quarantined_rows else "")
     naming = reads.get(named_by) if named_by else None
-    if naming is not None and naming.run_id != read.run_id and naming.ended_at > read.ended_at:
-        return f"{of}: read before {named_by}"
+    age = _age(read, naming) if naming is not None else timedelta()
+    if age > PROOF_AGE or (age and _has_later_attempt(build, read)):
+        return f"{of}: last published read at {read.ended_at:%Y-%m-%d %H:%M} UTC, before {named_by}"
     return ""
 
 
+def _has_later_attempt(build: duckdb.DuckDBPyConnection, read: LastRead) -> bool:
+    """Whether the list was walked again and failed or was held back: then it may have changed."""
+    sql = "SELECT count(*) FROM ops.coverage WHERE resource = $resource AND ended_at > $at"
+    ((attempts,),) = build.execute(sql, {"resource": read.resource, "at": read.ended_at}).fetchall()
+    return bool(attempts)
+
+
+def proven_before(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame]:
+    """The finding that a list was read a while after the list whose records it names, with both times."""
+    from transforms.findings import table_finding
+
+    reads = last_reads(build)
+    read, named = reads.get(entity), reads.get(_NAMES.get(entity, ""))
+    if read is None or named is None or named.verdict != "complete":
+        return []
+    age = _age(named, read)
+    if not timedelta() < age <= PROOF_AGE or _has_later_attempt(build, named):
+        return []
+    detail = (
+        f"{named.resource} proven complete at {named.ended_at:%Y-%m-%d %H:%M:%S} UTC, {entity} read "
+        f"{age.total_seconds():.0f} s later: what was added in between is reported as absent"
+    )
+    return [table_finding(entity, f"{named.resource}_read_before", detail)]
+
+
 def unproven(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame]:
-    """The finding that a list is not proven whole, and how many rows are older than its last walk; none where it is."""
+    """The finding that a list is not proven complete, with the number of rows older than its last walk."""
     from transforms.findings import table_finding
 
     read = last_reads(build).get(entity)

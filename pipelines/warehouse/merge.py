@@ -78,21 +78,27 @@ def newly_missing(build: duckdb.DuckDBPyConnection, resource: str) -> tuple[int,
     return int(missing), int(present)
 
 
-def shrinks(walked: ListResult, missing: int, present: int) -> str:
-    """Why a list is too much smaller than it was to be believed; empty where it is not."""
+def shrink_reason(walk: ListResult, missing: int, present: int) -> str:
+    """Why a list lost more records than is plausible (design §7); empty where it did not.
+
+    Records are counted by id: another organization's list may be as long as the one before.
+
+    Args:
+        walk: the list.
+        missing: known records that are not in it.
+        present: known records.
+    """
     if not present:
         return ""
-    refused = len({row.row_hash for row in walked.quarantined})
-    if not walked.distinct:
-        came = f"no row could be read: {refused} were refused" if refused else "the list came empty"
-        return f"{came}, {present} rows were there"
-    if walked.distinct * 2 < present:
-        if refused:
-            came = f"{walked.distinct} came and {refused} were refused"
-            return f"over half could not be read: {present} rows were there, {came}"
-        return f"the list lost over half: {present} rows were there, {walked.distinct} came"
-    if walked.verdict == "complete" and missing > max(SHRINK_ROWS, SHRINK_SHARE * present):
-        return f"{missing} of {present} rows would be newly missing"
+    quarantined = len({row.row_hash for row in walk.quarantined})
+    if not walk.distinct:
+        cause = f"all {quarantined} rows were quarantined" if quarantined else "the list is empty"
+        return f"{cause}, and {present} records are known"
+    if missing * 2 > present:
+        cause = f", with {quarantined} rows quarantined" if quarantined else ""
+        return f"{missing} of {present} known records are not in the list any more (more than half){cause}"
+    if walk.verdict == "complete" and missing > max(SHRINK_ROWS, SHRINK_SHARE * present):
+        return f"{missing} of {present} known records are not in the list any more"
     return ""
 
 

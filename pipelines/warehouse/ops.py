@@ -19,6 +19,9 @@ TABLES: Final = {
     "runs": """
         run_id VARCHAR PRIMARY KEY, command VARCHAR, version VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ,
         exit_code INTEGER, environment VARCHAR, legacy_host VARCHAR, public_v1_host VARCHAR""",
+    "warehouse": """
+        legacy_host VARCHAR, public_v1_host VARCHAR, environment VARCHAR, organization VARCHAR, run_id VARCHAR,
+        read_at TIMESTAMPTZ""",
     "coverage": """
         run_id VARCHAR, resource VARCHAR, verdict VARCHAR, sweeps INTEGER, pages BIGINT, rows BIGINT,
         "distinct" BIGINT, duplicates BIGINT, quarantined BIGINT, total_reported BIGINT, ended_by VARCHAR,

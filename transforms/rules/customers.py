@@ -121,6 +121,13 @@ _FIELDS: Final = (
         "customers have the `price_list_status` `unknown`.",
     ),
     _rule(
+        "price_lists_read_before",
+        "info",
+        "Price lists were read in an earlier run than customers.",
+        "A price list that was added between the two reads is reported as not listed.",
+        "The detail gives both times. Pull both lists in one run where that matters.",
+    ),
+    _rule(
         "price_list_id_impossible",
         "warning",
         "The price list is a number that cannot be an id.",

@@ -73,6 +73,13 @@ ORDER_RULES: Final = (
         "orders have the `customer_status` `unknown`.",
     ),
     _rule(
+        "customers_read_before",
+        "info",
+        "Customers were read in an earlier run than orders.",
+        "A customer who was added between the two reads is reported as unknown.",
+        "The detail gives both times. Pull both lists in one run where that matters.",
+    ),
+    _rule(
         "customer_ambiguous",
         "warning",
         "The order refers to an ERP code that several customers have.",

@@ -33,6 +33,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(tmp_path: Path, kept: Path) -> Iterator[Bridge]:
     with bridge(tmp_path) as fresh:
         shutil.copy(kept, fresh.path)
+        with duckdb.connect(str(fresh.path)) as warehouse:
+            host = fresh.platform.url.removeprefix("http://")
+            warehouse.execute("UPDATE ops.warehouse SET legacy_host = $1, public_v1_host = $1", [host])
         yield fresh
 
 

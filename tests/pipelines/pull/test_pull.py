@@ -293,6 +293,28 @@ def test_a_list_that_shrank_is_held_back(fresh: Bridge, removed: int, held: bool
     assert same(fresh.path, state, "customers")
 
 
+@pytest.mark.parametrize("sweeps", [1, 6], ids=["unproven", "complete"])
+def test_a_list_as_long_as_before_with_other_records_is_held_back(fresh: Bridge, sweeps: int) -> None:
+    state = fresh.platform.state
+    for key in state.ids("price_lists")[4:]:
+        state.remove("price_lists", key)
+    for key in state.ids("customers")[20:]:
+        state.remove("customers", key)
+    fresh.pull()
+    before = {name: ids(fresh.path, name) for name in ("price_lists", "customers")}
+    for name, record in (("price_lists", {"name": "X", "adjustmentType": "NONE"}), ("customers", {"erpCode": "X"})):
+        for key in state.ids(name)[1:]:
+            state.remove(name, key)
+            state.add(name, record)
+    second = fresh.pull(sweeps=sweeps)
+    assert second.exit_code == 7
+    assert second.held_back["customers"] == (
+        "customers: 19 of 20 known records are not in the list any more (more than half)"
+    )
+    assert second.held_back["price_lists"].startswith("price_lists: 3 of 4 known records ")
+    assert {name: ids(fresh.path, name) for name in before} == before
+
+
 def test_two_percent_of_a_long_list_may_go(tmp_path: Path) -> None:
     with bridge(tmp_path, customers=500, page_limit=100) as made:
         made.pull("customers")
@@ -310,7 +332,7 @@ def test_a_lone_list_that_shrank_publishes_nothing(fresh: Bridge) -> None:
     before = fresh.path.read_bytes()
     for key in fresh.platform.state.ids("orders"):
         fresh.platform.state.remove("orders", key)
-    with pytest.raises(CoverageError, match=r"^orders: the list came empty"):
+    with pytest.raises(CoverageError, match=r"^orders: the list is empty, and 30 records are known"):
         fresh.pull("orders")
     assert fresh.path.read_bytes() == before
     assert fresh.left() == ["warehouse.duckdb", "warehouse.duckdb.failed.json"]

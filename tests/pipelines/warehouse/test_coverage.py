@@ -44,6 +44,10 @@ def absences(made: Bridge) -> list[tuple[str, str]]:
     return made.rows(f"SELECT rule, entity_id FROM reconciled.exceptions WHERE rule IN {ABSENCES} ORDER BY ALL")
 
 
+def rules(made: Bridge) -> set[str]:
+    return {rule for (rule,) in made.rows("SELECT DISTINCT rule FROM reconciled.exceptions")}
+
+
 def unproven(made: Bridge) -> dict[tuple[str, str], str]:
     """What is said not to be known."""
     sql = "SELECT entity, rule, detail FROM reconciled.exceptions WHERE rule LIKE '%unproven' AND severity = 'warning'"
@@ -141,13 +145,40 @@ def test_what_a_later_run_read_may_name_what_is_newer_than_the_other_list(fresh:
     buyer = state.ids("customers")[0]
     state.change("customers", buyer, {"priceListId": int(new)})
     fresh.pull("customers")
+    with duckdb.connect(str(fresh.path)) as connection:
+        connection.execute(
+            "UPDATE ops.coverage SET ended_at = ended_at - INTERVAL 25 HOUR WHERE resource = 'price_lists'"
+        )
     reconcile()
     assert ("price_list_not_listed", buyer) not in absences(fresh)
-    assert unproven(fresh)["customers", "price_lists_unproven"].endswith("price_lists: read before customers")
+    assert unproven(fresh)["customers", "price_lists_unproven"].endswith(" UTC, before customers")
     fresh.pull("price_lists")
     reconcile()
     assert ("customers", "price_lists_unproven") not in unproven(fresh)
     assert fresh.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer) == "matched"
+
+
+def test_what_was_proven_shortly_before_stays_with_the_time_of_the_proof(fresh: Bridge) -> None:
+    state = fresh.platform.state
+    buyers = state.ids("customers")[:3]
+    for buyer in buyers:
+        state.change("customers", buyer, {"priceListId": 999})
+    fresh.pull()
+    reconcile()
+    before = absences(fresh)
+    assert {("price_list_not_listed", buyer) for buyer in buyers} <= set(before)
+    assert not [rule for rule in rules(fresh) if rule.endswith("_read_before")]
+    fresh.pull("customers", "promotions")
+    reconcile()
+    assert absences(fresh) == before
+    detail = fresh.one("SELECT detail FROM reconciled.exceptions WHERE rule = 'price_lists_read_before'")
+    read_at = fresh.one("SELECT ended_at FROM ops.last_read WHERE resource = 'price_lists'")
+    assert detail.startswith(f"price_lists proven complete at {read_at:%Y-%m-%d %H:%M:%S} UTC, customers read ")
+    assert detail.endswith(" s later: what was added in between is reported as absent")
+    fresh.pull()
+    reconcile()
+    assert absences(fresh) == before
+    assert not [rule for rule in rules(fresh) if rule.endswith("_read_before")]
 
 
 def test_a_list_that_was_held_back_proves_no_absence_from_what_came_beside_it(fresh: Bridge) -> None:
@@ -169,8 +200,8 @@ def test_a_list_that_was_held_back_proves_no_absence_from_what_came_beside_it(fr
 @pytest.mark.parametrize(
     ("refused", "reason"),
     [
-        (9, "no row could be read: 9 were refused, 9 rows were there"),
-        (6, "over half could not be read: 9 rows were there, 3 came and 6 were refused"),
+        (9, "all 9 rows were quarantined, and 9 records are known"),
+        (6, r"6 of 9 known records are not in the list any more \(more than half\), with 6 rows quarantined"),
     ],
 )
 def test_a_list_whose_rows_were_refused_is_not_said_to_have_lost_them(fresh: Bridge, refused: int, reason: str) -> None:

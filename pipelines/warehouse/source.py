@@ -1,0 +1,88 @@
+"""Whose data a warehouse holds: hosts, environment and organization, in `ops.warehouse`.
+
+In: what a run is about to read from. Out: a refusal where the warehouse holds other data, so that a sandbox never
+overwrites production and one organization never another; otherwise the row of `ops.warehouse`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, fields
+from datetime import datetime
+from typing import Final
+
+import duckdb
+
+from sources.errors import UsageError
+
+_FROM_RUNS: Final = """
+    SELECT {columns}, NULL FROM ops.runs"""
+"""Warehouses of version 0.1 have hosts and environment in `ops.runs` only."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataSource:
+    """Where data comes from; None for what is not known.
+
+    Attributes:
+        legacy_host, public_v1_host: with the port, without the scheme.
+        environment: `sandbox` or `production`.
+        organization: as GET /whoami reports it.
+    """
+
+    legacy_host: str | None = None
+    public_v1_host: str | None = None
+    environment: str | None = None
+    organization: str | None = None
+
+    def differences(self, other: DataSource) -> list[str]:
+        """What both know and is not equal, in words."""
+        return [
+            f"{field.name.replace('_', ' ')} {mine}, not {its}"
+            for field in fields(self)
+            if (mine := getattr(self, field.name)) and (its := getattr(other, field.name)) and mine != its
+        ]
+
+    def updated(self, newer: DataSource) -> DataSource:
+        """With all that `newer` knows."""
+        return DataSource(*(new or old for old, new in zip(astuple(self), astuple(newer), strict=True)))
+
+
+def read_source(warehouse: duckdb.DuckDBPyConnection) -> DataSource:
+    """Whose data the warehouse holds; nothing is known of a new one."""
+    sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ops'"
+    tables = {name for (name,) in warehouse.execute(sql).fetchall()}
+    names = [field.name for field in fields(DataSource)]
+    if "warehouse" in tables:
+        row = warehouse.execute(f"SELECT {', '.join(names)} FROM ops.warehouse").fetchone()
+        if row is not None:
+            return DataSource(*row)
+    if "runs" in tables:
+        last = [f"arg_max({name}, started_at) FILTER ({name} <> '')" for name in names[:-1]]
+        row = warehouse.execute(_FROM_RUNS.format(columns=", ".join(last))).fetchone()
+        return DataSource(*row) if row is not None else DataSource()
+    return DataSource()
+
+
+def check_source(warehouse: duckdb.DuckDBPyConnection, source: DataSource) -> None:
+    """Checks that a run reads what the warehouse holds. Raises UsageError."""
+    differences = read_source(warehouse).differences(source)
+    if differences:
+        raise UsageError(
+            f"this warehouse holds the data of another source: {'; '.join(differences)}",
+            "Name another file in WAREHOUSE__PATH. If it is the same organization, which has moved, run once more with "
+            "--accept-new-source.",
+        )
+
+
+def record_source(build: duckdb.DuckDBPyConnection, source: DataSource, run_id: str, at: datetime) -> None:
+    """Replaces the row of `ops.warehouse`; what this run does not know of its source stays.
+
+    Args:
+        build: open for writing, with the tables of `ops`.
+        source: what the run read from.
+        run_id: of the run.
+        at: when it read.
+    """
+    recorded = read_source(build).updated(source)
+    build.execute("DELETE FROM ops.warehouse")
+    build.execute("INSERT INTO ops.warehouse VALUES (?, ?, ?, ?, ?, ?)", [*astuple(recorded), run_id, at])

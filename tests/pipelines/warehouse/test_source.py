@@ -1,0 +1,93 @@
+"""Whose data a warehouse holds: a run from another host, environment or organization does not publish into it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from pipelines.warehouse.source import DataSource, read_source
+from sandbox import SandboxConfig, serve
+from sources.errors import UsageError
+from tests.pipelines.bridge import SMALL, Bridge, bridge, command, settings
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Bridge]:
+    with bridge(tmp_path) as made:
+        yield made
+
+
+def recorded(made: Bridge) -> DataSource:
+    with duckdb.connect(str(made.path), read_only=True) as connection:
+        return read_source(connection)
+
+
+def host(made: Bridge) -> str:
+    return made.platform.url.removeprefix("http://")
+
+
+def test_the_source_is_recorded_and_known_parts_stay(fresh: Bridge) -> None:
+    assert fresh.code("customers") == 0
+    assert recorded(fresh) == DataSource(host(fresh), None, "sandbox", None)
+    assert fresh.code("orders") == 0
+    assert recorded(fresh) == DataSource(host(fresh), host(fresh), "sandbox", recorded(fresh).organization)
+    assert recorded(fresh).organization
+    assert fresh.code("customers") == 0
+    assert recorded(fresh).organization
+    assert fresh.one("SELECT count(*) FROM ops.warehouse") == 1
+
+
+def test_another_host_is_refused_before_the_first_request_unless_accepted(fresh: Bridge) -> None:
+    fresh.pull()
+    before = fresh.path.read_bytes()
+    with serve(SandboxConfig(**SMALL)) as other:
+        os.environ.update(settings(other, fresh.path))
+        with pytest.raises(UsageError, match="data of another source: legacy host") as error:
+            fresh.pull()
+        assert error.value.exit_code == 2
+        assert "--accept-new-source" in error.value.hint
+        assert other.state.requests == 0
+        assert fresh.path.read_bytes() == before
+        done = command("run", env={**fresh.environment(), **settings(other, fresh.path)}, cwd=fresh.folder)
+        assert (done.code, "--accept-new-source" in done.err) == (2, True)
+        arguments = ("run", "--accept-new-source", "--accept-shrink")
+        done = command(*arguments, env={**fresh.environment(), **settings(other, fresh.path)}, cwd=fresh.folder)
+        assert done.code == 0, done.err
+        assert fresh.one("SELECT legacy_host FROM ops.warehouse") == other.url.removeprefix("http://")
+        assert fresh.code() == 0
+
+
+@pytest.mark.parametrize("column", ["environment", "organization"])
+def test_another_environment_or_organization_is_refused(fresh: Bridge, column: str) -> None:
+    fresh.pull()
+    with duckdb.connect(str(fresh.path)) as connection:
+        connection.execute(f"UPDATE ops.warehouse SET {column} = 'production'")
+    before = fresh.path.read_bytes()
+    with pytest.raises(UsageError, match=f"another source: {column} production, not "):
+        fresh.pull()
+    assert fresh.path.read_bytes() == before
+    assert fresh.code(accept_new_source=True) == 0
+    assert fresh.code() == 0
+
+
+def test_a_warehouse_of_version_0_1_knows_its_hosts_from_its_runs(fresh: Bridge) -> None:
+    fresh.pull()
+    with duckdb.connect(str(fresh.path)) as connection:
+        connection.execute("DROP TABLE ops.warehouse; UPDATE ops.runs SET legacy_host = 'other.example'")
+    with pytest.raises(UsageError, match=r"legacy host other\.example, not "):
+        fresh.pull()
+
+
+def test_a_platform_that_does_not_tell_the_organization_is_read(fresh: Bridge) -> None:
+    fresh.platform.set_faults({})
+    fresh.pull()
+    with duckdb.connect(str(fresh.path)) as connection:
+        connection.execute("UPDATE ops.warehouse SET organization = NULL")
+    assert fresh.code("customers") == 0
+    assert recorded(fresh).organization is None
+    assert fresh.code() == 0
+    assert recorded(fresh).organization is not None
