@@ -43,7 +43,7 @@ def stalled_pull(made: Bridge) -> Iterator[subprocess.Popen[str]]:
 def test_a_second_pull_leaves_at_once_and_names_the_first(tmp_path: Path) -> None:
     with bridge(tmp_path) as made:
         with stalled_pull(made) as first:
-            wait_for(lambda: made.platform.state.requests == len(LISTS) + 1)  # whoami and a first page of each: it waits for all
+            wait_for(lambda: made.platform.state.requests == len(LISTS) + 1)  # whoami, and a first page of each
             lies = sorted(path.name for path in made.folder.rglob("*"))
             asked = made.platform.state.requests
             second = command("pull", env=made.environment(), cwd=made.folder)
