@@ -13,7 +13,11 @@ while :; do
     orderbridge run --log json >>nightly.jsonl 2>&1
     code=$?
     tries=$((tries - 1))
-    if [ "$code" -ne 4 ] || [ "$tries" -lt 1 ]; then
+    copy_failed=0
+    if [ "$code" -eq 4 ] && tail -n 1 nightly.jsonl | grep -q 'The DuckDB file is published'; then
+        copy_failed=1
+    fi
+    if [ "$code" -ne 4 ] || [ "$copy_failed" -eq 1 ] || [ "$tries" -lt 1 ]; then
         break
     fi
     sleep "$wait_s"
@@ -24,15 +28,21 @@ case $code in
     1) echo "orderbridge: a bug; please report the end of nightly.jsonl" >&2 ;;
     2) echo "orderbridge: a setting or a file cannot be used; the end of nightly.jsonl says which" >&2 ;;
     3) echo "orderbridge: the platform refuses a key, or what it may do" >&2 ;;
-    4) echo "orderbridge: the platform did not answer as it should, however often; yesterday's warehouse stays" >&2 ;;
+    4)
+        if [ "$copy_failed" -eq 1 ]; then
+            echo "orderbridge: published; the copy to the destination failed: orderbridge status" >&2
+        else
+            echo "orderbridge: the platform did not answer as it should, however often; yesterday's warehouse stays" >&2
+        fi
+        ;;
     5) echo "orderbridge: published; rows were refused, with reasons in ops.quarantine" >&2 ;;
     7) echo "orderbridge: a list was not read whole or was held back: orderbridge status" >&2 ;;
     8) exit 0 ;;
     *) echo "orderbridge: ended with $code" >&2 ;;
 esac
 
-case $code in
-    0 | 5 | 7)
+case $code$copy_failed in
+    00 | 50 | 70 | 41)
         orderbridge report --out report.html >>nightly.jsonl 2>&1 || echo "orderbridge: no report was written" >&2
         ;;
 esac

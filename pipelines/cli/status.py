@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -48,13 +48,18 @@ def lines(status: Status) -> list[str]:
         ended = f"{run['ended_at']:%Y-%m-%d %H:%M:%S}"
         shown.append(f"  run {run['run_id']}  {run['command']:<8} ended {ended} UTC, exit {run['exit_code']}")
     if status.failure:
-        outcome = "published, then failed" if status.failure.get("published") else "failed and published nothing"
-        shown.append(f"the last run {outcome} ({escape(status.failure.get('failed_at', 'time unknown'))}):")
-        for text in (status.failure.get("message"), status.failure.get("hint")):
-            shown += [f"  {escape_lines(text)}"] if text else []
+        shown += _failure_lines("the last run failed and published nothing", status.failure)
+    if status.destination_failure:
+        title = "the warehouse was published, but its copy to the destination failed"
+        shown += _failure_lines(title, status.destination_failure)
     if status.too_old and not status.lists:
         shown.append("nothing was ever pulled")
     return shown + [_plan_line(plan) for plan in status.open_plans]
+
+
+def _failure_lines(title: str, note: dict[str, Any]) -> list[str]:
+    lines = [f"{title} ({escape(note.get('failed_at', 'time unknown'))}):"]
+    return lines + [f"  {escape_lines(text)}" for text in (note.get("message"), note.get("hint")) if text]
 
 
 def _list_line(one: ListStatus, status: Status) -> str:

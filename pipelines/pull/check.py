@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pipelines.pull.targets import Targets, read_targets
 from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
+from pipelines.warehouse.destination import connect_destination
 from sources.contract import LISTS, Operation
 from sources.errors import AccessError, BridgeError, ExitCode, UsageError
 from sources.extract.walk import paginator_for
@@ -26,6 +27,7 @@ from sources.settings import (
     public_v1_settings,
     reconcile_settings,
     warehouse_path,
+    warehouse_settings,
 )
 
 
@@ -56,6 +58,8 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     for warning in permission_warnings(root):
         yield CheckResult("", warning, is_warning=True)
     yield _attempt("warehouse", _warehouse)
+    if warehouse_settings().destination:
+        yield _attempt("destination", lambda: connect_destination(warehouse_settings()))
     yield _attempt("settings of reconcile", _reconcile)
     yield (legacy := _attempt("settings of the legacy family", lambda: legacy_settings().base_url))
     yield (public_v1 := _attempt("settings of public v1", lambda: public_v1_settings().base_url))

@@ -51,6 +51,7 @@ class Status:
         never_read: lists that were tried and never read whole.
         runs: the last five, the newest first: `run_id`, `command`, `started_at`, `ended_at`, `exit_code`.
         failure: the note of the run that failed last, if none has succeeded since.
+        destination_failure: the note of the copy to the destination that failed last, if none has succeeded since.
         too_old: lists older than the given age, or never read.
         open_plans: plans with operations left to send or to settle.
     """
@@ -60,6 +61,7 @@ class Status:
     never_read: list[str] = field(default_factory=list)
     runs: list[dict[str, Any]] = field(default_factory=list)
     failure: dict[str, Any] | None = None
+    destination_failure: dict[str, Any] | None = None
     too_old: list[str] = field(default_factory=list)
     open_plans: list[OpenPlan] = field(default_factory=list)
 
@@ -86,7 +88,7 @@ def read_status(max_age_h: float | None = None) -> Status:
     if max_age_h is not None and math.isnan(max_age_h):
         raise UsageError("--max-age is not a number of hours", "Example: --max-age 26")
     path = warehouse_path()
-    failure = failures.read(path)
+    failure, destination_failure = failures.read(path), failures.read(path, is_destination=True)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         plans = ledger.open_plans()
     tables = _read(path) if path.exists() or not (failure or plans) else {}
@@ -98,7 +100,7 @@ def read_status(max_age_h: float | None = None) -> Status:
     too_old = [one.resource for one in lists if max_age_h is not None and one.age_h > max_age_h]
     if max_age_h is not None:
         too_old += never_read if lists else LISTS
-    return Status(str(path), lists, never_read, tables.get("runs", []), failure, too_old, plans)
+    return Status(str(path), lists, never_read, tables.get("runs", []), failure, destination_failure, too_old, plans)
 
 
 def _read(path: Path) -> dict[str, list[dict[str, Any]]]:

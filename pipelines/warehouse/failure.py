@@ -1,6 +1,7 @@
-"""The note that a failed run leaves beside the warehouse, so that the morning after knows why it is yesterday's.
+"""Notes of failures next to the warehouse: why it is still yesterday's, or why the destination's copy is.
 
-In: what a run raised. Out: `<warehouse>.failed.json`, for its owner alone; `status` shows it until a run succeeds.
+In: what a run raised. Out: `<warehouse>.failed.json` and `<warehouse>.destination.failed.json`, mode 0600. `status`
+shows them until a run, or a copy, succeeds.
 """
 
 from __future__ import annotations
@@ -14,76 +15,81 @@ from pathlib import Path
 from typing import Any, Final
 
 from sources.disk import write_private
-from sources.errors import BridgeError
+from sources.errors import BridgeError, ExitCode
 
 log = logging.getLogger("orderbridge.failure")
 _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
-"""Whose failures a success of a command does not make good."""
+"""Commands whose failure stays after a success of this one."""
 
 
-def failure_file(path: Path) -> Path:
-    """Where it lies."""
-    return path.with_name(f"{path.name}.failed.json")
+def failure_file(path: Path, *, is_destination: bool = False) -> Path:
+    """The note of a failed run, or that of a failed copy to the destination."""
+    return path.with_name(f"{path.name}.destination.failed.json" if is_destination else f"{path.name}.failed.json")
 
 
 @contextmanager
 def record_failure(
-    path: Path, command: str, started_at: datetime, run_id: str = "", *, published: bool = False
+    path: Path, command: str, started_at: datetime, run_id: str = "", *, is_destination: bool = False
 ) -> Iterator[None]:
-    """Leaves the note where the block raises; before a run has begun only beside a warehouse that is there.
+    """Writes the note where the block raises; before a run has begun only where a warehouse exists.
 
     Args:
         path: of the warehouse.
         command: `pull`, `run` or `reconcile`.
         started_at: of the run.
         run_id: empty where it has not begun.
-        published: whether the block is about what comes after publishing.
+        is_destination: whether the block copies what is published to the destination.
     """
     try:
         yield
     except Exception as error:
         if run_id or path.exists():
-            code, message, hint = _words(error)
-            told = {
+            exit_code, message, hint = _describe(error)
+            note = {
                 "command": command,
                 "run_id": run_id,
                 "started_at": started_at.isoformat(),
                 "failed_at": datetime.now(UTC).isoformat(),
-                "exit_code": code,
+                "exit_code": exit_code,
                 "message": message,
                 "hint": hint,
-                "published": published,
+                "published": is_destination,
             }
-            _write(failure_file(path), told)
+            _write(failure_file(path, is_destination=is_destination), note)
         raise
 
 
-def _words(error: Exception) -> tuple[int, str, str]:
+def _describe(error: Exception) -> tuple[int, str, str]:
     if isinstance(error, BridgeError):
         return error.exit_code, error.message, error.hint
     # its text may hold values of rows
-    return 1, f"an error of orderbridge's own: {type(error).__name__}", "What the run wrote to stderr says where."
+    return ExitCode.BUG, f"internal error in orderbridge: {type(error).__name__}", "The run wrote where to stderr."
 
 
-def _write(note: Path, told: dict[str, Any]) -> None:
+def _write(file: Path, note: dict[str, Any]) -> None:
     try:
-        write_private(note, json.dumps(told, indent=1).encode())
+        write_private(file, json.dumps(note, indent=1).encode(), is_only_writer=True)
     except OSError:
-        log.debug("no note of the failure could be written")  # the disk is the failure; the exit code says it
+        log.debug("the failure note could not be written")  # the disk is the failure; the exit code reports it
 
 
 def clear_failure(path: Path, command: str) -> None:
-    """Removes the note after a success that makes it good."""
+    """Removes the note of a failed run after a success that replaces it."""
     if (read(path) or {}).get("command") not in _STAYS.get(command, ()):
         failure_file(path).unlink(missing_ok=True)
 
 
-def read(path: Path) -> dict[str, Any] | None:
-    """What the note says; None where there is none."""
+def clear_destination_failure(path: Path) -> None:
+    """Removes the note of a failed copy, after a copy."""
+    failure_file(path, is_destination=True).unlink(missing_ok=True)
+
+
+def read(path: Path, *, is_destination: bool = False) -> dict[str, Any] | None:
+    """The note's content; None where there is none."""
     try:
-        told = json.loads(failure_file(path).read_bytes())
+        note = json.loads(failure_file(path, is_destination=is_destination).read_bytes())
     except FileNotFoundError:
         return None
     except ValueError:
-        told = None
-    return told if isinstance(told, dict) else {"message": "a run failed, and its note was cut off"}
+        note = None
+    return note if isinstance(note, dict) else {"message": "a run failed, and its note was cut off"}

@@ -15,8 +15,8 @@ import duckdb
 
 from pipelines.warehouse import ops
 from pipelines.warehouse.build import Build, warehouse_errors
-from pipelines.warehouse.destination import check_destination, mirror
-from pipelines.warehouse.failure import clear_failure, record_failure
+from pipelines.warehouse.destination import check_destination, copy_to_destination
+from pipelines.warehouse.failure import clear_destination_failure, clear_failure, record_failure
 from sources import __version__
 from sources.settings import warehouse_settings
 
@@ -74,9 +74,11 @@ class WarehouseRun:
                     yield build
                 finally:
                     build.clear(self.resumable)
-            with record_failure(path, self.command, self.started_at, self.run_id, published=True):
-                mirror(path, self._settings.destination)
             clear_failure(path, self.command)
+            with record_failure(path, self.command, self.started_at, self.run_id, is_destination=True):
+                is_copied = copy_to_destination(path, self._settings)
+            if is_copied:  # a run without a destination leaves the note of a copy that failed
+                clear_destination_failure(path)
 
     def record(self, connection: duckdb.DuckDBPyConnection, exit_code: int, **facts: str | None) -> None:
         """Writes this run's row of `ops.runs`.

@@ -1,0 +1,249 @@
+"""The copy in a real Postgres: other tools' tables stay, organizations are apart, a reader sees one version."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from pipelines.pull.check import check
+from pipelines.warehouse import failure as failures
+from sources.errors import ExitCode, PlatformError, UsageError
+from tests.pipelines.bridge import Bridge, bridge, command
+
+psycopg2 = pytest.importorskip("psycopg2", reason="psycopg2 is not installed")
+PASSWORD = "geheim-4711"
+NOBODY = 65534
+
+
+def _binaries() -> Path | None:
+    found = [*Path("/usr/lib/postgresql").glob("*/bin/initdb"), *Path("/usr/local/bin").glob("initdb")]
+    return found[-1].parent if found else None
+
+
+def _as_nobody(*arguments: str) -> list[str]:
+    """Postgres does not run as root."""
+    if os.geteuid() != 0:
+        return list(arguments)
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *arguments]
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    binaries = _binaries()
+    if binaries is None or (os.geteuid() == 0 and shutil.which("setpriv") is None):
+        pytest.skip("no Postgres that can be started here (Debian: postgresql, util-linux)")
+    folder = Path("/tmp") / f"orderbridge-postgres-{os.getpid()}"
+    folder.mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    (folder / "password").write_text(PASSWORD)
+    if os.geteuid() == 0:
+        for path in (folder, folder / "password"):
+            os.chown(path, NOBODY, NOBODY)
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C.UTF-8"}
+    initdb = [str(binaries / "initdb"), "-D", str(folder / "data"), "-U", "loader", "-A", "scram-sha-256"]
+    subprocess.run(
+        _as_nobody(*initdb, f"--pwfile={folder / 'password'}"), check=True, env=env, cwd="/tmp", capture_output=True
+    )
+    arguments = [str(binaries / "postgres"), "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), "-F"]
+    server = subprocess.Popen(
+        _as_nobody(*arguments, "-c", "listen_addresses=127.0.0.1"), env=env, cwd="/tmp", stderr=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(300):
+            try:
+                _connect(port).close()
+                break
+            except psycopg2.OperationalError:
+                time.sleep(0.1)
+        yield port
+    finally:
+        server.terminate()
+        server.wait(30)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _connect(port: int, database: str = "postgres") -> Any:
+    connection = psycopg2.connect(host="127.0.0.1", port=port, user="loader", password=PASSWORD, dbname=database)
+    connection.autocommit = True
+    return connection
+
+
+class Database:
+    """A database of its own for each test."""
+
+    def __init__(self, port: int, name: str) -> None:
+        self.port, self.name = port, name
+        self.run("postgres", f'CREATE DATABASE "{name}"')
+        self.url = f"postgresql://loader:{PASSWORD}@127.0.0.1:{port}/{name}"
+
+    def run(self, database: str, sql: str) -> list[tuple[Any, ...]]:
+        connection = _connect(self.port, database)
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(sql)
+                return list(cursor.fetchall()) if cursor.description else []
+        finally:
+            connection.close()
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.run(self.name, sql)
+
+
+@pytest.fixture
+def database(port: int, request: pytest.FixtureRequest) -> Database:
+    made = Database(port, f"test_{abs(hash(request.node.name))}")
+    os.environ |= {"WAREHOUSE__DESTINATION": "postgres", "DESTINATION__POSTGRES__CREDENTIALS": made.url}
+    return made
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Bridge]:
+    with bridge(tmp_path) as made:
+        yield made
+
+
+def tables(database: Database, schema: str) -> set[str]:
+    sql = f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{schema}'"
+    return {name for (name,) in database.rows(sql)}
+
+
+def test_the_copy_has_its_own_datasets_keys_and_comments_and_leaves_others_alone(
+    fresh: Bridge, database: Database
+) -> None:
+    for schema, table in (("raw", "orders"), ("ops", "runs")):
+        database.rows(f"CREATE SCHEMA {schema}; CREATE TABLE {schema}.{table} AS SELECT 'theirs' AS mine")
+    assert fresh.code() == 0
+    assert fresh.code() == 0
+    for schema, table in (("raw", "orders"), ("ops", "runs")):
+        assert database.rows(f"SELECT * FROM {schema}.{table}") == [("theirs",)]
+    assert database.rows("SELECT count(*) FROM orderbridge_raw.customers") == [(40,)]
+    assert database.rows("SELECT count(*) FROM orderbridge_ops.runs") == [(2,)]
+    schemas = {name for (name,) in database.rows("SELECT schema_name FROM information_schema.schemata")}
+    assert {name for name in schemas if name.startswith("orderbridge")} == {"orderbridge_raw", "orderbridge_ops"}
+    keys = """SELECT table_schema || '.' || table_name FROM information_schema.table_constraints
+        WHERE constraint_type = 'PRIMARY KEY' AND table_schema LIKE 'orderbridge%'"""
+    assert {"orderbridge_raw.customers", "orderbridge_raw.orders", "orderbridge_ops.runs"} <= {
+        name for (name,) in database.rows(keys)
+    }
+    comment = "SELECT col_description('orderbridge_raw.customers'::regclass, attnum) FROM pg_attribute"
+    where = "WHERE attrelid = 'orderbridge_raw.customers'::regclass AND attname = '_missing_since'"
+    assert database.rows(f"{comment} {where}") == [("first complete read without the record; null where it is listed",)]
+
+
+def test_tables_of_others_in_a_dataset_of_the_same_name_are_refused(fresh: Bridge, database: Database) -> None:
+    database.rows("CREATE SCHEMA orderbridge_raw; CREATE TABLE orderbridge_raw.orders AS SELECT 1 AS mine")
+    with pytest.raises(UsageError, match="orderbridge_raw holds tables that orderbridge did not create"):
+        fresh.pull()
+    assert database.rows("SELECT * FROM orderbridge_raw.orders") == [(1,)]
+    assert tables(database, "orderbridge_ops") == set()
+    os.environ["WAREHOUSE__DESTINATION_DATASET"] = "shop"
+    assert fresh.code() == 0
+    assert database.rows("SELECT count(*) FROM shop_raw.orders") == [(30,)]
+
+
+def test_a_table_added_by_others_stays_and_one_in_the_way_is_refused(fresh: Bridge, database: Database) -> None:
+    assert fresh.code("customers") == 0
+    database.rows("CREATE TABLE orderbridge_raw.notes AS SELECT 1 AS mine")
+    assert fresh.code("customers") == 0
+    assert database.rows("SELECT * FROM orderbridge_raw.notes") == [(1,)]
+    database.rows("DELETE FROM orderbridge_raw._orderbridge WHERE table_name = 'orders'")
+    with pytest.raises(UsageError, match=r"orderbridge_raw\.orders was not created by orderbridge"):
+        fresh.pull("customers")
+
+
+def test_two_organizations_lie_next_to_each_other(tmp_path: Path, database: Database) -> None:
+    for name in ("one", "two"):
+        os.environ["WAREHOUSE__DESTINATION_DATASET"] = name
+        with bridge(tmp_path / name, customers=20 if name == "one" else 25) as made:
+            assert made.code() == 0
+            with duckdb.connect(str(made.path), read_only=True) as warehouse:
+                assert warehouse.execute("SELECT count(*) FROM raw.customers").fetchall() == database.rows(
+                    f"SELECT count(*) FROM {name}_raw.customers"
+                )
+    with bridge(tmp_path / "third") as third, pytest.raises(UsageError, match="another source's data"):
+        third.pull()
+    assert database.rows("SELECT count(*) FROM one_raw.customers") == [(20,)]
+
+
+def test_a_reader_sees_one_version(fresh: Bridge, database: Database) -> None:
+    assert fresh.code() == 0
+    state, stop = fresh.platform.state, threading.Event()
+    versions: set[tuple[Any, ...]] = set()
+    failed: list[BaseException] = []
+
+    def poll() -> None:
+        connection = _connect(database.port, database.name)
+        try:
+            while not stop.is_set():
+                with connection.cursor() as cursor:
+                    cursor.execute(
+                        "SELECT (SELECT count(*) FROM orderbridge_raw.customers), "
+                        "(SELECT count(*) FROM orderbridge_raw.promotions), "
+                        "(SELECT count(*) FROM orderbridge_ops.runs)"
+                    )
+                    versions.add(cursor.fetchone())
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            connection.close()
+
+    reader = threading.Thread(target=poll)
+    reader.start()
+    try:
+        for _ in range(2):
+            state.add("customers", {"erpCode": f"N{len(state.ids('customers'))}"})
+            state.add("promotions", {"name": "Nueva"})
+            fresh.pull()
+    finally:
+        stop.set()
+        reader.join()
+    assert not failed
+    assert versions <= {(40, 9, 1), (41, 10, 2), (42, 11, 3)}
+
+
+def test_a_copy_that_fails_says_why_without_secrets_and_is_a_state_of_its_own(
+    fresh: Bridge, database: Database
+) -> None:
+    os.environ["DESTINATION__POSTGRES__CREDENTIALS"] = database.url.replace(PASSWORD, "wrong-4712")
+    with pytest.raises(PlatformError, match="password authentication failed for user") as error:
+        fresh.pull()
+    assert error.value.exit_code == ExitCode.PLATFORM
+    assert "wrong-4712" not in str(error.value)
+    assert fresh.one("SELECT count(*) FROM raw.customers") == 40
+    assert failures.read(fresh.path) is None
+    done = command("status", "--json", env=fresh.environment(), cwd=fresh.folder)
+    assert '"destination_failure": {' in done.out
+    assert "wrong-4712" not in done.out
+    text = command("status", env=fresh.environment(), cwd=fresh.folder).out
+    assert "the warehouse was published, but its copy to the destination failed" in text
+    del os.environ["WAREHOUSE__DESTINATION"]
+    assert fresh.code() == 0
+    assert failures.read(fresh.path, is_destination=True) is not None
+    os.environ |= {"WAREHOUSE__DESTINATION": "postgres", "DESTINATION__POSTGRES__CREDENTIALS": database.url}
+    assert fresh.code() == 0
+    assert failures.read(fresh.path, is_destination=True) is None
+
+
+def test_check_connects_to_the_destination(fresh: Bridge, database: Database) -> None:
+    def result() -> tuple[ExitCode, str]:
+        (one,) = [one for one in check(threading.Event()) if one.what == "destination"]
+        return one.exit_code, one.message
+
+    assert result() == (ExitCode.DONE, "postgres, datasets orderbridge_*: 0 of 3 exist")
+    os.environ["DESTINATION__POSTGRES__CREDENTIALS"] = database.url.replace(f":{database.port}/", ":1/")
+    code, message = result()
+    assert code == ExitCode.PLATFORM
+    assert "Connection refused" in message
+    assert PASSWORD not in message
