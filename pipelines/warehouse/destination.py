@@ -164,7 +164,7 @@ class _Dataset:
                 dlt.resource(_rows(warehouse, f'{self.schema}."{name}"'), name=name, write_disposition="replace")
                 for name in tables
             ],
-            **({"loader_file_format": "insert_values"} if is_postgres else {}),
+            loader_file_format="insert_values" if is_postgres else "parquet",
         )
 
     def swap(self, client: Any, tables: list[str], own: list[str], source: DataSource) -> Iterator[str]:  # noqa: ANN401 # dlt's, untyped

@@ -13,14 +13,18 @@ from pipelines.warehouse import failure as failures
 from sources.errors import PlatformError, UsageError
 from tests.pipelines.bridge import bridge
 
+PREFIX = "orderbridge_"
 
-def tables(path: Path) -> dict[str, int]:
+
+def tables(path: Path, prefix: str = "") -> dict[str, int]:
+    """Rows of each table in the schemas of a warehouse, or of its copy."""
     with duckdb.connect(str(path), read_only=True) as connection:
         names = connection.execute(
-            "SELECT schema_name || '.' || table_name FROM duckdb_tables() "
-            "WHERE schema_name IN ('raw', 'reconciled', 'ops')"
+            "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE schema_name IN ($1, $2, $3)",
+            [f"{prefix}raw", f"{prefix}reconciled", f"{prefix}ops"],
         ).fetchall()
-        return {name: len(connection.execute(f"FROM {name}").fetchall()) for (name,) in names if "._dlt" not in name}
+        rows = {name: len(connection.execute(f"FROM {name}").fetchall()) for (name,) in names}
+        return {name.removeprefix(prefix): count for name, count in rows.items() if not name.endswith("._orderbridge")}
 
 
 def test_a_destination_gets_what_is_published_and_loses_what_is_not(tmp_path: Path) -> None:
@@ -28,17 +32,17 @@ def test_a_destination_gets_what_is_published_and_loses_what_is_not(tmp_path: Pa
     os.environ |= {"WAREHOUSE__DESTINATION": "duckdb", "DESTINATION__DUCKDB__CREDENTIALS": str(other)}
     with bridge(tmp_path) as made:
         assert made.code() == 0
-        assert tables(other) == tables(made.path)
+        assert tables(other, PREFIX) == tables(made.path)
         made.platform.state.change("customers", made.platform.state.ids("customers")[0], {"lastName": "Ñandú"})
         assert made.code() == 0
-        assert tables(other) == tables(made.path)
+        assert tables(other, PREFIX) == tables(made.path)
         with duckdb.connect(str(other), read_only=True) as connection:
-            sql = "SELECT count(*) FROM raw.customers WHERE last_name = 'Ñandú'"
+            sql = "SELECT count(*) FROM orderbridge_raw.customers WHERE last_name = 'Ñandú'"
             assert connection.execute(sql).fetchall() == [(1,)]
         assert made.left() == ["warehouse.duckdb"]
         reconcile()
-        assert "reconciled.customers" in tables(other)
-        assert tables(other) == tables(made.path)
+        assert "reconciled.customers" in tables(other, PREFIX)
+        assert tables(other, PREFIX) == tables(made.path)
 
 
 def test_a_destination_that_cannot_be_loaded_leaves_the_file_published(tmp_path: Path) -> None:
@@ -48,12 +52,19 @@ def test_a_destination_that_cannot_be_loaded_leaves_the_file_published(tmp_path:
         with pytest.raises(PlatformError, match="the destination duckdb"):
             made.pull()
         assert made.one("SELECT count(*) FROM raw.customers") == 40
-        told = failures.read(made.path)
-        assert told is not None
-        assert (told["exit_code"], told["published"]) == (4, True)
+        assert failures.read(made.path) is None
+        note = failures.read(made.path, is_destination=True)
+        assert note is not None
+        assert (note["exit_code"], note["published"]) == (4, True)
         del os.environ["WAREHOUSE__DESTINATION"]
         made.pull()
-        assert failures.read(made.path) is None
+        assert failures.read(made.path, is_destination=True) == note
+        os.environ |= {
+            "WAREHOUSE__DESTINATION": "duckdb",
+            "DESTINATION__DUCKDB__CREDENTIALS": str(tmp_path / "o.duckdb"),
+        }
+        made.pull()
+        assert failures.read(made.path, is_destination=True) is None
 
 
 def test_a_destination_that_dlt_does_not_know_ends_the_run_before_its_first_request(tmp_path: Path) -> None:
