@@ -6,7 +6,6 @@ every mistake with its line.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields
@@ -27,6 +26,7 @@ from pydantic import Field as Limits
 
 from pipelines.mapping.check import Mistake, mistakes
 from pipelines.mapping.field_paths import suggestion
+from pipelines.mapping.key_positions import KeyPositions
 from pipelines.mapping.model import Formats, Lookup, MappedColumn, Mapping
 from sources.errors import UsageError
 from sources.files import ReadOptions
@@ -142,7 +142,6 @@ _TABLES: Final[dict[str, type[BaseModel]]] = {
     "lookup": _Lookup,
     "rows": _Rows,
 }
-_KEY: Final = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)\s*=""")
 
 
 def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) -> Mapping:
@@ -163,7 +162,7 @@ def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) ->
             f"{path} is a mapping for {data['kind']}, not {kind}",
             f"Choose another file, or create one: orderbridge template {kind} --mapping",
         )
-    positions = _KeyPositions(text)
+    positions = KeyPositions(text)
     try:
         document = _Mapping.model_validate(data)
     except ValidationError as error:
@@ -221,7 +220,7 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
         raise UsageError(f"{path} is not a mapping: a number has too many digits", "Put codes in quotes.") from None
 
 
-def _invalid(path: Path, positions: _KeyPositions, found: Sequence[Mistake]) -> UsageError:
+def _invalid(path: Path, positions: KeyPositions, found: Sequence[Mistake]) -> UsageError:
     lines = []
     for key, message in found:
         line = positions.line_of(key)
@@ -229,34 +228,6 @@ def _invalid(path: Path, positions: _KeyPositions, found: Sequence[Mistake]) -> 
     if len(lines) == 1:
         return UsageError(f"{path}: {lines[0]}", GUIDE)
     return UsageError("\n  ".join([f"{path}: {len(lines)} mistakes", *lines]), GUIDE)
-
-
-class _KeyPositions:
-    """The line of each key in a TOML text; tomllib does not report it."""
-
-    def __init__(self, text: str) -> None:
-        self._keys: dict[tuple[str, str], int] = {}
-        self._tables: dict[str, int] = {}
-        table = ""
-        for number, line in enumerate(text.splitlines(), 1):
-            if header := re.match(r"\s*\[+\s*(\w+)\s*\]+", line):
-                table = header[1]
-                self._tables.setdefault(table, number)
-            elif key := _KEY.match(line):
-                name = key[1]
-                if name[0] in "\"'":
-                    try:
-                        name = next(iter(tomllib.loads(f"{name} = 0")))
-                    except tomllib.TOMLDecodeError:
-                        continue
-                self._keys.setdefault((table, name), number)
-
-    def line_of(self, key: tuple[str, ...]) -> int:
-        """The 1-based line of a key, or of its table; 0 if unknown."""
-        table = self._tables.get(key[0], self._keys.get(("", key[0]), 0))
-        if len(key) == 1:
-            return self._keys.get(("", key[0]), table)
-        return next((self._keys[key[0], name] for name in key[1:] if (key[0], name) in self._keys), table)
 
 
 def _mistake(error: dict[str, Any]) -> Mistake:
