@@ -113,19 +113,20 @@ def _number(cell: float) -> str:
 
 def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], options: ReadOptions) -> SheetTable:
     head: list[Record] = []
-    tail: list[tuple[int, list[str]]] = []
+    tail: list[tuple[int, list[Cell]]] = []
     lines = 0
     for line, cells in enumerate(sheet.iter_rows(), 1):
         lines = line
-        texts = [text_of(cell) for cell in cells]
         if line <= HEAD_ROWS:
+            texts = [text_of(cell) for cell in cells]
             head.append(Record(line, line, texts if any(texts) else []))
-        tail.append((line, texts))
+        tail.append((line, cells))
         if len(tail) > 4 * MAX_FOOTNOTES:
             del tail[: 2 * MAX_FOOTNOTES]
     layout = detect_layout(head, options)
     width = len(layout.columns)
-    notes = _footnotes([(line, cells) for line, cells in tail if line >= layout.data_line], width, scan.errors)
+    last = [(line, [text_of(cell) for cell in cells]) for line, cells in tail if line >= layout.data_line]
+    notes = _footnotes(last, width, scan.errors)
     detected = DetectedFormat(
         kind="workbook",
         columns=layout.columns,
