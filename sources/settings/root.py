@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -192,8 +192,12 @@ def load_dlt() -> None:
 def _private_home() -> Iterator[None]:
     """Inside the block, the home folder is a new and empty one."""
     before = os.environ.get("HOME")
-    with TemporaryDirectory(prefix="orderbridge-home-") as folder:
-        os.environ["HOME"] = folder
+    with ExitStack() as stack:
+        try:
+            home = stack.enter_context(TemporaryDirectory(prefix="orderbridge-home-"))
+        except OSError:  # a full disk: the project's folder, whose settings are to be the global ones anyway
+            home = os.environ["DLT_PROJECT_DIR"]
+        os.environ["HOME"] = home
         try:
             yield
         finally:

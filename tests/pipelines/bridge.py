@@ -94,6 +94,7 @@ class Bridge:
             "TMPDIR": str(self.folder.parent / "tmp"),
             "PYTHONWARNINGS": "error",
             "PYTHONUTF8": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",  # under a limit of file size, a truncated .pyc would break the next run
             **more,
         }
 
