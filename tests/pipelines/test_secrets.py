@@ -318,7 +318,7 @@ ANSWERS: dict[str, tuple[int, bytes, dict[str, str], int]] = {
     "a key for the host in Location": (307, b"", {"Location": f"http://{HIDDEN}/"}, 4),
     "a user in Location": (301, b"", {"Location": f"http://{HIDDEN}:{HIDDEN}@platform.example/"}, 4),
     "JSON cut short": (200, b'{"data":[{"id":1,"firstName":"' + HIDDEN.encode(), {}, 4),
-    "no JSON": (200, b'{"data":[{"id":1,' + HIDDEN.encode() + b"}]}", {}, 4),
+    "no JSON": (200, b'{"data":[{"id":1,' + HIDDEN.encode() + b'"}]}', {}, 4),
     "an HTML page": (200, f"<html><title>{HIDDEN}</title></html>".encode(), {"Content_Type": "text/html"}, 4),
     "another shape": (200, json.dumps({HIDDEN: HIDDEN}).encode(), {}, 4),
     "a text alone": (200, json.dumps(HIDDEN).encode(), {}, 4),
@@ -369,12 +369,14 @@ def test_no_answer_brings_a_secret_out(
         {"id": 1, "name": {"first": HIDDEN}},
         {"id": 1, "documents": HIDDEN, "adjustmentType": [HIDDEN]},
         {"id": 1, "priceListId": {"a": HIDDEN}, "adjustmentValue": HIDDEN, "useCount": HIDDEN},
+        f'{{"id":1,{HIDDEN}}}'.encode(),
     ],
 )
 def test_rows_of_another_shape_are_kept_for_their_owner_alone(
     tmp_path: Path, row: object, capfd: pytest.CaptureFixture[str], listening: pytest.LogCaptureFixture
 ) -> None:
-    body = json.dumps({"data": [row], "pagination": {"total": 1, "hasNextPage": False}, "hasMore": False}).encode()
+    encoded = row if isinstance(row, bytes) else json.dumps(row).encode()
+    body = b'{"data":[%s],"pagination":{"total":1,"hasNextPage":false},"hasMore":false}' % encoded
     with without_backoff(), bridge(tmp_path) as made, answering(200, body) as url:
         os.environ["SOURCES__LEGACY__BASE_URL"] = url
         said = []
