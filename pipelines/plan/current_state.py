@@ -26,7 +26,7 @@ from sources.errors import UsageError
 from transforms.frames import TEXT, frame, from_arrow
 from transforms.upserts.decisions import KNOWN, KNOWN_DOCUMENTS
 
-CONFIRMED: Final = {"key": TEXT, "field": TEXT, "value": TEXT}
+CONFIRMED_FIELDS: Final = {"key": TEXT, "field": TEXT, "value": TEXT}
 _PULL: Final = "Pull the platform's customers first: orderbridge pull customers"
 
 
@@ -82,11 +82,11 @@ def _columns(schema: dict[str, pa.DataType]) -> str:
 
 
 def confirmed_variants(path: Path, host: str) -> pd.DataFrame:
-    """The fields of variants as last confirmed by this host: `CONFIRMED`; `key` is the variant's path."""
+    """The fields of variants as last confirmed by this host: `CONFIRMED_FIELDS`; `key` is the variant's path."""
     with Ledger.open(path, readonly=True) as ledger:
         table = ledger.confirmed(host)
     if not table.num_rows:
-        return frame(CONFIRMED)
+        return frame(CONFIRMED_FIELDS)
     key = pc.binary_join_element_wise("/products/", table["product_id"], "/variants/", table["variant_id"], "")
     return from_arrow(pa.table({"key": key, "field": table["field"], "value": table["value"]}).combine_chunks())
 

@@ -26,9 +26,9 @@ CONFIRMING: Final = {
     for verb, gap in (("POST", "created_status"), ("PATCH", "no_content_status"))
 }
 """Statuses that confirm a write. The interface does not show the numbers, only labels."""
-OK: Final = 200
-JSON_TYPE: Final = "application/json"
-FAMILIES: Final[tuple[Family, ...]] = ("legacy", "public_v1")
+_OK: Final = 200
+_JSON_TYPE: Final = "application/json"
+_FAMILIES: Final[tuple[Family, ...]] = ("legacy", "public_v1")
 _NAMES: Final = ("name", "code")
 """What identifies a record that has no key in a list of the platform."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -76,15 +76,15 @@ def _doubt_about(operation: PlannedOperation, outcome: WriteOutcome) -> str | No
     if outcome.status not in CONFIRMING[operation.method]:
         return "that status neither confirms nor rejects"
     if outcome.is_broken:
-        return "its body is broken" if outcome.status == OK else None
+        return "its body is broken" if outcome.status == _OK else None
     if not outcome.body.strip():
-        is_foreign = outcome.status == OK and outcome.content_type not in ("", JSON_TYPE)
+        is_foreign = outcome.status == _OK and outcome.content_type not in ("", _JSON_TYPE)
         return f"an empty {outcome.content_type} is not the platform's response" if is_foreign else None
     try:
         response = msgspec.json.decode(outcome.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "the body is not the platform's"
-    if any(read_error(family, outcome.body).shaped for family in FAMILIES):
+    if any(read_error(family, outcome.body).shaped for family in _FAMILIES):
         return "the body is an error"
     return None if _is_about(operation, _record(response)) else "the body is about another record"
 
