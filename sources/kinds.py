@@ -32,6 +32,7 @@ class InputKind:
         singular: for messages.
         operation: of the interface; one input is one request, or two for a variant with additive fields.
         list_keys: fields by which a record is found in a list of the platform; empty where it has no such list.
+        unique_fields: without such a list, what identifies a record: the first one given; if empty, the path.
         required_by_policy: fields required here although the interface does not show whether they are.
     """
 
@@ -39,6 +40,7 @@ class InputKind:
     singular: str
     operation: Operation
     list_keys: tuple[str, ...] = ()
+    unique_fields: tuple[str, ...] = ()
     required_by_policy: frozenset[str] = frozenset()
 
     @property
@@ -73,9 +75,10 @@ KINDS: Final[Mapping[str, InputKind]] = {
             "subcategories",
             "subcategory",
             contract.CREATE_SUBCATEGORY,
+            unique_fields=("name",),
             required_by_policy=frozenset({"name"}),  # gap `subcategory_required`
         ),
-        InputKind("warehouses", "warehouse", contract.CREATE_WAREHOUSE),
+        InputKind("warehouses", "warehouse", contract.CREATE_WAREHOUSE, unique_fields=("code", "name")),
     )
 }
 

@@ -25,6 +25,7 @@ from pipelines.plan.spool import InputSpool, key_columns
 from pipelines.plan.suspicious import SuspiciousValues
 from sources.disk import create_private
 from sources.errors import BridgeError
+from sources.kinds import KINDS
 from transforms.frames import TEXT, Ints, from_arrow
 from transforms.upserts.decisions import duplicates as find_duplicates
 from transforms.upserts.decisions import sharing
@@ -151,7 +152,7 @@ class _Duplicates:
         lines = [np.empty(0, np.int64)]
         for table in spool.batches():
             lines.append(first_of(table["lines"].combine_chunks()))
-            for name, texts in key_columns(spool.kind, table).items():
+            for name, texts in key_columns(KINDS[spool.kind], table).items():
                 keys.setdefault(name, []).append(texts)
         self.line = np.concatenate(lines)
         self.first = np.arange(spool.rows)

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from pipelines.imports import ReadyInput
 from sources.disk import create_private
-from sources.kinds import KINDS, KindName
+from sources.kinds import KINDS, InputKind, KindName
 from transforms.frames import array, column
 from transforms.upserts.decisions import search_key
 from transforms.upserts.json_columns import json_text
@@ -129,16 +129,21 @@ def _quoted(texts: pa.Array) -> pa.Array:
     return pa.array([quote(text, safe="") for text in texts.to_pylist()], pa.string())
 
 
-def key_columns(kind: KindName, table: pa.Table) -> dict[str, pa.Array]:
-    """The keys by which inputs of one file are compared: normalized texts, one column per key."""
-    if kind == "variants":
-        return {"productId, variantId": table["path"].combine_chunks()}
-    if kind == "subcategories":
-        return {"name": pc.binary_join_element_wise(table["path"], table["name"], "\0").combine_chunks()}
-    if kind == "warehouses":
-        by_name = pc.if_else(pc.is_null(table["code"]), table["name"], pa.scalar(None, pa.string()))
-        return {"code": table["code"].combine_chunks(), "name": by_name.combine_chunks()}
-    return {name: array(search_key(name, column(decode_texts(table[name])))) for name in KINDS[kind].list_keys}
+def key_columns(kind: InputKind, table: pa.Table) -> dict[str, pa.Array]:
+    """The keys by which inputs of one file are compared: normalized texts, a column per key, null without one."""
+    if kind.is_listed:
+        return {name: array(search_key(name, column(decode_texts(table[name])))) for name in kind.list_keys}
+    path = table["path"].combine_chunks()
+    if not kind.unique_fields:
+        return {", ".join(field.name for field in kind.operation.params): path}
+    columns = {}
+    is_open = pa.array(np.ones(len(path), np.bool_))
+    for name in kind.unique_fields:
+        text = table[name].combine_chunks()
+        key = pc.binary_join_element_wise(path, text, "\0")
+        columns[name] = pc.if_else(is_open, key, pa.scalar(None, pa.string()))
+        is_open = pc.and_(is_open, pc.is_null(text))
+    return columns
 
 
 def decode_texts(column: pa.ChunkedArray) -> pa.Array:

@@ -19,6 +19,7 @@ from sources.contract import Family
 from sources.gaps import GAPS
 from sources.http.error_responses import read_error
 from sources.http.responses import WriteOutcome
+from sources.kinds import KINDS
 
 _READINGS: Final = {gap.name: gap.readings for gap in GAPS}
 CONFIRMING: Final = {
@@ -29,8 +30,7 @@ CONFIRMING: Final = {
 _OK: Final = 200
 _JSON_TYPE: Final = "application/json"
 _FAMILIES: Final[tuple[Family, ...]] = ("legacy", "public_v1")
-_NAMES: Final = ("name", "code")
-"""What identifies a record that has no key in a list of the platform."""
+_UNIQUE_FIELDS: Final = tuple({name: None for kind in KINDS.values() for name in kind.unique_fields})
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -93,7 +93,7 @@ def _is_about(operation: PlannedOperation, record: Mapping[str, Any]) -> bool:
     """Whether a record in a response can be the one that was written; fields that it does not contain do not count."""
     if ids := variant_ids(operation.path):
         return record.get("id") is None or str(record["id"]) in ids
-    identity = operation.keys or {name: operation.body[name] for name in _NAMES if name in operation.body}
+    identity = operation.keys or {name: operation.body[name] for name in _UNIQUE_FIELDS if name in operation.body}
     return all(
         normalized(name, str(record[name])) == normalized(name, str(value))
         for name, value in identity.items()
