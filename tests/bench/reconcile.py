@@ -65,8 +65,12 @@ def make(rows: int, folder: Path) -> None:
         }
     )
     lines = known[chance.random(rows) >= 0.02].copy()
+    is_key_changed = np.zeros(len(lines), np.bool_)  # two keys that differ would make a pair ambiguous, for ours only
     for place, name in enumerate(FIELDS):
         where = chance.random(len(lines)) < 0.01 + 0.005 * place
+        if name in ("login_code", "email", "document_number"):
+            where &= ~is_key_changed
+            is_key_changed |= where
         lines.loc[where, name] = lines.loc[where, name] + "9"
     fresh = known.sample(frac=0.02, random_state=1)
     fresh = fresh.assign(**{name: "N" + fresh[name] for name in (CODE, "login_code", "email", "document_number")})
