@@ -203,7 +203,7 @@ def _price_lists(config: SandboxConfig) -> Make:
 def _orders(config: SandboxConfig) -> Make:
     draw = random.Random(f"{config.seed}:orders").random
     moments = _moments(config.reading("date_format"))
-    shape = config.reading("order_shape")
+    shape, key = config.reading("order_shape"), config.reading("order_key")
     customers = max(config.customers, 1)
 
     def line(serial: int, position: int) -> tuple[str, float]:
@@ -225,7 +225,7 @@ def _orders(config: SandboxConfig) -> Make:
         lines = [line(serial, position + 1) for position in range(int(draw() * 5) + 1)]
         total = sum(amount for _, amount in lines)
         head = (
-            f'{{"id":"ord_{serial:09d}","number":{serial},"status":"{STATUSES[int(draw() * 5)]}",'
+            f'{{"{key}":"ord_{serial:09d}","number":{serial},"status":"{STATUSES[int(draw() * 5)]}",'
             f'"createdAt":"{moments[int(draw() * _MOMENTS)]}","currency":"PEN","total":{total:.2f}'
         )
         if shape == "flat":

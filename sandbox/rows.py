@@ -17,7 +17,10 @@ from sandbox.config import SandboxConfigError
 
 
 class _Key(msgspec.Struct):
+    """The id of a record; `uuid` is that of an order under the reading `order_key=uuid`."""
+
     id: int | float | str = ""
+    uuid: str = ""
 
 
 _key: Final = msgspec.json.Decoder(_Key)
@@ -92,5 +95,6 @@ def given_rows(path: Path) -> list[bytes] | None:
 
 
 def _id(row: bytes) -> str:
-    value = _key.decode(row).id
+    key = _key.decode(row)
+    value = key.id if key.id != "" else key.uuid
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -57,6 +57,12 @@ GAPS: Final = (
         "typed from the whole walk: the narrowest type that holds every value; arrays of objects in child tables",
     ),
     Gap(
+        "order_key",
+        "the field that identifies an order",
+        ("id", "uuid"),
+        "`id`, or the field that the setting sources.public_v1.order_key names; an order without it is quarantined",
+    ),
+    Gap(
         "adjustment_types",
         "adjustmentType other than NONE",
         ("none_only", "percentage", "mixed"),

@@ -149,6 +149,18 @@ def _(sandbox: Sandbox, client: httpx.Client) -> None:
     assert len(cursors(client, 100)[0]) > 45
 
 
+@reading("order_key", "id")
+def _(sandbox: Sandbox, client: httpx.Client) -> None:
+    assert [order["id"] for order in cursors(client, 100)] == sandbox.state.ids("orders")
+
+
+@reading("order_key", "uuid")
+def _(sandbox: Sandbox, client: httpx.Client) -> None:
+    orders = cursors(client, 100)
+    assert [order["uuid"] for order in orders] == sandbox.state.ids("orders")
+    assert not any("id" in order for order in orders)
+
+
 def adjustments(expected: set[str]) -> Look:
     def look(sandbox: Sandbox, client: httpx.Client) -> None:
         lists = client.get(f"{V1}/prices/lists").json()["priceLists"]

@@ -145,6 +145,17 @@ def test_a_reading_of_what_is_not_shown(tmp_path: Path, gap: str, reading: str) 
             assert (gap, SEEN[gap, reading]) in made.rows("SELECT what, value FROM ops.observations")
 
 
+def test_orders_under_another_key_are_read_once_the_setting_names_it(tmp_path: Path) -> None:
+    with bridge(tmp_path, readings={"order_key": "uuid"}) as made:
+        assert made.code("orders") != 0
+        os.environ["SOURCES__PUBLIC_V1__ORDER_KEY"] = "uuid"
+        assert made.code("orders") == 0
+        assert [key for (key,) in made.rows("SELECT id FROM raw.orders ORDER BY 1")] == made.platform.state.ids(
+            "orders"
+        )
+        assert ("order_key", "uuid") in made.rows("SELECT what, value FROM ops.observations")
+
+
 def test_a_list_whose_end_is_assumed_is_told_so(tmp_path: Path) -> None:
     with bridge(tmp_path, readings={"customers_end": "status_404"}) as made:
         assert made.code() == 0
