@@ -135,7 +135,7 @@ def test_the_times_of_the_crontab_are_times() -> None:
         (1, 1, "a bug", ["run"]),
         (2, 2, "a setting", ["run"]),
         (3, 3, "a key", ["run"]),
-        (4, 4, "did not answer", ["run", "run", "run"]),
+        (4, 4, "did not answer", ["run", "status"] * 3),
         (5, 0, "ops.quarantine", ["run", "report"]),
         (6, 6, "ended with 6", ["run"]),
         (7, 7, "orderbridge status", ["run", "report"]),
@@ -157,12 +157,23 @@ def test_a_night_ends_as_the_page_says(tmp_path: Path, code: int, ends: int, say
 
 
 def test_a_night_is_tried_again_until_the_platform_answers(tmp_path: Path) -> None:
-    made(tmp_path / "bin", 'test "$1" = report || test -e second || { : >second; exit 4; }')
+    made(tmp_path / "bin", 'test "$1" != run || test -e second || { : >second; exit 4; }')
     environment = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "ORDERBRIDGE_WAIT_S": "0"}
     done = sh(f"sh {EXAMPLES / 'nightly.sh'}", tmp_path, **environment)
     assert (done.returncode, done.stderr) == (0, "")
     called = (tmp_path / "bin/calls").read_text().splitlines()
-    assert [line.split()[0] for line in called] == ["run", "run", "report"]
+    assert [line.split()[0] for line in called] == ["run", "status", "run", "report"]
+
+
+def test_a_night_whose_copy_failed_is_not_tried_again(tmp_path: Path) -> None:
+    status = '{"failure": null, "destination_failure": {"exit_code": 4}}'
+    made(tmp_path / "bin", f"case $1 in run) exit 4;; status) echo '{status}';; esac")
+    environment = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "ORDERBRIDGE_WAIT_S": "0"}
+    done = sh(f"sh {EXAMPLES / 'nightly.sh'}", tmp_path, **environment)
+    assert done.returncode == 4
+    assert "published; the copy to the destination failed" in done.stderr
+    called = (tmp_path / "bin/calls").read_text().splitlines()
+    assert [line.split()[0] for line in called] == ["run", "status", "report"]
 
 
 def test_systemd_takes_the_units(tmp_path: Path) -> None:

@@ -14,8 +14,11 @@ while :; do
     code=$?
     tries=$((tries - 1))
     copy_failed=0
-    if [ "$code" -eq 4 ] && tail -n 1 nightly.jsonl | grep -q 'The DuckDB file is published'; then
-        copy_failed=1
+    if [ "$code" -eq 4 ]; then
+        # Only the copy to the destination failed where the run left no failure, and the copy did.
+        case $(orderbridge status --json 2>>nightly.jsonl) in
+            *'"failure": null'*'"destination_failure": {'*) copy_failed=1 ;;
+        esac
     fi
     if [ "$code" -ne 4 ] || [ "$copy_failed" -eq 1 ] || [ "$tries" -lt 1 ]; then
         break

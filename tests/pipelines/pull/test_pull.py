@@ -50,12 +50,6 @@ def pulled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
     os.environ.update(before)
 
 
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Bridge]:
-    with bridge(tmp_path) as made:
-        yield made
-
-
 def columns(made: Bridge, table: str) -> dict[str, str]:
     return {name: kind for name, kind, *_ in made.rows(f"DESCRIBE {table}")}
 

@@ -7,7 +7,6 @@ import os
 import shlex
 import signal
 import sqlite3
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,12 +37,6 @@ from tests.pipelines.push.plans import (
     subcategory,
     warehouse,
 )
-
-
-@pytest.fixture
-def at(tmp_path: Path) -> Iterator[Place]:
-    with place(tmp_path) as made:
-        yield made
 
 
 def test_a_push_tells_what_became_of_the_lines(at: Place) -> None:

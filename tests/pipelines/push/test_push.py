@@ -11,7 +11,6 @@ import socket
 import stat
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,13 +42,6 @@ from tests.pipelines.push.plans import (
     warehouse,
     write_plan,
 )
-
-
-@pytest.fixture
-def at(tmp_path: Path) -> Iterator[Place]:
-    with place(tmp_path) as made:
-        yield made
-
 
 KINDS: dict[KindName, list[PlannedOperation]] = {
     "customers": [customer(1), customer(2)],

@@ -7,7 +7,6 @@ import os
 import stat
 import subprocess
 import venv
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,16 +17,10 @@ from pipelines.pull.quarantine import quarantine_file
 from pipelines.warehouse.build import Build, open_warehouse
 from pipelines.warehouse.failure import failure_file, record_failure
 from sources.errors import UsageError
-from tests.pipelines.bridge import Bridge, bridge
+from tests.pipelines.bridge import Bridge
 
 OLDER_CLIENT = "duckdb==1.2.2"
 NOBODY = 65534
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Bridge]:
-    with bridge(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -31,12 +31,6 @@ def in_one_build(made: Bridge, files: ErpFiles) -> ReconcileResult:
     pull(PullOptions(command="run"), step=after)
     assert after.result is not None
     return after.result
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Bridge]:
-    with bridge(tmp_path) as made:
-        yield made
 
 
 def absences(made: Bridge) -> list[tuple[str, str]]:

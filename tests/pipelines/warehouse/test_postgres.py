@@ -108,12 +108,6 @@ def database(port: int, request: pytest.FixtureRequest) -> Database:
     return made
 
 
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Bridge]:
-    with bridge(tmp_path) as made:
-        yield made
-
-
 def tables(database: Database, schema: str) -> set[str]:
     sql = f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{schema}'"
     return {name for (name,) in database.rows(sql)}

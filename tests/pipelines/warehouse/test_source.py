@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -12,13 +10,7 @@ import pytest
 from pipelines.warehouse.source import DataSource, read_source
 from sandbox import SandboxConfig, serve
 from sources.errors import UsageError
-from tests.pipelines.bridge import SMALL, Bridge, bridge, command, settings
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Bridge]:
-    with bridge(tmp_path) as made:
-        yield made
+from tests.pipelines.bridge import SMALL, Bridge, command, settings
 
 
 def recorded(made: Bridge) -> DataSource:
