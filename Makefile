@@ -22,7 +22,7 @@ help:
 	@echo 'make test     lint, types, tests, and the command from a wheel in an empty environment'
 	@echo 'make soak     long seeded campaigns of pulls, pushes and requests (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push")'
 	@echo 'make docs     write docs/rules.md from the rules, and the settings in README and .dlt from their table'
-	@echo 'make bench    how fast a pull is beside a floor and beside dlt as it comes (BENCH=arguments)'
+	@echo 'make bench    speed of a pull compared with a floor and with dlt alone (BENCH=arguments)'
 	@echo 'make bench-plan     how fast a million lines are planned, beside pandas and pydantic (BENCH=arguments)'
 	@echo 'make bench-push     how fast a push is beside a bare loop of requests (BENCH=arguments)'
 	@echo 'make bench-reconcile  how fast the match with the ERP is beside pandas, DuckDB and datacompy'

@@ -142,7 +142,7 @@ class _Server(uvicorn.Server):
             transport = getattr(connection, "transport", None)
             if transport is not None:
                 transport.abort()
-        # What hangs on a client sees that it is gone; the next turn of the loop tells it. The rest is cancelled.
+        # Handlers that wait for a client notice on the next turn of the loop that it is gone; the others are cancelled.
         await asyncio.sleep(0.001)
         tasks = list(self.server_state.tasks)
         for task in tasks:

@@ -104,8 +104,8 @@ def test_requirements_are_pinned_by_hash_and_name_no_host(file: str) -> None:
 
 @pytest.mark.parametrize(("file", "dev"), [("requirements.txt", False), ("requirements-dev.txt", True)])
 def test_each_direct_dependency_is_pinned(file: str, dev: bool) -> None:
-    told = pyproject()
-    wanted = list(told["project"]["dependencies"]) + (told["dependency-groups"]["dev"] if dev else [])
+    reported = pyproject()
+    wanted = list(reported["project"]["dependencies"]) + (reported["dependency-groups"]["dev"] if dev else [])
     pins = pinned(file)
     for requirement in wanted:
         name = NAME.match(requirement)

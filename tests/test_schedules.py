@@ -60,13 +60,15 @@ def schedule() -> tuple[dict[str, str], list[tuple[str, str]]]:
 
 
 def test_the_environment_file_names_settings_and_reads_alike_in_sh_and_systemd(tmp_path: Path) -> None:
-    told = settings(ENVIRONMENT)
+    reported = settings(ENVIRONMENT)
     known = {variable(key) for key in SETTINGS}
-    assert set(told) <= known
-    assert {name for name in known if name.endswith(("API_KEY", "BASE_URL"))} <= set(told)
+    assert set(reported) <= known
+    assert {name for name in known if name.endswith(("API_KEY", "BASE_URL"))} <= set(reported)
     done = sh(f"set -a; . {ENVIRONMENT}; env", tmp_path)
-    assert {line for line in done.stdout.splitlines() if "__" in line} == {f"{name}={told[name]}" for name in told}
-    for value in told.values():
+    assert {line for line in done.stdout.splitlines() if "__" in line} == {
+        f"{name}={reported[name]}" for name in reported
+    }
+    for value in reported.values():
         assert not re.search(r"[\s$`\"'\\;&#]", value)
 
 
@@ -87,10 +89,10 @@ def test_the_crontab_runs_and_watches_a_platform(platform: Bridge, tmp_path: Pat
     variables, ((_, night), (_, monitor)) = schedule()
     data = tmp_path / "srv/data"
     data.mkdir(parents=True)
-    told = {name: value for name, value in platform.environment().items() if "__" in name}
-    told["WAREHOUSE__PATH"] = str(data / "warehouse.duckdb")
-    assert set(told) >= set(settings(ENVIRONMENT))
-    (tmp_path / "orderbridge.env").write_text("".join(f"{name}={value}\n" for name, value in told.items()))
+    reported = {name: value for name, value in platform.environment().items() if "__" in name}
+    reported["WAREHOUSE__PATH"] = str(data / "warehouse.duckdb")
+    assert set(reported) >= set(settings(ENVIRONMENT))
+    (tmp_path / "orderbridge.env").write_text("".join(f"{name}={value}\n" for name, value in reported.items()))
     program = Path(shutil.which("python3", path=os.fspath(CHECKOUT / ".venv/bin")) or "python3").parent
     binaries = tmp_path / "srv/.venv/bin"
     binaries.parent.mkdir()
@@ -190,8 +192,8 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
             [analyze, "verify", "--man=no", str(tmp_path / unit.name)],
             capture_output=True, text=True, timeout=60, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
         )  # fmt: skip
-        told = [line for line in done.stderr.splitlines() if unit.name.partition(".")[0] in line]
-        assert (done.returncode, told) == (0, [])
+        reported = [line for line in done.stderr.splitlines() if unit.name.partition(".")[0] in line]
+        assert (done.returncode, reported) == (0, [])
         for times in re.findall(r"^OnCalendar=(.*)$", unit.read_text("utf-8"), re.MULTILINE):
             subprocess.run([analyze, "calendar", times], capture_output=True, check=True, timeout=60)
 
@@ -215,18 +217,18 @@ def step(name: str) -> Mapping[str, Any]:
 
 
 def test_the_workflow_gives_each_secret_to_the_step_that_needs_it() -> None:
-    told = workflow()
-    assert set(told) == {"name", True, "permissions", "concurrency", "jobs"}  # YAML 1.1 reads `on` as true
-    assert told["permissions"] == {"contents": "read"}
-    assert told["concurrency"]["cancel-in-progress"] is False
-    job = told["jobs"]["nightly"]
+    reported = workflow()
+    assert set(reported) == {"name", True, "permissions", "concurrency", "jobs"}  # YAML 1.1 reads `on` as true
+    assert reported["permissions"] == {"contents": "read"}
+    assert reported["concurrency"]["cancel-in-progress"] is False
+    job = reported["jobs"]["nightly"]
     assert "secrets." not in str(job["env"])
     for one in job["steps"]:
         held = set(re.findall(r"secrets\.(\w+)", str(one)))
         assert not held or (one["env"] and "${{" not in one["run"])
         assert not re.search(r"warehouse\.duckdb", str(one.get("with", "")))
     page = (CHECKOUT / "docs/schedules.md").read_text("utf-8")
-    for name in re.findall(r"(?:secrets|vars)\.(\w+)", str(told)):
+    for name in re.findall(r"(?:secrets|vars)\.(\w+)", str(reported)):
         assert f"`{name}`" in page
     settings_given = {*job["env"], *step("Pull, reconcile, report")["env"]}
     assert settings_given == set(settings(ENVIRONMENT))

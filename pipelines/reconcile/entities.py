@@ -71,7 +71,7 @@ class Entity:
         table: its rows.
         findings: about them.
         dates: how its dates were read; None where it has none.
-        raw_rows: of the table that it is made from, where that is none of `ENTITIES`.
+        raw_rows: of the table that it is made from, if that is not in `ENTITIES`.
         order_fields: of orders: the columns of the raw table by the field that they hold.
         proposed: of orders: the fields that no setting names, with their evidence.
     """

@@ -55,7 +55,7 @@ class Setting:
         """Median over the rounds."""
         return median(cost.wall_s for cost in self.costs[name])
 
-    def told(self) -> list[dict[str, Any]]:
+    def reported(self) -> list[dict[str, Any]]:
         """A row for each contender."""
         out = []
         for name, costs in self.costs.items():
@@ -140,15 +140,15 @@ def say(text: str) -> None:
 def table(settings: Sequence[Setting]) -> str:
     """An aligned table."""
     lines = [["rows", "latency", "contender", "wall s", "CPU s", "peak MB", "rows/s", *RATIOS.values()]]
-    for told in (told for setting in settings for told in setting.told()):
-        line = [f"{told['rows']:,}", f"{told['latency_ms']} ms", told["contender"]]
+    for reported in (reported for setting in settings for reported in setting.reported()):
+        line = [f"{reported['rows']:,}", f"{reported['latency_ms']} ms", reported["contender"]]
         line += [
-            f"{told['wall_s']:.2f}",
-            f"{told['cpu_s']:.2f}",
-            f"{told['peak_mb']:,.0f}",
-            f"{told['rows_per_s']:,.0f}",
+            f"{reported['wall_s']:.2f}",
+            f"{reported['cpu_s']:.2f}",
+            f"{reported['peak_mb']:,.0f}",
+            f"{reported['rows_per_s']:,.0f}",
         ]
-        line += ["" if told[ratio] is None else f"{told[ratio]:.2f}×" for ratio in RATIOS]
+        line += ["" if reported[ratio] is None else f"{reported[ratio]:.2f}×" for ratio in RATIOS]
         lines.append(line)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(_aligned, line, widths)) for line in lines)
@@ -165,8 +165,8 @@ def growth(settings: Sequence[Setting]) -> list[str]:
                 for name in setting.costs
                 if name in least.costs and setting.rows > least.rows
             }
-            told = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in more.items())
-            lines.append(f"{least.rows:,} to {setting.rows:,} rows, {latency_ms} ms, per 100,000 more: {told}")
+            reported = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in more.items())
+            lines.append(f"{least.rows:,} to {setting.rows:,} rows, {latency_ms} ms, per 100,000 more: {reported}")
     return lines
 
 
@@ -181,7 +181,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000], help="of each list (default: 20000)")
     parser.add_argument("--latency-ms", type=int, nargs="+", default=[0], help="before each answer (default: 0)")
-    parser.add_argument("--repeat", type=int, default=1, help="rounds; medians are told (default: 1)")
+    parser.add_argument("--repeat", type=int, default=1, help="rounds; medians are reported (default: 1)")
     parser.add_argument(
         "--contenders",
         type=lambda text: text.split(","),
@@ -205,7 +205,7 @@ def chosen(contenders: Sequence[str] | None, rows: int) -> list[str]:
 
 
 def main() -> int:
-    """Measures and tells. 1 where a contender failed or had other rows."""
+    """Measures and reports. 1 where a contender failed or had other rows."""
     asked_for = arguments()
     settings = []
     try:
@@ -218,7 +218,7 @@ def main() -> int:
         print(f"FAILED\n{failed}", file=sys.stderr)
         return 1
     if asked_for.json:
-        print(json.dumps([told for setting in settings for told in setting.told()], indent=1))
+        print(json.dumps([reported for setting in settings for reported in setting.reported()], indent=1))
         return 0
     print(table(settings))
     print("", *growth(settings), sep="\n")

@@ -48,8 +48,8 @@ def look(connection: duckdb.DuckDBPyConnection, schema: str, table: str) -> tupl
         # dlt puts a number with a fraction, met after whole ones, into a column beside
         kinds = sorted(name for name in columns if name == "quantity" or name.startswith("quantity__v_"))
         values.append(f"coalesce({', '.join(f'c.{name}::DOUBLE' for name in kinds)})")
-    told = ", ".join(f"coalesce({value}::VARCHAR, '∅')" for value in values)
-    row = connection.execute(f"SELECT count(*), sum(hash(concat_ws('|', {told}))) FROM {source}").fetchone()
+    reported = ", ".join(f"coalesce({value}::VARCHAR, '∅')" for value in values)
+    row = connection.execute(f"SELECT count(*), sum(hash(concat_ws('|', {reported}))) FROM {source}").fetchone()
     if row is None:
         raise RuntimeError("a count without a row")
     return int(row[0]), str(row[1])

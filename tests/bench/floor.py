@@ -94,14 +94,14 @@ class Listed:
     def tables(self, bodies: list[bytes]) -> list[tuple[str, Any]]:
         """The Arrow tables of a batch of pages, by name."""
         text = b"\n".join(bodies)
-        told = pajson.read_json(
+        reported = pajson.read_json(
             pa.BufferReader(text),
             read_options=pajson.ReadOptions(use_threads=False, block_size=len(text) + 1),
             parse_options=pajson.ParseOptions(
                 explicit_schema=pa.schema([("data", pa.list_(self.record))]), unexpected_field_behavior="ignore"
             ),
         )
-        rows = pc.list_flatten(told["data"].combine_chunks())
+        rows = pc.list_flatten(reported["data"].combine_chunks())
         parents = pa.Table.from_struct_array(rows)
         nested = parents[self.child].combine_chunks()
         children = pa.Table.from_struct_array(pc.list_flatten(nested))

@@ -24,7 +24,7 @@ _TUNED = {
 
 
 def config(*, parallel: bool) -> RESTAPIConfig:
-    """Both lists, as the source wants them told."""
+    """Both lists, as the source wants them reported."""
     return {
         "client": {
             "base_url": os.environ["SOURCES__LEGACY__BASE_URL"],

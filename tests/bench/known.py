@@ -11,7 +11,7 @@ from sources.extract.result import WINDOW
 
 
 def main(rows: int) -> None:
-    """Counts children where the records are made, and tells how many pages a pull has in flight."""
+    """Counts children where the records are made, and reports how many pages a pull has in flight."""
     make = makers(SandboxConfig(customers=rows, orders=rows))
     documents = sum(record.count(b'"isDefault":') for record in made(make["customers"], rows))
     lines = sum(record.count(b'"unitPrice":') for record in made(make["orders"], rows))

@@ -123,8 +123,8 @@ def main() -> None:
         folder = Path(name)
         measured(2_000, 1, folder)  # compiles what is imported
         for rows in asked.rows:
-            for told in measured(rows, asked.rounds, folder):
-                sys.stdout.write(json.dumps(told) + "\n")
+            for reported in measured(rows, asked.rounds, folder):
+                sys.stdout.write(json.dumps(reported) + "\n")
                 sys.stdout.flush()
 
 

@@ -119,8 +119,8 @@ def round_of(number: int, operations: int, platform: Counting, folder: Path) -> 
         "LEDGER__PATH": str(folder / f"ledger-{number}.sqlite"),
     }
     plan = write_plan(folder / f"plan-{number}", platform.url, made, "variants", semantics=semantics_in(settings))
-    told = ("--bare", platform.url, platform.key, str(plan / OPERATIONS_FILE))
-    first, _ = run("tests.bench.push", *told, folder=folder, settings=settings)
+    reported = ("--bare", platform.url, platform.key, str(plan / OPERATIONS_FILE))
+    first, _ = run("tests.bench.push", *reported, folder=folder, settings=settings)
     platform.check(operations)
     second, _ = run("pipelines.cli", "push", str(plan), "--yes", folder=folder, settings=settings)
     platform.check(operations)

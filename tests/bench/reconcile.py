@@ -204,10 +204,10 @@ def measured(rows: int, repeat: int, names: Sequence[str]) -> list[dict[str, Any
         for _ in range(repeat):
             for name in names:
                 cost, said = run("tests.bench.reconcile", "--one", name, str(folder), folder=folder, settings={})
-                told = json.loads(said.splitlines()[-1])
-                costs.setdefault(name, []).append((cost, told["work_s"]))
-                counts[name] = told["counts"]
-                print(f"{rows} rows: {name} {told['work_s']:.2f} s", file=sys.stderr, flush=True)
+                reported = json.loads(said.splitlines()[-1])
+                costs.setdefault(name, []).append((cost, reported["work_s"]))
+                counts[name] = reported["counts"]
+                print(f"{rows} rows: {name} {reported['work_s']:.2f} s", file=sys.stderr, flush=True)
     first = counts[names[0]]
     wrong = [f"{name}: {found}, {names[0]}: {first}" for name, found in counts.items() if found != first]
     if wrong:
@@ -234,7 +234,7 @@ def table(found: Sequence[dict[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Measures and tells. 1 where a contender failed, came to other counts, or ours missed the bar."""
+    """Measures and reports. 1 where a contender failed, came to other counts, or ours missed the bar."""
     if sys.argv[1:2] == ["--make"]:
         make(int(sys.argv[2]), Path(sys.argv[3]))
         return 0
@@ -248,7 +248,7 @@ def main() -> int:
         "make bench-reconcile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000], help="of each side")
-    parser.add_argument("--repeat", type=int, default=1, help="rounds; medians are told (default: 1)")
+    parser.add_argument("--repeat", type=int, default=1, help="rounds; medians are reported (default: 1)")
     parser.add_argument("--json", action="store_true", help="figures as JSON in place of the table")
     asked = parser.parse_args()
     found: list[dict[str, Any]] = []

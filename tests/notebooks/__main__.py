@@ -35,9 +35,9 @@ def main(arguments: list[str]) -> None:
 
 def _warehouse() -> Path:
     prepare_environment()
-    told = warehouse_path()
-    if told.is_file() or "WAREHOUSE__PATH" in os.environ:
-        return told
+    reported = warehouse_path()
+    if reported.is_file() or "WAREHOUSE__PATH" in os.environ:
+        return reported
     demo = CHECKOUT / "demo" / "warehouse.duckdb"
     if not demo.is_file():
         subprocess.run([sys.executable, "-m", "pipelines.cli", "demo", "--folder", str(demo.parent)], check=True)

@@ -71,10 +71,10 @@ def test_a_notebook_runs_to_its_end_and_shows_nobodys_data(name: str, warehouse:
     assert [output for output in said if output.get("name") != "stdout"] == []
     drawn = [output for output in outputs(notebook) if "image/svg+xml" in output.get("data", {})]
     assert len(drawn) >= PLOTS[name]
-    told = shown(notebook)
+    reported = shown(notebook)
     tables = "".join(output["data"]["text/plain"] for output in drawn_tables(notebook))
     assert not re.search(r"\bNaN\b|\bNaT\b|<NA>|\d\.0\b", tables)
-    assert not [value for value in {*private(warehouse), *PRIVATE} if value in told]
+    assert not [value for value in {*private(warehouse), *PRIVATE} if value in reported]
     assert not (FOLDER / "warehouse.duckdb").exists()
 
 

@@ -48,7 +48,7 @@ def written(secret: str) -> set[bytes]:
     return {form.encode() for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1], secret.upper())}
 
 
-def told_in(path: Path) -> bytes:
+def reported_in(path: Path) -> bytes:
     """The bytes of a file; of a database its rows too, which it packs."""
     data = path.read_bytes()
     if path.suffix != ".duckdb" or data[8:12] != b"DUCK" or path.with_name(path.name + ".wal").exists():
@@ -68,7 +68,7 @@ def leaks(folder: Path, *secrets: str, but: tuple[str, ...] = ()) -> list[str]:
         where = str(path.relative_to(folder))
         if any(part in where for part in but):
             continue
-        data = where.encode() + (told_in(path) if path.is_file() else b"")
+        data = where.encode() + (reported_in(path) if path.is_file() else b"")
         found += [f"{secret} in {where}" for secret in secrets if any(form in data for form in written(secret))]
     return found
 
@@ -303,8 +303,8 @@ def answering(status: int, body: bytes, **headers: str) -> Iterator[str]:
 
 
 def _error(code: str) -> bytes:
-    told = {"code": code, "message": code, "requestId": code, "details": [code]}
-    return json.dumps({"error": told, "errors": [told]}).encode()
+    reported = {"code": code, "message": code, "requestId": code, "details": [code]}
+    return json.dumps({"error": reported, "errors": [reported]}).encode()
 
 
 ANSWERS: dict[str, tuple[int, bytes, dict[str, str], int]] = {

@@ -75,20 +75,20 @@ def path_of(way: tuple[str | int, ...]) -> str:
     return text
 
 
-def told(kind: str, body: dict[str, Any]) -> list[tuple[str, str]]:
+def reported(kind: str, body: dict[str, Any]) -> list[tuple[str, str]]:
     return [(found.field, found.code) for found in violations(kind, [body])]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_body_with_every_field_holds_to_the_contract(kind: str) -> None:
-    assert told(kind, whole(kind)) == []
+    assert reported(kind, whole(kind)) == []
     model(kind).model_validate(whole(kind))
 
 
 @pytest.mark.parametrize(("kind", "field", "way"), EVERY, ids=IDS)
 def test_a_field_of_another_type_is_refused(kind: str, field: Field, way: tuple[str | int, ...]) -> None:
     for wrong in WRONG[field.type]:
-        found = told(kind, put(whole(kind), way, wrong))
+        found = reported(kind, put(whole(kind), way, wrong))
         assert [where for where, _ in found] == [path_of(way)], wrong
         assert found[0][1] in ("type", "not_a_number")
 
@@ -102,20 +102,20 @@ def test_every_limit_of_a_field_is_held(kind: str, field: Field, way: tuple[str 
         broken.append((value(field)[: field.min_items - 1], "min_items"))
     if field.max_items is not None:
         broken.append((value(field) * (field.max_items + 1), "max_items"))
-        assert told(kind, put(whole(kind), way, value(field) * field.max_items)) == []
+        assert reported(kind, put(whole(kind), way, value(field) * field.max_items)) == []
     if field.minimum is not None:
         broken.append((field.minimum - 1, "minimum"))
     if field.max_decimals is not None:
         broken.append((Decimal(1).scaleb(-field.max_decimals - 1), "too_many_decimals"))
-        assert told(kind, put(whole(kind), way, Decimal(1).scaleb(-field.max_decimals))) == []
+        assert reported(kind, put(whole(kind), way, Decimal(1).scaleb(-field.max_decimals))) == []
     if field.type == "integer":
         top = 2**63 - 1 if field.int64 else 2**53 - 1
         broken.append((top + 1, "maximum"))
-        assert told(kind, put(whole(kind), way, top)) == []
+        assert reported(kind, put(whole(kind), way, top)) == []
     if field.type == "number" and field.max_decimals is None:
         broken.append((Decimal("1234567890.123456"), "too_many_digits"))
     for wrong, code in broken:
-        assert told(kind, put(whole(kind), way, wrong)) == [(path_of(way), code)]
+        assert reported(kind, put(whole(kind), way, wrong)) == [(path_of(way), code)]
 
 
 @pytest.mark.parametrize(("kind", "field", "way"), EVERY, ids=IDS)
@@ -128,12 +128,12 @@ def test_a_field_may_be_absent_unless_it_is_required(kind: str, field: Field, wa
     siblings = KINDS[kind].record.fields if len(way) == 1 else ()
     must = field.required or (bool(siblings) and field.name in required(kind))
     is_pair = len(way) == 3 and set(way[::2]) & pairs(kind) and field.name in PAIR
-    assert told(kind, body) == ([(path_of(way), "required")] if must or is_pair else [])
+    assert reported(kind, body) == ([(path_of(way), "required")] if must or is_pair else [])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_field_that_the_contract_does_not_name_is_refused(kind: str) -> None:
-    assert told(kind, {**whole(kind), "colour": "red"}) == [("colour", "unknown_field")]
+    assert reported(kind, {**whole(kind), "colour": "red"}) == [("colour", "unknown_field")]
 
 
 @pytest.mark.parametrize(("mode", "field"), [("email", "email"), ("code", "loginCode")])

@@ -69,23 +69,23 @@ def as_json(text: str) -> list[dict[str, object]]:
 
 def test_the_group_says_what_there_is_and_how_to_begin() -> None:
     for option in ("--help", "-h"):
-        told = CliRunner().invoke(cli.orderbridge, [option])
-        assert told.exit_code == 0
-        assert "orderbridge demo" in told.output
-        assert re.search(r"^ +orderbridge pull$", told.output, re.M)
-        assert "\\b" not in told.output
-        assert all(re.search(rf"^  {name} ", told.output, re.M) for name in COMMANDS)
+        reported = CliRunner().invoke(cli.orderbridge, [option])
+        assert reported.exit_code == 0
+        assert "orderbridge demo" in reported.output
+        assert re.search(r"^ +orderbridge pull$", reported.output, re.M)
+        assert "\\b" not in reported.output
+        assert all(re.search(rf"^  {name} ", reported.output, re.M) for name in COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_has_help_with_an_example(name: str) -> None:
-    told = CliRunner().invoke(cli.orderbridge, [name, "--help"])
-    assert told.exit_code == 0
-    example = re.search(r"Example[^:]*:\s(.*)", told.output, re.S)
+    reported = CliRunner().invoke(cli.orderbridge, [name, "--help"])
+    assert reported.exit_code == 0
+    example = re.search(r"Example[^:]*:\s(.*)", reported.output, re.S)
     assert example
     assert f"orderbridge {name}" in " ".join(example[1].split())
     for option in cli.orderbridge.commands[name].params:
-        assert isinstance(option, click.Argument) or option.opts[-1] in told.output
+        assert isinstance(option, click.Argument) or option.opts[-1] in reported.output
 
 
 def test_help_and_version_need_no_settings_and_write_nothing(tmp_path: Path) -> None:
@@ -120,11 +120,11 @@ def test_help_and_version_need_no_settings_and_write_nothing(tmp_path: Path) -> 
         (["demo", "--folder"], "--folder"),
     ],
 )
-def test_arguments_that_cannot_be_are_told(arguments: list[str], says: str) -> None:
-    told = CliRunner().invoke(cli.orderbridge, arguments)
-    assert told.exit_code == 2
-    assert says.casefold() in told.stderr.casefold()
-    assert told.stdout == ""
+def test_arguments_that_cannot_be_are_reported(arguments: list[str], says: str) -> None:
+    reported = CliRunner().invoke(cli.orderbridge, arguments)
+    assert reported.exit_code == 2
+    assert says.casefold() in reported.stderr.casefold()
+    assert reported.stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ def test_arguments_that_cannot_be_are_told(arguments: list[str], says: str) -> N
         (["sandbox", "--reading", "nonsense=1"], "take one of: "),
     ],
 )
-def test_a_sandbox_that_cannot_be_is_told(arguments: list[str], says: str) -> None:
-    told = CliRunner().invoke(cli.orderbridge, arguments)
-    assert isinstance(told.exception, errors.UsageError)
-    assert says in str(told.exception)
+def test_a_sandbox_that_cannot_be_is_reported(arguments: list[str], says: str) -> None:
+    reported = CliRunner().invoke(cli.orderbridge, arguments)
+    assert isinstance(reported.exception, errors.UsageError)
+    assert says in str(reported.exception)
 
 
 GONE = "\0"
@@ -209,9 +209,9 @@ def test_a_live_key_beside_a_sandbox_host_is_refused(pulled: tuple[Bridge, Done]
 def test_with_log_json_every_line_is_json(pulled: tuple[Bridge, Done]) -> None:
     made, done = pulled
     assert done.code == 0
-    (told,) = as_json(done.out)
-    assert (told["published"], told["exit_code"], told["warehouse"]) == (True, 0, str(made.path))
-    lists = told["lists"]
+    (reported,) = as_json(done.out)
+    assert (reported["published"], reported["exit_code"], reported["warehouse"]) == (True, 0, str(made.path))
+    lists = reported["lists"]
     assert isinstance(lists, list)
     assert {one["resource"]: (one["rows"], one["verdict"]) for one in lists} == {
         name: (SMALL[name], "complete") for name in RESOURCES
@@ -291,7 +291,7 @@ def test_the_progress_of_a_finished_list_is_its_total(pulled: tuple[Bridge, Done
 # --- status ----------------------------------------------------------------------------------------------------------
 
 
-def test_status_tells_lists_runs_and_ages(pulled: tuple[Bridge, Done]) -> None:
+def test_status_reports_lists_runs_and_ages(pulled: tuple[Bridge, Done]) -> None:
     made, _ = pulled
     done = run(made, "status")
     assert (done.code, done.err) == (0, "")
@@ -304,11 +304,11 @@ def test_status_for_a_monitor(pulled: tuple[Bridge, Done]) -> None:
     made, _ = pulled
     done = run(made, "status", "--json", "--max-age", "24")
     assert (done.code, done.err) == (0, "")
-    told = json.loads(done.out)
-    assert {row["resource"]: (row["rows"], row["verdict"]) for row in told["lists"]} == {
+    reported = json.loads(done.out)
+    assert {row["resource"]: (row["rows"], row["verdict"]) for row in reported["lists"]} == {
         name: (SMALL[name], "complete") for name in RESOURCES
     }
-    assert (told["too_old"], told["failure"], told["warehouse"]) == ([], None, str(made.path))
+    assert (reported["too_old"], reported["failure"], reported["warehouse"]) == ([], None, str(made.path))
 
 
 def test_status_of_nothing_says_what_to_do(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def test_status_of_nothing_says_what_to_do(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home"]
 
 
-def test_status_tells_of_lists_that_are_old_and_of_a_run_that_failed(
+def test_status_reports_of_lists_that_are_old_and_of_a_run_that_failed(
     tmp_path: Path, pulled: tuple[Bridge, Done]
 ) -> None:
     import duckdb
@@ -333,10 +333,10 @@ def test_status_tells_of_lists_that_are_old_and_of_a_run_that_failed(
     broken = {"WAREHOUSE__PATH": str(copy), "SOURCES__LEGACY__API_KEY": HIDDEN}
     assert run(made, "pull", "customers", **broken).code == 3
     done = run(made, "status", "--json", "--max-age", "24", **broken)
-    told = json.loads(done.out)
-    assert (done.code, sorted(told["too_old"])) == (7, ["customers", "orders"])
-    assert told["failure"]["exit_code"] == 3
-    assert "authentication failed" in told["failure"]["message"]
+    reported = json.loads(done.out)
+    assert (done.code, sorted(reported["too_old"])) == (7, ["customers", "orders"])
+    assert reported["failure"]["exit_code"] == 3
+    assert "authentication failed" in reported["failure"]["message"]
     words = run(made, "status", "--max-age", "24", **broken)
     assert words.code == 7
     assert len(re.findall(r"25\.\d h old  TOO OLD$", words.out, re.M)) == 2
@@ -356,8 +356,8 @@ def test_a_list_that_was_tried_and_never_read_is_too_old_for_a_monitor(
             "UPDATE ops.coverage SET verdict = 'incomplete', published = false WHERE resource = 'price_lists'"
         )
     done = run(made, "status", "--json", "--max-age", "24", WAREHOUSE__PATH=str(copy))
-    told = json.loads(done.out)
-    assert (done.code, told["too_old"], told["never_read"]) == (7, ["price_lists"], ["price_lists"])
+    reported = json.loads(done.out)
+    assert (done.code, reported["too_old"], reported["never_read"]) == (7, ["price_lists"], ["price_lists"])
     words = run(made, "status", "--max-age", "24", WAREHOUSE__PATH=str(copy))
     assert re.search(r"^  price_lists  never read whole  TOO OLD$", words.out, re.M)
     assert run(made, "status", WAREHOUSE__PATH=str(copy)).code == 0
@@ -415,15 +415,15 @@ def test_a_folder_that_the_demo_cannot_make_is_no_bug(tmp_path: Path) -> None:
     assert "--folder NAME" in done.err
 
 
-def test_the_sandbox_says_when_it_is_ready_and_ends_when_told(tmp_path: Path) -> None:
+def test_the_sandbox_says_when_it_is_ready_and_ends_when_reported(tmp_path: Path) -> None:
     env = bare(tmp_path)
     with start("sandbox", "--customers", "3", "--fault", "error_503=0.1", env=env, cwd=tmp_path) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline().strip() for _ in range(6)]
         assert re.fullmatch(r"ready http://127\.0\.0\.1:\d+", lines[0])
-        told = dict(line.split("=", 1) for line in lines[1:])
+        reported = dict(line.split("=", 1) for line in lines[1:])
         warehouse = tmp_path / "w" / "warehouse.duckdb"
-        done = command("pull", "customers", env={**env, **told, "WAREHOUSE__PATH": str(warehouse)}, cwd=tmp_path)
+        done = command("pull", "customers", env={**env, **reported, "WAREHOUSE__PATH": str(warehouse)}, cwd=tmp_path)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=10)
     assert (done.code, process.returncode, out, err) == (0, 0, "", "")
@@ -464,7 +464,7 @@ def test_errors_are_json_too(
     assert as_json(done.err)
 
 
-def test_a_closed_pipe_is_told_by_its_signal(pulled: tuple[Bridge, Done]) -> None:
+def test_a_closed_pipe_is_reported_by_its_signal(pulled: tuple[Bridge, Done]) -> None:
     made, _ = pulled
     with start("status", env=made.environment(), cwd=made.folder) as process:
         assert process.stdout is not None

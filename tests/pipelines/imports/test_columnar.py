@@ -102,8 +102,8 @@ COLUMNS = "abcdefghi"
 def opened(folder: Path, kind: str, rows: list[list[str]]) -> Inputs:
     with (folder / "in.csv").open("w", encoding="utf-8", newline="") as out:
         csv.writer(out, delimiter=";").writerows([list(COLUMNS), *rows])
-    told = '[file]\ndelimiter = ";"\nquote = "\\""\nescape = ""\nencoding = "utf-8"\nheader_row = 1\n'
-    (folder / "m.toml").write_text(MAPPINGS[kind][0] + told, "utf-8")
+    reported = '[file]\ndelimiter = ";"\nquote = "\\""\nescape = ""\nencoding = "utf-8"\nheader_row = 1\n'
+    (folder / "m.toml").write_text(MAPPINGS[kind][0] + reported, "utf-8")
     return open_inputs(kind, folder / "in.csv", load(folder / "m.toml"), login_mode="email")
 
 

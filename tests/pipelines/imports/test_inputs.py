@@ -34,12 +34,12 @@ def opened(
 ) -> Inputs:
     file = folder / "file.csv"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    told = None
+    reported = None
     if mapping is not None:
         path = folder / "mapping.toml"
         path.write_text(f'kind = "{kind}"\n{mapping}', "utf-8")
-        told = load(path)
-    return open_inputs(kind, file, told, **settings)
+        reported = load(path)
+    return open_inputs(kind, file, reported, **settings)
 
 
 def read(*args: Any, **kwargs: Any) -> list[Any]:
@@ -198,7 +198,7 @@ def test_a_column_in_two_notations_is_refused_where_it_matters(tmp_path: Path) -
     assert isinstance(items[2], ReadyInput)
 
 
-def test_a_told_notation_needs_no_proof(tmp_path: Path) -> None:
+def test_a_reported_notation_needs_no_proof(tmp_path: Path) -> None:
     mapping = """[numbers]
 decimal = ","
 [columns]
@@ -284,7 +284,7 @@ def mapped(kind: str) -> str:
 
 
 @pytest.mark.parametrize(("kind", "path", "cell", "code"), CELLS, ids=lambda value: str(value)[:24])
-def test_a_cell_that_the_contract_refuses_is_told_with_line_column_and_reason(
+def test_a_cell_that_the_contract_refuses_is_reported_with_line_column_and_reason(
     tmp_path: Path, kind: str, path: str, cell: str, code: str
 ) -> None:
     row = whole_row(kind)
@@ -311,7 +311,7 @@ def test_an_object_that_is_required_is_missed_where_nothing_of_it_is_given(tmp_p
     assert problems(items) == [(3, "line", "location.line", "required")]
 
 
-def test_all_problems_of_a_line_are_told(tmp_path: Path) -> None:
+def test_all_problems_of_a_line_are_reported(tmp_path: Path) -> None:
     items = read(tmp_path, f"{VARIANT}price,jumpFactor,priceIsTaxExempt\nx,1,gratis,0,maybe\n")
     assert sorted(problems(items)) == [
         (2, "jumpFactor", "jumpFactor", "minimum"),
@@ -349,7 +349,7 @@ def test_14_12_a_number_of_thousands_of_digits_costs_its_own_row(tmp_path: Path,
 # --- lists --------------------------------------------------------------------------------------------------------
 
 
-def test_a_field_of_an_item_is_told_where_the_items_before_it_are_not_given(tmp_path: Path) -> None:
+def test_a_field_of_an_item_is_reported_where_the_items_before_it_are_not_given(tmp_path: Path) -> None:
     mapping = """[columns]
 productId = "productId"
 variantId = "variantId"
@@ -396,7 +396,7 @@ def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("A,Ana,1\nA,Eva,2\n", [((2, 3), "lines_differ")]),
         ("A,Ana,1\nB,Bo,2\nA,,3\n", [((2,), "group_apart"), ((4,), "group_apart")]),
@@ -407,11 +407,11 @@ def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.Monk
     ],
 )
 def test_a_group_that_is_not_whole_is_rejected_as_a_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: list[tuple[tuple[int, ...], str]], size: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reported: list[tuple[tuple[int, ...], str]], size: int
 ) -> None:
     monkeypatch.setattr(walking, "BATCH_ROWS", size)
     items = read(tmp_path, f"code,name,nif\n{text}", GROUPED, "customers")
-    assert [(item.lines, item.problems[-1].code) for item in items if isinstance(item, RejectedInput)] == told
+    assert [(item.lines, item.problems[-1].code) for item in items if isinstance(item, RejectedInput)] == reported
     assert sorted(line for item in items for line in item.lines) == list(range(2, 2 + text.count("\n")))
 
 
@@ -475,7 +475,7 @@ def test_a_shops_export_becomes_variants(tmp_path: Path, monkeypatch: pytest.Mon
     assert (7, "Handle, Option1 Value", "productId", "lookup_ambiguous") in problems(items)
 
 
-def test_a_lookup_that_is_not_there_or_lacks_a_column_is_told(tmp_path: Path) -> None:
+def test_a_lookup_that_is_not_there_or_lacks_a_column_is_reported(tmp_path: Path) -> None:
     header = "Handle,Title,Option1 Name,Option1 Value,Price\na,b,c,d,1\n"
     assert "lookup file ids.csv not found" in refused(tmp_path, header, SHOP)
     (tmp_path / "ids.csv").write_text("handle,option,productid,variant_id\na,b,1,2\n")
@@ -531,24 +531,24 @@ def test_changes_must_be_said_where_the_platform_adds(tmp_path: Path) -> None:
 # --- columns ------------------------------------------------------------------------------------------------------
 
 
-def test_every_column_that_fits_no_field_is_told_at_once_with_the_nearest(tmp_path: Path) -> None:
-    told = refused(tmp_path, f"{VARIANT}wieght,Descripción\n1,1,1,1\n")
-    assert "2 columns match no field of variants: 'wieght' (did you mean weight?), 'Descripción'" in told
-    assert "template variants --mapping --for file.csv" in told
+def test_every_column_that_fits_no_field_is_reported_at_once_with_the_nearest(tmp_path: Path) -> None:
+    reported = refused(tmp_path, f"{VARIANT}wieght,Descripción\n1,1,1,1\n")
+    assert "2 columns match no field of variants: 'wieght' (did you mean weight?), 'Descripción'" in reported
+    assert "template variants --mapping --for file.csv" in reported
 
 
 def test_of_thousands_of_columns_that_fit_no_field_the_first_are_named(tmp_path: Path) -> None:
     names = [f"x{n}" for n in range(5000)]
-    told = refused(tmp_path, f"{VARIANT}{','.join(names)}\n1,1{',1' * 5000}\n")
-    assert "5,000 columns match no field of variants: 'x0', 'x1'" in told
-    assert "'x9' and 4,990 more" in told
-    assert len(told) < 600
+    reported = refused(tmp_path, f"{VARIANT}{','.join(names)}\n1,1{',1' * 5000}\n")
+    assert "5,000 columns match no field of variants: 'x0', 'x1'" in reported
+    assert "'x9' and 4,990 more" in reported
+    assert len(reported) < 600
     lacking = refused(tmp_path, f"{','.join(names)}\n{',1' * 4999}\n", '[columns]\nName = "sku"\n')
     assert "x9 and 4,990 more." in lacking
     assert len(lacking) < 300
 
 
-def test_a_column_of_the_mapping_that_the_file_lacks_is_told(tmp_path: Path) -> None:
+def test_a_column_of_the_mapping_that_the_file_lacks_is_reported(tmp_path: Path) -> None:
     columns = '[columns]\nproductId = "productId"\nvariantId = "variantId"\nprecios = "price"\n'
     assert "no column 'precios' (did you mean Precio?)" in refused(tmp_path, f"{VARIANT}Precio\n1,1,1\n", columns)
 

@@ -60,7 +60,7 @@ def test_numbers_of_a_sheet_prove_no_stock(tmp_path: Path) -> None:
     assert found(opened(tmp_path, "stock", ["1.000", 2.5, 7]), "stock") == [["ambiguous_number"], ["not_whole"], 7]
 
 
-def test_a_told_notation_is_that_of_texts(tmp_path: Path) -> None:
+def test_a_reported_notation_is_that_of_texts(tmp_path: Path) -> None:
     inputs = opened(
         tmp_path,
         "PVP",

@@ -55,7 +55,7 @@ def test_after_a_restart_the_uptime_counts() -> None:
     assert elapsed_s(START, ClockReading(900_000.0, "other", 300.0)) == 0.0
 
 
-def test_people_are_told_the_wall_time_of_a_clock_that_was_set() -> None:
+def test_people_are_reported_the_wall_time_of_a_clock_that_was_set() -> None:
     machine = Machine()
     clock = LedgerClock(machine.read)
     machine.wall += 3600.0

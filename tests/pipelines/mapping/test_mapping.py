@@ -147,17 +147,19 @@ give = { variantId = "id" }
         ('C\n[columns]\nA = "password"\n[group]\nby = ["A"]\n', "a password column can be neither filled down nor"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_its_place_and_the_nearest_name(tmp_path: Path, text: str, words: str) -> None:
+def test_a_mistake_is_reported_with_its_place_and_the_nearest_name(tmp_path: Path, text: str, words: str) -> None:
     kinds = {"C": 'kind = "customers"', "V": 'kind = "variants"'}
     assert words in refused(
         tmp_path, re.sub("^[CV]$", lambda short: kinds[short[0]], text, count=1, flags=re.MULTILINE)
     )
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
-    told = refused(tmp_path, 'kind = "customers"\n[columns]\n"Ñ" = "emial"\n\'b\' = "phon"\n[constants]\nphone = 5\n')
-    assert "3 mistakes" in told
-    assert [int(line) for line in re.findall(r"line (\d)", told)] == [3, 4, 6]
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
+    reported = refused(
+        tmp_path, 'kind = "customers"\n[columns]\n"Ñ" = "emial"\n\'b\' = "phon"\n[constants]\nphone = 5\n'
+    )
+    assert "3 mistakes" in reported
+    assert [int(line) for line in re.findall(r"line (\d)", reported)] == [3, 4, 6]
 
 
 def test_no_mistake_repeats_a_value_of_the_file(tmp_path: Path) -> None:
@@ -171,7 +173,7 @@ def test_a_mapping_of_another_kind_is_refused(tmp_path: Path) -> None:
     assert load(written(tmp_path, "[columns]\n"), "customers").kind == "customers"
 
 
-def test_a_file_that_is_no_text_or_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_or_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         load(tmp_path / "none.toml")
     (tmp_path / "mapping.toml").write_bytes('kind = "customers" # Código'.encode("cp1252"))

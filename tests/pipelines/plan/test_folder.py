@@ -67,16 +67,16 @@ def test_what_lies_there_is_never_written_to(tmp_path: Path, there: str) -> None
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
 
 
-def test_a_parent_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no plan can be written") as told, hidden_folder(tmp_path / "no"):
+def test_a_parent_that_is_not_there_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no plan can be written") as reported, hidden_folder(tmp_path / "no"):
         pass
-    assert "--out" in told.value.hint
+    assert "--out" in reported.value.hint
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="No space left") as told, hidden_folder(tmp_path):
+def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No space left") as reported, hidden_folder(tmp_path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    assert "Free space" in told.value.hint
+    assert "Free space" in reported.value.hint
     assert not names(tmp_path)
 
 

@@ -226,7 +226,7 @@ def test_a_line_like_one_that_is_unchanged_is_unchanged_too(work: Path) -> None:
     assert "- nothing to send\n" in (made.folder / "summary.md").read_text()
 
 
-def test_problems_of_columns_named_with_the_sign_between_problems_are_told_apart(work: Path) -> None:
+def test_problems_of_columns_named_with_the_sign_between_problems_are_reported_apart(work: Path) -> None:
     mapping = VARIANTS.replace('"PVP" = "price"', '"PVP | IVA" = "price"\n"Color | Talla" = "attributes.Color | Talla"')
     rows = "Producto;Variante;Código;PVP | IVA;Existencias;Color | Talla\n17;3;A;x;y;#N/A\n17;4;B;1;2;R\n"
     made = make_plan(PlanOptions("variants", *written(work, rows, mapping)))
@@ -255,12 +255,12 @@ def test_the_reject_file_corrected_goes_through_as_it_is(work: Path) -> None:
 
 
 def test_rejects_are_read_as_the_whole_file_was(work: Path) -> None:
-    told = VARIANTS.replace('decimal = ","\nthousands = "."\n', "")
-    made = variants(work, "1;1;a;1.234,5;1\n1;2;b;1.234;x\n", told)  # the first price proves how they are written
+    reported = VARIANTS.replace('decimal = ","\nthousands = "."\n', "")
+    made = variants(work, "1;1;a;1.234,5;1\n1;2;b;1.234;x\n", reported)  # the first price proves how they are written
     assert fates(made) == {3: ("rejected", "not_a_number")}
-    mended = (made.folder / "rejects.csv").read_text("cp1252").replace(";x;", ";2;")
-    (work / "mended.csv").write_text(mended, "cp1252")
-    again = make_plan(PlanOptions("variants", work / "mended.csv", made.folder / "mapping.toml"))
+    fixed = (made.folder / "rejects.csv").read_text("cp1252").replace(";x;", ";2;")
+    (work / "fixed.csv").write_text(fixed, "cp1252")
+    again = make_plan(PlanOptions("variants", work / "fixed.csv", made.folder / "mapping.toml"))
     assert [one.body for one in operations(again)] == [{"sku": "b"}, {"price": 1234, "stock": 2}]
     assert f"plan variants {made.folder}/rejects.csv --mapping {made.folder}/mapping.toml" in summary(
         made.manifest, made.statistics, made.folder
@@ -286,14 +286,14 @@ def test_a_workbook_is_planned_as_a_file_of_text_is(work: Path) -> None:
     adds_up(made)
 
 
-def test_a_skipped_line_is_told_with_what_it_lacks(work: Path) -> None:
+def test_a_skipped_line_is_reported_with_what_it_lacks(work: Path) -> None:
     (work / "in.csv").write_text("productId,variantId,sku\n1,1,A\n1,2,\n1,3,\n", "utf-8")
     made = make_plan(PlanOptions("variants", work / "in.csv"))
     assert fates(made) == {3: ("skipped", ""), 4: ("skipped", "")}
     assert "\n- 2 lines skipped: no field has a value (lines 3, 4)\n" in (made.folder / "summary.md").read_text("utf-8")
     mapping = VARIANTS + '[rows]\nskip_blank = ["PVP"]\n'
-    told = (variants(work, "1;1;A;;\n1;2;;1,5;\n", mapping).folder / "summary.md").read_text("utf-8")
-    assert "\n- 1 line skipped: PVP: empty (line 2)\n" in told
+    reported = (variants(work, "1;1;A;;\n1;2;;1,5;\n", mapping).folder / "summary.md").read_text("utf-8")
+    assert "\n- 1 line skipped: PVP: empty (line 2)\n" in reported
 
 
 def test_operations_stand_in_batches(work: Path) -> None:
@@ -397,7 +397,7 @@ def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, monkeypa
     assert sorted(path.name for path in work.iterdir()) == ["in.csv", "mapping.toml"]
 
 
-def test_a_folder_that_cannot_be_written_is_told(work: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(work: Path) -> None:
     with pytest.raises(UsageError, match="no plan can be written"):
         variants(work, "1;1;a;;\n", out=work / "not" / "there")
 
@@ -498,8 +498,8 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     }
     assert fates(made) == {3: ("exists_same", ""), 4: ("exists_differs", ""), 5: ("merged", "")}
     with (made.folder / "differences.csv").open(encoding="utf-8", newline="") as file:
-        (told,) = csv.DictReader(file)
-    assert told == {
+        (reported,) = csv.DictReader(file)
+    assert reported == {
         "line": "4",
         "outcome": "exists_differs",
         "customer_id": second["id"],
@@ -524,19 +524,19 @@ def test_a_file_of_which_the_intake_refuses_every_row_is_rejected_as_a_whole(pla
     adds_up(made)
 
 
-def test_rows_of_the_platforms_list_that_were_refused_are_told(platform: Bridge) -> None:
+def test_rows_of_the_platforms_list_that_were_refused_are_reported(platform: Bridge) -> None:
     platform.platform.state.add("customers", {"erpCode": "E007", "birthdate": 7})
     platform.pull("customers")
     made = customers("E007;Ana;ana@example.com;;N1\n")
     assert made.manifest.read is not None
     assert (made.manifest.read.rows, made.manifest.read.refused) == (6, 1)
-    told = (made.folder / "summary.md").read_text("utf-8")
-    assert "\n1 row of the platform's list is in quarantine and was not compared (see ops.quarantine).\n" in told
-    assert "the push looks up each new customer again before it sends" in told
+    reported = (made.folder / "summary.md").read_text("utf-8")
+    assert "\n1 row of the platform's list is in quarantine and was not compared (see ops.quarantine).\n" in reported
+    assert "the push looks up each new customer again before it sends" in reported
     platform.platform.state.add("customers", {"erpCode": "E008", "birthdate": 7})
     platform.pull("customers")
-    told = (customers("E007;Ana;ana@example.com;;N1\n").folder / "summary.md").read_text("utf-8")
-    assert "\n2 rows of the platform's list are in quarantine and were not compared" in told
+    reported = (customers("E007;Ana;ana@example.com;;N1\n").folder / "summary.md").read_text("utf-8")
+    assert "\n2 rows of the platform's list are in quarantine and were not compared" in reported
 
 
 def test_no_cell_of_the_plans_files_runs_in_a_spreadsheet(platform: Bridge) -> None:
@@ -557,18 +557,18 @@ def test_no_cell_of_the_plans_files_runs_in_a_spreadsheet(platform: Bridge) -> N
 
 
 def test_customers_need_a_warehouse_of_the_same_host(platform: Bridge) -> None:
-    with pytest.raises(UsageError, match="no warehouse") as told:
+    with pytest.raises(UsageError, match="no warehouse") as reported:
         customers("A;Ana;a@x.es;;\n")
-    assert "orderbridge pull customers" in told.value.hint
+    assert "orderbridge pull customers" in reported.value.hint
     platform.pull("price_lists")
-    with pytest.raises(UsageError, match="has no customers read from the platform") as told:
+    with pytest.raises(UsageError, match="has no customers read from the platform") as reported:
         customers("A;Ana;a@x.es;;\n")
-    assert "orderbridge pull customers" in told.value.hint
+    assert "orderbridge pull customers" in reported.value.hint
     platform.pull("customers")
     os.environ["SOURCES__LEGACY__BASE_URL"] = HOST
-    with pytest.raises(UsageError, match="were read from") as told:
+    with pytest.raises(UsageError, match="were read from") as reported:
         customers("A;Ana;a@x.es;;\n")
-    assert "orderbridge pull customers" in told.value.hint
+    assert "orderbridge pull customers" in reported.value.hint
 
 
 def test_nobody_gets_a_message_unless_it_is_asked_for(platform: Bridge) -> None:
@@ -585,12 +585,12 @@ def test_nobody_gets_a_message_unless_it_is_asked_for(platform: Bridge) -> None:
     assert "will send 2 messages" in (mailed.folder / "summary.md").read_text()
 
 
-def test_where_passwords_come_from_must_be_told(platform: Bridge) -> None:
+def test_where_passwords_come_from_must_be_reported(platform: Bridge) -> None:
     platform.pull("customers")
-    with pytest.raises(UsageError, match="password") as told:
+    with pytest.raises(UsageError, match="password") as reported:
         customers("A;Ana;a@x.es;;\n", passwords=None)
     for way in ("column", "mail", "file"):
-        assert way in told.value.hint
+        assert way in reported.value.hint
     made = customers("A;Ana;a@x.es;;\n", CUSTOMERS + '[passwords]\nmake = "file"\n', passwords=None)
     assert operations(made)[0].password == "stored"
 
@@ -680,7 +680,7 @@ def test_characters_that_people_use_are_not(text: str) -> None:
     assert values.reasons() == []
 
 
-def test_the_login_mode_must_be_told(platform: Bridge) -> None:
+def test_the_login_mode_must_be_reported(platform: Bridge) -> None:
     platform.pull("customers")
     del os.environ["SOURCES__LEGACY__LOGIN_MODE"]
     with pytest.raises(UsageError, match="how customers log in"):
@@ -696,7 +696,7 @@ def test_a_plan_of_another_read_of_the_platform_is_another_plan(platform: Bridge
     shutil.rmtree(first.folder)
 
 
-def test_a_mapping_that_is_kept_is_told_though_the_plan_ends_there(
+def test_a_mapping_that_is_kept_is_reported_though_the_plan_ends_there(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (work / "in.csv").write_text("Correo;Nombre\na@example.com;Ana\n", "utf-8")

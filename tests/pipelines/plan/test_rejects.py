@@ -20,14 +20,14 @@ WHY = ("price", "not_a_number", "no number, in that sense")
 
 
 def rejected(
-    folder: Path, content: bytes, lines: list[int], told: ReadOptions | None = None, secret: str | None = None
+    folder: Path, content: bytes, lines: list[int], reported: ReadOptions | None = None, secret: str | None = None
 ) -> bytes:
     """The reject file of these lines of a file."""
     source = folder / "source.csv"
     source.write_bytes(content)
     (folder / REJECTS_FILE).unlink(missing_ok=True)
-    table = open_table(source, told)
-    RejectsWriter(table, told or ReadOptions(), dict.fromkeys(lines, WHY), secret).write(folder)
+    table = open_table(source, reported)
+    RejectsWriter(table, reported or ReadOptions(), dict.fromkeys(lines, WHY), secret).write(folder)
     return (folder / REJECTS_FILE).read_bytes() if (folder / REJECTS_FILE).exists() else b""
 
 
@@ -73,7 +73,7 @@ def test_no_rejected_row_makes_a_header_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         ReadOptions(header_row=3),
         ReadOptions(header_row=2, header_rows=2),
@@ -82,15 +82,15 @@ def test_no_rejected_row_makes_a_header_alone(tmp_path: Path) -> None:
     ],
     ids=["header on line 3", "header over two rows", "header over three", "encoding, delimiter, no quotes"],
 )
-def test_what_was_told_of_the_file_holds_for_the_rejects_too(tmp_path: Path, told: ReadOptions) -> None:
+def test_what_was_reported_of_the_file_holds_for_the_rejects_too(tmp_path: Path, reported: ReadOptions) -> None:
     content = "Kopf;a;ñ\r\nEins;b;p\r\nZwei;c;q\r\nA;x;1\r\nB;y;2\r\n".encode("cp850")
     source = tmp_path / "source.csv"
     source.write_bytes(content)
-    table = open_table(source, told)
-    rejected(tmp_path, content, [5], told)
-    again = open_table(tmp_path / REJECTS_FILE, told)
+    table = open_table(source, reported)
+    rejected(tmp_path, content, [5], reported)
+    again = open_table(tmp_path / REJECTS_FILE, reported)
     assert again.columns == (*table.columns, *REJECT_COLUMNS)
-    words = WHY if told.quote is None else (*WHY[:2], WHY[2].replace(";", " "))
+    words = WHY if reported.quote is None else (*WHY[:2], WHY[2].replace(";", " "))
     assert [row.cells for row in again.rows()] == [("B", "y", "2", "5", *words)]
 
 
@@ -121,13 +121,13 @@ def test_a_password_in_a_broken_row_is_not_repeated_either(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("line", ["B;1", "B", "B;1;2;3;4"], ids=["a cell short", "two short", "two too many"])
-def test_a_row_of_another_width_is_refused_again_until_it_is_mended(tmp_path: Path, line: str) -> None:
+def test_a_row_of_another_width_is_refused_again_until_it_is_fixed(tmp_path: Path, line: str) -> None:
     made = rejected(tmp_path, f"code;name;price\nA;x;1\n{line}\nC;z;3\n".encode(), [3])
     again = open_table(tmp_path / REJECTS_FILE)
     assert not count_reject_columns(again.columns) or all(isinstance(row, RejectedRow) for row in again.rows())
-    mended = made.decode().replace(f"\n{line};3;", "\nB;1;2;3;")
-    (tmp_path / "mended.csv").write_text(mended)
-    (row,) = open_table(tmp_path / "mended.csv").rows()
+    fixed = made.decode().replace(f"\n{line};3;", "\nB;1;2;3;")
+    (tmp_path / "fixed.csv").write_text(fixed)
+    (row,) = open_table(tmp_path / "fixed.csv").rows()
     assert isinstance(row, Row)
     assert row.cells == ("B", "1", "2", "3", *WHY)
 
@@ -210,9 +210,9 @@ def test_any_cell_survives(
     csv.writer(out, delimiter=delimiter).writerows([["first", "second", "third"], *cells])
     source = folder / "source.csv"
     source.write_bytes(out.getvalue().encode(encoding))
-    told = ReadOptions(encoding=encoding, delimiter=delimiter, quote='"', escape="", header_row=1)
-    table = open_table(source, told)
+    reported = ReadOptions(encoding=encoding, delimiter=delimiter, quote='"', escape="", header_row=1)
+    table = open_table(source, reported)
     rows = [row for row in table.rows() if isinstance(row, Row)]
-    RejectsWriter(table, told, {row.line: WHY for row in rows}, None).write(folder)
-    again = open_table(folder / REJECTS_FILE, told)
+    RejectsWriter(table, reported, {row.line: WHY for row in rows}, None).write(folder)
+    again = open_table(folder / REJECTS_FILE, reported)
     assert [row.cells[:3] for row in again.rows()] == [tuple(row) for row in cells]

@@ -79,13 +79,17 @@ def _of_a_list(made: Bridge, done: PullResult, name: str, verdict: str, altered:
     have = ids(made.path, name)
     if not have <= ever:
         yield f"{len(have - ever)} rows that never were"
-    told = dict(
+    reported = dict(
         made.rows("SELECT measure, value FROM ops.control_totals WHERE run_id = $1 AND entity = $2", done.run_id, name)
     )
-    if told["read"] != told["loaded"] + told["held_back"] + told["duplicates"] + told["quarantined"] and told["loaded"]:
-        yield f"totals do not balance: {told}"
-    if told["loaded"] != len(have):
-        yield f"{told['loaded']} said to be loaded, {len(have)} are"
+    if (
+        reported["read"]
+        != reported["loaded"] + reported["held_back"] + reported["duplicates"] + reported["quarantined"]
+        and reported["loaded"]
+    ):
+        yield f"totals do not balance: {reported}"
+    if reported["loaded"] != len(have):
+        yield f"{reported['loaded']} said to be loaded, {len(have)} are"
     if verdict == "complete":
         if not always <= have:
             yield f"complete, and {len(always - have)} of {len(always)} rows are missing"
@@ -100,7 +104,7 @@ def _bounds(platform: Sandbox, name: str) -> tuple[set[str], set[str]]:
 
 
 def judge(mixed: Mixture, folder: Path) -> list[str]:
-    """What was told wrongly of a first pull of that platform."""
+    """What was reported wrongly of a first pull of that platform."""
     config = {"seed": mixed.seed, "customers": mixed.customers, "faults": mixed.faults, "readings": mixed.readings}
     with without_backoff(), bridge(folder, page_limit=10, stall_s=1, **config) as made:
         done, code = pulled(made, *RESOURCES)

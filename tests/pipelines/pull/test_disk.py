@@ -1,4 +1,4 @@
-"""Disks that fill, folders that cannot be written, files of others: told in words, and nothing is harmed."""
+"""Disks that fill, folders that cannot be written, files of others: reported in words, and nothing is harmed."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_first_pull_on_a_disk_that_fills_leaves_no_warehouse(tmp_path: Path) -
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_told(made: Bridge) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(made: Bridge) -> None:
     before = made.path.read_bytes()
     made.folder.chmod(0o500)
     try:
@@ -104,7 +104,7 @@ def test_a_folder_that_cannot_be_written_is_told(made: Bridge) -> None:
     assert made.code() == 0
 
 
-def test_a_path_below_a_file_is_told(made: Bridge) -> None:
+def test_a_path_below_a_file_is_reported(made: Bridge) -> None:
     file = made.folder / "file"
     file.write_text("mine")
     refused(made, file / "warehouse.duckdb", str(file), "writable")
@@ -113,7 +113,7 @@ def test_a_path_below_a_file_is_told(made: Bridge) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no folder that takes no files")
-def test_a_folder_that_takes_no_files_is_told(made: Bridge) -> None:
+def test_a_folder_that_takes_no_files_is_reported(made: Bridge) -> None:
     refused(made, Path("/proc/warehouse.duckdb"), "/proc: ", "writable")
     done = command("check", env=made.environment(WAREHOUSE__PATH="/proc/warehouse.duckdb"), cwd=made.folder)
     assert done.code == 2
@@ -150,7 +150,7 @@ def test_a_write_ahead_log_beside_the_file_is_left_alone(made: Bridge) -> None:
     assert made.left() == [made.path.name]
 
 
-def test_a_file_that_another_program_writes_to_is_told(made: Bridge) -> None:
+def test_a_file_that_another_program_writes_to_is_reported(made: Bridge) -> None:
     with duckdb.connect(str(made.path)) as writer:
         writer.execute("CREATE TABLE mine AS SELECT 1")
         asked = made.platform.state.requests
@@ -183,7 +183,7 @@ def test_what_is_no_file_at_all_is_refused(made: Bridge) -> None:
 
 
 @pytest.mark.parametrize("name", [".build-warehouse.duckdb", ".warehouse.duckdb.lock"])
-def test_something_else_in_place_of_what_a_run_makes_is_told(made: Bridge, name: str) -> None:
+def test_something_else_in_place_of_what_a_run_makes_is_reported(made: Bridge, name: str) -> None:
     before, place = made.path.read_bytes(), made.folder / name
     if name.endswith(".lock"):
         place.mkdir()
@@ -203,7 +203,7 @@ def test_folders_that_there_are_not_are_made(made: Bridge) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 40_000, 60_000, 3_000_000, 3_500_000])
-def test_a_first_pull_on_a_full_disk_is_told_as_such(tmp_path: Path, size: int) -> None:
+def test_a_first_pull_on_a_full_disk_is_reported_as_such(tmp_path: Path, size: int) -> None:
     with bridge(tmp_path) as made:
         done = command("pull", env=made.environment(), cwd=made.folder, preexec_fn=files_up_to(size))
         assert done.code == 2, done.err

@@ -49,7 +49,7 @@ ENDS = {
     "type_drift": 5,
     "extra_fields": 0,
 }
-"""The exit code of a pull during which that fault comes now and then. What another try mends ends with 0."""
+"""The exit code of a pull during which that fault comes now and then. What another try fixes ends with 0."""
 
 FATAL = {
     **dict.fromkeys(
@@ -156,7 +156,7 @@ def test_orders_under_another_key_are_read_once_the_setting_names_it(tmp_path: P
         assert ("order_key", "uuid") in made.rows("SELECT what, value FROM ops.observations")
 
 
-def test_a_list_whose_end_is_assumed_is_told_so(tmp_path: Path) -> None:
+def test_a_list_whose_end_is_assumed_is_reported_so(tmp_path: Path) -> None:
     with bridge(tmp_path, readings={"customers_end": "status_404"}) as made:
         assert made.code() == 0
         ended_by, evidence = made.rows("SELECT ended_by, evidence FROM ops.coverage WHERE resource = 'customers'")[0]

@@ -38,7 +38,7 @@ with duckdb.connect(sys.argv[1], read_only=True) as connection:
 
 
 def version_sql(made: Bridge) -> str:
-    """One row that tells which version the file holds, with a share of every table in it."""
+    """One row that reports which version the file holds, with a share of every table in it."""
     parts = []
     for name, (_, column) in MARKED.items():
         first = made.platform.state.ids(name)[0]
@@ -129,7 +129,7 @@ def test_a_killed_pull_leaves_the_first_version_or_the_second(tmp_path: Path) ->
         lasts = working_seconds(made)
         second = made.rows(sql)
         marks = [n for n in range(3 * len(MARKED)) if n % 3]
-        assert all(first[0][n] != second[0][n] for n in marks), "each list tells the versions apart"
+        assert all(first[0][n] != second[0][n] for n in marks), "each list reports the versions apart"
         assert made.left() == [made.path.name]
 
         def put_back() -> None:

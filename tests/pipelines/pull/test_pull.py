@@ -129,10 +129,13 @@ def test_every_list_is_complete_and_its_totals_balance(pulled: Bridge) -> None:
     verdicts = dict(pulled.rows("SELECT resource, verdict FROM ops.coverage"))
     assert verdicts == dict.fromkeys(RESOURCES, "complete")
     for resource in RESOURCES:
-        told = dict(pulled.rows("SELECT measure, value FROM ops.control_totals WHERE entity = $1", resource))
-        assert told["read"] == told["loaded"] + told["held_back"] + told["duplicates"] + told["quarantined"]
-        assert told["loaded"] == told["new"] == len(pulled.platform.state.records(resource))
-        assert pulled.one(f"SELECT count(*) FROM raw.{resource}") == told["loaded"]
+        reported = dict(pulled.rows("SELECT measure, value FROM ops.control_totals WHERE entity = $1", resource))
+        assert (
+            reported["read"]
+            == reported["loaded"] + reported["held_back"] + reported["duplicates"] + reported["quarantined"]
+        )
+        assert reported["loaded"] == reported["new"] == len(pulled.platform.state.records(resource))
+        assert pulled.one(f"SELECT count(*) FROM raw.{resource}") == reported["loaded"]
 
 
 def test_no_key_is_in_the_file(pulled: Bridge) -> None:
@@ -148,9 +151,9 @@ def test_fields_beside_the_contract_are_kept_as_json(tmp_path: Path) -> None:
         assert {json.dumps(json.loads(text), sort_keys=True) for text in extra} == {
             json.dumps({"loyaltyTier": "gold", "origin": {"channel": "web", "score": 3.5}}, sort_keys=True)
         }
-        told = dict(made.rows("SELECT what, value FROM ops.observations WHERE what LIKE 'promotions:%'"))
-        assert told
-        assert set(told.values()) <= {"loyaltyTier", "origin"}
+        reported = dict(made.rows("SELECT what, value FROM ops.observations WHERE what LIKE 'promotions:%'"))
+        assert reported
+        assert set(reported.values()) <= {"loyaltyTier", "origin"}
         # An order has no contract: what comes is its own.
         assert made.one("SELECT DISTINCT origin__score FROM raw.orders") == 3.5
 
@@ -158,7 +161,7 @@ def test_fields_beside_the_contract_are_kept_as_json(tmp_path: Path) -> None:
 # --- a second pull -------------------------------------------------------------------------------------------------
 
 
-def test_a_second_pull_tells_first_and_last_seen_and_what_is_missing(fresh: Bridge) -> None:
+def test_a_second_pull_reports_first_and_last_seen_and_what_is_missing(fresh: Bridge) -> None:
     first, state = fresh.pull(), fresh.platform.state
     gone, changed, *_ = state.ids("customers")
     back = state.records("customers")[0]
@@ -496,11 +499,11 @@ def test_a_broken_contract_keeps_the_old_table_of_that_list(fresh: Bridge) -> No
     assert (second.exit_code, second.published) == (4, True)
     assert ids(fresh.path, "orders") == old
     assert same(fresh.path, state, "customers")
-    told = fresh.rows(
+    reported = fresh.rows(
         "SELECT verdict, ended_by, evidence FROM ops.coverage WHERE resource = 'orders' AND run_id = $1", second.run_id
     )
-    assert told[0][:2] == ("incomplete", "error")
-    assert "`hasMore` is true without a cursor" in told[0][2]
+    assert reported[0][:2] == ("incomplete", "error")
+    assert "`hasMore` is true without a cursor" in reported[0][2]
 
 
 def test_where_every_list_fails_the_old_file_stays(fresh: Bridge) -> None:
@@ -550,8 +553,8 @@ def test_refused_rows_go_to_a_private_file_with_their_reasons_in_ops(fresh: Brid
     ]
     assert fresh.left() == ["warehouse.duckdb", kept.name]
     for resource in RESOURCES:
-        told = dict(fresh.rows("SELECT measure, value FROM ops.control_totals WHERE entity = $1", resource))
-        assert told["read"] == told["loaded"] + told["duplicates"] + told["quarantined"]
+        reported = dict(fresh.rows("SELECT measure, value FROM ops.control_totals WHERE entity = $1", resource))
+        assert reported["read"] == reported["loaded"] + reported["duplicates"] + reported["quarantined"]
     assert len(ids(fresh.path, "customers")) == 39
 
     state.change("customers", state.ids("customers")[3], {"birthdate": "1999-12-31"})

@@ -59,7 +59,7 @@ def customer(number: int, *, password: PasswordSource | None = "stored", **body:
 def patch(
     number: int, variant: int, *, repeatable: bool = True, line: int | None = None, **body: Any
 ) -> PlannedOperation:
-    """A variant update. Several may go on one line: it is told where they do."""
+    """A variant update. Several may go on one line: it is reported where they do."""
     return PlannedOperation(
         id=number,
         batch=1,
@@ -129,7 +129,7 @@ def write_plan(
     outcomes: dict[str, int] = {sent_as(kind): len(sent)}
     for _, outcome, *_ in lines:
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
-    told = Manifest(
+    reported = Manifest(
         plan_id=hashlib.sha256(body + host.encode() + folder.name.encode()).hexdigest()[:16],
         version="0",
         kind=kind,
@@ -145,7 +145,7 @@ def write_plan(
         lines_sha256=hashlib.sha256((folder / LINES_FILE).read_bytes()).hexdigest(),
         messages=messages,
     )
-    (folder / MANIFEST_FILE).write_bytes(msgspec.json.encode(told))
+    (folder / MANIFEST_FILE).write_bytes(msgspec.json.encode(reported))
     return folder
 
 

@@ -193,7 +193,7 @@ def crashing(world: World) -> Iterator[None]:
 
 
 @contextmanager
-def told(ledger: Path) -> Iterator[None]:
+def reported(ledger: Path) -> Iterator[None]:
     """The settings, without the files that they are read from: that would take longer than all the rest."""
     legacy = LegacySettings(base_url=HOST, api_key=Secret("key"), environment="sandbox", login_mode="email")
     with (
@@ -279,7 +279,7 @@ class Run:
         concurrency = self.draw.choice((1, 1, 3)) if self.kind == "variants" else None
         asked = PushOptions(agreed=True, settle_s=self.settle_s, concurrency=concurrency, **said)
         try:
-            with crashing(world), told(self.folder / "ledger.sqlite"):
+            with crashing(world), reported(self.folder / "ledger.sqlite"):
                 return push(plan, asked, dependencies=means)
         except Crash:
             return None
@@ -346,9 +346,9 @@ class Run:
                 raise Wrong(f"seed {self.seed}: {row['field']} is {stands}, the ledger says {row['value']}")
 
     def _look_at_results(self, plan: Path, pushed: PushResult) -> None:
-        told = Plan(plan).manifest
+        reported = Plan(plan).manifest
         found = results(plan)
-        if sum(map(len, found.values())) != told.lines:
+        if sum(map(len, found.values())) != reported.lines:
             raise Wrong(f"seed {self.seed}: the results do not add up")
         by_operation = {int(row["operation"]): name for name, rows in found.items() for row in rows}
         files = {"confirmed": "confirmed", "rejected": "rejected", "planned": "unsent"}

@@ -39,7 +39,7 @@ from tests.pipelines.push.plans import (
 )
 
 
-def test_a_push_tells_what_became_of_the_lines(at: Place) -> None:
+def test_a_push_reports_what_became_of_the_lines(at: Place) -> None:
     plan = at.plan([customer(1), customer(2, firstName=7)])
     done = command("push", str(plan), env=at.environment(), cwd=at.folder)
     assert done.code == 2
@@ -49,16 +49,16 @@ def test_a_push_tells_what_became_of_the_lines(at: Place) -> None:
     assert (done.code, done.err) == (5, "")
     assert "1  confirmed\n" in done.out
     assert "1  rejected\n" in done.out
-    told = json.loads(command("push", str(plan), "--yes", "--log", "json", env=at.environment(), cwd=at.folder).out)
-    assert told["operations"] == {"confirmed": 1, "rejected": 1}
-    assert told["lines"] == {"confirmed.confirmed": 1, "rejected.rejected": 1}
-    assert told["exit_code"] == 5
+    reported = json.loads(command("push", str(plan), "--yes", "--log", "json", env=at.environment(), cwd=at.folder).out)
+    assert reported["operations"] == {"confirmed": 1, "rejected": 1}
+    assert reported["lines"] == {"confirmed.confirmed": 1, "rejected.rejected": 1}
+    assert reported["exit_code"] == 5
 
 
-def test_a_file_that_changed_is_planned_again_by_the_command_that_is_told(at: Place) -> None:
+def test_a_file_that_changed_is_planned_again_by_the_command_that_is_reported(at: Place) -> None:
     plan = at.plan([customer(1)])
-    told = json.loads((plan / "plan.json").read_text("utf-8"))
-    file = Path(told["input"]["path"])
+    reported = json.loads((plan / "plan.json").read_text("utf-8"))
+    file = Path(reported["input"]["path"])
     file.write_bytes(file.read_bytes() + b"\n")
     done = command("push", str(plan), "--yes", env=at.environment(), cwd=at.folder)
     assert done.code == 2
@@ -195,8 +195,8 @@ def test_status_shows_open_plans(at: Place) -> None:
     assert done.code == 0
     assert "warehouses: 2 in doubt" in done.out
     assert f"orderbridge push {plan}" in done.out
-    told = json.loads(command("status", "--json", env=at.environment(), cwd=at.folder).out)
-    assert [plan["states"] for plan in told["open_plans"]] == [{"in_doubt": 2}]
+    reported = json.loads(command("status", "--json", env=at.environment(), cwd=at.folder).out)
+    assert [plan["states"] for plan in reported["open_plans"]] == [{"in_doubt": 2}]
 
 
 def test_the_log_of_what_was_pushed_comes_into_the_warehouse(at: Place) -> None:
@@ -237,16 +237,16 @@ def test_what_the_answers_show_of_the_gaps_is_observed(tmp_path: Path) -> None:
         assert query(at, "FROM ops.observations ORDER BY ALL") == before
 
 
-def test_what_no_answer_settles_of_the_gaps_is_told_too(tmp_path: Path) -> None:
+def test_what_no_answer_settles_of_the_gaps_is_reported_too(tmp_path: Path) -> None:
     with place(tmp_path, readings={"whoami_names": "terse", "subcategory_required": "name"}) as at:
         pull(PullOptions(("customers",)))
         os.environ["SOURCES__PUBLIC_V1__BASE_URL"] = at.platform.url
         os.environ["SOURCES__PUBLIC_V1__API_KEY"] = at.platform.v1_key
         prices = at.plan([patch(1, 1, price=2.5, weight=1.5)], "variants")
         parts = at.plan([subcategory(1), subcategory(2, name=None)], "subcategories")
-        told = [at.push(prices), at.push(parts)]
-        assert [pushed.exit_code for pushed in told] == [0, 5]
-        for folder, pushed in zip((prices, parts), told, strict=True):
+        reported = [at.push(prices), at.push(parts)]
+        assert [pushed.exit_code for pushed in reported] == [0, 5]
+        for folder, pushed in zip((prices, parts), reported, strict=True):
             assert publish_push_log(Plan(folder).manifest.plan_id, pushed.observed) is True
         sql = "SELECT what, value FROM ops.observations WHERE what ~ 'whoami|required|semantics' ORDER BY ALL"
         assert query(at, sql) == [
@@ -368,7 +368,7 @@ def test_what_cannot_be_read_back_is_said_and_counted(at: Place) -> None:
     assert "1  not sent, rejected or in doubt" in done.out
 
 
-def test_a_push_that_was_cut_off_is_looked_for_and_told(at: Place) -> None:
+def test_a_push_that_was_cut_off_is_looked_for_and_reported(at: Place) -> None:
     plan = at.plan([customer(1)])
     at.platform.set_faults({"lost_answer": 1.0})
     done = command("push", str(plan), "--yes", env=at.environment(), cwd=at.folder)

@@ -26,13 +26,13 @@ def records(folder: Path, *rows: dict[str, object] | str, count: int = 30) -> Pa
 
 
 @pytest.mark.parametrize(
-    ("told", "body"),
+    ("reported", "body"),
     [({"erpCode": "C00001"}, {}), ({"email": " ANA1@Example.test"}, {}), ({"loginCode": "L1"}, {"loginCode": "L1"})],
 )
 def test_a_customer_whose_row_is_refused_is_not_created_again(
-    tmp_path: Path, told: dict[str, str], body: dict[str, Any]
+    tmp_path: Path, reported: dict[str, str], body: dict[str, Any]
 ) -> None:
-    with place(tmp_path, records=records(tmp_path, {**ODD, **told})) as at:
+    with place(tmp_path, records=records(tmp_path, {**ODD, **reported})) as at:
         plan = at.plan([customer(1, **body), customer(2)])
         pushed = at.push(plan)
         assert (pushed.exit_code, pushed.error) == (5, None)
@@ -58,13 +58,13 @@ def test_creates_wait_while_a_refused_row_may_be_anybodys(tmp_path: Path, row: d
         plan = at.plan([customer(1)])
         pushed = at.push(plan)
         assert (pushed.exit_code, at.codes()) == (7, [])
-        told = str(pushed.error)
-        assert told.startswith(
+        reported = str(pushed.error)
+        assert reported.startswith(
             "1 quarantined row of the list of customers may be any customer: creates that may exist already"
         )
-        assert "--accept-unproven" in told
-        assert "quarantine" in told
-        assert "when the list changes less" not in told
+        assert "--accept-unproven" in reported
+        assert "quarantine" in reported
+        assert "when the list changes less" not in reported
         assert at.push(plan, replace(YES, accept_unproven=True)).exit_code == 0
         assert at.codes() == ["C00001"]
 
@@ -96,7 +96,7 @@ def test_what_python_reads_of_no_proper_row_is_a_key_and_no_sure_one(more: bytes
 
 
 @pytest.mark.parametrize("row", [b"[]", b"7", b'{"erpCode":', b"\xff", b"[" * 100_000, b'{"email":" "}'])
-def test_what_is_no_record_tells_nothing(row: bytes) -> None:
+def test_what_is_no_record_reports_nothing(row: bytes) -> None:
     assert keys_in_row(row) == (set(), False)
 
 

@@ -380,7 +380,7 @@ def test_a_create_that_lands_late_is_found_and_not_sent_again(tmp_path: Path) ->
         assert at.codes() == ["C00001"]
 
 
-def test_production_sends_an_absent_create_again_only_where_it_is_told(tmp_path: Path) -> None:
+def test_production_sends_an_absent_create_again_only_where_it_is_reported(tmp_path: Path) -> None:
     with place(tmp_path) as at:
         os.environ["SOURCES__LEGACY__ENVIRONMENT"] = "production"
         now = [1_000_000.0]
@@ -675,8 +675,8 @@ def test_answers_to_doubts_are_read_from_a_file(at: Place, delimiter: str, encod
     at.platform.set_faults({"reset_before": 1.0})
     assert at.push(plan).exit_code == 6
     at.platform.set_faults({})
-    told = {"1": "landed", "2": "Not landed", "3": "abandon"}
-    file = answer(plan, at.folder / "answers.csv", told, delimiter, encoding)
+    reported = {"1": "landed", "2": "Not landed", "3": "abandon"}
+    file = answer(plan, at.folder / "answers.csv", reported, delimiter, encoding)
     assert at.push(plan, replace(YES, answers=file)).exit_code == 6
     assert at.states(plan) == ["confirmed", "confirmed", "abandoned", "in_doubt"]
     assert [body["name"] for body in at.platform.state.subcategories] == ["Sub 2"]
@@ -808,7 +808,7 @@ def test_a_line_of_two_operations_has_the_graver_outcome(at: Place) -> None:
 
 
 @pytest.mark.parametrize("kind", ["subcategories", "warehouses"])
-def test_what_to_do_about_a_doubt_is_told_by_the_push_that_left_it(at: Place, kind: KindName) -> None:
+def test_what_to_do_about_a_doubt_is_reported_by_the_push_that_left_it(at: Place, kind: KindName) -> None:
     plan = at.plan(KINDS[kind], kind)
     at.platform.set_faults({"lost_answer": 1.0})
     at.push(plan)
@@ -830,7 +830,7 @@ def test_a_doubt_that_a_look_up_or_a_repeat_settles_says_to_push_again(at: Place
         assert results(plan)["in_doubt"][0]["words"].endswith(words)
 
 
-def test_a_line_whose_operations_are_both_in_doubt_tells_the_one_that_waits_for_a_person(at: Place) -> None:
+def test_a_line_whose_operations_are_both_in_doubt_reports_the_one_that_waits_for_a_person(at: Place) -> None:
     operations = [patch(1, 1, line=2, sku="A"), patch(2, 1, line=2, price=2.5, repeatable=False)]
     plan = at.plan(operations, "variants")
     at.platform.set_faults({"lost_answer": 1.0})
@@ -844,7 +844,7 @@ def test_a_line_whose_operations_are_both_in_doubt_tells_the_one_that_waits_for_
     assert at.push(plan, replace(YES, landed=frozenset({2}))).exit_code == 0
 
 
-def test_a_line_of_which_one_operation_was_given_up_tells_the_one_in_doubt(at: Place) -> None:
+def test_a_line_of_which_one_operation_was_given_up_reports_the_one_in_doubt(at: Place) -> None:
     operations = [patch(1, 1, line=2, price=2.5, repeatable=False), patch(2, 1, line=2, sku="A")]
     plan = at.plan(operations, "variants")
     at.platform.set_faults({"lost_answer": 1.0})
@@ -869,9 +869,9 @@ def test_what_was_given_up_is_neither_done_nor_in_doubt(at: Place, capsys: pytes
         assert (pushed.exit_code, outcomes(lost)) == (5, {"4": "in_doubt.abandoned", "9": "in_doubt.abandoned"})
         assert results(lost)["in_doubt"][0]["words"] == "abandoned: not known whether it arrived"
         print_result(pushed, "plain")
-        told = capsys.readouterr().out
-        assert "2  abandoned: not known whether it arrived\n" in told
-        assert "in doubt" not in told
+        reported = capsys.readouterr().out
+        assert "2  abandoned: not known whether it arrived\n" in reported
+        assert "in doubt" not in reported
 
 
 def test_results_that_do_not_add_up_fail_the_push(at: Place) -> None:
@@ -915,7 +915,7 @@ def test_no_cell_of_the_passwords_runs_in_a_spreadsheet(at: Place) -> None:
     assert at.codes() == ["=1+1", "-5"]
 
 
-def test_a_copy_of_a_plan_that_was_stopped_gives_passwords_and_the_first_one_tells_none_for_them(at: Place) -> None:
+def test_a_copy_of_a_plan_that_was_stopped_gives_passwords_and_the_first_one_reports_none_for_them(at: Place) -> None:
     plan = at.plan([customer(number) for number in range(1, 5)])
     copy = Path(shutil.copytree(plan, plan.with_name("copy")))
     stop = threading.Event()
@@ -924,10 +924,10 @@ def test_a_copy_of_a_plan_that_was_stopped_gives_passwords_and_the_first_one_tel
     assert 0 < len(first) < 4
     assert at.push(copy).exit_code == 0
     assert at.push(plan).exit_code == 0
-    told = {**first, **kept(copy)}
+    reported = {**first, **kept(copy)}
     assert kept(plan) == first
-    assert len(first) + len(kept(copy)) == len(told) == 4
-    assert [body["password"] for body in at.platform.state.customer_inputs] == [told[str(n)] for n in range(1, 5)]
+    assert len(first) + len(kept(copy)) == len(reported) == 4
+    assert [body["password"] for body in at.platform.state.customer_inputs] == [reported[str(n)] for n in range(1, 5)]
 
 
 def kept(plan: Path) -> dict[str, str]:
@@ -960,7 +960,7 @@ def test_passwords_of_the_file_are_read_again_by_line(at: Place) -> None:
     assert not [path for path in at.folder.rglob("*") if path.is_file() and b"planted-" in path.read_bytes()]
 
 
-def test_a_line_without_its_password_is_told_before_anything_is_sent(at: Place) -> None:
+def test_a_line_without_its_password_is_reported_before_anything_is_sent(at: Place) -> None:
     at.means = replace(at.means, read_passwords=lambda plan, lines: {2: "one"})
     plan = at.plan([customer(1, password="input"), customer(2, password="input")])
     pushed = at.push(plan)

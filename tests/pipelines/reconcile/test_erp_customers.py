@@ -135,7 +135,7 @@ def test_the_funnel_and_every_difference_are_those_made_by_hand(shop: Shop) -> N
 def test_the_totals_of_both_sides_are_kept(shop: Shop) -> None:
     shop.write(*LINES, LINES[0])
     shop.made.pull()
-    told = reconcile(ErpFiles(shop.file))
+    reported = reconcile(ErpFiles(shop.file))
     totals = dict(
         shop.made.rows("SELECT measure, value FROM ops.control_totals WHERE entity = 'reconciled.erp_customers'")
     )
@@ -143,10 +143,10 @@ def test_the_totals_of_both_sides_are_kept(shop: Shop) -> None:
         "erp_read": 9, "erp_repeated": 1, "matched": 5, "only_in_erp": 1, "ambiguous_in_erp": 2, "platform": 7,
         "only_in_platform": 1, "ambiguous_in_platform": 1, "refused": 0,
     }  # fmt: skip
-    assert told.match is not None
-    assert told.match.statuses == FUNNEL
-    assert told.match.repeated == 1
-    assert (told.match.ambiguous_lines, told.match.ambiguous_customers) == (2, 1)
+    assert reported.match is not None
+    assert reported.match.statuses == FUNNEL
+    assert reported.match.repeated == 1
+    assert (reported.match.ambiguous_lines, reported.match.ambiguous_customers) == (2, 1)
 
 
 @pytest.mark.parametrize("lost", ["lines", "customers"])
@@ -169,7 +169,7 @@ def test_a_row_that_would_be_lost_on_either_side_fails_the_run(
     assert shop.made.path.read_bytes() == before
 
 
-def test_lines_that_do_not_fit_are_told_and_the_exit_code_says_so(shop: Shop) -> None:
+def test_lines_that_do_not_fit_are_reported_and_the_exit_code_says_so(shop: Shop) -> None:
     shop.made.pull()
     shop.write(*LINES[:2], "00014;too short", LINES[3])
     done = command("reconcile", "--erp-customers", str(shop.file), env=shop.made.environment(), cwd=shop.made.folder)
@@ -186,9 +186,9 @@ def test_a_run_matches_what_it_has_just_pulled(shop: Shop) -> None:
         "run", "--log", "json", "--erp-customers", str(shop.file), env=shop.made.environment(), cwd=shop.made.folder
     )  # fmt: skip
     assert done.code == 5, done.err
-    told = json.loads(done.out.splitlines()[1])
-    assert [tuple(row) for row in told["erp"]["statuses"]] == FUNNEL
-    assert told["erp"]["refused"] == [3]
+    reported = json.loads(done.out.splitlines()[1])
+    assert [tuple(row) for row in reported["erp"]["statuses"]] == FUNNEL
+    assert reported["erp"]["refused"] == [3]
     assert shop.made.one("SELECT exit_code FROM ops.runs") == 5
     assert shop.differences() == DIFFERENCES
 

@@ -43,14 +43,14 @@ def made(tmp_path: Path) -> Iterator[Bridge]:
 
 
 def test_the_tables_have_the_columns_of_the_design_and_every_row(made: Bridge) -> None:
-    told = reconcile()
+    reported = reconcile()
     for table, columns in COLUMNS.items():
         have = {name: kind for name, kind, *_ in made.rows(f"DESCRIBE reconciled.{table}")}
         assert set(have) >= columns
         if table != "exceptions":
             assert {"_run_id", "_first_seen_at", "_last_seen_at", "_missing_since"} <= set(have)
             rows = made.one(f"SELECT count(*) FROM raw.{table}")
-            assert rows == told.rows[table] == made.one(f"SELECT count(*) FROM reconciled.{table}")
+            assert rows == reported.rows[table] == made.one(f"SELECT count(*) FROM reconciled.{table}")
     assert made.rows("SELECT command, exit_code FROM ops.runs ORDER BY started_at") == [("pull", 0), ("reconcile", 0)]
     assert made.left() == ["warehouse.duckdb"]
 
@@ -83,17 +83,17 @@ def test_exceptions_hold_no_personal_data(made: Bridge) -> None:
     reconcile()
     rules = {rule for (rule,) in made.rows("SELECT rule FROM reconciled.exceptions WHERE entity = 'customers'")}
     assert any("email" in rule for rule in rules)
-    told = json.dumps(made.rows("FROM reconciled.exceptions"), ensure_ascii=False)
-    assert "persona" not in told
-    assert "Núñez" not in told
+    reported = json.dumps(made.rows("FROM reconciled.exceptions"), ensure_ascii=False)
+    assert "persona" not in reported
+    assert "Núñez" not in reported
 
 
-def test_what_was_seen_of_the_gaps_is_told(made: Bridge) -> None:
-    told = reconcile()
+def test_what_was_seen_of_the_gaps_is_reported(made: Bridge) -> None:
+    reported = reconcile()
     seen = set(made.rows("SELECT what, value FROM ops.observations"))
     assert ("date_format", "customers: iso_offset") in seen
     assert ("order_fields", "customer_id: customer__id") in seen
-    assert "30 of 30" in told.proposed["customer_id"]
+    assert "30 of 30" in reported.proposed["customer_id"]
 
 
 def test_a_new_column_does_not_change_the_customers_of_the_orders_overnight(made: Bridge) -> None:
@@ -117,8 +117,8 @@ def test_a_pinned_column_that_is_gone_is_an_error_finding(made: Bridge) -> None:
     reconcile()
     with duckdb.connect(made.path) as warehouse:
         warehouse.execute("UPDATE ops.order_fields SET column_name = 'gone' WHERE field = 'customer_id'")
-    told = reconcile()
-    assert told.order_fields["customer_id"] == "customer__id"
+    reported = reconcile()
+    assert reported.order_fields["customer_id"] == "customer__id"
     details = made.rows("SELECT severity, detail FROM reconciled.exceptions WHERE rule = 'field_changed'")
     assert [(severity, detail.split(";")[0]) for severity, detail in details] == [
         ("error", "customer_id: gone is gone, customer__id is used")
@@ -126,10 +126,10 @@ def test_a_pinned_column_that_is_gone_is_an_error_finding(made: Bridge) -> None:
 
 
 def test_lines_of_orders_and_orders_of_customers_are_tables(made: Bridge) -> None:
-    told = reconcile()
+    reported = reconcile()
     lines = made.one("SELECT count(*) FROM raw.orders__lines")
-    assert lines == told.rows["order_lines"] == made.one("SELECT count(*) FROM reconciled.order_lines") > 0
-    assert told.rows["customer_orders"] == made.one("SELECT count(*) FROM reconciled.customers") == 40
+    assert lines == reported.rows["order_lines"] == made.one("SELECT count(*) FROM reconciled.order_lines") > 0
+    assert reported.rows["customer_orders"] == made.one("SELECT count(*) FROM reconciled.customers") == 40
     assert made.one("SELECT sum(order_count + cancelled_count) FROM reconciled.customer_orders") == 30
     totals = {entity for (entity,) in made.rows("SELECT entity FROM ops.control_totals")}
     assert {"reconciled.order_lines", "reconciled.customer_orders"} <= totals
@@ -140,9 +140,9 @@ def test_promotions_and_price_lists_have_a_history(made: Bridge) -> None:
     key = made.platform.state.ids("promotions")[0]
     made.platform.state.change("promotions", key, {"name": "Another name"})
     made.pull()
-    told = reconcile()
-    assert told.rows["promotion_history"] == 10
-    assert told.rows["price_list_history"] == 6
+    reported = reconcile()
+    assert reported.rows["promotion_history"] == 10
+    assert reported.rows["price_list_history"] == 6
     versions = "SELECT version, ended_by FROM reconciled.promotion_history WHERE promotion_id = $1 ORDER BY 1"
     assert made.rows(versions, key) == [(1, "changed"), (2, None)]
 
@@ -150,9 +150,9 @@ def test_promotions_and_price_lists_have_a_history(made: Bridge) -> None:
 def test_the_settings_name_the_fields_of_an_order(made: Bridge) -> None:
     os.environ["RECONCILE__ORDER_CUSTOMER_ID"] = "customer__erp_code"
     os.environ["RECONCILE__ORDER_TOTAL"] = "number"
-    told = reconcile()
-    assert told.order_fields["customer_id"] == "customer__erp_code"
-    assert "customer_id" not in told.proposed
+    reported = reconcile()
+    assert reported.order_fields["customer_id"] == "customer__erp_code"
+    assert "customer_id" not in reported.proposed
     number, total = made.rows("SELECT number, total FROM reconciled.orders LIMIT 1")[0]
     assert int(number) == int(total)
 
@@ -238,9 +238,9 @@ def test_the_command_prints_what_an_analyst_asks_first(made: Bridge) -> None:
     done = command("reconcile", env=made.environment(), cwd=made.folder)
     assert done.code == 0
     assert "reconciled: 40 customers, 9 promotions, 6 price lists, 30 orders" in done.out
-    told = json.loads(command("reconcile", "--log", "json", env=made.environment(), cwd=made.folder).out)
-    assert told["rows"]["customers"] == 40
-    assert {finding["severity"] for finding in told["findings"]} <= {"error", "warning", "info"}
+    reported = json.loads(command("reconcile", "--log", "json", env=made.environment(), cwd=made.folder).out)
+    assert reported["rows"]["customers"] == 40
+    assert {finding["severity"] for finding in reported["findings"]} <= {"error", "warning", "info"}
 
 
 def test_every_entity_is_a_list_of_the_contract() -> None:
@@ -252,11 +252,13 @@ def test_every_entity_is_a_list_of_the_contract() -> None:
 def test_lists_that_were_never_pulled_are_empty_tables(tmp_path: Path) -> None:
     with bridge(tmp_path) as made:
         made.pull("customers")
-        told = reconcile()
-        assert {table: told.rows[table] for table in ENTITIES} == {
+        reported = reconcile()
+        assert {table: reported.rows[table] for table in ENTITIES} == {
             "customers": 40, "promotions": 0, "price_lists": 0, "orders": 0
         }  # fmt: skip
-        assert told.order_fields == dict.fromkeys(("customer_id", "ordered_at", "total", "order_status", "currency"))
+        assert reported.order_fields == dict.fromkeys(
+            ("customer_id", "ordered_at", "total", "order_status", "currency")
+        )
 
 
 @pytest.mark.parametrize("shape", ["nested", "flat", "wide"])
@@ -266,11 +268,13 @@ def test_orders_of_every_shape_are_reconciled(tmp_path: Path, shape: str) -> Non
         assert reconcile().rows["orders"] == 30
 
 
-@pytest.mark.parametrize(("told", "form"), [("day_first", "day_first"), ("month_first", "ambiguous")])
-def test_the_order_of_dates_that_is_told_is_held_against_the_columns(tmp_path: Path, told: str, form: str) -> None:
+@pytest.mark.parametrize(("reported", "form"), [("day_first", "day_first"), ("month_first", "ambiguous")])
+def test_the_order_of_dates_that_is_reported_is_held_against_the_columns(
+    tmp_path: Path, reported: str, form: str
+) -> None:
     with bridge(tmp_path, readings={"date_format": "day_first"}) as made:
         made.pull()
-        os.environ["RECONCILE__DATE_ORDER"] = told
+        os.environ["RECONCILE__DATE_ORDER"] = reported
         reconcile()
         seen = {value for (value,) in made.rows("SELECT value FROM ops.observations WHERE what = 'date_format'")}
         assert f"customers: {form}" in seen

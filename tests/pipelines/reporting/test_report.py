@@ -179,7 +179,7 @@ def test_the_same_warehouse_gives_the_same_bytes(warehouse: Path, tmp_path: Path
     assert again.read_bytes() == once.read_bytes()
 
 
-def test_what_expires_soon_is_told_of_the_instant_of_the_run(warehouse: Path) -> None:
+def test_what_expires_soon_is_reported_of_the_instant_of_the_run(warehouse: Path) -> None:
     run = "(SELECT max(ended_at) FROM ops.runs)"
     change(
         warehouse,
@@ -207,8 +207,13 @@ def test_a_warehouse_without_any_row_has_a_report(warehouse: Path) -> None:
     for table in ("customers", "promotions", "price_lists", "orders", "exceptions"):
         change(warehouse, f"DELETE FROM reconciled.{table}")
     words = made(warehouse).words
-    for told in ("no rule found anything", "No price list is listed", "No promotion is listed", "No order is listed"):
-        assert told in words
+    for reported in (
+        "no rule found anything",
+        "No price list is listed",
+        "No promotion is listed",
+        "No order is listed",
+    ):
+        assert reported in words
 
 
 def test_what_was_not_read_is_not_said_to_be_absent(warehouse: Path) -> None:
@@ -227,7 +232,7 @@ def test_what_was_not_read_is_not_said_to_be_absent(warehouse: Path) -> None:
             ('price_lists', NULL, 'unproven', 'info', 'price_lists: unproven, refused rows: 1')""",
     )
     words = " ".join(made(warehouse).words.split())
-    for told in (
+    for reported in (
         "price lists: price_lists: unproven, refused rows: 1",
         "Some of them may still be on the platform: 2 lines only in the ERP: customers: unproven.",
         "No order was read.",
@@ -235,11 +240,11 @@ def test_what_was_not_read_is_not_said_to_be_absent(warehouse: Path) -> None:
         "derives from a list that was not read",
         "on a list that was not read",
     ):
-        assert told in words
+        assert reported in words
     assert re.search(r"price lists complete 6 1 ", words)
 
 
-def test_lists_pulled_after_the_run_are_told(warehouse: Path) -> None:
+def test_lists_pulled_after_the_run_are_reported(warehouse: Path) -> None:
     assert "pulled again" not in made(warehouse).words
     change(
         warehouse,
@@ -249,7 +254,7 @@ def test_lists_pulled_after_the_run_are_told(warehouse: Path) -> None:
     assert "pulled again" in made(warehouse).words
 
 
-def test_a_walk_that_failed_is_told_with_the_age_of_what_is_there(warehouse: Path) -> None:
+def test_a_walk_that_failed_is_reported_with_the_age_of_what_is_there(warehouse: Path) -> None:
     change(
         warehouse,
         """UPDATE ops.runs SET ended_at = ended_at + INTERVAL 3 DAY;
@@ -262,7 +267,7 @@ def test_a_walk_that_failed_is_told_with_the_age_of_what_is_there(warehouse: Pat
     assert "3 days" in words
 
 
-def test_a_rule_of_another_version_is_told_as_unknown(warehouse: Path) -> None:
+def test_a_rule_of_another_version_is_reported_as_unknown(warehouse: Path) -> None:
     change(warehouse, "INSERT INTO reconciled.exceptions VALUES ('orders', '1', 'from_the_future', 'warning', '')")
     words = made(warehouse).words
     assert "from_the_future" in words

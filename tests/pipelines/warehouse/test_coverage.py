@@ -67,7 +67,7 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
     export = tmp_path / "erp.csv"
     export.write_text(f"erpCode;Razón social\n{erp_code};Uno\nnobody;Dos\n", "utf-8")
 
-    told = reconciled(fresh, ErpFiles(customers=export))
+    given = reconciled(fresh, ErpFiles(customers=export))
     assert absences(fresh) == []
     said = unproven(fresh)
     assert " price lists: price_lists: unproven, refused rows: 1" in said["price_lists", "sources_unproven"]
@@ -77,8 +77,8 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
         said["erp_customers", "customers_unproven"] == "2 lines only in the ERP: customers: unproven, refused rows: 1"
     )
     assert said["customers", "unproven"] == "customers: unproven, refused rows: 1; rows of earlier walks: 0"
-    assert told.match is not None
-    assert any("may still be on the platform" in line for line in match_lines(told.match))
+    assert given.match is not None
+    assert any("may still be on the platform" in line for line in match_lines(given.match))
     status = "SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1"
     assert fresh.one(status, buyer) == "unknown"
     chains = dict(fresh.rows("SELECT price_list_id, chain_status FROM reconciled.price_lists"))
@@ -87,15 +87,15 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
 
     state.remove("price_lists", base)
     state.change("customers", refused, {"birthdate": None})
-    told = reconciled(fresh, ErpFiles(customers=export))
+    given = reconciled(fresh, ErpFiles(customers=export))
     assert unproven(fresh) == {}
     assert {("source_not_listed", derived), ("chain_orphaned", further), ("price_list_not_listed", buyer)} <= set(
         absences(fresh)
     )
     assert fresh.one(status, buyer) == "not_listed"
-    assert told.match is not None
-    assert [count for name, _, count in told.match.statuses if name == "only_in_erp"] == [1]
-    assert not any("may still be on the platform" in line for line in match_lines(told.match))
+    assert given.match is not None
+    assert [count for name, _, count in given.match.statuses if name == "only_in_erp"] == [1]
+    assert not any("may still be on the platform" in line for line in match_lines(given.match))
 
 
 def test_rows_of_an_earlier_walk_that_were_not_seen_again_are_counted(fresh: Bridge) -> None:

@@ -1,4 +1,4 @@
-"""What the morning after is told of a run that failed."""
+"""What the morning after is reported of a run that failed."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def fails(path: Path, command: str = "pull", run_id: str = "R1", error: Exceptio
 
 def test_the_note_says_what_failed_and_what_to_do(path: Path) -> None:
     fails(path)
-    told = read(path)
-    assert told is not None
-    assert {name: told[name] for name in ("command", "run_id", "exit_code", "message", "hint", "published")} == {
+    reported = read(path)
+    assert reported is not None
+    assert {name: reported[name] for name in ("command", "run_id", "exit_code", "message", "hint", "published")} == {
         "command": "pull",
         "run_id": "R1",
         "exit_code": 2,
@@ -44,7 +44,7 @@ def test_the_note_says_what_failed_and_what_to_do(path: Path) -> None:
     assert stat.S_IMODE(failure_file(path).stat().st_mode) == 0o600
 
 
-def test_of_a_bug_only_its_kind_is_told(path: Path) -> None:
+def test_of_a_bug_only_its_kind_is_reported(path: Path) -> None:
     fails(path, error=ValueError(SECRET))
     assert SECRET not in failure_file(path).read_text("utf-8")
     assert json.loads(failure_file(path).read_text())["exit_code"] == 1
@@ -76,10 +76,10 @@ def test_a_success_removes_the_note_that_it_makes_good(path: Path, failed: str, 
     assert (read(path) is not None) is stays
 
 
-def test_a_note_that_was_cut_off_is_told_as_such(path: Path) -> None:
+def test_a_note_that_was_cut_off_is_reported_as_such(path: Path) -> None:
     failure_file(path).write_text('{"exit_')
-    told = read(path)
-    assert told is not None
-    assert "cut off" in told["message"]
+    reported = read(path)
+    assert reported is not None
+    assert "cut off" in reported["message"]
     clear_failure(path, "pull")
     assert read(path) is None

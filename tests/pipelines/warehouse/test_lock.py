@@ -92,10 +92,10 @@ def test_a_lock_of_a_process_that_died_blocks_nobody(tmp_path: Path) -> None:
         assert made.left() == [made.path.name]
 
 
-@pytest.mark.parametrize("told", [b"", b"{", b"[]", b"{}", b"\xff\xfe"])
-def test_a_lock_that_says_nothing_readable_is_a_lock(tmp_path: Path, told: bytes) -> None:
+@pytest.mark.parametrize("reported", [b"", b"{", b"[]", b"{}", b"\xff\xfe"])
+def test_a_lock_that_says_nothing_readable_is_a_lock(tmp_path: Path, reported: bytes) -> None:
     path = tmp_path / "lock"
-    path.write_bytes(told)
+    path.write_bytes(reported)
     with path.open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(LockedError, match="a process that is just starting"), run_lock(path, "pull", HINT):

@@ -110,7 +110,7 @@ def test_identifiers_are_canonical_text(record: Record, written: str, kept: str)
 
 
 @pytest.mark.parametrize(
-    ("record", "row", "told"),
+    ("record", "row", "reported"),
     [
         pytest.param(CUSTOMER, "{}", "id: expected an identifier, found nothing", id="no key"),
         pytest.param(CUSTOMER, '{"id":null}', "id: expected an identifier, found null", id="null key"),
@@ -173,8 +173,8 @@ def test_identifiers_are_canonical_text(record: Record, written: str, kept: str)
         ),
     ],
 )
-def test_a_row_that_is_not_of_the_contract_is_put_aside(record: Record, row: str, told: str) -> None:
-    assert reason(record, row) == told
+def test_a_row_that_is_not_of_the_contract_is_put_aside(record: Record, row: str, reported: str) -> None:
+    assert reason(record, row) == reported
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_issue_11_11_a_document_with_a_numeric_number_keeps_it() -> None:
     assert lines == [{"number": "12345678", "_extra": '{"number":12345678}'}, {"number": "007", "_extra": None}]
 
 
-def test_a_row_put_aside_tells_where_it_was_and_nothing_of_it() -> None:
+def test_a_row_put_aside_reports_where_it_was_and_nothing_of_it() -> None:
     rows = b'[{"id":1},{"id":2.0,"erpCode":[12345]}]'
     decoded = decode(CUSTOMER, [page({"id": 9}, number=6), Page(7, rows)])
     assert decoded.tables["customers"]["id"].to_pylist() == ["9", "1"]
@@ -324,7 +324,7 @@ def test_nesting_within_the_bound_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "reported"),
     [
         (b'"\\ud83d"', "row: a lone surrogate"),
         (b"NaN", "row: NaN or Infinity, which JSON does not allow"),
@@ -335,11 +335,11 @@ def test_nesting_within_the_bound_is_kept() -> None:
     ],
 )
 @pytest.mark.parametrize("field", [b"firstName", b"tier"])
-def test_issue_11_5_one_bad_row_costs_no_other(field: bytes, value: bytes, told: str) -> None:
+def test_issue_11_5_one_bad_row_costs_no_other(field: bytes, value: bytes, reported: str) -> None:
     rows = b'[{"id":1},{"id":2,"' + field + b'":' + value + b'},{"id":3,"firstName":"a,]}"}]'
     decoded = decode(CUSTOMER, [page({"id": 0}), Page(2, rows)])
     assert decoded.tables["customers"]["id"].to_pylist() == ["0", "1", "3"]
-    assert [(row.page, row.position, row.reason) for row in decoded.quarantined] == [(2, 2, told)]
+    assert [(row.page, row.position, row.reason) for row in decoded.quarantined] == [(2, 2, reported)]
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_arrays_of_objects_are_child_tables() -> None:
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_names_that_meet_are_told_apart_whatever_comes_first(first: int) -> None:
+def test_names_that_meet_are_reported_apart_whatever_comes_first(first: int) -> None:
     pages = [raw_page('{"id":1,"firstName":"a"}'), raw_page('{"id":2,"first_name":"b","FirstName":"c"}', number=2)]
     shape, _ = walk(pages if first == 0 else pages[::-1])
     _, keys = shape._table.columns[0], {column.name: column.keys for column in shape._table.columns}
@@ -176,7 +176,7 @@ def test_the_key_is_canonical_text(written: list[str], kept: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "reported"),
     [
         pytest.param("{}", "id: expected an identifier, found nothing", id="no key"),
         pytest.param('{"id":null}', "id: expected an identifier, found null", id="null key"),
@@ -192,9 +192,9 @@ def test_the_key_is_canonical_text(written: list[str], kept: list[str]) -> None:
     ],
 )
 @pytest.mark.parametrize("others", ['{"id":"z","a":1.5}', '{"id":"z","j":1},{"id":"y","j":{"b":1}}'])
-def test_a_row_that_cannot_be_loaded_is_put_aside(row: str, told: str, others: str) -> None:
+def test_a_row_that_cannot_be_loaded_is_put_aside(row: str, reported: str, others: str) -> None:
     _, (decoded,) = walk([raw_page(others, row)])
-    assert [aside.reason for aside in decoded.quarantined] == [told]
+    assert [aside.reason for aside in decoded.quarantined] == [reported]
     assert decoded.tables["orders"]["id"].to_pylist()[0] == "z"
 
 

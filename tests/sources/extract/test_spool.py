@@ -58,8 +58,8 @@ def test_what_is_not_this_walk_is_forgotten(tmp_path: Path, change: str) -> None
         spool.write("page=1", b"x")
     note = tmp_path / "s" / "walk.json"
     if change == "age":
-        told = json.loads(note.read_text())
-        note.write_text(json.dumps({**told, "started_at": told["started_at"] - RESUME_WITHIN_S - 1}))
+        reported = json.loads(note.read_text())
+        note.write_text(json.dumps({**reported, "started_at": reported["started_at"] - RESUME_WITHIN_S - 1}))
     elif change == "finished":
         folder.finish()
     elif change == "garbage":

@@ -190,7 +190,7 @@ def test_an_unreachable_platform_keeps_the_spool(tmp_path: Path) -> None:
     assert walked(platform, tmp_path, window=1).sweeps[0].resumed_pages == 5
 
 
-def test_rows_that_are_refused_are_told_and_the_list_is_not_proven(tmp_path: Path) -> None:
+def test_rows_that_are_refused_are_reported_and_the_list_is_not_proven(tmp_path: Path) -> None:
     class Drifting(Platform):
         def row(self, key: int) -> dict[str, Any]:
             return {**super().row(key), **({"birthdate": 7} if key == 13 else {})}

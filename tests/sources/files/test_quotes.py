@@ -12,10 +12,10 @@ from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
 from sources.files import text as texts
 
 
-def table(folder: Path, text: str, told: ReadOptions | None = None) -> SourceTable:
+def table(folder: Path, text: str, reported: ReadOptions | None = None) -> SourceTable:
     path = folder / "in.csv"
     path.write_bytes(text.encode())
-    return open_table(path, told)
+    return open_table(path, reported)
 
 
 def walked(opened: SourceTable) -> tuple[list[int], list[tuple[int, int, str]]]:
@@ -92,7 +92,7 @@ def test_a_cell_of_several_lines_is_read(tmp_path: Path, header: str, cell: str)
     assert [found.cells for found in table(tmp_path, out.getvalue()).rows() if isinstance(found, Row)][::2] == [row] * 2
 
 
-def test_a_told_quote_is_believed(tmp_path: Path) -> None:
+def test_a_reported_quote_is_believed(tmp_path: Path) -> None:
     text = customers(9, l4='u@b.c,"open,x,s', l6='u@b.c,b",x,s')
     lines, refused = walked(table(tmp_path, text, ReadOptions(quote='"')))
     assert (lines, refused) == ([2, 3, 4, 7, 8, 9, 10], [])

@@ -1,7 +1,7 @@
 """Any table of text, written in any dialect, encoding and line end, comes back equal.
 
-Limits: told dialects take any text without NUL; what is left to be found gets a header of words and cells without the
-other delimiters. A text may not end in NUL or Ctrl-Z, which pad files.
+Limits: a given dialect takes any text without NUL; a dialect that is to be detected gets a header of words, and cells
+without the other delimiters. A text may not end in NUL or Ctrl-Z, which pad files.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def written(
     return "".join(made)
 
 
-def back(data: bytes, told: ReadOptions) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def back(data: bytes, reported: ReadOptions) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "in.csv"
         path.write_bytes(data)
-        table = open_table(path, told)
+        table = open_table(path, reported)
         rows = list(table.rows())
         assert all(isinstance(row, Row) for row in rows), rows
         cells = [row.cells for row in rows if isinstance(row, Row)]
@@ -73,7 +73,7 @@ def tables(draw: st.DrawFn, letters: st.SearchStrategy[str]) -> list[list[str]]:
     st.sampled_from(ENDS),
     st.sampled_from(ENCODINGS),
 )
-def test_any_text_comes_back_where_the_dialect_is_told(
+def test_any_text_comes_back_where_the_dialect_is_reported(
     cells: list[list[str]], delimiter: str, quote: str, escape: str, end: str, encoding: str
 ) -> None:
     if encoding == "cp1252":
@@ -81,8 +81,8 @@ def test_any_text_comes_back_where_the_dialect_is_told(
     names = [f"column {position}" for position in range(len(cells[0]) if cells else 3)]
     quoting: Literal[0, 1] = csv.QUOTE_ALL if escape else csv.QUOTE_MINIMAL
     text = written([names, *cells], delimiter, quote, escape, end, quoting)
-    told = ReadOptions(encoding, delimiter, quote, escape, header_row=1)
-    assert back(text.encode(encoding), told) == (tuple(names), [tuple(row) for row in cells])
+    reported = ReadOptions(encoding, delimiter, quote, escape, header_row=1)
+    assert back(text.encode(encoding), reported) == (tuple(names), [tuple(row) for row in cells])
 
 
 @settings(max_examples=200, deadline=None)

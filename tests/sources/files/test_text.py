@@ -15,10 +15,10 @@ BASIC = "Código;Nombre;PVP\r\n007;Peña;1,50\r\n1E5;NULL;2,75\r\n ;  x  ;3,10\r
 CELLS = [("007", "Peña", "1,50"), ("1E5", "NULL", "2,75"), (" ", "  x  ", "3,10")]
 
 
-def table(tmp_path: Path, data: bytes | str, told: ReadOptions | None = None, name: str = "in.csv") -> SourceTable:
+def table(tmp_path: Path, data: bytes | str, reported: ReadOptions | None = None, name: str = "in.csv") -> SourceTable:
     path = tmp_path / name
     path.write_bytes(data.encode() if isinstance(data, str) else data)
-    return open_table(path, told)
+    return open_table(path, reported)
 
 
 def cells(opened: SourceTable) -> list[tuple[str, ...]]:
@@ -62,9 +62,9 @@ def test_the_encoding_is_found(tmp_path: Path, written: str, found: str, mark: b
     assert cells(opened) == CELLS
 
 
-@pytest.mark.parametrize("told", ["utf-8", "UTF8", "utf-8-sig", "utf_16", "utf-16-le", "cp1252", "cp850"])
-def test_a_told_encoding_is_taken(tmp_path: Path, told: str) -> None:
-    assert cells(table(tmp_path, BASIC.encode(told), ReadOptions(encoding=told))) == CELLS
+@pytest.mark.parametrize("reported", ["utf-8", "UTF8", "utf-8-sig", "utf_16", "utf-16-le", "cp1252", "cp850"])
+def test_a_reported_encoding_is_taken(tmp_path: Path, reported: str) -> None:
+    assert cells(table(tmp_path, BASIC.encode(reported), ReadOptions(encoding=reported))) == CELLS
 
 
 def test_a_byte_that_cp1252_lacks_is_refused_with_its_offset(tmp_path: Path) -> None:
@@ -93,9 +93,9 @@ def test_a_byte_order_mark_within_the_file_stays_in_its_cell(tmp_path: Path) -> 
 
 
 def test_an_unknown_encoding_is_a_usage_error(tmp_path: Path) -> None:
-    for told in ("klingon", "base64", "rot13"):
+    for reported in ("klingon", "base64", "rot13"):
         with pytest.raises(UsageError, match="unknown text encoding"):
-            table(tmp_path, BASIC, ReadOptions(encoding=told))
+            table(tmp_path, BASIC, ReadOptions(encoding=reported))
 
 
 def test_ctrl_z_and_nuls_at_the_end_are_no_cells(tmp_path: Path) -> None:
@@ -165,9 +165,9 @@ def test_a_sep_line_names_the_delimiter(tmp_path: Path) -> None:
     assert cells(opened) == [("1;1", "2")]
 
 
-def test_what_is_told_is_not_looked_for(tmp_path: Path) -> None:
-    told = ReadOptions(delimiter=",", quote="", header_row=2)
-    opened = table(tmp_path, 'x\n"a;b",c\n1;2,3\n', told)
+def test_what_is_reported_is_not_looked_for(tmp_path: Path) -> None:
+    reported = ReadOptions(delimiter=",", quote="", header_row=2)
+    opened = table(tmp_path, 'x\n"a;b",c\n1;2,3\n', reported)
     assert opened.columns == ('"a;b"', "c")
     assert opened.format.preamble == (1,)
     for wrong in (
@@ -183,7 +183,7 @@ def test_what_is_told_is_not_looked_for(tmp_path: Path) -> None:
 # --- layouts ---------------------------------------------------------------------------------------------------------
 
 
-def test_preamble_and_footnotes_are_told_and_left_out(tmp_path: Path) -> None:
+def test_preamble_and_footnotes_are_reported_and_left_out(tmp_path: Path) -> None:
     opened = table(tmp_path, "Listado de precios\nFecha;2024-05-01\n\n" + BASIC + "\r\nTotal registros: 3\r\n")
     assert opened.format.preamble == (1, 2)
     assert opened.format.header_lines == (4,)
@@ -210,8 +210,8 @@ def test_a_header_over_two_rows_is_joined(tmp_path: Path) -> None:
     opened = table(tmp_path, data)
     assert opened.columns == ("Artículo Código", "Artículo Nombre", "Precios Compra", "Precios Venta")
     assert (opened.format.header_lines, len(cells(opened))) == ((1, 2), 3)
-    told = table(tmp_path, "co;na\nde;me\n1;2\n", ReadOptions(header_row=1, header_rows=2))
-    assert told.columns == ("co de", "na me")
+    reported = table(tmp_path, "co;na\nde;me\n1;2\n", ReadOptions(header_row=1, header_rows=2))
+    assert reported.columns == ("co de", "na me")
 
 
 def test_a_first_row_of_data_is_never_joined_to_the_header(tmp_path: Path) -> None:
@@ -322,6 +322,6 @@ def test_no_error_and_no_reason_holds_a_value(tmp_path: Path) -> None:
     opened = table(
         tmp_path, 'a;b\n1;2\nSECRET;x;SECRET\n"SECRET"SECRET;1\nSECRET\nSECRET;\0SECRET\n3;4\n', ReadOptions(quote='"')
     )
-    told = [row for row in opened.rows() if isinstance(row, RejectedRow)]
-    assert len(told) == 4
-    assert "SECRET" not in repr(told)
+    reported = [row for row in opened.rows() if isinstance(row, RejectedRow)]
+    assert len(reported) == 4
+    assert "SECRET" not in repr(reported)

@@ -168,7 +168,7 @@ def test_a_table_that_begins_inside_the_sheet_is_found(tmp_path: Path) -> None:
     assert "'city'" in next(row.reason for row in table.rows() if isinstance(row, RejectedRow))
 
 
-def test_the_first_visible_sheet_with_cells_is_taken_or_the_one_told(tmp_path: Path) -> None:
+def test_the_first_visible_sheet_with_cells_is_taken_or_the_one_reported(tmp_path: Path) -> None:
     body = sheet(HEADER, (2, text("A2", "1")))
     path = workbook(tmp_path, ("Old", body.replace("code", "old")), ("Empty", ""), ("A &amp; B", body), hidden=("Old",))
     assert open_table(path).format.sheet == "A & B"

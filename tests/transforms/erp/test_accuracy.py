@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.transforms.erp.test_match import customers, documents, erp, matched, told
+from tests.transforms.erp.test_match import customers, documents, erp, matched, reported
 
 ROWS = 20_000
 PRECISION_MIN = 0.999
@@ -95,7 +95,7 @@ def accuracy(seed: int) -> tuple[float, float]:
     result = matched(erp(*lines), customers(*known), documents(*papers))
     pairs = [
         (line, customer)
-        for line, customer, status in told(result, "line", "customer_id", "status")
+        for line, customer, status in reported(result, "line", "customer_id", "status")
         if status == "matched"
     ]
     right = sum(truth.get(line) == customer for line, customer in pairs)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.transforms.erp.test_match import customers, differing, documents, erp, matched, rules, told
+from tests.transforms.erp.test_match import customers, differing, documents, erp, matched, reported, rules
 
 ROW = ("line", "customer_id", "status", "matched_by", "reason")
 
@@ -28,10 +28,10 @@ def test_a_pair_that_two_other_keys_contradict_is_ambiguous_with_the_reason(
 ) -> None:
     papers = documents({"customer_id": "1", "number": number}) if number else documents()
     result = matched(erp(line), customers(customer), papers)
-    (key,) = {row[0] for row in told(result, "matched_by")}
+    (key,) = {row[0] for row in reported(result, "matched_by")}
     assert key in line
-    assert told(result, *ROW) == [(2, None, "ambiguous", key, reason), (None, "1", "ambiguous", key, reason)]
-    assert told(result, "members", "member_lines") == [("1", None), (None, "2")]
+    assert reported(result, *ROW) == [(2, None, "ambiguous", key, reason), (None, "1", "ambiguous", key, reason)]
+    assert reported(result, "members", "member_lines") == [("1", None), (None, "2")]
     assert differing(result) == []
     assert {("erp_customers", "match_ambiguous", "2"), ("customers", "erp_ambiguous", "1")} <= set(rules(result))
 
@@ -52,15 +52,15 @@ def test_one_key_that_differs_or_values_that_prove_nothing_do_not_contradict(
     line: dict[str, Any], customer: dict[str, Any]
 ) -> None:
     result = matched(erp({"erp_code": "A1", **line}), customers({"erp_code": "A1", **customer}))
-    assert told(result, *ROW) == [(2, "1", "matched", "erp_code", None)]
+    assert reported(result, *ROW) == [(2, "1", "matched", "erp_code", None)]
 
 
 def test_a_document_contradicts_only_where_none_of_the_customer_has_its_number() -> None:
     line = {"erp_code": "A1", "email": "a@x", "document_number": "D3"}
     papers = [{"customer_id": "1", "number": number} for number in ("D1", "D2", "D3")]
     known = customers({"erp_code": "A1", "email": "b@x"})
-    assert told(matched(erp(line), known, documents(*papers)), "status") == [("matched",)]
-    without = told(matched(erp(line), known, documents(*papers[:2])), "status", "reason")
+    assert reported(matched(erp(line), known, documents(*papers)), "status") == [("matched",)]
+    without = reported(matched(erp(line), known, documents(*papers[:2])), "status", "reason")
     assert set(without) == {("ambiguous", "email, document_number differ")}
 
 
@@ -69,7 +69,7 @@ def test_values_that_many_rows_have_do_not_contradict() -> None:
     known = [{"erp_code": f"A{n}", "email": f"{n}@shop.x"} for n in range(60)]
     papers = [{"customer_id": str(n), "number": f"D{n}"} for n in range(1, 61)]
     result = matched(erp(*lines), customers(*known), documents(*papers))
-    assert set(told(result, "status")) == {("matched",)}
+    assert set(reported(result, "status")) == {("matched",)}
 
 
 STAND_INS = {
@@ -89,7 +89,7 @@ def test_a_stand_in_is_no_key(key: str, value: str) -> None:
     papers = documents({"customer_id": "1", "number": value}) if key == "document_number" else documents()
     known = customers({} if key == "document_number" else {key: value})
     result = matched(erp({key: value}), known, papers)
-    assert told(result, "status") == [("only_in_erp",), ("only_in_platform",)]
+    assert reported(result, "status") == [("only_in_erp",), ("only_in_platform",)]
     assert ("erp_customers", "key_missing", "2") in rules(result)
     if any(sign.isalnum() for sign in value) or key.endswith(("_code", "email")):
         assert ("erp_customers", "key_stand_in", "2") in rules(result)
@@ -106,7 +106,7 @@ def test_a_stand_in_is_no_key(key: str, value: str) -> None:
 def test_a_value_that_only_resembles_a_stand_in_is_a_key(key: str, value: str) -> None:
     papers = documents({"customer_id": "1", "number": value}) if key == "document_number" else documents()
     known = customers({} if key == "document_number" else {key: value})
-    assert told(matched(erp({key: value}), known, papers), "status") == [("matched",)]
+    assert reported(matched(erp({key: value}), known, papers), "status") == [("matched",)]
 
 
 def test_rows_with_a_stand_in_are_matched_by_their_other_keys() -> None:
@@ -119,7 +119,7 @@ def test_rows_with_a_stand_in_are_matched_by_their_other_keys() -> None:
     result = matched(
         lines, known, documents({"customer_id": "2", "number": "D2"}, {"customer_id": "3", "number": "S/N"})
     )
-    assert told(result, "line", "customer_id", "status", "matched_by") == [
+    assert reported(result, "line", "customer_id", "status", "matched_by") == [
         (2, "1", "matched", "email"),
         (3, "2", "matched", "document_number"),
         (4, None, "only_in_erp", None),
@@ -130,10 +130,10 @@ def test_rows_with_a_stand_in_are_matched_by_their_other_keys() -> None:
 def test_a_value_that_more_than_fifty_rows_have_is_no_key() -> None:
     known = [{"erp_code": "CONTADO", "email": f"u{n}@x"} for n in range(51)]
     result = matched(erp({"erp_code": "CONTADO", "email": "u7@x"}), customers(*known))
-    assert told(result, *ROW)[0] == (2, "8", "matched", "email", None)
+    assert reported(result, *ROW)[0] == (2, "8", "matched", "email", None)
     assert ("erp_customers", "key_stand_in", "2") in rules(result)
     fewer = matched(erp({"erp_code": "CONTADO", "email": "u7@x"}), customers(*known[:50]))
-    assert told(fewer, *ROW)[0] == (2, None, "ambiguous", "erp_code", "several customers")
+    assert reported(fewer, *ROW)[0] == (2, None, "ambiguous", "erp_code", "several customers")
 
 
 @pytest.mark.parametrize("text", ["nin\u0303o@x", "niño\u200b@x", "\ufeffNIÑO@x".replace("Ñ", "ñ"), " niño@X\u00a0"])
@@ -141,9 +141,9 @@ def test_composed_accents_and_invisible_characters_make_no_other_value(text: str
     result = matched(
         erp({"email": text, "erp_code": "Ñ\u200b1"}), customers({"email": "niño@x", "erp_code": "N\u03031"})
     )
-    assert told(result, "status", "matched_by", "difference_count") == [("matched", "erp_code", 0)]
+    assert reported(result, "status", "matched_by", "difference_count") == [("matched", "erp_code", 0)]
     by_email = matched(erp({"email": text}), customers({"email": "niño@x"}))
-    assert told(by_email, "status", "matched_by", "difference_count") == [("matched", "email", 0)]
+    assert reported(by_email, "status", "matched_by", "difference_count") == [("matched", "email", 0)]
 
 
 @pytest.mark.parametrize(
@@ -160,13 +160,13 @@ def test_look_alike_addresses_are_ambiguous_and_shown(ours: str, theirs: str, is
         ours, theirs = theirs, ours
     result = matched(erp({"email": ours}), customers({"email": theirs}))
     reason = "the addresses only look alike"
-    assert told(result, *ROW) == [
+    assert reported(result, *ROW) == [
         (2, None, "ambiguous", "email", reason),
         (None, "1", "ambiguous", "email", reason),
     ]
     assert ("erp_customers", "match_ambiguous", "2") in rules(result)
     both = matched(erp({"email": ours}), customers({"email": theirs}, {"email": ours}))
-    assert told(both, *ROW)[0] == (2, None, "ambiguous", "email", "several customers")
+    assert reported(both, *ROW)[0] == (2, None, "ambiguous", "email", "several customers")
     as_field = matched(erp({"erp_code": "A", "email": ours}), customers({"erp_code": "A", "email": theirs}))
     assert differing(as_field) == [("1", "email", ours, theirs)]
 
@@ -180,7 +180,7 @@ def test_every_ambiguous_row_has_its_key_and_its_reason() -> None:
         {"erp_code": "C", "phone": "1"},
     )
     result = matched(lines, customers({"erp_code": "A"}, {"email": "b@x"}, {"email": "b@x"}))
-    assert told(result, *ROW) == [
+    assert reported(result, *ROW) == [
         (2, None, "ambiguous", "erp_code", "several lines"),
         (3, None, "ambiguous", "erp_code", "several lines"),
         (4, None, "ambiguous", "email", "several customers"),
@@ -198,5 +198,5 @@ def test_every_ambiguous_row_has_its_key_and_its_reason() -> None:
 )
 def test_a_near_code_is_a_finding(ours: str, theirs: str) -> None:
     result = matched(erp({"erp_code": ours}), customers({"erp_code": theirs}))
-    assert told(result, "status") == [("only_in_erp",), ("only_in_platform",)]
+    assert reported(result, "status") == [("only_in_erp",), ("only_in_platform",)]
     assert ("erp_customers", "erp_code_nearly", "2") in rules(result)

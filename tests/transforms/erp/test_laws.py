@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from tests.transforms.erp.test_match import GONE, customers, documents, erp, matched, told
+from tests.transforms.erp.test_match import GONE, customers, documents, erp, matched, reported
 from transforms.erp.buckets import bucket, split
 from transforms.erp.match import ERP_FIELDS, PLATFORM_CUSTOMERS, MatchResult, match
 from transforms.erp.match_keys import MATCH_KEYS
@@ -114,14 +114,14 @@ def plain(lines: list[Row], known: list[Row], papers: list[Row]) -> tuple[set[tu
 def test_it_is_what_a_plain_reading_makes_of_it_and_no_row_is_lost_or_twice_there(sides: Sides) -> None:
     found = made(sides)
     rows, repeated = plain(*sides)
-    assert sorted(map(str, told(found, "line", "customer_id", "status", "matched_by"))) == sorted(map(str, rows))
-    lines = [line for (line,) in told(found, "line") if line is not None]
+    assert sorted(map(str, reported(found, "line", "customer_id", "status", "matched_by"))) == sorted(map(str, rows))
+    lines = [line for (line,) in reported(found, "line") if line is not None]
     assert len(lines) == len(set(lines)) == len(sides[0]) - found.repeated
     assert found.repeated == repeated
-    ids = sorted(customer for (customer,) in told(found, "customer_id") if customer is not None)
+    ids = sorted(customer for (customer,) in reported(found, "customer_id") if customer is not None)
     assert ids == sorted(str(n) for n, row in enumerate(sides[1], 1) if row.get("_missing_since") is None)
     counts = Counter(found.differences["platform_id"])
-    for customer, status, count in told(found, "customer_id", "status", "difference_count"):
+    for customer, status, count in reported(found, "customer_id", "status", "difference_count"):
         assert (count is None) == (status != "matched")
         assert (count or 0) == counts.get(customer, 0)
 

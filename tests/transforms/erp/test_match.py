@@ -41,7 +41,7 @@ def matched(lines: pd.DataFrame, known: pd.DataFrame, papers: pd.DataFrame | Non
     return match(lines, known, documents() if papers is None else papers, **more)
 
 
-def told(made: MatchResult, *names: str) -> list[tuple[Any, ...]]:
+def reported(made: MatchResult, *names: str) -> list[tuple[Any, ...]]:
     """Those columns of the rows, nulls as None."""
     rows = made.customers[list(names)].itertuples(index=False)
     return [tuple(None if pd.isna(value) else value for value in row) for row in rows]
@@ -80,7 +80,7 @@ def test_keys_are_tried_in_their_order() -> None:
     made = matched(
         lines, known, documents({"customer_id": "4", "number": "1"}, {"customer_id": "4", "number": "12345K"})
     )
-    assert told(made, "line", "erp_code", "customer_id", "status", "matched_by") == [
+    assert reported(made, "line", "erp_code", "customer_id", "status", "matched_by") == [
         (2, " A1 ", "1", "matched", "erp_code"),
         (3, "zz", "2", "matched", "login_code"),
         (4, None, "3", "matched", "email"),
@@ -92,26 +92,26 @@ def test_keys_are_tried_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(("mine", "theirs"), [("007", "7"), ("a1", "A1")], ids=["zeros", "case"])
-def test_codes_that_are_nearly_the_same_do_not_match_and_are_told(mine: str, theirs: str) -> None:
+def test_codes_that_are_nearly_the_same_do_not_match_and_are_reported(mine: str, theirs: str) -> None:
     made = matched(erp({"erp_code": mine}), customers({"erp_code": theirs}))
-    assert told(made, "status") == [("only_in_erp",), ("only_in_platform",)]
+    assert reported(made, "status") == [("only_in_erp",), ("only_in_platform",)]
     assert ("erp_customers", "erp_code_nearly", "2") in rules(made)
 
 
 def test_a_number_written_with_a_fraction_of_zero_is_the_same_code() -> None:
-    assert told(matched(erp({"erp_code": "70.0"}), customers({"erp_code": "70"})), "status") == [("matched",)]
+    assert reported(matched(erp({"erp_code": "70.0"}), customers({"erp_code": "70"})), "status") == [("matched",)]
 
 
 def test_blank_keys_match_nobody() -> None:
     lines = erp({"erp_code": "", "email": " ", "document_number": "--"})
     made = matched(lines, customers({"erp_code": "", "email": ""}), documents({"customer_id": "1", "number": "."}))
-    assert told(made, "status") == [("only_in_erp",), ("only_in_platform",)]
+    assert reported(made, "status") == [("only_in_erp",), ("only_in_platform",)]
     assert ("erp_customers", "key_missing", "2") in rules(made)
 
 
 def test_an_address_of_several_customers_makes_all_of_them_ambiguous() -> None:
     made = matched(erp({"email": "a@x"}), customers({"email": "a@x"}, {"email": "A@X"}, {"email": "c@x"}))
-    assert told(made, "line", "customer_id", "status", "matched_by", "members", "member_lines") == [
+    assert reported(made, "line", "customer_id", "status", "matched_by", "members", "member_lines") == [
         (2, None, "ambiguous", "email", "1, 2", None),
         (None, "1", "ambiguous", "email", None, "2"),
         (None, "2", "ambiguous", "email", None, "2"),
@@ -121,10 +121,10 @@ def test_an_address_of_several_customers_makes_all_of_them_ambiguous() -> None:
     assert ("customers", "erp_ambiguous", "1") in rules(made)
 
 
-def test_lines_that_mean_one_customer_are_ambiguous_and_later_keys_do_not_mend_it() -> None:
+def test_lines_that_mean_one_customer_are_ambiguous_and_later_keys_do_not_fix_it() -> None:
     lines = erp({"login_code": "L", "email": "a@x"}, {"login_code": "L", "email": "b@x"})
     made = matched(lines, customers({"login_code": "L", "email": "a@x"}, {"email": "b@x"}))
-    assert told(made, "line", "customer_id", "status", "members", "member_lines") == [
+    assert reported(made, "line", "customer_id", "status", "members", "member_lines") == [
         (2, None, "ambiguous", "1", None),
         (3, None, "ambiguous", "1", None),
         (None, "1", "ambiguous", None, "2, 3"),
@@ -135,13 +135,13 @@ def test_lines_that_mean_one_customer_are_ambiguous_and_later_keys_do_not_mend_i
 def test_two_documents_that_two_lines_name_make_their_customer_ambiguous() -> None:
     papers = documents(*({"customer_id": "1", "number": number} for number in ("D1", "D2", "D1")))
     lines = erp({"document_number": "D2"}, {"document_number": "d-1"})
-    assert told(matched(lines, customers({}), papers), "line", "status", "members", "member_lines") == [
+    assert reported(matched(lines, customers({}), papers), "line", "status", "members", "member_lines") == [
         (2, "ambiguous", "1", None),
         (3, "ambiguous", "1", None),
         (None, "ambiguous", None, "2, 3"),
     ]
     one = matched(erp({"document_number": "D1"}), customers({}), papers)
-    assert told(one, "status", "difference_count") == [("matched", 0)]
+    assert reported(one, "status", "difference_count") == [("matched", 0)]
 
 
 def test_equal_lines_count_once_and_different_ones_with_a_code_are_ambiguous() -> None:
@@ -155,7 +155,7 @@ def test_equal_lines_count_once_and_different_ones_with_a_code_are_ambiguous() -
     )
     made = matched(lines, customers({"erp_code": "A", "phone": "1"}, {"erp_code": "B"}))
     assert made.repeated == 1
-    assert told(made, "line", "customer_id", "status", "members", "member_lines") == [
+    assert reported(made, "line", "customer_id", "status", "members", "member_lines") == [
         (2, "1", "matched", None, None),
         (4, None, "ambiguous", "2", None),
         (5, None, "ambiguous", "2", None),
@@ -172,19 +172,22 @@ def test_equal_lines_count_once_and_different_ones_with_a_code_are_ambiguous() -
 def test_customers_that_went_missing_take_no_part() -> None:
     known = customers({"erp_code": "A", "_missing_since": GONE}, {"erp_code": "B"})
     made = matched(erp({"erp_code": "A"}), known)
-    assert told(made, "line", "customer_id", "status") == [(2, None, "only_in_erp"), (None, "2", "only_in_platform")]
+    assert reported(made, "line", "customer_id", "status") == [
+        (2, None, "only_in_erp"),
+        (None, "2", "only_in_platform"),
+    ]
     assert ("erp_customers", "customer_missing", "2") in rules(made)
 
 
 def test_many_members_are_counted_after_the_first() -> None:
     made = matched(erp({"email": "a@x"}), customers(*({"email": "a@x"} for _ in range(23))))
-    (members,) = told(made, "members")[0]
+    (members,) = reported(made, "members")[0]
     assert members.startswith("1, 10, 11, ")
     assert members.endswith(", 3 more")
     assert len(members.split(", ")) == 21
 
 
-def test_differences_are_of_meaning_and_told_as_they_came() -> None:
+def test_differences_are_of_meaning_and_reported_as_they_came() -> None:
     lines = erp(
         {
             "erp_code": "A",
@@ -234,7 +237,7 @@ def test_differences_are_of_meaning_and_told_as_they_came() -> None:
 def test_what_differs(field: str, said: str | None, known: str | None, is_different: bool) -> None:
     made = matched(erp({"erp_code": "A", field: said}), customers({"erp_code": "A", field: known}))
     assert differing(made) == ([("1", field, said, known)] if is_different else [])
-    assert told(made, "difference_count") == [(int(is_different),)]
+    assert reported(made, "difference_count") == [(int(is_different),)]
 
 
 def test_without_the_number_the_default_document_is_compared() -> None:
@@ -255,9 +258,9 @@ def test_without_the_number_the_default_document_is_compared() -> None:
 def test_only_the_columns_of_the_file_are_compared_and_matched_by() -> None:
     lines = frame({"_line": BIGINT, "email": TEXT}, [{"_line": 2, "email": "a@x"}])
     made = matched(lines, customers({"email": "a@x", "erp_code": "A", "phone": "1"}))
-    assert told(made, "erp_code", "customer_id", "status", "difference_count") == [(None, "1", "matched", 0)]
+    assert reported(made, "erp_code", "customer_id", "status", "difference_count") == [(None, "1", "matched", 0)]
     nothing = frame({"_line": BIGINT}, [{"_line": 2}, {"_line": 3}])
-    assert told(matched(nothing, customers({})), "line", "status") == [
+    assert reported(matched(nothing, customers({})), "line", "status") == [
         (2, "only_in_erp"),
         (3, "only_in_erp"),
         (None, "only_in_platform"),
@@ -265,8 +268,8 @@ def test_only_the_columns_of_the_file_are_compared_and_matched_by() -> None:
 
 
 def test_nothing_on_either_side() -> None:
-    assert told(matched(erp(), customers({})), "status") == [("only_in_platform",)]
-    assert told(matched(erp({"erp_code": "A"}), customers()), "status") == [("only_in_erp",)]
+    assert reported(matched(erp(), customers({})), "status") == [("only_in_platform",)]
+    assert reported(matched(erp({"erp_code": "A"}), customers()), "status") == [("only_in_erp",)]
     assert len(matched(erp(), customers()).customers) == 0
 
 

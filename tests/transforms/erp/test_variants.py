@@ -29,7 +29,7 @@ def confirmed(*rows: tuple[str, str, str], at: datetime = EARLY, plan: str = "p1
     )
 
 
-def told(made: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
+def reported(made: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
     rows = made[list(names)].itertuples(index=False)
     return [tuple(None if pd.isna(value) else value for value in row) for row in rows]
 
@@ -52,7 +52,7 @@ def test_each_line_is_the_same_different_or_never_sent() -> None:
     assert list(made) == list(ERP_VARIANTS)
     first = "last confirmed 2026-03-01T12:00:00Z in plan p1"
     second = "last confirmed 2026-03-02T12:00:00Z in plan p2"
-    assert told(made, "line", "variant_id", "erp_code", "sku", "status", "evidence") == [
+    assert reported(made, "line", "variant_id", "erp_code", "sku", "status", "evidence") == [
         (2, "1", "00038", 'a"b', "same", second),
         (3, "2", "00039", None, "differs", f"{first}; other: erpCode; never sent: price"),
         (4, "3", "00040", None, "differs", f"{second}; other: price; never sent: erpCode, stock"),
@@ -63,19 +63,19 @@ def test_each_line_is_the_same_different_or_never_sent() -> None:
 
 def test_without_a_ledger_everything_is_never_sent() -> None:
     made = variants(lines({"sku": '"a"'}, {"sku": '"b"'}), frame(CONFIRMED))
-    assert told(made, "status") == [("never_sent",), ("never_sent",)]
-    assert told(variants(lines(), frame(CONFIRMED)), "status") == []
+    assert reported(made, "status") == [("never_sent",), ("never_sent",)]
+    assert reported(variants(lines(), frame(CONFIRMED)), "status") == []
 
 
 def test_a_line_twice_is_two_rows_and_the_order_of_rows_changes_nothing() -> None:
     erp = lines({"sku": '"a"'}, {"sku": '"a"', "variant_id": "1"}, {"sku": '"c"'})
     known = confirmed(("1", "sku", '"a"'), ("3", "sku", '"d"'))
     made = variants(erp, known)
-    assert told(made, "line", "status") == [(2, "same"), (3, "same"), (4, "differs")]
+    assert reported(made, "line", "status") == [(2, "same"), (3, "same"), (4, "differs")]
     pd.testing.assert_frame_equal(variants(erp.iloc[::-1], known.iloc[::-1]), made)
 
 
 def test_ids_are_not_run_together() -> None:
     erp = lines({"product_id": "71", "variant_id": "2", "sku": '"a"'})
     known = confirmed(("12", "sku", '"a"'))
-    assert told(variants(erp, known), "status") == [("never_sent",)]
+    assert reported(variants(erp, known), "status") == [("never_sent",)]

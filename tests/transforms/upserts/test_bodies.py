@@ -63,9 +63,9 @@ def test_an_item_is_there_where_one_of_its_own_values_is() -> None:
 
 def test_an_attribute_is_there_where_its_value_is() -> None:
     named = Object((("name", Leaf(None, "Color")), ("value", Leaf("c"))), "value")
-    told = Object((("name", Leaf("n")), ("value", Leaf("v"))), "value")
+    reported = Object((("name", Leaf("n")), ("value", Leaf("v"))), "value")
     assert made(
-        Object((("attributes", Array((told, named))),)), c=["red", None], n=["Size", "Size"], v=["L", None]
+        Object((("attributes", Array((reported, named))),)), c=["red", None], n=["Size", "Size"], v=["L", None]
     ) == [
         {"attributes": [{"name": "Size", "value": "L"}, {"name": "Color", "value": "red"}]},
         {},

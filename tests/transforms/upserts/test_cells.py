@@ -1,4 +1,4 @@
-"""Cells to values: texts as they stand, damage told and not repaired."""
+"""Cells to values: texts as they stand, damage reported and not repaired."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_error_of_a_spreadsheet_is_no_text(text: str) -> None:
     assert read(Reading("text"), text, "#1", "# 5") == [["cell_error"], "#1", "# 5"]
 
 
-def test_a_letter_that_was_lost_is_told() -> None:
+def test_a_letter_that_was_lost_is_reported() -> None:
     assert read(Reading("text"), "Tunnbr\ufffdd") == [["damaged_text"]]
 
 
@@ -89,7 +89,7 @@ def test_decimals_have_no_more_digits_than_json_keeps() -> None:
     assert read(Reading("number", COMMA), "19.367,25", "0,1234567890123456") == ["19367.25", ["too_many_digits"]]
 
 
-def test_words_of_a_boolean_are_told_or_the_usual_ones() -> None:
+def test_words_of_a_boolean_are_reported_or_the_usual_ones() -> None:
     usual = read(Reading("boolean"), "S", "sí", "TRUE", "1", "no", "FALSO", "0", "x", "", "2")
     assert usual == [True, True, True, True, False, False, False, ["not_yes_or_no"], None, ["not_yes_or_no"]]
     assert read(Reading("boolean", yes=("X",), no=("-",)), "x", "-", "S") == [True, False, ["not_yes_or_no"]]

@@ -23,7 +23,7 @@ def test_only_fields_that_differ_from_the_last_confirmed_are_asked_for() -> None
     assert made["sku"].tolist() == [False, True, True]
 
 
-def test_whole_numbers_beyond_a_double_are_told_apart() -> None:
+def test_whole_numbers_beyond_a_double_are_reported_apart() -> None:
     confirmed = frame(CONFIRMED, [{"key": "1/1", "field": "order", "value": "9007199254740993"}])
     assert changed_fields(texts(key=["1/1"], order=["9007199254740992"]), confirmed)["order"].tolist() == [True]
 

@@ -37,8 +37,8 @@ def decided(
     )
     assert made["input"].tolist() == list(range(len(inputs)))
     ids = [None if pd.isna(value) else value for value in made["customer_id"]]
-    told = [tuple(None if pd.isna(v) else v for v in row) for row in differences.itertuples(index=False)]
-    return list(zip(made["decision"], ids, strict=True)), told
+    reported = [tuple(None if pd.isna(v) else v for v in row) for row in differences.itertuples(index=False)]
+    return list(zip(made["decision"], ids, strict=True)), reported
 
 
 # --- duplicates ------------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def test_rows_that_contradict_each_other_are_all_refused() -> None:
     assert made["decision"].tolist() == ["conflicting", "first", "conflicting", "conflicting"]
 
 
-def test_a_row_that_is_refused_is_told_beside_one_that_says_something_else() -> None:
+def test_a_row_that_is_refused_is_reported_beside_one_that_says_something_else() -> None:
     keys = texts(k=["2", "1", "1", None, "1", "2", "1"])
     made = duplicates(keys, texts(b=["r", "p", "p", "p", "other", "s", "p"])["b"])
     assert made["decision"].tolist() == ["conflicting"] * 3 + ["first"] + ["conflicting"] * 3
@@ -140,7 +140,7 @@ def test_a_value_against_none_of_the_platform_differs() -> None:
     assert differences == [(0, "9", "email", "a@x", None)]
 
 
-def test_several_customers_are_ambiguous_and_each_is_told_with_the_key_that_found_it() -> None:
+def test_several_customers_are_ambiguous_and_each_is_reported_with_the_key_that_found_it() -> None:
     known = [{"id": "1", "erp_code": "A"}, {"id": "2", "email": "a@x"}, {"id": "3", "erp_code": "C"}]
     made, differences = decided([{"erpCode": "A", "email": "A@x"}, {"erpCode": "C"}], known)
     assert made == [("ambiguous", None), ("exists_same", "3")]

@@ -20,7 +20,7 @@ def test_an_empty_cell_takes_the_cell_above_within_its_group() -> None:
     assert filled_down(rows, ["option"], [])["option"].to_pylist() == ["Size", "Size", "Size", "Color"]
 
 
-def test_a_column_that_tells_the_group_can_be_filled_itself() -> None:
+def test_a_column_that_reports_the_group_can_be_filled_itself() -> None:
     rows = table(handle=["a", "", "b", ""], option=["Size", "", "", "Color"])
     filled = filled_down(rows, ["option", "handle"], ["handle"])
     assert filled["handle"].to_pylist() == ["a", "a", "b", "b"]
