@@ -180,7 +180,10 @@ def test_a_signal_ends_a_pull_at_once_and_the_next_goes_on(
             lasted = time.monotonic() - began
         assert process.returncode == code
         assert lasted < 2
-        assert (out, err.strip()) == ("", "stopped; nothing was published, what was fetched is kept for the next run")
+        assert (out, err.strip()) == (
+            "",
+            "stopped; nothing was published, and pages already fetched are kept for the next run",
+        )
         assert made.path.read_bytes() == before
         platform.set_faults({})
         done = made.pull()
