@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -119,12 +120,12 @@ WRITERS: dict[str, Callable[[datetime], str]] = {
 
 
 def is_compact_stamp(text: str) -> bool:
-    """Whether ten digits can be yymmddhhmm."""
-    try:
-        datetime.strptime(text, "%y%m%d%H%M")  # only whether it can be read
-    except ValueError:
-        return False
-    return len(text) == 10
+    """Whether the digits of an epoch can be yymmddhhmm, yymmddhhmmss or yyyymmddhhmm too."""
+    for form in {10: ["%y%m%d%H%M"], 12: ["%y%m%d%H%M%S", "%Y%m%d%H%M"]}.get(len(text), []):
+        with suppress(ValueError):
+            datetime.strptime(text, form)  # only whether it can be read
+            return True
+    return False
 
 
 @pytest.mark.parametrize("form", WRITERS)
