@@ -11,7 +11,7 @@ from sources.files import Row, open_table
 from tests.sources.files.test_workbook import sheet, text, workbook
 
 FOLDERS = [parent / "shared" / "data" for parent in Path(__file__).resolve().parents]
-SAMPLES = [file for folder in [*FOLDERS, Path("/work/shared/data")] for file in sorted(folder.glob("*/*.csv"))]
+SAMPLES = [file for folder in FOLDERS for file in sorted(folder.glob("*/*.csv"))]
 
 
 def column(number: int) -> str:
