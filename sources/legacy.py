@@ -49,6 +49,6 @@ def legacy(
     Raises:
         BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
     """
-    walker = ListWalker(lambda: Client("legacy", base_url, api_key), WalkOptions(page_limit, sweeps))
+    walker = ListWalker(lambda: Client.with_http_settings("legacy", base_url, api_key), WalkOptions(page_limit, sweeps))
     for operation in (LIST_CUSTOMERS, LIST_PROMOTIONS):
         yield from list_resources(operation, walker)

@@ -49,7 +49,9 @@ def public_v1(
     Raises:
         BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
     """
-    lists = ListWalker(lambda: Client("public_v1", base_url, api_key), WalkOptions(page_limit))
-    orders = ListWalker(lambda: Client("public_v1", base_url, api_key), WalkOptions(page_limit, key=order_key))
+    lists = ListWalker(lambda: Client.with_http_settings("public_v1", base_url, api_key), WalkOptions(page_limit))
+    orders = ListWalker(
+        lambda: Client.with_http_settings("public_v1", base_url, api_key), WalkOptions(page_limit, key=order_key)
+    )
     yield from list_resources(LIST_PRICE_LISTS, lists)
     yield from list_resources(LIST_ORDERS, orders)

@@ -68,7 +68,7 @@ def _print_versions(context: click.Context, _: click.Parameter, value: bool) -> 
         return
     from importlib.metadata import version
 
-    parts = ", ".join(f"{name} {version(name)}" for name in ("dlt", "duckdb", "pyarrow", "pandas", "httpcore"))
+    parts = ", ".join(f"{name} {version(name)}" for name in ("dlt", "duckdb", "pyarrow", "pandas", "httpx"))
     click.echo(f"orderbridge {__version__} ({parts}, Python {sys.version.split()[0]})")
     context.exit()
 

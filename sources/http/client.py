@@ -1,8 +1,8 @@
 """The platform over HTTP: authentication by family, deadlines, retries by verb, size limits, no redirects.
 
 In: a family, its host and key; verbs, paths, parameters. Out: checked bodies of reads (`get`), outcomes of writes
-(`send`), or an error without a secret. Requests go to httpcore's connection pool, the transport of httpx: what httpx's
-client adds (cookies, redirects, proxies of the environment, a log line with the whole address) must not happen here.
+(`send`), or an error without a secret. Requests are made by httpx over a transport of ours, which limits each as a
+whole.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from time import monotonic
 from types import TracebackType
 from typing import Final, Generic, Literal, Self, TypeVar
 
+import httpx
+
 from sources.contract import PUBLIC_V1_PREFIX, Family, Verb
 from sources.errors import HttpError, Stopped
 from sources.http.error_responses import FamilyError, failure_of_status, read_error
-from sources.http.exchange import Exchanger, HttpTransport, KeyAuth
+from sources.http.exchange import Exchanger, KeyAuth
 from sources.http.failures import NOT_SENT, BrokenBody, Failure, error_of
 from sources.http.limits import Caps, RetryPolicy, Timeouts
 from sources.http.responses import RawResponse, ReadResponse, WriteOutcome
@@ -63,7 +65,7 @@ class Client:
         ca_file, proxy: see `HttpSettings`.
         secrets: other keys that no error may contain: a platform may echo any.
         stop: once set, waits end and calls raise Stopped.
-        transport: used instead of the network (tests).
+        transport: used instead of the network; an in-process platform, for example.
 
     Raises:
         UsageError: an address, key, CA file or proxy that cannot be used.
@@ -82,7 +84,7 @@ class Client:
         proxy: str | None = None,
         secrets: tuple[str, ...] = (),
         stop: threading.Event | None = None,
-        transport: HttpTransport | None = None,
+        transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.family: Family = family
         base_url = checked_base_url(f"sources.{family}.base_url", base_url)
@@ -92,9 +94,7 @@ class Client:
         self._stop = stop or threading.Event()
         if proxy is not None:
             proxy = checked_proxy("sources.http.proxy", proxy)
-        transport = transport or Transport(
-            is_tls=base_url.startswith("https:"), timeouts=self._timeouts, ca_file=ca_file, proxy=proxy
-        )
+        transport = transport or Transport(is_tls=base_url.startswith("https:"), ca_file=ca_file, proxy=proxy)
         self._http = Exchanger(family, base_url, self._auth, transport, self._timeouts, caps or Caps())
         self._retrying = retrying("GET", self._retry, self._sleep, self._announce)
 
@@ -104,6 +104,7 @@ class Client:
         settings: LegacySettings | PublicV1Settings,
         stop: threading.Event | None = None,
         http: HttpSettings | None = None,
+        transport: httpx.BaseTransport | None = None,
     ) -> Self:
         """The client of a family's settings.
 
@@ -111,12 +112,13 @@ class Client:
             settings: of the family.
             stop: see the class.
             http: limits, CA file and proxy; read from the settings if not given.
+            transport: see the class.
 
         Raises:
             UsageError: see the class.
         """
         family: Family = "legacy" if isinstance(settings, LegacySettings) else "public_v1"
-        return cls.with_http_settings(family, settings.base_url, settings.api_key.reveal(), stop, http)
+        return cls.with_http_settings(family, settings.base_url, settings.api_key.reveal(), stop, http, transport)
 
     @classmethod
     def with_http_settings(
@@ -126,6 +128,7 @@ class Client:
         api_key: str,
         stop: threading.Event | None = None,
         http: HttpSettings | None = None,
+        transport: httpx.BaseTransport | None = None,
     ) -> Self:
         """A client with the limits, CA file and proxy of the settings, for a host and a key from elsewhere."""
         http = http or http_settings()
@@ -139,6 +142,7 @@ class Client:
             proxy=http.proxy.reveal() if http.proxy else None,
             secrets=known_secrets(),
             stop=stop,
+            transport=transport,
         )
 
     def __repr__(self) -> str:

@@ -6,31 +6,26 @@ returned, not raised: an exception would carry the request along, key included.
 
 from __future__ import annotations
 
+import logging
 import threading
+from collections.abc import Generator
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import monotonic
-from typing import NoReturn, Protocol
-from urllib.parse import urlsplit
+from typing import NoReturn
 
-import httpcore
+import httpx
 
 from sources.contract import Family, Verb
 from sources.http.body import decode, read_wire
-from sources.http.failures import TRANSPORT_ERRORS, BrokenBody, Failure, UnacceptableBody, connection_failure
+from sources.http.failures import BrokenBody, Failure, UnacceptableBody, connection_failure
 from sources.http.limits import Caps, Timeouts
 from sources.http.responses import RawResponse
 
-
-class HttpTransport(Protocol):
-    """What an exchange needs of httpcore's pool; tests use a platform in memory."""
-
-    def handle_request(self, request: httpcore.Request) -> httpcore.Response:
-        """A response whose body is still to be read. Raises one of TRANSPORT_ERRORS."""
-
-    def close(self) -> None:
-        """Closes every connection."""
+# At info level, httpx logs each request with its query, which may hold a customer's data.
+logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
-class KeyAuth:
+class KeyAuth(httpx.Auth):
     """The header with the key: masked when printed, not pickled.
 
     Attributes:
@@ -38,9 +33,13 @@ class KeyAuth:
     """
 
     def __init__(self, family: Family, key: str, secrets: tuple[str, ...] = ()) -> None:
-        name, value = ("api-key", key) if family == "legacy" else ("Authorization", f"Bearer {key}")
-        self.header = name.encode(), value.encode()
+        self._name, self._value = ("api-key", key) if family == "legacy" else ("Authorization", f"Bearer {key}")
         self.secrets = tuple({key, *secrets})
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """See httpx.Auth."""
+        request.headers[self._name] = self._value
+        yield request
 
     def __repr__(self) -> str:
         return "KeyAuth(***)"
@@ -65,21 +64,21 @@ class Exchanger:
         family: Family,
         base_url: str,
         auth: KeyAuth,
-        transport: HttpTransport,
+        transport: httpx.BaseTransport,
         timeouts: Timeouts,
         caps: Caps,
     ) -> None:
-        url = urlsplit(base_url)
-        self.family, self.host = family, url.netloc
-        self._scheme, self._hostname, self._port = url.scheme.encode(), (url.hostname or "").encode(), url.port
-        self._path = url.path.encode()
-        self._auth, self._transport, self._timeouts, self._caps = auth, transport, timeouts, caps
-        self._headers = [
-            (b"Host", url.netloc.encode()),
-            (b"Accept", b"application/json"),
-            (b"Accept-Encoding", b"gzip"),
-            (b"User-Agent", b"orderbridge"),
-        ]
+        self.family, self.host = family, httpx.URL(base_url).netloc.decode()
+        self._base_url, self._timeouts, self._caps = base_url, timeouts, caps
+        self._http = httpx.Client(
+            auth=auth,
+            headers={"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "orderbridge"},
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+            timeout=httpx.Timeout(timeouts.read_s, connect=timeouts.connect_s, pool=timeouts.total_s),
+            event_hooks={"response": [_ignore_redirect]},
+            transport=transport,
+            trust_env=False,
+        )
         self._closed = threading.Event()
 
     @property
@@ -90,13 +89,13 @@ class Exchanger:
     def close(self) -> None:
         """Closes every connection; exchanges under way fail."""
         self._closed.set()
-        self._transport.close()
+        self._http.close()
 
     def exchange(self, verb: Verb, target: str, body: bytes, seconds: float) -> RawResponse | Failure:
         """One request and its response within `seconds`; `target` is a path, with the query."""
         try:
             return self._exchange(verb, target, body, seconds)
-        except TRANSPORT_ERRORS as error:
+        except httpx.TransportError as error:
             return connection_failure(error, self.host, seconds, self._timeouts.read_s)
         except Exception:
             # closing a connection from another thread makes it fail in ways that no library documents
@@ -105,35 +104,27 @@ class Exchanger:
         return Failure("protocol", "the client was closed")
 
     def _exchange(self, verb: Verb, target: str, body: bytes, seconds: float) -> RawResponse:
-        headers = [*self._headers, self._auth.header]
-        if body:
-            headers += [(b"Content-Type", b"application/json"), (b"Content-Length", str(len(body)).encode())]
-        url = httpcore.URL(
-            scheme=self._scheme, host=self._hostname, port=self._port, target=self._path + target.encode()
-        )
         extensions = {"deadline": monotonic() + seconds}
-        request = httpcore.Request(verb, url, headers=headers, content=body or None, extensions=extensions)
-        response = self._transport.handle_request(request)
-        try:
-            fields = _fields(response)
+        headers = {"Content-Type": "application/json"} if body else None
+        url = self._base_url + target
+        with self._http.stream(verb, url, content=body or None, headers=headers, extensions=extensions) as response:
+            fields = response.headers
             content_type = fields.get("content-type", "").partition(";")[0].strip().lower()
             reply = RawResponse(
-                response.status, b"", fields.get("location", ""), fields.get("retry-after"), content_type
+                response.status_code, b"", response.extensions["location"], fields.get("retry-after"), content_type
             )
             try:
-                wire = read_wire(response.iter_stream(), self._caps.wire_bytes)
+                wire = read_wire(response.iter_raw(), self._caps.wire_bytes)
                 reply.body = decode(wire, fields.get("content-encoding"), self._caps.plain_bytes)
             except BrokenBody as error:
                 reply.broken = self.broken_body(str(error), reply)
             except UnacceptableBody as error:
                 hint = "Report this to the platform, or to whoever runs a proxy in between."
                 reply.broken = Failure("contract", str(error), hint, reply.status)
-            except TRANSPORT_ERRORS as error:
+            except httpx.TransportError as error:
                 # the status is known, although the body was cut off
                 failure = connection_failure(error, self.host, seconds, self._timeouts.read_s)
                 reply.broken = Failure(failure.what, failure.words, failure.hint, reply.status)
-        finally:
-            response.close()
         return reply
 
     def broken_body(self, words: str, reply: RawResponse) -> Failure:
@@ -145,10 +136,6 @@ class Exchanger:
         return Failure("broken_body", words, hint, reply.status)
 
 
-def _fields(response: httpcore.Response) -> dict[str, str]:
-    """The header fields by lower-case name; one that is repeated is joined by commas."""
-    fields: dict[str, str] = {}
-    for raw_name, raw_value in response.headers:
-        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
-        fields[name] = f"{fields[name]}, {value}" if name in fields else value
-    return fields
+def _ignore_redirect(response: httpx.Response) -> None:
+    """Takes the location away: httpx would build the next request of it, and fail if it is not an address."""
+    response.extensions["location"] = response.headers.pop("location", "")

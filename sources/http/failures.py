@@ -11,7 +11,7 @@ import ssl
 from dataclasses import dataclass
 from typing import Final, Literal
 
-import httpcore
+import httpx
 
 from sources.contract import Family, Verb
 from sources.errors import AccessError, ConnectionReason, ContractBroken, HttpError, HttpRejected, Unreachable
@@ -21,15 +21,7 @@ Kind = Literal["dns", "connect", "timeout", "protocol", "broken_body", "certific
 
 NOT_SENT: Final = ("dns", "connect", "certificate")
 """Kinds that prove that no byte of the request was sent."""
-TRANSPORT_ERRORS: Final = (
-    httpcore.NetworkError,
-    httpcore.TimeoutException,
-    httpcore.ProtocolError,
-    httpcore.ProxyError,
-    httpcore.UnsupportedProtocol,
-)
-"""What a transport raises."""
-_CONNECT_ERRORS: Final = (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.ProxyError)
+_CONNECT_ERRORS: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)
 
 
 class BrokenBody(Exception):
@@ -63,7 +55,7 @@ class Failure:
     reason: ConnectionReason | None = None
 
 
-def connection_failure(error: Exception, host: str, seconds: float, read_s: float) -> Failure:
+def connection_failure(error: httpx.TransportError, host: str, seconds: float, read_s: float) -> Failure:
     """Classifies a transport error, in words of our own: the library's may quote headers.
 
     Args:
@@ -73,7 +65,7 @@ def connection_failure(error: Exception, host: str, seconds: float, read_s: floa
         read_s: the limit of a single read.
     """
     if not isinstance(error, _CONNECT_ERRORS):
-        if isinstance(error, httpcore.TimeoutException):
+        if isinstance(error, httpx.TimeoutException):
             words = f"no complete response within {round(seconds, 1):g} s, or no data for {read_s:g} s"
             return Failure("timeout", words, "Try again later; sources.http.timeout_s sets the limit.")
         return Failure("protocol", "the connection broke off, or what arrived is not HTTP", "Try again later.")
@@ -104,12 +96,12 @@ def _connection_reason(error: BaseException) -> ConnectionReason:
     """Why no connection came about, from the exceptions behind an error."""
     reasons: tuple[tuple[type[BaseException], ConnectionReason], ...] = (
         (ssl.SSLCertVerificationError, "certificate"),
-        (httpcore.ProxyError, "proxy"),
+        (httpx.ProxyError, "proxy"),
         (socket.gaierror, "dns"),
         (UnicodeError, "dns"),
         (ConnectionRefusedError, "refused"),
         (TimeoutError, "timeout"),
-        (httpcore.ConnectTimeout, "timeout"),
+        (httpx.ConnectTimeout, "timeout"),
         (ssl.SSLError, "tls"),
     )
     chain = _causes(error)

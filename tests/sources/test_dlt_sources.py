@@ -17,11 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from dlt.extract.exceptions import ResourceExtractionError
 
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.legacy import legacy
 from sources.public_v1 import public_v1
 from sources.settings import prepare_dlt
+from tests.sources.rawserver import serving
 
 POSTGRES = Path("/usr/lib/postgresql/15/bin")
 COUNTS = {"customers": 230, "promotions": 31, "price_lists": 5, "orders": 110}
@@ -259,3 +261,13 @@ def test_issue_11_14_postgres_holds_the_same_rows_each_time(
             pipe.run(source, write_disposition=disposition)
         assert counts(pipe, *expected) == expected
         assert query(pipe, "SELECT count(email) FROM customers") == [(0,)]
+
+
+def test_the_dlt_sources_use_the_proxy_and_the_limits_of_the_settings(platform: Sandbox) -> None:
+    with serving(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n") as proxy:
+        os.environ["SOURCES__HTTP__PROXY"] = proxy.url
+        for source, first in ((legacy(), "customers"), (public_v1(), "price_lists")):
+            seen = len(proxy.seen)
+            with pytest.raises(ResourceExtractionError):
+                list(source.with_resources(first))
+            assert len(proxy.seen) > seen

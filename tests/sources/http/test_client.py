@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import httpcore
 import httpx
 import pytest
 
@@ -34,7 +33,6 @@ from sources.http.failures import BrokenBody
 from sources.http.limits import Caps, RetryPolicy, Timeouts
 from sources.http.retries import without_backoff
 from sources.settings import PublicV1Settings, Secret
-from tests.sources.http.platform_in_memory import Handler, InMemoryTransport
 from tests.sources.rawserver import Script, drip, reset, serving
 
 KEY = "acme_test_PLANTED-0123456789"
@@ -57,8 +55,8 @@ def parsed(body: bytes) -> Any:
         raise BrokenBody(type(error).__name__) from None
 
 
-def client(handler: Handler, family: Family = "legacy", **more: Any) -> Client:
-    return Client(family, "https://shop.example", KEY, transport=InMemoryTransport(handler), **more)
+def client(handler: Callable[[httpx.Request], httpx.Response], family: Family = "legacy", **more: Any) -> Client:
+    return Client(family, "https://shop.example", KEY, transport=httpx.MockTransport(handler), **more)
 
 
 def answers(
@@ -162,9 +160,9 @@ def test_keys_that_no_header_can_carry_are_an_error(key: str) -> None:
     "first",
     [pytest.param(httpx.Response(status), id=str(status)) for status in (408, 429, 500, 502, 503, 504, 599)]
     + [
-        pytest.param(httpcore.ConnectError("x"), id="connect"),
-        pytest.param(httpcore.ReadTimeout("x"), id="timeout"),
-        pytest.param(httpcore.RemoteProtocolError("x"), id="protocol"),
+        pytest.param(httpx.ConnectError("x"), id="connect"),
+        pytest.param(httpx.ReadTimeout("x"), id="timeout"),
+        pytest.param(httpx.RemoteProtocolError("x"), id="protocol"),
         pytest.param(httpx.Response(200, content=b'{"data": ['), id="cut JSON"),
         pytest.param(httpx.Response(200, content=b"<html>maintenance</html>"), id="HTML"),
         pytest.param(httpx.Response(200, content=b""), id="empty"),
@@ -281,6 +279,12 @@ def test_redirects_are_an_error_and_nothing_reaches_the_other_host(status: int) 
         assert "/x" not in str(caught.value)
         assert (outcome.state, outcome.status) == ("in_doubt", status)
         assert other.seen == []
+
+
+def test_a_redirect_to_something_that_is_no_address_is_rejected_like_any_other() -> None:
+    error = refused(httpx.Response(302, headers={"Location": "//[x"}))
+    assert isinstance(error, HttpRejected)
+    assert "redirected to an unreadable address" in str(error)
 
 
 # --- the wire ------------------------------------------------------------------------------------------------------
@@ -446,10 +450,10 @@ def test_a_client_serves_several_threads() -> None:
         pytest.param(legacy_error(408, 1), "in_doubt", "1", id="408"),
         pytest.param(legacy_error(500, 1), "in_doubt", "1", id="500"),
         pytest.param(httpx.Response(302), "in_doubt", "", id="302"),
-        pytest.param(httpcore.ReadTimeout("x"), "in_doubt", "", id="timeout"),
-        pytest.param(httpcore.RemoteProtocolError("x"), "in_doubt", "", id="protocol"),
-        pytest.param(httpcore.ConnectError("x"), "not_sent", "", id="connect"),
-        pytest.param(httpcore.ConnectTimeout("x"), "not_sent", "", id="connect timeout"),
+        pytest.param(httpx.ReadTimeout("x"), "in_doubt", "", id="timeout"),
+        pytest.param(httpx.RemoteProtocolError("x"), "in_doubt", "", id="protocol"),
+        pytest.param(httpx.ConnectError("x"), "not_sent", "", id="connect"),
+        pytest.param(httpx.ConnectTimeout("x"), "not_sent", "", id="connect timeout"),
     ],
 )
 def test_outcomes_of_writes(answer: httpx.Response | Exception, state: str, code: str | None) -> None:
@@ -702,6 +706,14 @@ def test_a_client_of_settings_has_their_limits_and_all_their_secrets(monkeypatch
     assert "legacy-key" not in str(caught.value)
     assert outcome.state == "in_doubt"
     assert 0.25 < outcome.elapsed_s < 2
+
+
+def test_a_client_of_settings_takes_another_transport() -> None:
+    seen, handler = answers(httpx.Response(200, content=PAGE))
+    settings = PublicV1Settings(base_url="https://shop.example", api_key=Secret(KEY))
+    with Client.from_settings(settings, transport=httpx.MockTransport(handler)) as one:
+        assert one.get("/orders", check=parsed)[1].body == PAGE
+    assert [str(request.url) for request in seen] == ["https://shop.example/public/v1/orders"]
 
 
 def test_a_client_is_neither_pickled_nor_copied() -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import httpcore
+import httpx
 import pytest
 
 from sources.errors import Stopped, Unreachable, UsageError
@@ -55,10 +55,10 @@ def legacy(server: RawServer, **options: Any) -> Client:
     return Client("legacy", server.url, "a-planted-key", **options)
 
 
-def request_to(server: RawServer, x: str = "") -> httpcore.Request:
+def request_to(server: RawServer, x: str = "") -> httpx.Request:
     """A request with five seconds to its deadline."""
     extensions = {"deadline": time.monotonic() + 5}
-    return httpcore.Request("GET", server.url, headers={"Host": "localhost", "X": x}, extensions=extensions)
+    return httpx.Request("GET", server.url, headers={"Host": "localhost", "X": x}, extensions=extensions)
 
 
 def body(client: Client) -> bytes:
@@ -140,7 +140,7 @@ def test_a_connection_is_not_reused_after(answer: bytes) -> None:
 
 def test_a_body_that_is_not_read_to_its_end_closes_the_connection() -> None:
     with serving(keeping(KEPT[:-5])) as server:
-        one = transport.Transport(is_tls=False, timeouts=Timeouts())
+        one = transport.Transport(is_tls=False)
         for _ in range(2):
             one.handle_request(request_to(server)).close()
         assert len(server.seen) == 2
@@ -208,8 +208,8 @@ def test_the_deadline_of_a_request_ends_a_wait_that_may_last_longer() -> None:
 
 def test_a_header_with_a_line_end_is_not_sent() -> None:
     with serving(KEPT) as server:
-        one = transport.Transport(is_tls=False, timeouts=Timeouts())
-        with pytest.raises(httpcore.LocalProtocolError):
+        one = transport.Transport(is_tls=False)
+        with pytest.raises(httpx.LocalProtocolError):
             one.handle_request(request_to(server, x="a\r\nY: b"))
         assert server.seen == []
         one.close()
