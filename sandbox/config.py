@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Final
 
 from sandbox.faults import NAMES
 from sources.gaps import GAPS
 
+ZONE: Final = timezone(timedelta(hours=-5))
+"""Of the platform's dates."""
 LEGACY_KEY: Final = "sandbox-legacy-key"
 V1_KEY: Final = "brand_test_sandboxkey"
 V1_LIVE_KEY: Final = "brand_live_sandboxkey"
@@ -30,7 +33,8 @@ class SandboxConfig:
     """A sandbox's configuration, validated when created.
 
     Attributes:
-        seed: the same seed gives the same records and the same draws of faults.
+        seed: the same seed gives the same records, on the same day, and the same draws of faults.
+        today: the day to which the dates of records are relative: orders end the day before, promotions run around it.
         customers, orders, promotions, price_lists: how many records to generate.
         readings: of the gaps, by name; the others take the first of the contract's readings.
         faults: rate from 0 to 1 by name, see `sandbox.faults.NAMES`.
@@ -49,6 +53,7 @@ class SandboxConfig:
     """
 
     seed: int = 0
+    today: date = field(default_factory=lambda: datetime.now(ZONE).date())
     customers: int = 650
     orders: int = 400
     promotions: int = 60

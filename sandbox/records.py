@@ -1,20 +1,22 @@
 """Realistic records, generated directly as JSON bytes.
 
-In: a resource, a seed, the readings that shape records. Out: one record's bytes at a time, ids ascending. JSON is
-assembled by hand since a million records must not take minutes; the tests parse a sample of each shape. Promotions
-lie in distant years so that their states do not change over time: the same seed gives the same bytes.
+In: a sandbox's configuration: seed, amounts, readings, and the day on which it starts. Out: one record's bytes at a
+time, ids ascending. The same seed on the same day gives the same bytes. JSON is assembled by hand since a million
+records must not take minutes; the tests parse a sample of each shape.
 """
 
 from __future__ import annotations
 
 import json
 import random
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
+from itertools import accumulate
 from typing import Final
 
-from sandbox.config import SandboxConfig
+from sandbox.config import ZONE, SandboxConfig
 
 FIRST_NAMES: Final = (
     "María", "José", "Ángel", "Lucía", "Íñigo", "Begoña", "Zoë", "Renée", "Müge", "João", "Conceição", "Ana", "Luis",
@@ -46,8 +48,17 @@ STATUSES: Final = ("PENDING", "CONFIRMED", "DISPATCHED", "DELIVERED", "CANCELLED
 PROMOTION_STATES: Final = ("inactive", "scheduled", "running", "expired", "exhausted")
 FIRST_CUSTOMER: Final = 1001
 FIRST_ORDER: Final = 50_001
-_EPOCH: Final = datetime(2022, 1, 3, 8, 15, 42, tzinfo=timezone(timedelta(hours=-5)))
+DAYS: Final = 730
+"""Orders and new customers are spread over this many days, which end the day before the sandbox's."""
+_GROWTH: Final = 4.0
+"""How many times more is sold a day at the end of that time than at its beginning."""
+_SEASONS: Final = (0.8, 0.85, 0.95, 1.0, 1.05, 0.95, 1.1, 0.9, 0.95, 1.05, 1.25, 1.6)
+"""Sales by month, January first."""
+_WEEKDAYS: Final = (1.25, 1.15, 1.1, 1.1, 1.2, 0.6, 0.2)
+"""Sales by weekday, Monday first."""
 _MOMENTS: Final = 4096
+_OPENING_H: Final = 8
+_MINUTES_OPEN: Final = 11 * 60
 
 Make = Callable[[int], bytes]
 
@@ -87,13 +98,35 @@ def made(make: Make, count: int) -> Iterator[bytes]:
 
 
 @cache
-def _moments(form: str) -> list[str]:
-    return [written(_EPOCH + timedelta(hours=7 * n, minutes=13 * n), form) for n in range(_MOMENTS)]
+def _moments(today: date, form: str) -> list[str]:
+    """Times of sales until the day before `today`, ascending: more in season and on working days, within hours."""
+    days = [today - timedelta(days=DAYS - n) for n in range(DAYS)]
+    weights = accumulate(
+        _GROWTH ** (n / DAYS) * _SEASONS[day.month - 1] * _WEEKDAYS[day.weekday()] for n, day in enumerate(days)
+    )
+    bounds = list(weights)
+    times = []
+    for n in range(_MOMENTS):
+        day = days[bisect_right(bounds, (n + 0.5) * bounds[-1] / _MOMENTS)]
+        times.append(_at(day, n * 2_654_435_761 % (_MINUTES_OPEN * 60)))
+    return [written(moment, form) for moment in sorted(times)]
+
+
+def _at(day: date, second: int = 0) -> datetime:
+    """A time of a day, `second` seconds after opening."""
+    return datetime(day.year, day.month, day.day, _OPENING_H, tzinfo=ZONE) + timedelta(seconds=second)
+
+
+def _chronological(config: SandboxConfig, count: int) -> Callable[[int], str]:
+    """When the nth of `count` records was made; those added later are of the sandbox's own day."""
+    form = config.reading("date_format")
+    moments, today = _moments(config.today, form), written(_at(config.today, -_OPENING_H * 3600), form)
+    return lambda n: moments[n * _MOMENTS // count] if n < count else today
 
 
 def _customers(config: SandboxConfig) -> Make:
     draw = random.Random(f"{config.seed}:customers").random
-    moments = _moments(config.reading("date_format"))
+    created_at = _chronological(config, config.customers)
     lists = max(config.price_lists, 1)
 
     def document(position: int, serial: int, first: str, last: str) -> str:
@@ -125,7 +158,7 @@ def _customers(config: SandboxConfig) -> Make:
             parts.append(f'"email":"{MAILBOXES[serial % 4]}.{serial}@{DOMAINS[serial % 3]}.example.com"')
         if draw() < 0.6:
             parts.append(f'"loginCode":"{serial:08d}"')
-        parts.append(f'"createdAt":"{moments[int(draw() * _MOMENTS)]}"')
+        parts.append(f'"createdAt":"{created_at(n)}"')
         if draw() < 0.8:
             # Some refer to a price list that is not active.
             parts.append(f'"priceListId":{int(draw() * lists) + 1 if draw() < 0.98 else lists + 90}')
@@ -146,12 +179,15 @@ def _customers(config: SandboxConfig) -> Make:
 def _promotions(config: SandboxConfig) -> Make:
     chance = random.Random(f"{config.seed}:promotions")
     form = config.reading("date_format")
-    years = {"inactive": (2024, 2045), "scheduled": (2045, 2046), "expired": (2023, 2024)}
 
     def make(n: int) -> bytes:
         state = PROMOTION_STATES[n % 5]
-        begin, end = years.get(state, (2025, 2045))
-        start = _EPOCH.replace(year=begin, month=n % 12 + 1, hour=n % 24)
+        length = 21 + n * 11 % 60
+        # days from today to the end; every second promotion that runs ends within the month
+        end = {"scheduled": length + 9 + n * 7 % 90, "expired": -3 - n * 13 % 300, "inactive": -60 + n * 17 % 120}.get(
+            state, 4 + n * 7 % 25 if n % 2 else 33 + n * 7 % 60
+        )
+        start = min(end - length, -5 - n % 20) if state in ("running", "exhausted") else end - length
         limit = chance.randint(5, 500)
         used = limit if state == "exhausted" else 0 if state == "scheduled" else chance.randrange(limit)
         record: dict[str, object] = {
@@ -159,8 +195,8 @@ def _promotions(config: SandboxConfig) -> Make:
             "name": f"{('Descuento', 'Campaña', 'Navidad', 'Día del Niño')[n % 4]} {TOWNS[n % 8]} {n % 9 * 5 + 5} %",
             "useCount": used,
             "isActive": state != "inactive",
-            "startDate": written(start, form),
-            "expirationDate": written(start.replace(year=end), form),
+            "startDate": written(_at(config.today + timedelta(days=start)), form),
+            "expirationDate": written(_at(config.today + timedelta(days=end), _MINUTES_OPEN * 60), form),
         }
         if state == "exhausted" or chance.random() < 0.7:
             record["usageLimit"] = limit
@@ -202,7 +238,7 @@ def _price_lists(config: SandboxConfig) -> Make:
 
 def _orders(config: SandboxConfig) -> Make:
     draw = random.Random(f"{config.seed}:orders").random
-    moments = _moments(config.reading("date_format"))
+    ordered_at = _chronological(config, config.orders)
     shape, key = config.reading("order_shape"), config.reading("order_key")
     customers = max(config.customers, 1)
 
@@ -218,6 +254,13 @@ def _orders(config: SandboxConfig) -> Make:
         )
         return text, quantity * price
 
+    def status(n: int) -> str:
+        """Of the newest tenth most are still on their way."""
+        chance = draw()
+        if chance < 0.06:
+            return "CANCELLED"
+        return STATUSES[int(draw() * 3)] if n >= config.orders * 0.9 else "DELIVERED"
+
     def make(n: int) -> bytes:
         serial = FIRST_ORDER + n
         # Some orders refer to a customer that is not listed.
@@ -225,8 +268,8 @@ def _orders(config: SandboxConfig) -> Make:
         lines = [line(serial, position + 1) for position in range(int(draw() * 5) + 1)]
         total = sum(amount for _, amount in lines)
         head = (
-            f'{{"{key}":"ord_{serial:09d}","number":{serial},"status":"{STATUSES[int(draw() * 5)]}",'
-            f'"createdAt":"{moments[int(draw() * _MOMENTS)]}","currency":"PEN","total":{total:.2f}'
+            f'{{"{key}":"ord_{serial:09d}","number":{serial},"status":"{status(n)}",'
+            f'"createdAt":"{ordered_at(n)}","currency":"PEN","total":{total:.2f}'
         )
         if shape == "flat":
             return f'{head},"customerId":{buyer},"lineCount":{len(lines)}}}'.encode()

@@ -143,6 +143,11 @@ class State:
                 row = self._make[resource](self._next_serial())
                 self._note(resource, rows.put(position % (len(rows.rows) + 1), row), "added")
 
+    def grow(self, resource: str, count: int) -> None:
+        """Adds generated records at the end, as of the sandbox's own day."""
+        for _ in range(count):
+            self.drift(resource, len(self.lists[resource].rows), removes=False)
+
     # The lists, for the routes.
 
     def found(self, resource: str, term: str) -> list[bytes]:

@@ -38,6 +38,9 @@ KILL_AFTER: Final = 20
 """The push is killed once this many customers have been created."""
 PUSH_TIMEOUT_S: Final = 30.0
 LATENCY_MS: Final = 15.0
+ORDERS: Final = 1_200
+NEW_ORDERS: Final = 9
+"""Placed between the two runs."""
 _NEEDED: Final = ("erpCode", "email", "firstName", "lastName")
 
 
@@ -71,7 +74,7 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
     _fresh(folder)
     _isolate(folder)
     started_at = time.monotonic()
-    with serve(SandboxConfig(seed=7, latency_ms=LATENCY_MS)) as platform:
+    with serve(SandboxConfig(seed=7, orders=ORDERS, latency_ms=LATENCY_MS)) as platform:
         os.environ |= _settings(platform, folder.absolute())
         click.echo(f"A stand-in for the platform is listening on {platform.url}.")
         _step("Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing")
@@ -96,6 +99,7 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
         sold = platform.state.variants[10, 1038].fields
         click.echo(f"19.367,25 in the file is {sold['price']} on the platform, and 00038 is {sold['sku']!r}.")
         _step(f"Run again, compared with {CUSTOMERS}; verify what was sent against what is there, field by field")
+        platform.state.grow("orders", NEW_ORDERS)
         mappings = [Path(file).with_suffix(".toml") for file in (CUSTOMERS, VARIANTS)]
         files = (CUSTOMERS, mappings[0], VARIANTS, mappings[1])
         _run(style, stop, ErpFiles(*(folder / file for file in files)))

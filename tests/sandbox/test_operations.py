@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
 import httpx
 import pytest
 
@@ -96,12 +100,39 @@ def test_records_look_real(sandbox: Sandbox) -> None:
 
 
 def test_the_same_seed_gives_the_same_records() -> None:
-    config = {"customers": 50, "orders": 50}
+    config: dict[str, Any] = {"customers": 50, "orders": 50, "today": date(2026, 3, 1)}
     with talking(seed=3, **config) as (first, _), talking(seed=3, **config) as (second, _):
         for resource in ("customers", "orders", "promotions", "price_lists"):
             assert first.state.records(resource) == second.state.records(resource)
     with talking(seed=4, **config) as (other, _):
         assert other.state.records("customers") != first.state.records("customers")
+
+
+def test_issue_15_5_orders_go_up_to_yesterday_with_growth_seasons_and_quiet_sundays() -> None:
+    today = date(2026, 3, 1)
+    with talking(orders=4_000, customers=10, today=today) as (sandbox, _):
+        days = [datetime.fromisoformat(row["createdAt"]).date() for row in sandbox.state.records("orders")]
+        sandbox.state.grow("orders", 2)
+        added = [row["createdAt"][:10] for row in sandbox.state.records("orders")[-2:]]
+    assert days == sorted(days)
+    assert days[-1] == today - timedelta(days=1)
+    assert added == [today.isoformat()] * 2
+    by_weekday = Counter(day.weekday() for day in days)
+    assert by_weekday[6] * 3 < by_weekday[5] * 2 < by_weekday[0] * 2
+    by_month = Counter(day.strftime("%Y-%m") for day in days)
+    assert by_month["2025-12"] > by_month["2025-11"] > by_month["2025-08"] > 1.5 * by_month["2024-08"]
+    assert sum(day >= today - timedelta(days=30) for day in days) > 200
+
+
+def test_issue_15_5_promotions_run_today_and_some_end_soon() -> None:
+    now = datetime.now(UTC)
+    with talking() as (sandbox, _):
+        rows = [row for row in sandbox.state.records("promotions") if row["isActive"]]
+    spans = [[datetime.fromisoformat(row[name]) for name in ("startDate", "expirationDate")] for row in rows]
+    running = [end for start, end in spans if start < now < end]
+    assert len(running) >= 20
+    assert sum(end < now + timedelta(days=30) for end in running) >= 6
+    assert sum(start > now for start, _ in spans) == sum(end < now for _, end in spans) == 12
 
 
 def test_a_created_customer_is_listed() -> None:
