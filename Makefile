@@ -14,12 +14,13 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # uv_build looks for its program on the path
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup demo notebooks test lint types unit smoke soak bench bench-plan bench-push bench-reconcile docs format lock clean
+.PHONY: help setup demo notebooks test lint types unit ducklake smoke soak bench bench-plan bench-push bench-reconcile docs format lock clean
 
 help:
 	@echo 'make demo     the whole bridge against the built-in sandbox; leaves demo/ to look at'
 	@echo 'make notebooks  the notebooks executed, of your warehouse or else the demo, into notebooks/executed/'
 	@echo 'make test     lint, types, tests, and the command from a wheel in an empty environment'
+	@echo 'make ducklake  the copy in a DuckLake, tested with DuckDB 1.5 in an environment of its own'
 	@echo 'make soak     long seeded campaigns of pulls, pushes and requests (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push")'
 	@echo 'make docs     write docs/rules.md from the rules, and the settings in README and .dlt from their table'
 	@echo 'make bench    speed of a pull compared with a floor and with dlt alone (BENCH=arguments)'
@@ -63,6 +64,12 @@ types: setup
 unit: setup
 	$(PY) -m pytest $(PYTEST)
 
+ducklake: setup # the newest DuckDB that dlt can use for a DuckLake, with its extension
+	$(PY) -m venv .venv-ducklake
+	.venv-ducklake/bin/python -m pip --disable-pip-version-check --no-input --quiet install \
+		-e . 'duckdb>=1.5,<2' 'duckdb-extension-ducklake>=1.5,<2' pytest pytest-xdist
+	.venv-ducklake/bin/python -m pytest -n0 tests/pipelines/warehouse/test_ducklake.py
+
 smoke: setup
 	.ci/smoke $(PY)
 
@@ -95,5 +102,5 @@ lock: setup
 	$(LOCK) --constraints requirements-dev.txt pyproject.toml -o requirements.txt
 
 clean:
-	rm -rf $(VENV) demo dist notebooks/executed .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-ducklake demo dist notebooks/executed .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -21,6 +21,8 @@ import duckdb
 
 from pipelines.warehouse.build import SCHEMAS, open_warehouse
 from pipelines.warehouse.descriptions import column_descriptions, primary_keys
+from pipelines.warehouse.destination_files import ParquetStore
+from pipelines.warehouse.destination_support import check_destination
 from pipelines.warehouse.source import DataSource, read_source
 from sources.errors import BridgeError, PlatformError, UsageError
 from sources.settings import WarehouseSettings
@@ -35,22 +37,6 @@ _VALUE_ERRORS: Final = ("DataError", "IntegrityError")
 """Errors of databases whose texts hold values of rows."""
 
 
-def check_destination(destination: str | None) -> None:
-    """Checks that dlt knows the destination and has what it needs. Raises UsageError; None means no destination."""
-    if not destination:
-        return
-    from dlt.common.destination.reference import Destination
-
-    try:
-        known: Any = Destination.from_reference(destination)
-        known.client_class  # noqa: B018 # imports what it needs
-    except Exception as error:  # of many kinds, dlt's and the import system's; without their texts
-        raise UsageError(
-            f"WAREHOUSE__DESTINATION: dlt cannot use {destination!r} ({type(error).__name__})",
-            "Name one of dlt's destinations, and install what it needs, e.g. pip install 'dlt[postgres]'.",
-        ) from None
-
-
 def connect_destination(settings: WarehouseSettings) -> str:
     """Connects to the destination and checks whose tables are in its datasets. Returns a summary for people.
 
@@ -60,6 +46,9 @@ def connect_destination(settings: WarehouseSettings) -> str:
     """
     check_destination(settings.destination)
     with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, _errors(settings):
+        if (store := _parquet_store(settings, Path(folder))) is not None:
+            version = (store.current(None) or {}).get("version", "no copy yet")
+            return f"{settings.destination}, {store.folder}: {version}"
         datasets = [_Dataset(settings, schema, Path(folder)) for schema in SCHEMAS]
         existing = [dataset.name for dataset in datasets if dataset.own_tables(None)]
     return f"{settings.destination}, datasets {settings.destination_dataset}_*: {len(existing)} of {len(SCHEMAS)} exist"
@@ -84,6 +73,9 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> bool:
     with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, open_warehouse(path) as warehouse:
         source = read_source(warehouse)
         with _errors(settings):
+            if (store := _parquet_store(settings, Path(folder))) is not None:
+                store.copy(warehouse, ((s, name) for s in SCHEMAS for name in _tables(warehouse, s)), source)
+                return True
             datasets = [_Dataset(settings, schema, Path(folder)) for schema in SCHEMAS]
             tables = {dataset.name: _tables(warehouse, dataset.schema) for dataset in datasets}
             own = {dataset.name: dataset.own_tables(source, tables[dataset.name]) for dataset in datasets}
@@ -101,6 +93,19 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> bool:
             for dataset in datasets:
                 dataset.drop_staging()
     return True
+
+
+def _parquet_store(settings: WarehouseSettings, folder: Path) -> ParquetStore | None:
+    """The files of the copy, if the destination is dlt's `filesystem`."""
+    import dlt
+    from dlt.destinations.impl.filesystem.filesystem import FilesystemClient
+
+    pipeline = dlt.pipeline("orderbridge", pipelines_dir=str(folder), destination=settings.destination)
+    client = pipeline.destination_client()
+    if not isinstance(client, FilesystemClient):
+        return None
+    path = f"{client.bucket_path.rstrip('/')}/{settings.destination_dataset}"
+    return ParquetStore(client.fs_client, path, client.config.is_local_filesystem)
 
 
 @dataclass
@@ -121,6 +126,11 @@ class _Dataset:
             destination=self.settings.destination,
             dataset_name=f"{self.name}{_STAGING}",
         )
+
+    @property
+    def is_ducklake(self) -> bool:
+        """A DuckLake has no constraints."""
+        return self.pipeline.destination.destination_type.endswith(".ducklake")
 
     def own_tables(self, source: DataSource | None, wanted: list[str] | None = None) -> list[str]:
         """The tables that this project made; none where the dataset does not exist.
@@ -179,7 +189,7 @@ class _Dataset:
                 yield f"ALTER TABLE {staging}.{_quoted(table)} SET SCHEMA {target}"
             else:
                 yield f"CREATE TABLE {target}.{_quoted(table)} AS SELECT * FROM {staging}.{_quoted(table)}"
-            key = primary_keys(self.schema, table)
+            key = () if self.is_ducklake else primary_keys(self.schema, table)
             if key:
                 yield f"ALTER TABLE {target}.{_quoted(table)} ADD PRIMARY KEY ({', '.join(map(_quoted, key))})"
             for column, text in column_descriptions(self.schema, table).items():

@@ -15,7 +15,8 @@ import duckdb
 
 from pipelines.warehouse import ops
 from pipelines.warehouse.build import Build, warehouse_errors
-from pipelines.warehouse.destination import check_destination, copy_to_destination
+from pipelines.warehouse.destination import copy_to_destination
+from pipelines.warehouse.destination_support import check_destination
 from pipelines.warehouse.failure import clear_destination_failure, clear_failure, record_failure
 from sources import __version__
 from sources.settings import warehouse_settings

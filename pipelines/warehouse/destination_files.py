@@ -1,0 +1,128 @@
+"""A copy of each published version as Parquet files: dlt's destination `filesystem` (a folder, S3, GCS, Azure).
+
+In: the published warehouse, and dlt's settings of the bucket. Out, in the folder `<prefix>` of the bucket:
+`<version>/<schema>/<table>.parquet`, and `current.json`, which names the version that counts and its tables. The
+pointer is replaced last and at once: a reader who follows it sees the old or the new version, and the version before is
+kept for readers who still have it open. Descriptions and keys are in the metadata of each file's columns.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipelines.warehouse.descriptions import column_descriptions, primary_keys
+from pipelines.warehouse.source import DataSource
+from sources.errors import UsageError
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem  # type: ignore[import-untyped] # it ships no types
+
+POINTER: Final = "current.json"
+_VERSION: Final = re.compile(r"\d{8}T\d{12}Z")
+_HINT: Final = "Name another prefix in WAREHOUSE__DESTINATION_DATASET."
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetStore:
+    """The folder of the copy.
+
+    Attributes:
+        files: the file system of the bucket.
+        folder: the path of `<prefix>` in it.
+        is_local: whether it is a folder of this machine.
+    """
+
+    files: AbstractFileSystem
+    folder: str
+    is_local: bool
+
+    def current(self, source: DataSource | None) -> dict[str, Any] | None:
+        """The content of the pointer; None if there is no copy yet.
+
+        Args:
+            source: whose data is to be copied; None: not compared.
+
+        Raises:
+            UsageError: the folder holds files of others, or another source's data.
+        """
+        path = f"{self.folder}/{POINTER}"
+        self.files.invalidate_cache()
+        if not self.files.exists(path):
+            others = [name for name in self._names() if not _VERSION.fullmatch(name)]
+            if others:
+                raise UsageError(
+                    f"the folder {self.folder} holds files that orderbridge did not create: nothing was touched", _HINT
+                )
+            return None
+        pointer: dict[str, Any] = json.loads(self.files.cat_file(path))
+        differences = DataSource(**pointer["source"]).differences(source) if source is not None else []
+        if differences:
+            raise UsageError(f"the folder {self.folder} holds another source's data: {'; '.join(differences)}", _HINT)
+        return pointer
+
+    def copy(self, warehouse: duckdb.DuckDBPyConnection, tables: Iterable[tuple[str, str]], source: DataSource) -> None:
+        """Writes a new version, points to it, and removes all but it and the one before.
+
+        Args:
+            warehouse: the published one.
+            tables: schema and name of each table.
+            source: whose data it is.
+
+        Raises:
+            UsageError: as `current`.
+        """
+        before = self.current(source)
+        version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z"
+        written = {f"{schema}.{table}": self._write(warehouse, version, schema, table) for schema, table in tables}
+        self._point({"version": version, "source": asdict(source), "tables": written})
+        kept = {version, before["version"] if before else version}
+        for name in self._names():
+            if _VERSION.fullmatch(name) and name not in kept:
+                self.files.rm(f"{self.folder}/{name}", recursive=True)
+
+    def _write(self, warehouse: duckdb.DuckDBPyConnection, version: str, schema: str, table: str) -> dict[str, Any]:
+        path = f"{version}/{schema}/{table}.parquet"
+        self.files.makedirs(f"{self.folder}/{version}/{schema}", exist_ok=True)
+        cursor = warehouse.cursor()
+        cursor.execute("SET TimeZone = 'UTC'")
+        reader = cursor.sql(f'FROM {schema}."{table}"').to_arrow_reader()
+        key, rows = primary_keys(schema, table), 0
+        columns = _described(reader.schema, key, column_descriptions(schema, table))
+        with (
+            self.files.open(f"{self.folder}/{path}", "wb") as file,
+            pq.ParquetWriter(file, columns, compression="zstd") as writer,
+        ):
+            for batch in reader:
+                writer.write_table(pa.Table.from_batches([batch]).cast(columns))
+                rows += len(batch)
+        return {"path": path, "rows": rows, "primary_key": list(key)}
+
+    def _point(self, pointer: dict[str, Any]) -> None:
+        path, text = f"{self.folder}/{POINTER}", json.dumps(pointer, indent=2).encode()
+        if self.is_local:  # a rename is atomic there, and in an object store a put
+            self.files.pipe_file(f"{path}.new", text)
+            self.files.mv(f"{path}.new", path)
+        else:
+            self.files.pipe_file(path, text)
+
+    def _names(self) -> list[str]:
+        if not self.files.exists(self.folder):
+            return []
+        return [path.rstrip("/").rpartition("/")[2] for path in self.files.ls(self.folder, detail=False)]
+
+
+def _described(schema: pa.Schema, key: tuple[str, ...], descriptions: dict[str, str]) -> pa.Schema:
+    fields = []
+    for column in schema:
+        facts = {"description": descriptions.get(column.name, ""), "primary_key": "true" * (column.name in key)}
+        fields.append(column.with_metadata({name: text for name, text in facts.items() if text}))
+    return pa.schema(fields)

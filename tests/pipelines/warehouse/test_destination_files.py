@@ -1,0 +1,138 @@
+"""The copy as Parquet files: whole versions behind a pointer, and nobody else's files touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.pull.check import check
+from pipelines.reconcile.reconcile import reconcile
+from pipelines.warehouse.destination_files import POINTER, ParquetStore
+from sources.errors import ExitCode, PlatformError, UsageError
+from tests.pipelines.bridge import Bridge, bridge
+from tests.pipelines.warehouse.test_destination import tables
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Path:
+    os.environ |= {
+        "WAREHOUSE__DESTINATION": "filesystem",
+        "DESTINATION__FILESYSTEM__BUCKET_URL": (tmp_path / "bucket").as_uri(),
+    }
+    return tmp_path / "bucket"
+
+
+def pointer(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / POINTER).read_text("utf-8"))
+    return content
+
+
+def rows(folder: Path) -> dict[str, int]:
+    return {name: len(pq.read_table(folder / entry["path"])) for name, entry in pointer(folder)["tables"].items()}
+
+
+def versions(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.is_dir())
+
+
+def test_issue_15_2_the_files_hold_what_is_published(fresh: Bridge, bucket: Path) -> None:
+    assert fresh.code() == 0
+    copy = bucket / "orderbridge"
+    assert rows(copy) == tables(fresh.path)
+    entry = pointer(copy)["tables"]["raw.customers"]
+    assert (entry["rows"], entry["primary_key"]) == (40, ["id"])
+    columns = pq.read_schema(copy / entry["path"])
+    assert columns.field("id").metadata == {b"primary_key": b"true"}
+    assert columns.field("erp_code").metadata == {b"description": b"code used by the integrator's ERP"}
+    first = versions(copy)
+    fresh.platform.state.change("customers", fresh.platform.state.ids("customers")[0], {"lastName": "Ñandú"})
+    assert fresh.code() == 0
+    names = pq.read_table(copy / pointer(copy)["tables"]["raw.customers"]["path"])["last_name"].to_pylist()
+    assert names.count("Ñandú") == 1
+    assert reconcile().exit_code == ExitCode.DONE
+    assert rows(copy) == tables(fresh.path)
+    assert "reconciled.customers" in rows(copy)
+    assert len(versions(copy)) == 2
+    assert first[0] not in versions(copy)
+    assert pointer(copy)["version"] == versions(copy)[-1]
+
+
+def test_issue_15_2_a_reader_of_the_files_sees_one_version(fresh: Bridge, bucket: Path) -> None:
+    assert fresh.code() == 0
+    stop = threading.Event()
+    seen: set[tuple[int, int, int]] = set()
+    failed: list[BaseException] = []
+
+    def poll() -> None:
+        try:
+            while not stop.is_set():
+                counts = rows(bucket / "orderbridge")
+                seen.add((counts["raw.customers"], counts["raw.promotions"], counts["ops.runs"]))
+        except BaseException as error:
+            failed.append(error)
+
+    reader = threading.Thread(target=poll)
+    reader.start()
+    try:
+        for _ in range(2):
+            fresh.platform.state.add("customers", {"erpCode": f"N{len(fresh.platform.state.ids('customers'))}"})
+            fresh.platform.state.add("promotions", {"name": "Nueva"})
+            fresh.pull()
+    finally:
+        stop.set()
+        reader.join()
+    assert not failed
+    assert seen <= {(40, 9, 1), (41, 10, 2), (42, 11, 3)}
+
+
+def test_issue_15_2_a_copy_that_fails_midway_leaves_the_version_before(
+    fresh: Bridge, bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fresh.code() == 0
+    before, copy = pointer(bucket / "orderbridge"), bucket / "orderbridge"
+    write = ParquetStore._write
+
+    def full(self: ParquetStore, warehouse: Any, version: str, schema: str, table: str) -> dict[str, Any]:
+        if table == "promotions":
+            raise OSError(28, "No space left on device")
+        return write(self, warehouse, version, schema, table)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ParquetStore, "_write", full)
+        with pytest.raises(PlatformError, match="No space left on device"):
+            fresh.pull()
+    assert pointer(copy) == before
+    assert len(versions(copy)) == 2
+    assert fresh.code() == 0
+    assert versions(copy) == [before["version"], pointer(copy)["version"]]
+    assert rows(copy) == tables(fresh.path)
+
+
+def test_issue_15_2_files_of_others_and_of_another_source_stay(tmp_path: Path, fresh: Bridge, bucket: Path) -> None:
+    (bucket / "orderbridge").mkdir(parents=True)
+    (bucket / "orderbridge/theirs.csv").write_text("1")
+    with pytest.raises(UsageError, match="holds files that orderbridge did not create"):
+        fresh.pull()
+    assert [path.name for path in bucket.rglob("*")] == ["orderbridge", "theirs.csv"]
+    os.environ["WAREHOUSE__DESTINATION_DATASET"] = "shop"
+    assert fresh.code() == 0
+    with bridge(tmp_path / "other") as other, pytest.raises(UsageError, match="another source's data"):
+        other.pull()
+    assert rows(bucket / "shop")["raw.customers"] == 40
+
+
+def test_issue_15_2_check_names_the_folder_and_its_version(fresh: Bridge, bucket: Path) -> None:
+    def message() -> str:
+        (one,) = [one for one in check(threading.Event()) if one.what == "destination"]
+        assert one.exit_code == ExitCode.DONE
+        return one.message
+
+    assert message() == f"filesystem, {bucket}/orderbridge: no copy yet"
+    assert fresh.code() == 0
+    assert message() == f"filesystem, {bucket}/orderbridge: {pointer(bucket / 'orderbridge')['version']}"
