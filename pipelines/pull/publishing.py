@@ -142,7 +142,7 @@ class Publication:
                 "loaded": walk.distinct if change else 0,
                 "held_back": 0 if change else walk.distinct,
                 "duplicates": walk.duplicates if walk.error is None else 0,
-                "quarantined": walk.total("quarantined"),
+                "quarantined": len(walk.quarantined),
             }
             if change is not None:
                 totals |= {"new": change.new, "changed": change.changed, "newly_missing": change.newly_missing}

@@ -157,7 +157,8 @@ def build_tables(
     result.variants = compare_variants(build, result.run_id, erp.variants)
     findings.append(match_findings)
     for name in ENTITIES:
-        findings += [*coverage.unproven(build, name), *coverage.proven_before(build, name)]
+        for check in (coverage.unproven, coverage.proven_before, coverage.duplicate_ids):
+            findings += check(build, name)
     exceptions = pd.concat(findings, ignore_index=True)
     replace(build, "exceptions", exceptions)
     result.rows["exceptions"] = len(exceptions)

@@ -85,3 +85,18 @@ def unproven(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame
     sql = f"SELECT count(*) FROM raw.{entity} WHERE _missing_since IS NULL AND _run_id <> $run"
     ((older,),) = build.execute(sql, {"run": read.run_id}).fetchall()
     return [table_finding(entity, "unproven", f"{coverage_gap(build, entity)}; rows of earlier walks: {older}")]
+
+
+def duplicate_ids(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame]:
+    """A finding for each row that was quarantined because a different row of the list has the same id."""
+    from transforms.findings import rule_findings
+    from transforms.frames import from_arrow
+
+    read = last_reads(build).get(entity)
+    if read is None:
+        return []
+    sql = """
+        SELECT duplicate_id AS id, concat('quarantined row: page ', page, ', position ', position) AS detail
+        FROM ops.quarantine WHERE run_id = $1 AND resource = $2 AND duplicate_id IS NOT NULL ORDER BY page, position"""
+    rows = from_arrow(build.sql(sql, params=[read.run_id, entity]).to_arrow_table())
+    return [rule_findings(entity, "id_duplicate", rows["id"], detail=rows["detail"])]

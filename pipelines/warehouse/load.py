@@ -118,11 +118,11 @@ def _check(connection: duckdb.DuckDBPyConnection, walked: Sequence[ListResult]) 
             expected = sum(rows for _, rows in files)
             if found is None or found[0] != expected:
                 raise BridgeError(f"{table}: {expected} rows were walked, {found} were loaded")
-        balance = walk.distinct + walk.duplicates + walk.total("quarantined")
+        balance = walk.distinct + walk.duplicates + len(walk.quarantined)
         in_files = sum(rows for _, rows in walk.files.get(walk.resource, []))
         distinct = connection.execute(f'SELECT count(DISTINCT id) FROM {DATASET}."{walk.resource}"').fetchone()
         if balance != walk.total("rows") or in_files != walk.distinct or distinct != (walk.distinct,):
             raise BridgeError(
                 f"{walk.resource}: the totals do not balance: {walk.total('rows')} rows read, {walk.distinct} "
-                f"distinct, {walk.duplicates} duplicates, {walk.total('quarantined')} quarantined, {in_files} written"
+                f"distinct, {walk.duplicates} duplicates, {len(walk.quarantined)} quarantined, {in_files} written"
             )

@@ -27,7 +27,8 @@ TABLES: Final = {
         "distinct" BIGINT, duplicates BIGINT, quarantined BIGINT, total_reported BIGINT, ended_by VARCHAR,
         evidence VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ, published BOOLEAN""",
     "quarantine": """
-        run_id VARCHAR, resource VARCHAR, page INTEGER, position INTEGER, reason VARCHAR, row_hash VARCHAR""",
+        run_id VARCHAR, resource VARCHAR, page INTEGER, position INTEGER, reason VARCHAR, row_hash VARCHAR,
+        duplicate_id VARCHAR""",
     "control_totals": "run_id VARCHAR, entity VARCHAR, measure VARCHAR, value BIGINT",
     "observations": """
         what VARCHAR, value VARCHAR, first_run_id VARCHAR, first_seen_at TIMESTAMPTZ, last_run_id VARCHAR,
@@ -102,6 +103,7 @@ def create_missing(build: duckdb.DuckDBPyConnection) -> None:
     for name, columns in TABLES.items():
         build.execute(f"CREATE TABLE IF NOT EXISTS ops.{name} ({columns})")
     build.execute("ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS published BOOLEAN")
+    build.execute("ALTER TABLE ops.quarantine ADD COLUMN IF NOT EXISTS duplicate_id VARCHAR")
     build.execute(f"UPDATE ops.coverage SET published = {_PUBLISHED_0_1} WHERE published IS NULL")
     build.execute(f"CREATE OR REPLACE VIEW ops.last_read AS {_LAST_READ.format(published='c.published')}")
 
@@ -133,7 +135,7 @@ def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListR
             sum(s.rows for s in walked.sweeps) if failed else walked.total("rows"),
             walked.distinct,
             0 if failed else walked.duplicates,
-            walked.total("quarantined"),
+            len(walked.quarantined),
             last.total if last else None,
             "error" if failed or last is None else last.ended_by,
             "; ".join(walked.evidence),
@@ -145,7 +147,7 @@ def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListR
     rows = walked.quarantined
     build.execute(  # lists, not a statement per row: there may be hundreds of thousands
         """INSERT INTO ops.quarantine
-        SELECT $run, $resource, unnest($pages), unnest($positions), unnest($reasons), unnest($hashes)""",
+        SELECT $run, $resource, unnest($pages), unnest($positions), unnest($reasons), unnest($hashes), unnest($ids)""",
         {
             "run": run_id,
             "resource": walked.resource,
@@ -153,6 +155,7 @@ def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListR
             "positions": [row.position for row in rows],
             "reasons": [row.reason for row in rows],
             "hashes": [row.row_hash for row in rows],
+            "ids": [row.key if row.is_id_duplicate else None for row in rows],
         },
     ) if rows else None
 

@@ -51,6 +51,7 @@ class QuarantinedRow:
         row_hash: SHA-256 of the row's bytes, in hexadecimal.
         row: the bytes, for the private file only.
         key: the canonical identifier, if it can be read.
+        is_id_duplicate: whether it could be loaded if a different row of the list had not the same identifier.
     """
 
     page: int
@@ -59,6 +60,7 @@ class QuarantinedRow:
     row_hash: str
     row: bytes = field(repr=False)
     key: str | None
+    is_id_duplicate: bool = False
 
 
 @dataclass(frozen=True, slots=True)

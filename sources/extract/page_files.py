@@ -9,9 +9,9 @@ the others are copied.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -22,11 +22,12 @@ import pyarrow.compute as pc
 
 from sources.contract import Record
 from sources.decode.documented import decode
-from sources.decode.rows import Decoded, Page, QuarantinedRow
+from sources.decode.rows import Decoded, InvalidRow, Page, QuarantinedRow, quarantine, split
 from sources.decode.table_schema import KEY_COLUMN
 from sources.decode.undocumented import InferredSchema
 from sources.errors import ContractBroken
 from sources.extract.pages import PageBody, Paginator
+from sources.extract.repeated_ids import CONFLICT, RepeatedIds
 from sources.extract.spool import Spool
 from sources.extract.table_files import TableFile, TableFiles
 
@@ -59,6 +60,13 @@ class _Batch:
         """Rows of the list's own table."""
         return self.keys.num_rows if self.keys is not None else 0
 
+    def row(self, index: int) -> tuple[str, int, int]:
+        """Key, page and position of a loaded row."""
+        if self.keys is None:
+            raise IndexError(index)
+        row = self.keys.slice(index, 1).to_pylist()[0]
+        return row["key"], row["_page"], row["_position"]
+
 
 @dataclass(frozen=True, slots=True)
 class SweepCounts:
@@ -82,6 +90,7 @@ class PageFiles:
     def __init__(self, record: Record, folder: Path, spool: Spool, paginator: Paginator) -> None:
         self.spool = spool
         self.quarantined: list[QuarantinedRow] = []
+        self.repeated = RepeatedIds()
         self._record, self._folder, self._paginator = record, folder, paginator
         self._observations: Counter[tuple[str, str]] = Counter()
         self._inferred = None if record.fields else InferredSchema(record)
@@ -176,11 +185,36 @@ class PageFiles:
         rows = pa.concat_tables(tables)
         if pc.count_distinct(rows["key"]).as_py() == rows.num_rows:
             return rows
-        last = rows.group_by("key").aggregate([("place", "max")])
-        return last.rename_columns(["key" if name == "key" else "place" for name in last.column_names])
+        last = rows.group_by("key").aggregate([("place", "max"), ("place", "count")])
+        several = last.filter(pc.greater(last["place_count"], 1))["key"].combine_chunks()
+        places = rows.filter(pc.is_in(rows["key"], value_set=several))["place"].to_pylist()
+        for place, (key, _, data) in zip(places, self._rows_at(places), strict=True):
+            self.repeated.add(key, place, data)
+        return last.select(["key", "place_max"]).rename_columns(["key", "place"])
+
+    def _rows_at(self, places: Iterable[int]) -> Iterator[tuple[str, tuple[int, int], bytes]]:
+        """Key, page and position, and bytes of the rows at these places, read again from the spool."""
+        current, rows = -1, list[bytes]()
+        for place in places:
+            batch = self._batches[place >> 32]
+            key, number, position = batch.row(place & 0xFFFFFFFF)
+            if number != current:
+                body = self._paginator.parse(self.spool.at(dict(batch.pages)[number]))
+                current, rows = number, split(Page(number, body.rows))
+            yield key, (number, position), rows[position - 1]
+
+    def conflicting_rows(self, earlier: Sequence[PageFiles]) -> list[QuarantinedRow]:
+        """The rows that this sweep and the earlier ones have although a later row of this sweep has the same id."""
+        places = self.repeated.conflicts([files.repeated for files in earlier])
+        return [
+            replace(quarantine(place, data, InvalidRow(CONFLICT), key), is_id_duplicate=True)
+            for key, place, data in self._rows_at(places)
+        ]
 
     def same_rows(self, other: PageFiles) -> bool:
-        """Whether both sweeps have the same ids and the same quarantined rows."""
+        """Whether both sweeps have the same ids, each as often, and the same quarantined rows."""
+        if self.repeated.counts != other.repeated.counts:
+            return False
         if sorted(row.row_hash for row in self.quarantined) != sorted(row.row_hash for row in other.quarantined):
             return False
         own, others = self._keys["key"].combine_chunks(), other._keys["key"].combine_chunks()

@@ -67,10 +67,11 @@ def evidence_of(sweep: Sweep) -> str:
     """A sweep in words."""
     issues = "; ".join([*sweep.issues, *_ASSUMED_ENDS.get(sweep.assumed_end, ())]) or "clean"
     quarantined = f", {sweep.quarantined} rows quarantined" if sweep.quarantined else ""
+    duplicates = f", {sweep.duplicates} duplicate rows" if sweep.duplicates else ""
     resumed = f", {sweep.resumed_pages} of them from a stopped walk" if sweep.resumed_pages else ""
     return (
         f"sweep {sweep.number}: {sweep.rows} rows on {sweep.pages} pages of {sweep.size}{resumed}, "
-        f"{sweep.distinct} distinct, ended by {sweep.ended_by}, {issues}{quarantined}"
+        f"{sweep.distinct} distinct{duplicates}, ended by {sweep.ended_by}, {issues}{quarantined}"
     )
 
 

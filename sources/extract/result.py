@@ -74,7 +74,7 @@ class Sweep:
 
     @property
     def is_clean(self) -> bool:
-        """No duplicate rows, no `total` that changed or differs, `limit` honoured. Quarantined rows do not count."""
+        """No `total` that changed or differs, `limit` honoured. Quarantined and duplicate rows do not count."""
         return not self.issues
 
 
@@ -88,7 +88,7 @@ class ListResult:
         sweeps: every sweep, in order.
         used_sweeps: numbers of the sweeps whose rows are published: the last one if two agree, otherwise all.
         files: Parquet files and their row counts by table; together they hold each distinct row once.
-        quarantined: the rows that could not be loaded, with reason and bytes.
+        quarantined: the rows that could not be loaded, with reason and bytes; one that several sweeps read counts once.
         observations: (what, value) → count, for what the interface does not show (design §9).
         evidence: the reasons for the verdict, in words.
         distinct: rows in the files of the list's own table.
@@ -107,11 +107,11 @@ class ListResult:
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     ended_at: datetime | None = None
 
-    def total(self, what: Literal["pages", "rows", "quarantined"]) -> int:
+    def total(self, what: Literal["pages", "rows"]) -> int:
         """The sum over the sweeps whose rows are published."""
         return sum(getattr(sweep, what) for sweep in self.sweeps if sweep.number in self.used_sweeps)
 
     @property
     def duplicates(self) -> int:
-        """Rows read beyond the first of each id, over the sweeps whose rows are published."""
-        return self.total("rows") - self.total("quarantined") - self.distinct
+        """Rows read beyond the first of each row loaded or quarantined, over the sweeps whose rows are published."""
+        return self.total("rows") - len(self.quarantined) - self.distinct

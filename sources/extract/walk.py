@@ -21,12 +21,15 @@ from sources.extract.legacy_pages import LegacyPages
 from sources.extract.page_files import PageFiles
 from sources.extract.pages import Paginator
 from sources.extract.proof import agree, evidence_of, ignores_limit, next_limit, observations_of
+from sources.extract.repeated_ids import distinct_rows
 from sources.extract.result import ListResult, Progress, Sweep, WalkOptions, no_progress
 from sources.extract.spool import SpoolFolder
 from sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
 from sources.http.client import Client
 
 RESTARTS_MAX: Final = 3
+CURSOR_SWEEPS_MAX: Final = 2
+"""A list that is read by a cursor is read again where ids occur twice: in both sweeps, or only while it changed."""
 log = logging.getLogger("orderbridge.walk")
 
 
@@ -130,7 +133,8 @@ class _ListWalk:
     def _sweep_until_proven(self, open_spools: ExitStack, progress: Progress) -> None:
         sweeps, files = self._result.sweeps, list[PageFiles]()
         first_page: int | None = None
-        for number in range(1, (self._options.sweeps if self._is_paged else 1) + 1):
+        sweeps_max = self._options.sweeps if self._is_paged else min(self._options.sweeps, CURSOR_SWEEPS_MAX)
+        for number in range(1, sweeps_max + 1):
             limit = next_limit(sweeps, self._options.page_limit)
             paginator = paginator_for(self._operation, limit, self._record.key, first_page)
             spool = open_spools.enter_context(closing(self._spools.sweep(number)))
@@ -146,9 +150,7 @@ class _ListWalk:
                 self._result.evidence.append(f"limit {limit} was rejected with status {error.status}: no further sweep")
                 break
             first_page = paginator.first_page if isinstance(paginator, LegacyPages) else None
-            if number == 1:
-                continue
-            if ignores_limit(*sweeps[-2:]):
+            if number > 1 and self._is_paged and ignores_limit(*sweeps[-2:]):
                 if sweeps[-2].is_clean and sweeps[-1].is_clean:
                     sweeps[-1].issues.append("the platform ignores `limit`: both sweeps had pages of the same size")
                 break  # further sweeps cannot prove more
@@ -177,21 +179,21 @@ class _ListWalk:
         sweep.distinct, sweep.quarantined = counts.distinct, counts.quarantined
         sweep.duplicates = sweep.rows - sweep.quarantined - sweep.distinct
         sweep.issues = paginator.issues()
-        if sweep.duplicates:
-            sweep.issues.append(f"{sweep.duplicates} duplicate rows")
         self._result.observations.update(counts.observations)
         if isinstance(paginator, LegacyPages):
             sweep.assumed_end = paginator.assumed_end
             self._result.observations.update(observations_of(name, sweep, paginator.first_page))
 
     def _agree(self, files: list[PageFiles]) -> bool:
-        """Whether the last two sweeps saw the same rows and prove the list."""
-        return agree(*self._result.sweeps[-2:]) and files[-2].same_rows(files[-1])
+        """Whether the last sweep proves the list: with the one before, or alone, by a cursor and each id once."""
+        if not self._is_paged and not files[-1].repeated.counts:
+            return True
+        return len(files) > 1 and agree(*self._result.sweeps[-2:]) and files[-2].same_rows(files[-1])
 
     def _conclude(self, files: list[PageFiles]) -> None:
         """The verdict, and the files of the rows that it is about."""
         result, sweeps = self._result, self._result.sweeps
-        agree = self._agree(files) if len(files) > 1 else not self._is_paged
+        agree = self._agree(files)
         is_proven = agree and not any(sweep.issues or sweep.quarantined for sweep in sweeps[-2:])
         result.verdict = "complete" if is_proven else "unproven"
         used = list(zip(sweeps, files, strict=True))[-1 if agree else 0 :]
@@ -202,10 +204,12 @@ class _ListWalk:
             result.distinct += distinct
             for table, file in tables.items():
                 result.files.setdefault(table, []).append(file)
-            result.quarantined += sweep_files.quarantined
+        used_files = [sweep_files for _, sweep_files in used]
+        result.quarantined = distinct_rows(sweep_files.quarantined for sweep_files in used_files)
+        result.quarantined += used_files[-1].conflicting_rows(used_files[:-1])
         result.evidence += map(evidence_of, sweeps)
-        if self._is_paged and len(sweeps) == 1:
+        if len(sweeps) == 1 and not agree:
             result.evidence.append("a single sweep does not prove a list: rows may have moved while it was read")
-        elif self._is_paged:
+        elif len(sweeps) > 1:
             result.evidence.append("the last two sweeps agree" if agree else "no two sweeps agree: all are merged")
         log.debug("%s: %s", result.resource, result.verdict)

@@ -56,9 +56,10 @@ def common_rules(entity: str, record: str) -> tuple[Rule, ...]:
             entity,
             "id_duplicate",
             "error",
-            "Another row has the same id; the one seen last is in the table.",
+            "A different row has the same id; the one read last is in the table.",
             "The platform gave the same id to two records, or sent two versions of one; only one of them counts.",
-            "Compare the rows in the raw table. If they are different records, report it to the platform.",
+            "Compare the row in the table with the other one: `ops.quarantine` has its place, the quarantine file the "
+            "row. If they are different records, report it to the platform.",
         ),
         Rule(
             entity,

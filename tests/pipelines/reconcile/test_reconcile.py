@@ -286,3 +286,36 @@ def test_what_went_missing_stays_and_says_so(made: Bridge) -> None:
     made.pull()
     reconcile()
     assert made.rows("SELECT customer_id FROM reconciled.customers WHERE is_missing") == [(gone,)]
+
+
+@pytest.mark.parametrize("resource", ["customers", "orders", "price_lists"])
+def test_issue_13_12_two_records_with_one_id_are_a_finding(tmp_path: Path, resource: str) -> None:
+    """Of either family, whether paged by number, by a cursor, or not at all."""
+    with bridge(tmp_path) as made:
+        state = made.platform.state
+        key = state.ids(resource)[3]
+        record = state.records(resource)[3]
+        state.remove(resource, key)
+        state.add(resource, record, 3)
+        state.add(resource, {**record, "name": "a second record", "firstName": "a second record"})
+        state.add(resource, record)  # and the first one again: a duplicate
+        assert made.code() == 5
+        reconcile()
+        (coverage,) = made.dicts(f"""
+            SELECT verdict, sweeps, rows, "distinct", duplicates, quarantined FROM ops.coverage
+            WHERE resource = '{resource}'""")
+        count = len(state.ids(resource))
+        assert coverage == {
+            "verdict": "complete", "sweeps": 2, "rows": count, "distinct": count - 2, "duplicates": 1, "quarantined": 1,
+        }  # fmt: skip
+        assert made.rows("SELECT resource, duplicate_id FROM ops.quarantine") == [(resource, key)]
+        assert made.one(f"SELECT count(*) FROM reconciled.{resource}") == count - 2
+        (finding,) = made.dicts("FROM reconciled.exceptions WHERE rule = 'id_duplicate'")
+        assert (finding["entity"], finding["entity_id"], finding["severity"]) == (resource, key, "error")
+        assert "position" in finding["detail"]
+        assert made.one("SELECT count(*) FROM reconciled.exceptions WHERE rule = 'unproven'") == 0
+        state.remove(resource, key)  # one of the three: the duplicate is gone, or the second record
+        state.remove(resource, key)
+        assert made.code() == 0
+        reconcile()
+        assert made.one("SELECT count(*) FROM reconciled.exceptions WHERE rule = 'id_duplicate'") == 0

@@ -226,7 +226,7 @@ def test_what_was_not_read_is_not_said_to_be_absent(warehouse: Path) -> None:
         DELETE FROM ops.coverage WHERE resource = 'orders';
         UPDATE reconciled.price_lists SET chain_status = 'unknown';
         UPDATE reconciled.customers SET price_list_status = 'unknown';
-        INSERT INTO ops.quarantine SELECT run_id, resource, unnest([1, 2]), 1, 'adjustmentValue', 'a hash'
+        INSERT INTO ops.quarantine SELECT run_id, resource, unnest([1, 2]), 1, 'adjustmentValue', 'a hash', NULL
         FROM ops.coverage WHERE resource = 'price_lists';
         INSERT INTO reconciled.exceptions VALUES
             ('erp_customers', NULL, 'customers_unproven', 'info', '2 lines only in the ERP: customers: unproven'),
