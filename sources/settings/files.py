@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -16,10 +17,14 @@ FILES: Final = ("secrets.toml", "config.toml")
 
 
 def read_toml(path: Path) -> dict[str, object]:
-    """A TOML document; empty if there is no such file. Raises UsageError."""
+    """A TOML document; empty if there is no such file. A file is parsed again only after it changed.
+
+    Raises:
+        UsageError: it cannot be read, is not UTF-8 or not TOML, or is beyond what a parser handles.
+    """
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
-        key_paths(document)  # raises RecursionError for a document that nothing else could walk through either
+        status = path.stat()
+        return _parsed(path, (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     except FileNotFoundError:
         return {}
     except UnicodeDecodeError:
@@ -34,13 +39,16 @@ def read_toml(path: Path) -> dict[str, object]:
             f"{path}, {where}: not valid TOML", "Strings need quotes, and a name occurs once in its table."
         ) from None
     except (ValueError, RecursionError):
-        raise unreadable(path) from None
+        hint = "Remove that value."
+        raise UsageError(f"{path}: a number is too long or values are nested too deeply", hint) from None
+
+
+@lru_cache(maxsize=8)
+def _parsed(path: Path, version: tuple[int, ...]) -> dict[str, object]:
+    """The document of this version of a file. Raises what the parser does."""
+    document = tomllib.loads(path.read_text("utf-8"))
+    key_paths(document)  # raises RecursionError for a document that nothing else could walk through either
     return document
-
-
-def unreadable(path: Path) -> UsageError:
-    """The error for a document that is beyond what a parser handles."""
-    return UsageError(f"{path}: a number is too long or values are nested too deeply", "Remove that value.")
 
 
 def key_paths(document: object, prefix: str = "") -> list[str]:

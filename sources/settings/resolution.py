@@ -1,4 +1,4 @@
-"""Raw values of settings, through dlt's own resolution: environment, `.dlt/secrets.toml`, `.dlt/config.toml`.
+"""Raw values of settings, in dlt's order: environment, `.dlt/secrets.toml`, `.dlt/config.toml`.
 
 In: a section and the project's root. Out: raw values by name; misspelt names and unreadable files are errors. dlt
 takes seconds to import, so it is imported when a value is first asked for.
@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from sources.errors import UsageError
-from sources.settings.files import FILES, key_paths, read_toml, unreadable
+from sources.settings.files import FILES, key_paths, read_toml
 from sources.settings.root import check_private, find_root, load_dlt
 from sources.settings.table import SETTINGS, Setting, named, settings_of, variable
 
@@ -46,30 +46,15 @@ class Resolution:
         """The raw value of a setting and where it is set: a variable or a file; (None, "") if it is not set.
 
         Raises:
-            UsageError: a secret in config.toml; a document that dlt's parser cannot handle.
+            UsageError: a secret in config.toml.
         """
-        load_dlt()
-        from dlt.common.configuration.exceptions import ConfigProviderException
-        from dlt.common.configuration.providers import ConfigTomlProvider, EnvironProvider, SecretsTomlProvider
-        from dlt.common.typing import TSecretStrValue
-
         setting = SETTINGS[f"{self._section}.{name}"]
-        path = self._section.split(".")
-        hint: type[object] = TSecretStrValue if setting.is_secret else str
-        value, _ = EnvironProvider().get_value(name, hint, "", *path)
+        value = _from_environment(setting)
         if value is not None:
-            # a mounted secret file: dlt returns it with its last newline and puts it without into the environment
-            return os.environ.get(setting.variable, value), setting.variable
-        try:
-            # dlt parses a file anew for each provider: ask it only for what the file sets
-            if name in self._tables["secrets.toml"]:
-                value, _ = SecretsTomlProvider(str(self._folder)).get_value(name, hint, "", *path)
-            if value is not None:
-                return value, ".dlt/secrets.toml"
-            if name in self._tables["config.toml"]:
-                value, _ = ConfigTomlProvider(str(self._folder)).get_value(name, hint, "", *path)
-        except (ConfigProviderException, ValueError, RecursionError):
-            raise unreadable(self._folder) from None
+            return value, setting.variable
+        if name in self._tables["secrets.toml"]:
+            return self._tables["secrets.toml"][name], ".dlt/secrets.toml"
+        value = self._tables["config.toml"].get(name)
         if value is not None and setting.is_secret:
             raise UsageError(
                 f"{named(setting.key)} is a secret, but it is in .dlt/config.toml",
@@ -119,6 +104,18 @@ class Resolution:
         for name in os.environ:
             if name.upper().startswith(prefix) and name not in variables:
                 raise _unknown(name, "the environment", name.upper(), variables)
+
+
+def _from_environment(setting: Setting) -> str | None:
+    """A setting's variable, through dlt: a secret can be a mounted file, `/run/secrets/<name>`."""
+    load_dlt()
+    from dlt.common.configuration.providers import EnvironProvider
+    from dlt.common.typing import TSecretStrValue
+
+    hint: type[object] = TSecretStrValue if setting.is_secret else str
+    value, _ = EnvironProvider().get_value(setting.name, hint, "", *setting.section.split("."))
+    # dlt returns a mounted file with its last newline, and puts it without that into the environment
+    return None if value is None else os.environ.get(setting.variable, str(value))
 
 
 def _unknown(key: str, where: str, name: str, names: Sequence[str]) -> UsageError:
