@@ -28,7 +28,7 @@ from pipelines.cli import (
     template,
     verify,
 )
-from pipelines.cli.process import STOP, Output, exit_process, open_streams, print_error
+from pipelines.cli.process import STOP, Output, exit_process, forbid_core_dumps, open_streams, print_error
 from pipelines.cli.terminal import escape
 from sources import __version__
 from sources.errors import BridgeError, ExitCode
@@ -105,6 +105,7 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
                              orderbridge pull
     """  # noqa: D301 # \b is a control character that click requires to keep line breaks
     os.umask(0o077)
+    forbid_core_dumps()
     STOP.keeps_pages = context.invoked_subcommand in ("pull", "run")
     if project is not None:
         from sources.settings import set_project

@@ -102,6 +102,14 @@ def origin_line(origin: dict[str, str]) -> str:
     return f"settings from {origin['settings']} and the environment{copy}"
 
 
+def forbid_core_dumps() -> None:
+    """No core file of this process or of those that it starts: its memory holds keys and passwords."""
+    with suppress(ImportError):  # Windows writes none
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 def prepare_environment() -> None:
     """Points dlt at the project's settings, before dlt is imported.
 

@@ -23,7 +23,7 @@ from pipelines.ledger.clock import Anchor, ClockReading, LedgerClock, ReadClock,
 from pipelines.ledger.keys import StoredKeys, variant_ids
 from pipelines.ledger.model import FINAL_STATES, OpenPlan, State
 from pipelines.ledger.schema import VERSION, create_tables, ledger_version
-from sources.disk import disk_errors, open_private, sync
+from sources.disk import PRIVATE_FILE, disk_errors, open_private, sync
 from sources.errors import BridgeError, UsageError
 
 LOG_SCHEMA: Final = pa.schema(
@@ -230,10 +230,13 @@ class Ledger:
 
 
 def _check_owner(path: Path) -> None:
-    """Refuses files prepared by another user; SQLite would replay a planted log."""
+    """Refuses files prepared by another user, as SQLite would replay a planted log; makes this user's private."""
     for file in (path, *(path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm"))):
         with suppress(FileNotFoundError):
-            os.close(open_private(file))
+            descriptor = open_private(file)
+            with suppress(PermissionError):  # root's
+                os.fchmod(descriptor, PRIVATE_FILE)  # SQLite creates its log with the mode of the ledger
+            os.close(descriptor)
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:

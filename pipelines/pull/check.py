@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 
+from pipelines.ledger.store import Ledger
+from pipelines.pull.private_files import permission_warnings
 from pipelines.pull.targets import Targets, read_targets
 from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
@@ -22,8 +24,8 @@ from sources.http.client import Client
 from sources.settings import (
     effective_settings,
     find_root,
+    ledger_path,
     legacy_settings,
-    permission_warnings,
     public_v1_settings,
     reconcile_settings,
     warehouse_path,
@@ -58,6 +60,7 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     for warning in permission_warnings(root):
         yield CheckResult("", warning, is_warning=True)
     yield _attempt("warehouse", _warehouse)
+    yield _attempt("ledger", _ledger)
     if warehouse_settings().destination:
         yield _attempt("destination", lambda: connect_destination(warehouse_settings()))
     yield _attempt("settings of reconcile", _reconcile)
@@ -101,6 +104,12 @@ def _warehouse() -> str:
     Build(path).check()
     open_warehouse(path).close()
     return str(path)
+
+
+def _ledger() -> str:
+    path = ledger_path()
+    Ledger.open(path, readonly=True).close()
+    return str(path) if path.exists() else f"{path} (does not exist yet)"
 
 
 def _reconcile() -> str:

@@ -14,7 +14,7 @@ from sources.settings.loaders import (
     warehouse_path,
     warehouse_settings,
 )
-from sources.settings.root import find_root, permission_warnings, prepare_dlt, set_project
+from sources.settings.root import find_root, prepare_dlt, set_project
 from sources.settings.secret import Secret
 from sources.settings.sections import (
     HttpSettings,
@@ -47,7 +47,6 @@ __all__ = [
     "ledger_path",
     "ledger_settings",
     "legacy_settings",
-    "permission_warnings",
     "prepare_dlt",
     "public_v1_settings",
     "reconcile_settings",

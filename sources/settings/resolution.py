@@ -49,9 +49,8 @@ class Resolution:
             UsageError: a secret in config.toml.
         """
         setting = SETTINGS[f"{self._section}.{name}"]
-        value = _from_environment(setting)
-        if value is not None:
-            return value, setting.variable
+        if (given := _from_environment(setting)) is not None:
+            return given, setting.variable
         if name in self._tables["secrets.toml"]:
             return self._tables["secrets.toml"][name], ".dlt/secrets.toml"
         value = self._tables["config.toml"].get(name)

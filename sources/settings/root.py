@@ -137,15 +137,6 @@ def _lstat(path: Path) -> os.stat_result | None:
         return None
 
 
-def permission_warnings(root: Path | None = None) -> list[str]:
-    """What is wrong with who may read the settings; `check` shows it."""
-    secrets = (root or find_root()) / ".dlt" / "secrets.toml"
-    facts = _stat(secrets)
-    if os.name == "nt" or facts is None or not facts.st_mode & 0o077:
-        return []
-    return [f"{secrets} can be read by other users (mode {stat.S_IMODE(facts.st_mode):04o}). Run: chmod 600 {secrets}"]
-
-
 def prepare_dlt(root: Path, data_dir: Path) -> None:
     """Points dlt at the project before it is imported; telemetry off, logging quiet, files for the user alone.
 

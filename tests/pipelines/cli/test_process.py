@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.bridge import Bridge, Done, bridge, command
+from tests.pipelines.bridge import Bridge, Done, bridge, command, start
 from tests.pipelines.push.plans import customer, place
 
 CHECKOUT = Path(__file__).parents[3]
@@ -61,6 +62,26 @@ def test_a_closed_descriptor_is_no_matter(made: Bridge, command: str, closed: st
     done = shell(made, f"CMD {command} {closed}")
     assert (done.code, done.err if ">&- " not in closed else "") == (0, "")
     assert made.one("SELECT count(*) FROM raw.promotions") == 9
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_issue_14_5_a_command_writes_no_core_file_with_keys_in_it(made: Bridge) -> None:
+    resource = pytest.importorskip("resource")
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    if hard == 0:
+        pytest.skip("core files are forbidden here already")
+
+    def allow() -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+
+    with start("sandbox", env=made.environment(), cwd=made.folder, preexec_fn=allow) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("ready ")
+        limits = Path(f"/proc/{process.pid}/limits").read_text()
+        process.send_signal(signal.SIGABRT)
+        process.communicate(timeout=10)
+    assert re.search(r"Max core file size +0 +0 ", limits)
+    assert not list(made.folder.glob("core*"))
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,26 @@ def test_known_secrets_are_those_of_both_families_even_if_other_settings_are_inv
     assert known_secrets() == (KEY,)
     write(root, LEGACY.replace(KEY, "legacy-key") + V1.replace("https", "gopher"))
     assert known_secrets() == (KEY, "legacy-key")
+
+
+def test_each_file_is_parsed_once_until_it_changes(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, LEGACY + V1, "[sources.legacy]\npage_limit = 7\n")
+    parsed: list[str] = []
+    loads = tomllib.loads
+
+    def counted(text: str) -> dict[str, object]:
+        parsed.append(text)
+        return loads(text)
+
+    monkeypatch.setattr(tomllib, "loads", counted)
+    for _ in range(2):
+        assert legacy_settings().page_limit == 7
+        assert public_v1_settings().page_limit == 100
+        assert len(list(effective_settings())) > 10
+        assert known_secrets() == (KEY,)
+    assert len(parsed) == 2
+    write(root, LEGACY + V1, "[sources.legacy]\npage_limit = 70\n")
+    assert legacy_settings().page_limit == 70
 
 
 def test_effective_settings_name_their_origin_and_mask_secrets(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

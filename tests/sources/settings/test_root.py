@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -15,7 +14,6 @@ from sources.errors import UsageError
 from sources.settings import (
     find_root,
     legacy_settings,
-    permission_warnings,
     set_project,
 )
 from tests.sources.settings.samples import CHECKOUT, LEGACY, write
@@ -104,17 +102,6 @@ def test_the_checkout_is_the_root_if_no_folder_above_has_dlt(monkeypatch: pytest
     monkeypatch.delenv("DLT_PROJECT_DIR", raising=False)
     monkeypatch.chdir("/")
     assert find_root() == CHECKOUT
-
-
-def test_secrets_that_others_can_read_cause_a_warning(root: Path) -> None:
-    assert permission_warnings() == []
-    secrets = root / ".dlt" / "secrets.toml"
-    write(root, LEGACY)
-    secrets.chmod(0o644)
-    (warning,) = permission_warnings()
-    assert "chmod 600" in warning
-    secrets.chmod(stat.S_IRUSR | stat.S_IWUSR)
-    assert permission_warnings() == []
 
 
 @needs_root
