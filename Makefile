@@ -4,6 +4,7 @@
 PYTHON ?= python3
 PYTHON_FOUND := $(shell command -v $(PYTHON))
 VENV := .venv
+AUDIT_VENV := .venv-audit
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input --quiet
 LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -14,7 +15,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # uv_build looks for its program on the path
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup demo notebooks test lint types unit ducklake smoke soak bench bench-plan bench-push bench-reconcile docs format lock clean
+.PHONY: help setup demo notebooks test lint types unit ducklake smoke soak bench bench-plan bench-push bench-reconcile docs audit sbom format lock clean
 
 help:
 	@echo 'make demo     the whole bridge against the built-in sandbox; leaves demo/ to look at'
@@ -27,17 +28,20 @@ help:
 	@echo 'make bench-plan     how fast a million lines are planned, beside pandas and pydantic (BENCH=arguments)'
 	@echo 'make bench-push     how fast a push is beside a bare loop of requests (BENCH=arguments)'
 	@echo 'make bench-reconcile  how fast the match with the ERP is beside pandas, DuckDB and datacompy'
+	@echo 'make audit    known vulnerabilities of the pinned dependencies; needs network, and says so if it had none'
+	@echo 'make sbom     bill of materials and licences of the runtime dependencies, into dist/'
 	@echo 'make format   lay out the code'
 	@echo 'make lock     write the requirements files anew (UPGRADE=1 for the newest versions)'
 	@echo 'make clean    remove what the targets above made'
 
 setup: $(VENV)/.project
 
-$(VENV)/.requirements: requirements-dev.txt
+$(VENV)/.requirements: requirements-build.txt requirements-dev.txt
 	@test -n '$(PYTHON_FOUND)' || { echo '$(PYTHON) is not there: install Python 3.11 or newer, or name one: make PYTHON=…' >&2; exit 2; }
 	@$(PYTHON_FOUND) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("$(PYTHON) is Python " + sys.version.split()[0] + ": orderbridge needs 3.11 or newer. Name one: make PYTHON=python3.12 …")'
 	@echo 'setting up $(VENV) (once)'
 	@$(PYTHON_FOUND) -m venv --clear $(VENV)
+	@$(PIP) install --require-hashes -r requirements-build.txt
 	@$(PIP) install --require-hashes -r requirements-dev.txt
 	@touch $@
 
@@ -92,6 +96,18 @@ docs: setup
 	$(PY) -m pipelines.reporting.rules_page > docs/rules.md
 	$(PY) -m sources.settings.documents
 
+$(AUDIT_VENV)/.requirements: requirements-build.txt requirements-audit.txt
+	@$(PYTHON_FOUND) -m venv --clear $(AUDIT_VENV)
+	@$(AUDIT_VENV)/bin/python -m pip -q --disable-pip-version-check install --require-hashes -r requirements-build.txt
+	@$(AUDIT_VENV)/bin/python -m pip -q --disable-pip-version-check install --require-hashes -r requirements-audit.txt
+	@touch $@
+
+audit: $(AUDIT_VENV)/.requirements
+	.ci/audit $(AUDIT_VENV)/bin/pip-audit requirements.txt requirements-dev.txt requirements-audit.txt
+
+sbom: $(AUDIT_VENV)/.requirements
+	.ci/sbom $(AUDIT_VENV)/bin/python dist
+
 format: setup
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
@@ -100,7 +116,9 @@ format: setup
 lock: setup
 	$(LOCK) --group dev pyproject.toml -o requirements-dev.txt
 	$(LOCK) --constraints requirements-dev.txt pyproject.toml -o requirements.txt
+	$(LOCK) --constraints requirements-dev.txt --group build -o requirements-build.txt
+	$(LOCK) --group audit -o requirements-audit.txt
 
 clean:
-	rm -rf $(VENV) .venv-ducklake demo dist notebooks/executed .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(AUDIT_VENV) .venv-ducklake demo dist notebooks/executed .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

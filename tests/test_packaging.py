@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,7 +94,10 @@ def test_no_tracked_file_names_a_registry() -> None:
             assert not REGISTRY.search(path.read_text("utf-8", errors="replace")), name
 
 
-@pytest.mark.parametrize("file", ["requirements.txt", "requirements-dev.txt"])
+REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-build.txt", "requirements-audit.txt")
+
+
+@pytest.mark.parametrize("file", REQUIREMENTS)
 def test_requirements_are_pinned_by_hash_and_name_no_host(file: str) -> None:
     text = (CHECKOUT / file).read_text("utf-8")
     assert "://" not in text
@@ -104,8 +109,11 @@ def test_requirements_are_pinned_by_hash_and_name_no_host(file: str) -> None:
 
 @pytest.mark.parametrize(("file", "dev"), [("requirements.txt", False), ("requirements-dev.txt", True)])
 def test_each_direct_dependency_is_pinned(file: str, dev: bool) -> None:
-    reported = pyproject()
-    wanted = list(reported["project"]["dependencies"]) + (reported["dependency-groups"]["dev"] if dev else [])
+    project, groups = pyproject()["project"], pyproject()["dependency-groups"]
+    wanted = list(project["dependencies"])
+    if dev:
+        assert {"include-group": "build"} in groups["dev"]
+        wanted += [requirement for requirement in (*groups["dev"], *groups["build"]) if isinstance(requirement, str)]
     pins = pinned(file)
     for requirement in wanted:
         name = NAME.match(requirement)
@@ -116,10 +124,70 @@ def test_each_direct_dependency_is_pinned(file: str, dev: bool) -> None:
             assert pins[canonical(name[0])] == {exact[1]}, f"{requirement}: run make lock"
 
 
-def test_both_requirements_files_agree() -> None:
+@pytest.mark.parametrize("file", ["requirements.txt", "requirements-build.txt"])
+def test_the_requirements_files_agree(file: str) -> None:
     development = pinned("requirements-dev.txt")
-    for name, versions in pinned("requirements.txt").items():
+    for name, versions in pinned(file).items():
         assert development[name] == versions
+
+
+# --- supply chain (issue 14, 11) --------------------------------------------------------------------------------------
+EXAMPLES = [*CHECKOUT.glob("docs/**/*.yml"), *CHECKOUT.glob(".github/workflows/*.yml")]
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: str(file.relative_to(CHECKOUT)))
+def test_issue_14_11_actions_are_pinned_by_commit(file: Path) -> None:
+    for use in re.findall(r"uses: *(.*)", file.read_text("utf-8")):
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use), use
+
+
+def test_issue_14_11_the_build_backend_and_pip_are_pinned_by_hash() -> None:
+    (backend,) = (NAME.match(text) for text in pyproject()["build-system"]["requires"])
+    assert backend is not None
+    assert set(pinned("requirements-build.txt")) == {"pip", canonical(backend[0])}
+
+
+def test_issue_14_11_every_documented_installation_uses_hashes() -> None:
+    files = [CHECKOUT / "Makefile", *CHECKOUT.glob(".ci/*"), *CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")]
+    lines = [
+        (file.name, line)
+        for file in (*files, *EXAMPLES)
+        for line in file.read_text("utf-8").replace("\\\n", " ").splitlines()
+        if re.search(r"\b(pip|PIP\)|pip\[@\]\}\") .*\b(install|wheel)\b", line)
+    ]
+    assert len(lines) > 12
+    for file, line in lines:
+        assert "--require-hashes" in line or "--no-deps" in line, (file, line)
+        assert "--no-deps" not in line or "--no-build-isolation" in line or ".whl" in line, (file, line)
+
+
+@pytest.mark.parametrize(
+    ("result", "code", "words"),
+    [
+        ({"dependencies": [{"name": "a", "version": "1", "vulns": []}]}, 0, "1 packages, no known vulnerability"),
+        (
+            {"dependencies": [{"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2"]}]}]},
+            1,
+            "a 1: PYSEC-1, fixed in 2",
+        ),
+        ({"dependencies": [{"name": "a", "skip_reason": "not on the index"}]}, 75, "NOT CHECKED"),
+        ({"dependencies": []}, 75, "NOT CHECKED"),
+        (None, 75, "NOT CHECKED: requirements.txt: no result: ConnectionError: no route"),
+    ],
+)
+def test_issue_14_11_the_audit_is_never_silently_green(tmp_path: Path, result: object, code: int, words: str) -> None:
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    program = tmp_path / "pip-audit"
+    save = f'for a in "$@"; do case $a in --output=*) cp {tmp_path}/result.json "${{a#--output=}}";; esac; done'
+    program.write_text(f"#!/bin/sh\n{save if result else 'echo ConnectionError: no route >&2; exit 1'}\n")
+    program.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, CHECKOUT / ".ci/audit", program, "requirements.txt"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, words in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr
 
 
 def pyproject() -> dict:  # type: ignore[type-arg] # as deep as TOML goes

@@ -136,13 +136,13 @@ def test_the_times_of_the_crontab_are_times() -> None:
         (0, 0, "", ["run", "report"]),
         (1, 1, "a bug", ["run"]),
         (2, 2, "a setting", ["run"]),
-        (3, 3, "a key", ["run"]),
+        (3, 3, "does not accept a key", ["run"]),
         (4, 4, "did not answer", ["run", "status"] * 3),
         (5, 0, "ops.quarantine", ["run", "report"]),
-        (6, 6, "ended with 6", ["run"]),
+        (6, 6, "exit code 6", ["run"]),
         (7, 7, "orderbridge status", ["run", "report"]),
         (8, 0, "", ["run"]),
-        (143, 143, "ended with 143", ["run"]),
+        (143, 143, "exit code 143", ["run"]),
     ],
 )
 def test_a_night_ends_as_the_page_says(tmp_path: Path, code: int, ends: int, says: str, calls: list[str]) -> None:
@@ -196,6 +196,34 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
         assert (done.returncode, reported) == (0, [])
         for times in re.findall(r"^OnCalendar=(.*)$", unit.read_text("utf-8"), re.MULTILINE):
             subprocess.run([analyze, "calendar", times], capture_output=True, check=True, timeout=60)
+
+
+UNITS = ("orderbridge.service", "orderbridge-monitor.service")
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_issue_14_14_units_are_hardened(unit: str) -> None:
+    text = (EXAMPLES / unit).read_text("utf-8")
+    lines = text.splitlines()
+    assert {"CapabilityBoundingSet=", "NoNewPrivileges=yes", "LimitCORE=0", "ProtectSystem=strict"} <= set(lines)
+    assert re.search(r"^RestrictAddressFamilies=(none|AF_INET AF_INET6 AF_UNIX)$", text, re.M)
+    assert next(line for line in lines if line.startswith("SystemCallFilter=")) == "SystemCallFilter=@system-service"
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("no systemd here: the rating of the units is not checked")
+    rated = [analyze, "security", "--offline=yes", "--no-pager", "--threshold=20", str(EXAMPLES / unit)]
+    done = subprocess.run(rated, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+
+
+def test_issue_14_14_the_monitor_gets_no_keys() -> None:
+    """That it works without them is seen in the run of the crontab."""
+    unit = (EXAMPLES / "orderbridge-monitor.service").read_text("utf-8")
+    _, (_, (_, monitor)) = schedule()
+    for example in (unit, monitor):
+        assert "orderbridge.env" not in example
+        assert "API_KEY" not in example
+    assert "PrivateNetwork=yes" in unit
 
 
 def test_a_unit_tries_again_for_what_may_pass_and_for_nothing_else() -> None:

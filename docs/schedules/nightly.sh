@@ -1,9 +1,9 @@
 #!/bin/sh
-# One night for a scheduler: pull, reconcile, report; again where the platform did not answer. Says nothing where all is
-# well, and on stderr what a person should know: cron mails it. Needs the settings in the environment, and orderbridge on
+# One night for a scheduler: pull, reconcile, report; tried again if the platform failed. Prints nothing if all went well,
+# otherwise what a person should know, on stderr: cron mails it. Needs the settings in the environment and orderbridge on
 # the PATH. Writes nightly.jsonl and report.html into the current folder.
 #
-# Ends with 0 where a new warehouse was published or another run is at it, else with orderbridge's own exit code.
+# Exit code: 0 if a new warehouse was published or another run holds the lock, otherwise that of orderbridge.
 set -u
 umask 077
 tries=${ORDERBRIDGE_TRIES:-3}
@@ -15,7 +15,7 @@ while :; do
     tries=$((tries - 1))
     copy_failed=0
     if [ "$code" -eq 4 ]; then
-        # Only the copy to the destination failed where the run left no failure, and the copy did.
+        # Only the copy to the destination failed if the run recorded no failure and the copy did.
         case $(orderbridge status --json 2>>nightly.jsonl) in
             *'"failure": null'*'"destination_failure": {'*) copy_failed=1 ;;
         esac
@@ -29,24 +29,24 @@ done
 case $code in
     0) ;;
     1) echo "orderbridge: a bug; please report the end of nightly.jsonl" >&2 ;;
-    2) echo "orderbridge: a setting or a file cannot be used; the end of nightly.jsonl says which" >&2 ;;
-    3) echo "orderbridge: the platform refuses a key, or what it may do" >&2 ;;
+    2) echo "orderbridge: a setting or a file cannot be used; see the end of nightly.jsonl" >&2 ;;
+    3) echo "orderbridge: the platform does not accept a key, or a key lacks a permission" >&2 ;;
     4)
         if [ "$copy_failed" -eq 1 ]; then
-            echo "orderbridge: published; the copy to the destination failed: orderbridge status" >&2
+            echo "orderbridge: published; the copy to the destination failed; run: orderbridge status" >&2
         else
-            echo "orderbridge: the platform did not answer as it should, however often; yesterday's warehouse stays" >&2
+            echo "orderbridge: the platform did not answer as it should in any try; yesterday's warehouse stays" >&2
         fi
         ;;
-    5) echo "orderbridge: published; rows were refused, with reasons in ops.quarantine" >&2 ;;
-    7) echo "orderbridge: a list was not read whole or was held back: orderbridge status" >&2 ;;
+    5) echo "orderbridge: published, without rows that are in quarantine; their reasons are in ops.quarantine" >&2 ;;
+    7) echo "orderbridge: a list was not read whole or was held back; run: orderbridge status" >&2 ;;
     8) exit 0 ;;
-    *) echo "orderbridge: ended with $code" >&2 ;;
+    *) echo "orderbridge: exit code $code" >&2 ;;
 esac
 
 case $code$copy_failed in
     00 | 50 | 70 | 41)
-        orderbridge report --out report.html >>nightly.jsonl 2>&1 || echo "orderbridge: no report was written" >&2
+        orderbridge report --out report.html >>nightly.jsonl 2>&1 || echo "orderbridge: the report was not written" >&2
         ;;
 esac
 case $code in

@@ -234,7 +234,7 @@ def _check_owner(path: Path) -> None:
     for file in (path, *(path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm"))):
         with suppress(FileNotFoundError):
             descriptor = open_private(file)
-            with suppress(PermissionError):  # root's
+            with suppress(OSError):  # root's, or on a read-only disk
                 os.fchmod(descriptor, PRIVATE_FILE)  # SQLite creates its log with the mode of the ledger
             os.close(descriptor)
 
