@@ -70,8 +70,8 @@ unit: setup
 
 ducklake: setup # the newest DuckDB that dlt can use for a DuckLake, with its extension
 	$(PY) -m venv .venv-ducklake
-	.venv-ducklake/bin/python -m pip --disable-pip-version-check --no-input --quiet install \
-		-e . 'duckdb>=1.5,<2' 'duckdb-extension-ducklake>=1.5,<2' pytest pytest-xdist
+	$(PIP) --python .venv-ducklake/bin/python install --require-hashes -r requirements-ducklake.txt
+	$(PIP) --python .venv-ducklake/bin/python install --no-deps --no-build-isolation -e .
 	.venv-ducklake/bin/python -m pytest -n0 tests/pipelines/warehouse/test_ducklake.py
 
 smoke: setup
@@ -117,6 +117,7 @@ lock: setup
 	$(LOCK) --group dev pyproject.toml -o requirements-dev.txt
 	$(LOCK) --constraints requirements-dev.txt pyproject.toml -o requirements.txt
 	$(LOCK) --constraints requirements-dev.txt --group build -o requirements-build.txt
+	$(LOCK) --group ducklake pyproject.toml -o requirements-ducklake.txt
 	$(LOCK) --group audit -o requirements-audit.txt
 
 clean:

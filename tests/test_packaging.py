@@ -94,7 +94,7 @@ def test_no_tracked_file_names_a_registry() -> None:
             assert not REGISTRY.search(path.read_text("utf-8", errors="replace")), name
 
 
-REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-build.txt", "requirements-audit.txt")
+REQUIREMENTS = sorted(path.name for path in CHECKOUT.glob("requirements*.txt"))
 
 
 @pytest.mark.parametrize("file", REQUIREMENTS)
