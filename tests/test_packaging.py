@@ -147,8 +147,8 @@ def test_issue_14_11_the_build_backend_and_pip_are_pinned_by_hash() -> None:
     assert set(pinned("requirements-build.txt")) == {"pip", canonical(backend[0])}
 
 
-def test_issue_14_11_every_documented_installation_uses_hashes() -> None:
-    files = [CHECKOUT / "Makefile", *CHECKOUT.glob(".ci/*"), *CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")]
+def test_issue_14_11_every_installation_of_a_checkout_uses_hashes() -> None:
+    files = [CHECKOUT / "Makefile", *CHECKOUT.glob(".ci/*"), *CHECKOUT.glob("*.md"), CHECKOUT / "docs/schedules.md"]
     lines = [
         (file.name, line)
         for file in (*files, *EXAMPLES)
