@@ -51,6 +51,12 @@ def ledger_version(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
+def is_empty(connection: sqlite3.Connection) -> bool:
+    """Whether a database is new: of version 0 and without tables."""
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return ledger_version(connection) == 0 and not tables
+
+
 def create_tables(connection: sqlite3.Connection) -> None:
     """Creates the tables in an empty database, or migrates those of an older version, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pipelines.ledger.clock import Anchor, ClockReading, LedgerClock, ReadClock, read_clock
 from pipelines.ledger.keys import StoredKeys, variant_ids
 from pipelines.ledger.model import FINAL_STATES, OpenPlan, State
-from pipelines.ledger.schema import VERSION, create_tables, ledger_version
+from pipelines.ledger.schema import VERSION, create_tables, is_empty, ledger_version
 from sources.disk import PRIVATE_FILE, disk_errors, open_private, sync
 from sources.errors import BridgeError, UsageError
 
@@ -90,6 +90,12 @@ class Ledger:
                 connection = sqlite3.connect(path, isolation_level=None)
             try:
                 connection.execute("PRAGMA busy_timeout = 10000")
+                is_new = is_empty(connection)
+                if not is_new and ledger_version(connection) == 0:
+                    raise UsageError(f"{path} is not a ledger", "Set LEDGER__PATH to the right file.")
+                if readonly and is_new and not is_missing:  # a push was killed while it created the ledger
+                    connection.close()
+                    connection, is_missing = sqlite3.connect(":memory:", isolation_level=None), True
                 if not readonly:
                     connection.execute("PRAGMA journal_mode = WAL")
                     connection.execute("PRAGMA synchronous = FULL")
@@ -240,10 +246,7 @@ def _check_owner(path: Path) -> None:
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
-    version = ledger_version(connection)
-    if version == 0:
-        raise UsageError(f"{path} is not a ledger", "Set LEDGER__PATH to the right file.")
-    if version != VERSION:
+    if ledger_version(connection) != VERSION:
         raise UsageError(f"{path} is a ledger of another version", "Use the orderbridge that wrote it.")
 
 

@@ -285,6 +285,32 @@ def test_an_absent_ledger_reads_as_an_empty_one_and_is_not_made(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_a_ledger_whose_creation_was_interrupted_reads_as_an_empty_one(tmp_path: Path, journal: str) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA journal_mode = {journal}")
+    connection.close()
+    before = path.read_bytes()
+    with Ledger.open(path, readonly=True) as ledger:
+        assert (ledger.open_plans(), ledger.log().num_rows) == ([], 0)
+    assert path.read_bytes() == before
+    with Ledger.open(path) as ledger:
+        assert ledger.open_plans() == []
+
+
+def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE bookmarks (url TEXT)")
+    other.close()
+    before = path.read_bytes()
+    for readonly in (True, False):
+        with pytest.raises(UsageError, match="is not a ledger"):
+            Ledger.open(path, readonly=readonly)
+    assert path.read_bytes() == before
+
+
 def keys_in(ledger: Ledger) -> set[bytes]:
     return {key for (key,) in ledger.connection.execute("SELECT key FROM claims")}
 
