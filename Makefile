@@ -15,7 +15,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # uv_build looks for its program on the path
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup demo notebooks test lint types unit ducklake smoke soak bench bench-plan bench-push bench-reconcile docs audit sbom format lock clean
+.PHONY: help setup demo notebooks test lint types unit ducklake smoke soak mutants bench bench-plan bench-push bench-reconcile docs audit sbom format lock clean
 
 help:
 	@echo 'make demo     the whole bridge against the built-in sandbox; leaves demo/ to look at'
@@ -23,6 +23,7 @@ help:
 	@echo 'make test     lint, types, tests, and the command from a wheel in an empty environment'
 	@echo 'make ducklake  the copy in a DuckLake, tested with DuckDB 1.5 in an environment of its own'
 	@echo 'make soak     long seeded campaigns of pulls, pushes and requests (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push")'
+	@echo 'make mutants  planted bugs, each of which must fail a test (NAMES="redirect* spool*" JOBS=2)'
 	@echo 'make docs     write docs/rules.md from the rules, and the settings in README and .dlt from their table'
 	@echo 'make bench    speed of a pull compared with a floor and with dlt alone (BENCH=arguments)'
 	@echo 'make bench-plan     how fast a million lines are planned, beside pandas and pydantic (BENCH=arguments)'
@@ -79,6 +80,9 @@ smoke: setup
 
 soak: setup
 	$(PY) -m tests.soak $(or $(SEEDS),100) $(or $(FIRST),0) $(CAMPAIGNS)
+
+mutants: setup
+	@$(PY) -m tests.mutants --jobs $(or $(JOBS),1) $(NAMES)
 
 bench: setup
 	$(PY) -m tests.bench $(BENCH)

@@ -1,0 +1,207 @@
+"""Pushes that end at each of their points, and are pushed again until nothing is left to do.
+
+A plan of customers with stored passwords, and one of variant updates that add. The judge: each customer was created
+once, with the password that `passwords.csv` has; each update was applied once; the results add up.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager, nullcontext
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+from unittest import mock
+
+from pipelines.ledger.clock import ClockReading
+from pipelines.ledger.keys import normalized
+from pipelines.ledger.store import Ledger
+from pipelines.plan.model import Plan, PlannedOperation
+from pipelines.push import checks, run
+from pipelines.push.listing import CustomerListing, Key
+from pipelines.push.model import PushDependencies, PushOptions, PushResult
+from pipelines.push.passwords import PASSWORDS_FILE
+from pipelines.push.plan_ledger import PlanLedger
+from pipelines.push.run import push
+from sources.errors import BridgeError
+from sources.http.client import Client
+from sources.http.limits import RetryPolicy
+from sources.http.responses import WriteOutcome
+from sources.kinds import KindName
+from sources.settings import LegacySettings, Secret
+from tests.crashes.recorder import Point, Recorder
+from tests.pipelines.push.plans import customer, patch, results, write_plan
+
+HOST: Final = "http://127.0.0.1:9"
+SETTLE_S: Final = 900.0
+ROUNDS: Final = 3
+"""Pushes after a crash: one recovers what was in flight, one settles the doubts, one finds nothing to do."""
+
+
+@dataclass
+class World:
+    """What the platform holds, and the time."""
+
+    now: float = 1_800_000_000.0
+    created: list[dict[str, Any]] = field(default_factory=list)
+    applied: Counter[str] = field(default_factory=Counter)
+
+    def apply(self, path: str, body: dict[str, Any]) -> None:
+        """Applies a write."""
+        self.now += 1.0
+        if path == "/customers":
+            self.created.append(body)
+        self.applied[marker(path, body)] += 1
+
+    def listing(self, keys: Set[Key]) -> CustomerListing:
+        """What a complete walk finds."""
+        found: dict[Key, list[dict[str, Any]]] = {}
+        for number, body in enumerate(self.created, 1):
+            record = {**{name: value for name, value in body.items() if name != "password"}, "id": str(number)}
+            for name in ("erpCode", "email"):
+                if (key := (name, normalized(name, body[name]))) in keys:
+                    found.setdefault(key, []).append(record)
+        return CustomerListing(True, "complete", found)
+
+
+def marker(path: str, body: dict[str, Any]) -> str:
+    """What an operation is identified by."""
+    return f"{path}:{body.get('erpCode') or body.get('stock')}"
+
+
+class Platform(Client):
+    """A client whose platform is the world."""
+
+    def __init__(self, world: World, point: Callable[[str], None]) -> None:
+        self._world, self._point = world, point
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> WriteOutcome:
+        """Applies a write, with a point before and after it."""
+        self._point(f"{verb} {path}")
+        self._world.apply(path, json.loads(json_body))
+        self._point(f"response to {verb} {path}")
+        return WriteOutcome("answered", 204 if verb == "PATCH" else 201, b"")
+
+
+def operations(kind: KindName, count: int) -> list[PlannedOperation]:
+    """Customers with stored passwords, or updates of stock that add."""
+    if kind == "customers":
+        return [customer(number) for number in range(1, count + 1)]
+    return [patch(number, number, repeatable=False, stock=10 + number) for number in range(1, count + 1)]
+
+
+@contextmanager
+def _settings(ledger: Path) -> Iterator[None]:
+    legacy = LegacySettings(base_url=HOST, api_key=Secret("key"), environment="sandbox", login_mode="email")
+    with (
+        mock.patch.object(checks, "legacy_settings", return_value=legacy),
+        mock.patch.object(checks, "is_set", return_value=False),
+        mock.patch.object(run, "ledger_path", return_value=ledger),
+    ):
+        yield
+
+
+def _no_point(what: str) -> None:
+    """Nothing is recorded."""
+
+
+def _push(root: Path, plan: Path, world: World, point: Callable[[str], None], **answers: Any) -> PushResult:
+    dependencies = PushDependencies(
+        client=lambda settings, stop: Platform(world, point),
+        read_customers=world.listing,
+        read_clock=lambda: ClockReading(world.now, "boot", world.now),
+        policy=RetryPolicy(base_s=0.0, cap_s=0.0),
+        deadline_s=120.0,
+        grace_s=5.0,
+    )
+    options = PushOptions(agreed=True, settle_s=SETTLE_S, concurrency=1, **answers)
+    with _settings(root / "ledger.sqlite"):
+        return push(plan, options, dependencies=dependencies)
+
+
+@dataclass
+class PushCrashes:
+    """A recorded push.
+
+    Args:
+        folder: empty, to work in.
+        kind: `customers` or `variants`.
+        count: operations of the plan.
+        broken: context in which the push is recorded and resumed (planted bugs).
+    """
+
+    folder: Path
+    kind: KindName
+    count: int = 3
+    broken: Callable[[], Any] = nullcontext
+
+    def __post_init__(self) -> None:
+        self.root = self.folder / "root"
+        self.root.mkdir()
+        self.plan = write_plan(self.root / "plan", HOST, operations(self.kind, self.count), self.kind)
+        world = World()
+        recorder = Recorder(self.root, self.folder / "attic", observe=lambda: deepcopy(world))
+        with self.broken(), recorder.recording():
+            _push(self.root, self.plan, world, recorder.point)
+        self.points = recorder.points
+
+    def judge(self, point: Point, variant: str) -> list[str]:
+        """What is wrong after a crash at a point and further pushes."""
+        point.states[variant].restore(self.root)
+        world: World = deepcopy(point.world)
+        try:
+            with self.broken():
+                for _ in range(ROUNDS):
+                    world.now += SETTLE_S + 121.0
+                    _push(self.root, self.plan, world, _no_point, **self._answers(world))
+        except BridgeError as error:
+            return [f"{type(error).__name__}: {error}"]
+        return [*self._wrong_writes(world), *self._wrong_results()]
+
+    def _rows(self) -> list[tuple[PlannedOperation, str, int]]:
+        plan = Plan(self.plan)
+        with Ledger.open(self.root / "ledger.sqlite", readonly=True) as ledger:
+            if not ledger.has(plan.manifest.plan_id):
+                return []
+            rows = PlanLedger(ledger, plan.manifest.plan_id).rows()
+            return [(operation, row.state, row.id) for operation, row in zip(plan.operations(), rows, strict=True)]
+
+    def _answers(self, world: World) -> dict[str, frozenset[int]]:
+        """What a person answers about updates in doubt."""
+        doubts = [
+            (number, world.applied[marker(operation.path, operation.body)])
+            for operation, state, number in self._rows()
+            if state == "in_doubt" and self.kind != "customers"
+        ]
+        return {
+            "landed": frozenset(number for number, times in doubts if times),
+            "not_landed": frozenset(number for number, times in doubts if not times),
+        }
+
+    def _wrong_writes(self, world: World) -> Iterator[str]:
+        for operation, state, number in self._rows():
+            times = world.applied[marker(operation.path, operation.body)]
+            if times != 1:
+                yield f"operation {number} was applied {times} times"
+            if state != "confirmed":
+                yield f"operation {number} is {state} in the end"
+        if self.kind != "customers":
+            return
+        path = self.plan / PASSWORDS_FILE
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        stored = {row["erpCode"]: row["password"] for row in csv.DictReader(lines)}
+        for body in world.created:
+            if stored.get(body["erpCode"]) != body["password"]:
+                yield f"the password of {body['erpCode']} is not in {PASSWORDS_FILE}"
+
+    def _wrong_results(self) -> Iterator[str]:
+        counts = {name: len(rows) for name, rows in results(self.plan).items()}
+        if counts != {"confirmed": self.count, "rejected": 0, "in_doubt": 0, "unsent": 0}:
+            yield f"the results are {counts}"
