@@ -91,8 +91,7 @@ class Ledger:
             try:
                 connection.execute("PRAGMA busy_timeout = 10000")
                 is_new = is_empty(connection)
-                if not is_new and ledger_version(connection) == 0:
-                    raise UsageError(f"{path} is not a ledger", "Set LEDGER__PATH to the right file.")
+                _check_program(connection, path, is_new=is_new)
                 if readonly and is_new and not is_missing:  # a push was killed while it created the ledger
                     connection.close()
                     connection, is_missing = sqlite3.connect(":memory:", isolation_level=None), True
@@ -243,6 +242,11 @@ def _check_owner(path: Path) -> None:
             with suppress(OSError):  # root's, or on a read-only disk
                 os.fchmod(descriptor, PRIVATE_FILE)  # SQLite creates its log with the mode of the ledger
             os.close(descriptor)
+
+
+def _check_program(connection: sqlite3.Connection, path: Path, *, is_new: bool) -> None:
+    if not is_new and ledger_version(connection) == 0:
+        raise UsageError(f"{path} is not a ledger", "Set LEDGER__PATH to the right file.")
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:

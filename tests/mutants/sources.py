@@ -48,7 +48,7 @@ MUTANTS: Final = (
         "sources/http/client.py",
         "min(self._timeouts.total_s, call.budget_until - began)",
         "self._timeouts.total_s",
-        "tests/sources/http/test_client.py",
+        "tests/sources/http/test_promises.py",
     ),
     Mutant(
         "a-byte-that-left-is-taken-for-unsent",
@@ -65,14 +65,14 @@ MUTANTS: Final = (
         "            if 300 <= reply.status <= 399 and reply.location.startswith('/'):\n"
         "                reply = self._exchange(verb, reply.location, body, seconds)\n"
         "            return reply\n",
-        "tests/sources/http/test_client.py",
+        "tests/sources/http/test_promises.py",
     ),
     Mutant(
         "http-is-allowed-for-private-networks",
         "sources/urls.py",
         "ipaddress.ip_address(host).is_loopback",
         "ipaddress.ip_address(host).is_private",
-        "tests/sources/http/test_client.py tests/sources/settings",
+        "tests/sources/http/test_promises.py",
     ),
     Mutant(
         "a-body-that-was-cut-off-is-whole",
@@ -109,7 +109,7 @@ MUTANTS: Final = (
         "                request, future = pending.popleft()\n",
         "                request, future = next((pair for pair in pending if pair[1].done()), pending[0])\n"
         "                pending.remove((request, future))\n",
-        "tests/sources/extract/test_walk.py",
+        "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
         "a-page-that-is-not-on-disk-is-handed-out",
@@ -118,14 +118,14 @@ MUTANTS: Final = (
         "                yield FetchedPage(request, body, offset, is_listed)\n",
         "                yield FetchedPage(request, body, offset, is_listed)\n"
         "                spool.write(request.label, raw)\n",
-        "tests/sources/extract/test_walk.py",
+        "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
         "several-pages-are-requested-at-once-after-a-429",
         "sources/extract/fetch.py",
         "is_single = self._throttled.is_set() or ",
         "is_single = ",
-        "tests/sources/extract tests/pipelines/pull/test_faults.py",
+        "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
         "a-page-under-half-of-page-1-ends-the-list",
@@ -134,7 +134,7 @@ MUTANTS: Final = (
         "        self._pages, self._last_count = self._pages + 1, page.count\n"
         "        if page.count * 2 < self.size:\n"
         "            self._ended_by = 'short page'\n",
-        "tests/sources/extract/test_walk.py",
+        "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
         "a-total-that-moves-leaves-a-sweep-clean",
@@ -183,7 +183,7 @@ MUTANTS: Final = (
         "sources/extract/page_files.py",
         "return len(own) == len(others) and bool(",
         "return bool(",
-        "tests/sources/extract/test_walk.py",
+        "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
         "a-platform-that-ignores-limit-is-proven",
