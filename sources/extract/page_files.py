@@ -25,7 +25,7 @@ from sources.decode.documented import decode
 from sources.decode.rows import Decoded, InvalidRow, Page, QuarantinedRow, quarantine, split
 from sources.decode.table_schema import KEY_COLUMN
 from sources.decode.undocumented import InferredSchema
-from sources.errors import ContractBroken
+from sources.errors import BridgeError, ContractBroken
 from sources.extract.pages import PageBody, Paginator
 from sources.extract.repeated_ids import CONFLICT, RepeatedIds
 from sources.extract.spool import Spool
@@ -98,7 +98,7 @@ class PageFiles:
         self._filling = _Batch()
         self._pending: list[Future[None]] = []
         self._files = TableFiles(folder, "0", 0)
-        self._rows, self._distinct, self._next_check = 0, 0, CHECK_ROWS
+        self._received, self._rows, self._distinct, self._next_check = 0, 0, 0, CHECK_ROWS
         self._pool = ThreadPoolExecutor(1, f"decode-{record.name}")
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -108,6 +108,7 @@ class PageFiles:
         batch.pages.append((number, offset))
         batch.bodies.append(body.rows)
         batch.size += len(body.rows)
+        self._received += body.count
         if batch.size >= BATCH_BYTES or len(batch.pages) >= BATCH_PAGES:
             self._submit()
 
@@ -161,12 +162,14 @@ class PageFiles:
         return bare
 
     def finish(self) -> SweepCounts:
-        """Waits for the decoder. Raises what the decoder raised."""
+        """Waits for the decoder. Raises what the decoder raised, BridgeError where it lost or added a row."""
         if self._filling.pages or not self._batches:
             self._submit()
         for pending in self._pending:
             pending.result()
         self._pool.shutdown()
+        if self._rows != self._received:
+            raise BridgeError(f"{self._record.name}: {self._received} rows were read, {self._rows} decoded")
         self._written = self._files.close()
         self._keys = self._last_places()
         return SweepCounts(self._keys.num_rows, len(self.quarantined), self._observations)

@@ -57,7 +57,7 @@ MUTANTS: Final = (
         "pipelines/pull/publishing.py",
         "ops.record_coverage(connection, run_id, walk, published=change is not None)",
         "ops.record_coverage(connection, run_id, walk, published=True)",
-        "tests/pipelines/plan/test_make.py -k held_back",
+        "tests/pipelines/plan/test_held_back.py",
     ),
     Mutant(
         "loaded-rows-are-not-compared-with-walked-ones",
@@ -120,7 +120,7 @@ MUTANTS: Final = (
         "pipelines/pull/model.py",
         "        if self.held_back:\n",
         "        if self.held_back and not any(result.quarantined for result in self.lists):\n",
-        "tests/pipelines/pull/test_pull.py -k shrank or held_back or exit",
+        "tests/pipelines/pull/test_result.py",
     ),
     # --- plan
     Mutant(
@@ -135,21 +135,21 @@ MUTANTS: Final = (
         "pipelines/mapping/check.py",
         "if path in filled and not target.is_each:",
         'if path in filled and not target.is_each and not (key[0] == "lookup" and filled[path] == "a constant"):',
-        "tests/pipelines/mapping/test_mapping.py",
+        "tests/pipelines/mapping/test_filled_twice.py",
     ),
     Mutant(
         "a-field-is-filled-by-two-lookups",
         "pipelines/mapping/check.py",
         "if path in filled and not target.is_each:",
         'if path in filled and not target.is_each and not (key[0] == filled[path][:6] == "lookup"):',
-        "tests/pipelines/mapping/test_mapping.py",
+        "tests/pipelines/mapping/test_filled_twice.py",
     ),
     Mutant(
         "the-order-of-notes-depends-on-the-hash-seed",
         "pipelines/plan/summary.py",
         "for note in statistics.notes:",
         "for note in set(statistics.notes):",
-        "tests/pipelines/plan/test_make.py -k bytes",
+        "tests/pipelines/plan/test_held_back.py",
     ),
     Mutant(
         "customers-get-messages-that-nobody-asked-for",
@@ -178,7 +178,7 @@ MUTANTS: Final = (
         "pipelines/ledger/store.py",
         'connection.execute("PRAGMA synchronous = FULL")',
         'connection.execute("PRAGMA synchronous = NORMAL")',
-        "tests/pipelines/ledger",
+        "tests/crashes tests/pipelines/ledger/test_ledger.py -k push or owner",
     ),
     Mutant(
         "a-write-that-a-kill-left-in-flight-is-sent-again",

@@ -197,7 +197,7 @@ MUTANTS: Final = (
         "sources/extract/walk.py",
         "        if sweep.duplicates:\n",
         "        if sweep.duplicates < 0:\n",
-        "tests/sources/extract tests/pipelines/pull/test_faults.py",
+        "tests/sources/extract/test_walk.py tests/sources/extract/test_hostile.py",
     ),
     Mutant(
         "quarantined-rows-leave-a-list-complete",
@@ -218,7 +218,7 @@ MUTANTS: Final = (
         "pipelines/pull/walking.py",
         '"host": settings.base_url,',
         '"host": "",',
-        "tests/pipelines/pull/test_faults.py tests/pipelines/pull/test_kills.py",
+        "tests/pipelines/pull/test_result.py",
     ),
     Mutant(
         "a-spool-of-another-key-is-replayed",
@@ -255,6 +255,20 @@ MUTANTS: Final = (
         '    if "\\\\u" in text:\n        _check_surrogates(row)\n',
         "",
         "tests/sources/decode",
+    ),
+    Mutant(
+        "a-row-that-cannot-be-loaded-is-dropped",
+        "sources/decode/row_by_row.py",
+        "            quarantined.append(rows.quarantine(place, data, reason, key))\n            continue\n",
+        "            continue\n",
+        "tests/sources/extract/test_walk.py tests/sources/decode/test_documented.py",
+    ),
+    Mutant(
+        "rows-that-the-decoder-loses-are-duplicates",
+        "sources/extract/page_files.py",
+        "        if self._rows != self._received:\n",
+        "        if self._rows < 0:\n",
+        "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
         "an-identifier-becomes-a-float",
@@ -297,21 +311,21 @@ MUTANTS: Final = (
         "sources/disk.py",
         "    sync(source)\n    source.replace(target)",
         "    source.replace(target)",
-        "tests/sources/test_disk.py tests/pipelines/warehouse/test_build.py",
+        "tests/crashes",
     ),
     Mutant(
         "the-folder-is-not-synced-after-the-rename",
         "sources/disk.py",
         "    source.replace(target)\n    sync(target.parent)",
         "    source.replace(target)",
-        "tests/sources/test_disk.py tests/pipelines/warehouse/test_build.py",
+        "tests/crashes",
     ),
     Mutant(
         "passwords-are-not-synced",
         "sources/disk.py",
         "        if is_durable:\n",
         '        if is_durable and target.name != "passwords.csv":\n',
-        "tests/pipelines/push/test_push.py -k password",
+        "tests/crashes tests/pipelines/push/test_push.py -k password or customers",
     ),
     Mutant(
         "passwords-are-readable-by-others",

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow.parquet as pq
 
+from sources.contract import Record
+from sources.decode.documented import decode
+from sources.decode.rows import Decoded, Page
+from sources.extract import page_files
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
@@ -104,3 +109,14 @@ def test_after_a_429_pages_are_requested_one_at_a_time(tmp_path: Path) -> None:
     busy = Busy(list(range(1, 81)))
     assert walked(busy, tmp_path, page_limit=10).verdict == "complete"
     assert busy.most == 1
+
+
+def test_a_row_that_the_decoder_loses_fails_the_walk(tmp_path: Path) -> None:
+    def lossy(record: Record, pages: Sequence[Page]) -> Decoded:
+        decoded = decode(record, pages)
+        return replace(decoded, tables={name: table.slice(1) for name, table in decoded.tables.items()})
+
+    with mock.patch.object(page_files, "decode", lossy):
+        result = walked(Platform(list(range(1, 36))), tmp_path, page_limit=10)
+    assert (result.verdict, result.distinct) == ("incomplete", 0)
+    assert str(result.error) == "customers: 35 rows were read, 34 decoded"

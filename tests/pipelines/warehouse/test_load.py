@@ -1,0 +1,48 @@
+"""Loaded rows are counted against the walked ones: a load that loses or doubles rows fails the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.warehouse.load import load
+from sources.errors import BridgeError
+from sources.extract.result import ListResult, WalkOptions
+from sources.extract.spool import SpoolFolder
+from sources.extract.walk import walk
+from tests.sources.platform import Platform
+
+
+def lost_document(result: ListResult) -> None:
+    ((path, rows),) = result.files["customers__documents"]
+    pq.write_table(pq.read_table(path).slice(1), path)
+    assert rows == pq.read_table(path).num_rows + 1
+
+
+def doubled_customer(result: ListResult) -> None:
+    ((path, rows),) = result.files["customers"]
+    table = pq.read_table(path)
+    pq.write_table(table.take([0, *range(rows - 1)]), path)  # as many rows, one of them twice
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (lost_document, "customers__documents: 12 rows were walked"),
+        (doubled_customer, "the totals do not balance"),
+    ],
+)
+def test_issue_16_7_loaded_rows_are_compared_with_walked_ones(
+    tmp_path: Path, harm: Callable[[ListResult], None], words: str
+) -> None:
+    platform: Any = Platform(list(range(1, 12)))
+    spool = SpoolFolder(tmp_path / "spool", {"list": "customers"})
+    result = walk("customers", platform, tmp_path / "files", spool, WalkOptions(10))
+    assert result.verdict == "complete"
+    harm(result)
+    with pytest.raises(BridgeError, match=words):
+        load([result], tmp_path / "load")
