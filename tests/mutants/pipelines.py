@@ -197,8 +197,8 @@ MUTANTS: Final = (
     Mutant(
         "a-ledger-of-another-user-is-opened",
         "pipelines/ledger/store.py",
-        "            os.close(open_private(file))\n",
-        "            file.stat()\n",
+        "            descriptor = open_private(file)\n",
+        "            descriptor = os.open(file, os.O_RDONLY)\n",
         "tests/pipelines/ledger/test_ledger.py",
     ),
     # --- push
