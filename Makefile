@@ -24,7 +24,7 @@ help:
 	@echo 'make ducklake  the copy in a DuckLake, tested with DuckDB 1.5 in an environment of its own'
 	@echo 'make soak     long seeded campaigns of pulls, pushes and requests (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push")'
 	@echo 'make mutants  planted bugs, each of which must fail a test (NAMES="redirect* spool*" JOBS=2)'
-	@echo 'make docs     write docs/rules.md from the rules, and the settings in README and .dlt from their table'
+	@echo 'make docs     write docs/rules.md, docs/data-dictionary.md, and the settings in README and .dlt'
 	@echo 'make bench    speed of a pull compared with a floor and with dlt alone (BENCH=arguments)'
 	@echo 'make bench-plan     how fast a million lines are planned, beside pandas and pydantic (BENCH=arguments)'
 	@echo 'make bench-push     how fast a push is beside a bare loop of requests (BENCH=arguments)'
@@ -98,6 +98,7 @@ bench-reconcile: setup
 
 docs: setup
 	$(PY) -m pipelines.reporting.rules_page > docs/rules.md
+	$(PY) -m pipelines.reporting.dictionary_page > docs/data-dictionary.md
 	$(PY) -m sources.settings.documents
 
 $(AUDIT_VENV)/.requirements: requirements-build.txt requirements-audit.txt

@@ -12,6 +12,7 @@ import click
 import pytest
 
 from pipelines.cli.main import orderbridge
+from pipelines.reporting import dictionary_page
 from pipelines.reporting.rules_page import anchor, markdown
 from sources.errors import ExitCode
 from sources.settings import documents
@@ -31,6 +32,14 @@ def test_every_rule_has_its_impact_and_action_in_whole_sentences() -> None:
 
 def test_the_page_of_the_rules_is_what_make_docs_writes() -> None:
     assert (CHECKOUT / "docs/rules.md").read_text("utf-8") == markdown(), "run `make docs`"
+
+
+def test_the_data_dictionary_is_what_make_docs_writes() -> None:
+    page = dictionary_page.markdown()
+    assert (CHECKOUT / "docs/data-dictionary.md").read_text("utf-8") == page, "run `make docs`"
+    for (schema, table), columns in dictionary_page.tables().items():
+        assert f"\n### {schema}.{table}\n" in page
+        assert columns
 
 
 def test_the_page_has_a_section_for_each_rule_with_its_severity() -> None:

@@ -22,6 +22,7 @@ from pipelines.warehouse import coverage, merge, ops
 from pipelines.warehouse.build import warehouse_errors
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.tables import replace
+from pipelines.warehouse.views import create_views
 from sources.errors import BridgeError, ExitCode, UsageError
 from sources.settings import ReconcileSettings, reconcile_settings, warehouse_path
 
@@ -165,6 +166,7 @@ def build_tables(
     result.findings = build.execute(_FINDINGS).fetchall()
     observed += [("order_fields", f"{name}: {column}") for name, column in result.order_fields.items() if column]
     ops.record_observations(build, result.run_id, as_of, observed)
+    create_views(build)
 
 
 _FINDINGS: Final = """

@@ -41,7 +41,7 @@ _SPACE_HINT: Final = f"Free space or make the folder writable, then run again. {
 _LOCATION_HINT: Final = (
     f"Name a file in WAREHOUSE__PATH whose folder exists and is writable, then run again. {_UNTOUCHED}"
 )
-_UNUSABLE_NAMES: Final = (*SCHEMAS, "temp", "system", "memory", "main")
+_UNUSABLE_NAMES: Final = (*SCHEMAS, "bi", "temp", "system", "memory", "main")
 
 
 def open_warehouse(path: str | Path | None = None) -> duckdb.DuckDBPyConnection:

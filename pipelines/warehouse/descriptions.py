@@ -1,22 +1,24 @@
-"""Primary keys and descriptions of columns, for copies of the warehouse in databases that show them.
+"""Primary keys and descriptions of tables and columns: for the comments of the warehouse, its copies, and the docs.
 
-In: names of tables. Out: facts of the interface (`sources.contract`) and of the warehouse's own columns (design §6).
+In: names of tables and columns. Out: what `dictionary.toml` says about them, and where raw columns come from in the
+interface (`sources.contract`).
 """
 
 from __future__ import annotations
 
+import tomllib
+from functools import cache
+from importlib.resources import files
 from typing import Final
 
-from sources.contract import LISTS, Record
+import duckdb
+
+from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
+from sources.contract import LISTS, Field, Operation
 from sources.decode.table_schema import snake
 
-OWN_COLUMNS: Final = {
-    "_run_id": "run that last read the record",
-    "_first_seen_at": "first read that had the record",
-    "_last_seen_at": "last read that had the record",
-    "_missing_since": "first complete read without the record; null where it is listed",
-    "_extra": "fields that the interface does not name, as JSON",
-}
+SCHEMAS: Final = ("raw", "reconciled", "ops", VIEW_SCHEMA)
+ORDER_FIELD: Final = "field of the platform's orders, which the interface does not show"
 _KEYS: Final = {
     ("reconciled", "customers"): ("customer_id",),
     ("reconciled", "promotions"): ("promotion_id",),
@@ -25,6 +27,14 @@ _KEYS: Final = {
     ("ops", "runs"): ("run_id",),
     ("ops", "observations"): ("what", "value"),
 }
+_RAW_ORDER_COLUMNS: Final = ("id", "order_id", "position")
+_COMMENTED: Final = """
+    SELECT schema_name, table_name, NULL AS column_name, 'TABLE' AS kind FROM duckdb_tables()
+    WHERE comment IS NULL AND list_contains($schemas, schema_name)
+    UNION ALL SELECT schema_name, view_name, NULL, 'VIEW' FROM duckdb_views()
+    WHERE comment IS NULL AND list_contains($schemas, schema_name)
+    UNION ALL SELECT schema_name, table_name, column_name, 'COLUMN' FROM duckdb_columns()
+    WHERE comment IS NULL AND list_contains($schemas, schema_name)"""
 
 
 def primary_keys(schema: str, table: str) -> tuple[str, ...]:
@@ -34,13 +44,85 @@ def primary_keys(schema: str, table: str) -> tuple[str, ...]:
     return _KEYS.get((schema, table), ())
 
 
-def column_descriptions(schema: str, table: str) -> dict[str, str]:
-    """Descriptions by column; none for tables and columns that have none."""
-    operation = LISTS.get(table)
-    if schema != "raw" or operation is None or operation.records is None:
-        return {}
-    return {**_fields(operation.records), **OWN_COLUMNS}
+@cache
+def _dictionary() -> dict[str, dict[str, str]]:
+    return tomllib.loads(files("pipelines.warehouse").joinpath("dictionary.toml").read_text("utf-8"))
 
 
-def _fields(record: Record) -> dict[str, str]:
-    return {snake(field.name): field.meaning for field in record.fields if field.meaning and field.type != "array"}
+def table_description(schema: str, table: str) -> str:
+    """What a table holds."""
+    if schema == "raw" and table.startswith("orders__"):
+        return "parts of orders, one row each; fields and types are found in the walk"
+    return _dictionary()["tables"].get(f"{schema}.{table}", "")
+
+
+def column_description(schema: str, table: str, column: str) -> str:
+    """What a column holds; empty for one that is not in the dictionary."""
+    if _is_order_field(schema, table, column):
+        return ORDER_FIELD
+    if column.endswith("_position"):
+        return f"position of the row in {table.rpartition('__')[0]} that it belongs to"
+    dictionary = _dictionary()
+    return dictionary["exceptions"].get(f"{schema}.{table}.{column}") or dictionary["columns"].get(column, "")
+
+
+def _is_order_field(schema: str, table: str, column: str) -> bool:
+    """Whether a column is a field that was found in the orders, and may have the name of another table's column."""
+    if column.startswith("_"):
+        return False
+    if schema == "raw" and table.partition("__")[0] == "orders":
+        return column not in _RAW_ORDER_COLUMNS and not column.endswith("_position")
+    if schema != "reconciled" or table not in ("orders", "order_lines"):
+        return False
+    from transforms.order_totals import ORDER_LINES
+    from transforms.orders import ORDERS
+
+    return column not in (ORDERS if table == "orders" else ORDER_LINES)
+
+
+def column_source(table: str, column: str) -> str:
+    """The field of the interface that a raw column is filled from; empty for columns of this project."""
+    name, _, child = table.partition("__")
+    operation = LISTS.get(name)
+    field = _field(operation, child, column) if operation is not None else None
+    if operation is None or field is None:
+        return ""
+    path = f"{operation.verb} {operation.path}"
+    where = f"{child}[].{field.name}" if child else field.name
+    return f"{where} of {path}" + (f" ({field.meaning})" if field.meaning else "")
+
+
+def _field(operation: Operation, child: str, column: str) -> Field | None:
+    fields = operation.records.fields if operation.records else ()
+    if child:
+        fields = next((field.fields for field in fields if snake(field.name) == child), ())
+    return next((field for field in fields if snake(field.name) == column and field.type != "array"), None)
+
+
+def write_comments(build: duckdb.DuckDBPyConnection) -> None:
+    """Describes the tables, views and columns of a build that have no comment yet."""
+    statements = []
+    for schema, table, column, kind in build.execute(_COMMENTED, {"schemas": list(SCHEMAS)}).fetchall():
+        text = table_description(schema, table) if column is None else column_comment(schema, table, column)
+        if text:
+            name = ".".join(f'"{part.replace(chr(34), chr(34) * 2)}"' for part in (schema, table, column) if part)
+            statements.append(f"COMMENT ON {kind} {name} IS {_literal(text)};")
+    if statements:  # one transaction: each of its own would be written to disk
+        build.execute("BEGIN;" + "".join(statements) + "COMMIT")
+
+
+def column_comment(schema: str, table: str, column: str) -> str:
+    """The description of a column with its source in the interface."""
+    source = column_source(table, column) if schema == "raw" else ""
+    return "; ".join(filter(None, (column_description(schema, table, column), source)))
+
+
+def column_comments(warehouse: duckdb.DuckDBPyConnection, schema: str, table: str) -> dict[str, str]:
+    """The comments of a table's columns in the warehouse, for a copy of it."""
+    sql = """SELECT column_name, comment FROM duckdb_columns()
+        WHERE schema_name = $1 AND table_name = $2 AND comment IS NOT NULL ORDER BY column_index"""
+    return dict(warehouse.execute(sql, [schema, table]).fetchall())
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -20,7 +20,7 @@ from typing import Any, Final
 import duckdb
 
 from pipelines.warehouse.build import SCHEMAS, open_warehouse
-from pipelines.warehouse.descriptions import column_descriptions, primary_keys
+from pipelines.warehouse.descriptions import column_comments, primary_keys
 from pipelines.warehouse.destination_files import ParquetStore
 from pipelines.warehouse.destination_support import check_destination
 from pipelines.warehouse.source import DataSource, read_source
@@ -168,6 +168,7 @@ class _Dataset:
         import dlt
 
         self.drop_staging()
+        self.comments = {name: column_comments(warehouse, self.schema, name) for name in tables}
         is_postgres = self.settings.destination == "postgres"  # its CSV loader reads empty texts as null
         self.pipeline.run(
             [
@@ -192,7 +193,7 @@ class _Dataset:
             key = () if self.is_ducklake else primary_keys(self.schema, table)
             if key:
                 yield f"ALTER TABLE {target}.{_quoted(table)} ADD PRIMARY KEY ({', '.join(map(_quoted, key))})"
-            for column, text in column_descriptions(self.schema, table).items():
+            for column, text in self.comments[table].items():
                 yield f"COMMENT ON COLUMN {target}.{_quoted(table)}.{_quoted(column)} IS {_text(text)}"
         columns = ("legacy_host", "public_v1_host", "environment", "organization")
         listed = ", ".join(f"{name} VARCHAR" for name in columns)

@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.warehouse.descriptions import column_descriptions, primary_keys
+from pipelines.warehouse.descriptions import column_comments, primary_keys
 from pipelines.warehouse.source import DataSource
 from sources.errors import UsageError
 
@@ -96,7 +96,7 @@ class ParquetStore:
         cursor.execute("SET TimeZone = 'UTC'")
         reader = cursor.sql(f'FROM {schema}."{table}"').to_arrow_reader()
         key, rows = primary_keys(schema, table), 0
-        columns = _described(reader.schema, key, column_descriptions(schema, table))
+        columns = _described(reader.schema, key, column_comments(warehouse, schema, table))
         with (
             self.files.open(f"{self.folder}/{path}", "wb") as file,
             pq.ParquetWriter(file, columns, compression="zstd") as writer,

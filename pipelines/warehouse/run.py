@@ -15,6 +15,7 @@ import duckdb
 
 from pipelines.warehouse import ops
 from pipelines.warehouse.build import Build, warehouse_errors
+from pipelines.warehouse.descriptions import write_comments
 from pipelines.warehouse.destination import copy_to_destination
 from pipelines.warehouse.destination_support import check_destination
 from pipelines.warehouse.failure import clear_destination_failure, clear_failure, record_failure
@@ -82,13 +83,14 @@ class WarehouseRun:
                 clear_destination_failure(path)
 
     def record(self, connection: duckdb.DuckDBPyConnection, exit_code: int, **facts: str | None) -> None:
-        """Writes this run's row of `ops.runs`.
+        """Writes this run's row of `ops.runs`, and comments on tables and columns that have none.
 
         Args:
             connection: of the build.
             exit_code: that the command will end with.
             facts: further columns.
         """
+        write_comments(connection)
         ops.record_run(
             connection,
             {

@@ -1,0 +1,87 @@
+"""The views of the schema `bi`, for BI tools: what is listed now, with names, days and sums in place of keys and codes.
+
+In: a build with the reconciled tables. Out: the views in it. They are portable SQL, so that the same statements make
+them over a copy in Postgres and other databases (docs/bi.md);
+`python -m pipelines.warehouse.views orderbridge_` prints them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Final
+
+import duckdb
+
+from transforms.order_names import CANCELLED_WORDS
+
+SCHEMA: Final = "bi"
+_CANCELLED: Final = " OR ".join(
+    f"lower(coalesce(o.order_status, '')) LIKE '%{word}%'" for word in CANCELLED_WORDS.split("|")
+)
+VIEWS: Final = {
+    "customers": """
+        SELECT c.customer_id, c.erp_code, c.full_name AS name, c.email_normalized AS email, c.phone_digits AS phone,
+            c.created_at, c.price_list_id, c.price_list_name, c.price_list_status, c.document_count,
+            c.default_fiscal_name, o.order_count, o.cancelled_count, o.currency, o.revenue, o.first_ordered_at,
+            o.last_ordered_at, o.is_active_30_days, o.is_active_90_days, o.is_active_365_days
+        FROM reconciled.customers c LEFT JOIN reconciled.customer_orders o ON o.customer_id = c.customer_id
+        WHERE NOT c.is_missing""",
+    "orders": f"""
+        SELECT o.order_id, o.ordered_at, CAST(o.ordered_at AT TIME ZONE 'UTC' AS DATE) AS ordered_date, o.customer_id,
+            c.full_name AS customer_name, o.customer_status, c.price_list_name, o.order_status,
+            ({_CANCELLED}) AS is_cancelled, o.currency, o.total,
+            CASE WHEN {_CANCELLED} THEN 0 ELSE o.total END AS revenue
+        FROM reconciled.orders o LEFT JOIN reconciled.customers c ON c.customer_id = o.customer_id
+        WHERE NOT o.is_missing""",
+    "order_lines": """
+        SELECT l.order_id, l.line_number, o.ordered_at, o.ordered_date, o.customer_id, o.customer_name, l.product,
+            l.quantity, l.unit_price, l.line_total, o.currency, o.is_cancelled,
+            CASE WHEN o.is_cancelled THEN 0 ELSE l.line_total END AS revenue
+        FROM reconciled.order_lines l JOIN bi.orders o ON o.order_id = l.order_id""",
+    "revenue_by_day": """
+        SELECT ordered_date, currency, CAST(sum(CASE WHEN is_cancelled THEN 0 ELSE 1 END) AS BIGINT) AS orders,
+            CAST(sum(CASE WHEN is_cancelled THEN 1 ELSE 0 END) AS BIGINT) AS cancelled_orders,
+            count(DISTINCT CASE WHEN NOT is_cancelled THEN customer_id END) AS customers, sum(revenue) AS revenue
+        FROM bi.orders WHERE ordered_date IS NOT NULL GROUP BY ordered_date, currency""",
+    "promotions": """
+        SELECT promotion_id, name, status, is_active, starts_at, expires_at, use_count, usage_limit, remaining_uses,
+            round(100.0 * use_count / nullif(usage_limit, 0), 1) AS used_percent
+        FROM reconciled.promotions WHERE NOT is_missing""",
+    "price_lists": """
+        SELECT l.price_list_id, l.name, l.chain_status, l.depth, l.source_price_list_id, l.root_price_list_id,
+            r.name AS root_name, l.adjustment_type, l.adjustment_value, l.customer_count
+        FROM reconciled.price_lists l LEFT JOIN reconciled.price_lists r ON r.price_list_id = l.root_price_list_id
+        WHERE NOT l.is_missing""",
+    "findings": """
+        SELECT entity, rule, severity, count(*) AS findings
+        FROM reconciled.exceptions GROUP BY entity, rule, severity""",
+    "lists": """
+        SELECT resource, verdict, "distinct" AS rows, quarantined, ended_at AS read_at, run_id FROM (
+            SELECT c.*, row_number() OVER (PARTITION BY c.resource ORDER BY c.ended_at DESC, c.run_id DESC) AS nth
+            FROM ops.coverage c WHERE c.published
+        ) AS walks WHERE nth = 1""",
+}
+"""SQL by name, each after those that it reads."""
+
+
+def create_views(build: duckdb.DuckDBPyConnection) -> None:
+    """Makes the views in a build whose reconciled tables are there, unless a schema of that name holds tables."""
+    sql = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = $1"
+    if build.execute(sql, [SCHEMA]).fetchall() != [(0,)]:
+        return
+    for statement in statements():
+        build.execute(statement)
+
+
+def statements(prefix: str = "") -> list[str]:
+    """The statements that make the views; `prefix` comes before each schema, as in a copy (`orderbridge_`)."""
+    made = [f"CREATE SCHEMA IF NOT EXISTS {prefix}{SCHEMA}"]
+    for name, sql in VIEWS.items():
+        body = re.sub(r" (reconciled|ops|bi)\.", rf" {prefix}\1.", sql)
+        made.append(f"CREATE OR REPLACE VIEW {prefix}{SCHEMA}.{name} AS{body}")
+    return made
+
+
+if __name__ == "__main__":
+    sys.stdout.write(";\n".join(statements(*sys.argv[1:2])) + ";\n")

@@ -1,0 +1,112 @@
+"""Every table and column of a warehouse is described: in the file, and in the data dictionary."""
+
+from __future__ import annotations
+
+import tomllib
+from decimal import Decimal
+from importlib.resources import files
+
+import duckdb
+import pytest
+
+from pipelines.reconcile.reconcile import reconcile
+from pipelines.reporting.dictionary_page import RELATIONS, tables
+from pipelines.warehouse.descriptions import ORDER_FIELD
+from pipelines.warehouse.views import SCHEMA, VIEWS, statements
+from tests.pipelines.bridge import Bridge
+
+DESCRIBED = "schema_name IN ('raw', 'reconciled', 'ops', 'bi')"
+
+
+@pytest.fixture
+def reconciled(fresh: Bridge) -> Bridge:
+    fresh.pull()
+    reconcile()
+    return fresh
+
+
+def test_issue_15_5_every_column_of_a_warehouse_is_in_the_dictionary_and_none_more(reconciled: Bridge) -> None:
+    listed = {(*table, column) for table, columns in tables().items() for column, _ in columns}
+    there = set(reconciled.rows(f"SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE {DESCRIBED}"))
+    assert listed - there == set()
+    found = {(schema, table) for schema, table, _ in there - listed}
+    assert found == {
+        ("raw", "orders"), ("raw", "orders__lines"), ("raw", "orders__lines__taxes"),
+        ("reconciled", "orders"), ("reconciled", "order_lines"),
+    }  # fmt: skip
+    of_orders = {name for schema, table, name in there if schema == "raw" and table.startswith("orders")}
+    further = {name for schema, _, name in there - listed if schema == "reconciled"}
+    assert {name.removeprefix("raw_") for name in further} <= of_orders
+
+
+def test_issue_15_5_every_table_view_and_column_has_a_comment(reconciled: Bridge) -> None:
+    name = "concat_ws('.', schema_name, table_name, column_name)"
+    columns = reconciled.rows(f"SELECT {name}, comment FROM duckdb_columns() WHERE {DESCRIBED}")
+    assert [name for name, comment in columns if not comment] == []
+    comments = dict(columns)
+    assert comments["raw.customers.first_name"] == "first name; firstName of GET /customers"
+    assert comments["raw.orders.created_at"] == comments["reconciled.orders.raw_total"] == ORDER_FIELD
+    assert comments["raw.orders__lines__taxes.lines_position"] == (
+        "position of the row in orders__lines that it belongs to"
+    )
+    for kind, name in (("tables", "table_name"), ("views", "view_name")):
+        sql = f"SELECT {name} FROM duckdb_{kind}() WHERE {DESCRIBED} AND comment IS NULL"
+        assert reconciled.rows(sql) == [], kind
+    reconciled.pull()
+    assert reconciled.rows(f"SELECT column_name FROM duckdb_columns() WHERE {DESCRIBED} AND comment IS NULL") == []
+
+
+def test_the_dictionary_describes_nothing_that_is_not_there() -> None:
+    text = files("pipelines.warehouse").joinpath("dictionary.toml").read_text("utf-8")
+    dictionary = tomllib.loads(text)
+    listed = tables()
+    columns = {(*table, column) for table, found in listed.items() for column, _ in found}
+    assert {f"{schema}.{table}" for schema, table in listed} == dictionary["tables"].keys()
+    assert dictionary["exceptions"].keys() <= {".".join(column) for column in columns}
+    assert dictionary["columns"].keys() <= {name for _, _, name in columns}
+    for parent, _, child, column in RELATIONS:
+        assert ("reconciled", parent) in listed
+        assert ("reconciled", child, column) in columns
+
+
+def test_issue_15_5_views_for_bi_tools_show_what_the_tables_hold(reconciled: Bridge) -> None:
+    one = reconciled.one
+    assert {name for (name,) in reconciled.rows("SELECT view_name FROM duckdb_views() WHERE schema_name = 'bi'")} == {
+        *VIEWS
+    }
+    for view, table in (("customers", "customers"), ("orders", "orders"), ("promotions", "promotions")):
+        assert one(f"SELECT count(*) FROM bi.{view}") == one(f"SELECT count(*) FROM reconciled.{table}") > 0
+    cancelled = "regexp_matches(order_status, 'cancel', 'i')"
+    revenue = one(f"SELECT sum(total) FROM reconciled.orders WHERE NOT {cancelled}")
+    assert one("SELECT sum(revenue) FROM bi.revenue_by_day") == one("SELECT sum(revenue) FROM bi.orders") == revenue
+    assert isinstance(revenue, Decimal)
+    assert one("SELECT sum(orders + cancelled_orders) FROM bi.revenue_by_day") == 30
+    assert one("SELECT sum(findings) FROM bi.findings") == one("SELECT count(*) FROM reconciled.exceptions")
+    assert set(reconciled.rows("SELECT resource, verdict, rows FROM bi.lists")) == {
+        ("customers", "complete", 40), ("promotions", "complete", 9),
+        ("price_lists", "complete", 6), ("orders", "complete", 30),
+    }  # fmt: skip
+    assert one("SELECT count(*) FROM bi.order_lines") == one("SELECT count(*) FROM reconciled.order_lines")
+
+
+def test_the_views_can_be_made_over_a_copy_with_prefixed_schemas(reconciled: Bridge) -> None:
+    with duckdb.connect() as copy:
+        copy.execute(f"ATTACH '{reconciled.path}' AS warehouse (READ_ONLY)")
+        for schema in ("reconciled", "ops"):
+            copy.execute(f"CREATE SCHEMA ours_{schema}")
+            for (name,) in reconciled.rows(f"SELECT table_name FROM duckdb_tables() WHERE schema_name = '{schema}'"):
+                copy.execute(f"CREATE TABLE ours_{schema}.{name} AS FROM warehouse.{schema}.{name}")
+        copy.execute("DETACH warehouse")
+        for statement in statements("ours_"):
+            copy.execute(statement)
+        for name in VIEWS:
+            (count,) = copy.sql(f"SELECT count(*) FROM ours_{SCHEMA}.{name}").fetchall()
+            assert count == reconciled.rows(f"SELECT count(*) FROM {SCHEMA}.{name}")[0], name
+
+
+def test_a_schema_bi_with_tables_of_somebody_else_is_left_alone(fresh: Bridge) -> None:
+    fresh.pull()
+    with duckdb.connect(str(fresh.path)) as connection:
+        connection.execute("CREATE SCHEMA bi; CREATE TABLE bi.orders AS SELECT 'theirs' AS mine")
+    reconcile()
+    assert fresh.rows("SELECT * FROM bi.orders") == [("theirs",)]
