@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -24,12 +24,13 @@ import dlt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from dlt.common.configuration.container import Container
-from dlt.common.schema.typing import TSchemaContract
+from dlt.common.libs.pyarrow import py_arrow_to_table_schema_columns
+from dlt.common.schema.typing import TSchemaContract, TTableReferenceParam, TTableSchemaColumns
 from dlt.extract import DltResource, DltSource
 from dlt.extract.source import SourceInjectableContext
 
-from sources.contract import Operation, Record
-from sources.decode.table_schema import KEY_COLUMN, parent_key, schema_of
+from sources.contract import Field, Operation, Record
+from sources.decode.table_schema import KEY_COLUMN, PLACE, parent_key, schema_of, snake, table_schema
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.table_files import TableFile, read_batches
@@ -41,6 +42,9 @@ RUNS_MAX: Final = 2
 """Runs of one source whose walks are kept, for runs that overlap."""
 STEP_ROWS: Final = 100
 """Rows per table where a resource has steps (add_limit, add_map …)."""
+
+
+_EXTRA: Final = {"_extra": "fields that the interface does not name, as JSON"}
 
 
 class ListSource(DltSource):
@@ -137,12 +141,41 @@ def list_resources(operation: Operation, walker: ListWalker) -> Iterator[DltReso
             if table == record.name:
                 yield from _sized(batch)
 
-    yield _resource(rows, record.name, KEY_COLUMN)
-    if record.fields:
-        for child in list(schema_of(record))[1:]:
-            yield _resource(partial(_child_rows, walker, record.name, child), child)
-    else:
-        yield _resource(partial(_all_children, walker, record), f"{record.name}__children")
+    tables, schemas = table_schema(record), schema_of(record)
+    key: TTableSchemaColumns = {KEY_COLUMN: {"name": KEY_COLUMN, "data_type": "text", "nullable": False}}
+    yield _resource(
+        rows, record.name, primary_key=KEY_COLUMN, columns=_columns(schemas[record.name], tables.scalars) | key
+    )
+    for child in tables.children:
+        columns = _columns(schemas[child.name], child.field.fields)
+        columns[parent_key(record)]["description"] = f"`{KEY_COLUMN}` in `{record.name}`"
+        columns["position"]["description"] = f"place in `{child.field.name}`, from 1"
+        read = partial(_child_rows, walker, record.name, child.name)
+        yield _resource(read, child.name, primary_key="", columns=columns, references=_references(record))
+    if not record.fields:
+        yield _resource(partial(_all_children, walker, record), f"{record.name}__children", primary_key="")
+
+
+def _columns(schema: pa.Schema, fields: Iterable[Field]) -> TTableSchemaColumns:
+    """Hints of a table's columns that are known before a run: types, and the interface's descriptions."""
+    hints = py_arrow_to_table_schema_columns(pa.schema(column for column in schema if column.name not in dict(PLACE)))
+    meanings = {snake(field.name): field.meaning for field in fields if field.meaning} | _EXTRA
+    for name, meaning in meanings.items():
+        hints[name]["description"] = meaning
+    return hints
+
+
+def _references(record: Record) -> TTableReferenceParam:
+    """The relation of a child table to its parent. dlt does not take Arrow tables into its own nested tables."""
+    return [
+        {
+            "referenced_table": record.name,
+            "columns": [parent_key(record)],
+            "referenced_columns": [KEY_COLUMN],
+            "label": "belongs to",
+            "cardinality": "many_to_one",
+        }
+    ]
 
 
 def _child_rows(walker: ListWalker, name: str, child: str) -> Iterator[Any]:
@@ -159,13 +192,15 @@ def _all_children(walker: ListWalker, record: Record) -> Iterator[Any]:
         known.discard(table)
         if table != name:
             for part in _sized(batch):
-                yield _variant(table, part)
+                yield _variant(record, table, part)
     for table in known - {f"{name}__children"}:  # no order has it any more
-        yield _variant(table, pa.table({parent_key(record): pa.array([], pa.string())}))
+        yield _variant(record, table, pa.table({parent_key(record): pa.array([], pa.string())}))
 
 
-def _variant(table: str, rows: pa.Table) -> object:
-    hints = dlt.mark.make_hints(table_name=table, primary_key="", write_disposition="replace")
+def _variant(record: Record, table: str, rows: pa.Table) -> object:
+    hints = dlt.mark.make_hints(
+        table_name=table, primary_key="", write_disposition="replace", references=_references(record)
+    )
     return dlt.mark.with_hints(rows, hints, create_table_variant=True)
 
 
@@ -177,12 +212,12 @@ def _sized(batch: pa.Table) -> Iterator[pa.Table]:
         yield batch.slice(start, size)
 
 
-def _resource(rows: Callable[[], Iterator[Any]], name: str, key: str = "") -> DltResource:
+def _resource(rows: Callable[[], Iterator[Any]], name: str, **hints: Any) -> DltResource:  # noqa: ANN401 # dlt's
     def generate() -> Iterator[Any]:  # dlt starts a generator function anew in each run
         yield from rows()
 
     resource: DltResource = dlt.resource(
-        generate, name=name, primary_key=key, write_disposition="replace", schema_contract=FROZEN
+        generate, name=name, write_disposition="replace", schema_contract=FROZEN, **hints
     )
     return resource
 

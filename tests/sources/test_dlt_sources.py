@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -13,12 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import dlt
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+import yaml  # type: ignore[import-untyped]
 from dlt.extract.exceptions import ResourceExtractionError
 
+from pipelines.examples import own_pipeline
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.legacy import legacy
 from sources.public_v1 import public_v1
@@ -26,6 +30,7 @@ from sources.settings import prepare_dlt
 from tests.sources.rawserver import serving
 
 POSTGRES = Path("/usr/lib/postgresql/15/bin")
+ROOT = Path(__file__).parents[2]
 COUNTS = {"customers": 230, "promotions": 31, "price_lists": 5, "orders": 110}
 
 
@@ -271,3 +276,94 @@ def test_the_dlt_sources_use_the_proxy_and_the_limits_of_the_settings(platform: 
             with pytest.raises(ResourceExtractionError):
                 list(source.with_resources(first))
             assert len(proxy.seen) > seen
+
+
+def columns(table: Any) -> dict[str, tuple[Any, ...]]:
+    facts = ("data_type", "precision", "scale", "primary_key", "description")
+    return {name: tuple(column.get(fact) for fact in facts) for name, column in table["columns"].items()}
+
+
+def test_issue_15_1_columns_and_descriptions_are_known_before_a_run(tmp_path: Path, platform: Sandbox) -> None:
+    source = legacy()
+    before = {name: columns(source.discover_schema().tables[name]) for name in source.resources}
+    assert before["customers"]["erp_code"] == ("text", None, None, None, "code used by the integrator's ERP")
+    assert before["customers"]["birthdate"][0] == "date"
+    assert before["customers__documents"]["customer_id"][-1] == "`id` in `customers`"
+    prices = columns(public_v1().discover_schema().tables["price_lists"])
+    assert prices["adjustment_value"] == ("decimal", 38, 9, None, "decimal written as text")
+    assert columns(public_v1().discover_schema().tables["orders"])["id"] == ("text", None, None, True, None)
+    assert not platform.state.log
+    pipe = pipeline(tmp_path)
+    pipe.run(source)
+    assert {name: columns(pipe.default_schema.tables[name]) for name in source.resources} == before
+    after = pipe.default_schema.tables["customers"]["columns"]
+    assert [name for name, column in after.items() if not column.get("nullable")] == ["id"]
+
+
+def test_issue_15_1_an_exported_schema_has_keys_descriptions_and_relations(tmp_path: Path, platform: Sandbox) -> None:
+    folder = tmp_path / "schemas"
+    pipe = dlt.pipeline(
+        "shop",
+        pipelines_dir=str(tmp_path / "state"),
+        destination=dlt.destinations.duckdb(str(tmp_path / "shop.duckdb")),
+        export_schema_path=str(folder),
+    )
+    pipe.run(legacy())
+    pipe.run(public_v1())
+    tables = {
+        name: table
+        for file in folder.iterdir()
+        for name, table in yaml.safe_load(file.read_text("utf-8"))["tables"].items()
+        if not name.startswith("_dlt")
+    }
+    assert set(tables) == {*COUNTS, *children(platform), "orders__lines__taxes"}
+    for name in COUNTS:
+        assert tables[name]["columns"]["id"]["primary_key"] is True
+        assert tables[name]["columns"]["_extra"]["data_type"] == "text"
+    for child, parent, key in (
+        ("customers__documents", "customers", "customer_id"),
+        ("orders__lines", "orders", "order_id"),
+        ("orders__lines__taxes", "orders", "order_id"),
+    ):
+        (reference,) = tables[child]["references"]
+        assert (reference["referenced_table"], reference["columns"]) == (parent, [key])
+        assert reference["referenced_columns"] == ["id"]
+    assert tables["customers"]["columns"]["created_at"]["description"] == "format: not shown"
+
+
+@pytest.mark.parametrize("name", ["load_all", "load_selected", "load_without_contacts", "load_sample"])
+def test_issue_15_1_each_function_of_the_example_loads(tmp_path: Path, platform: Sandbox, name: str) -> None:
+    expected = {
+        "load_all": COUNTS | children(platform),
+        "load_selected": {name: (COUNTS | children(platform))[name] for name in ("price_lists", "customers")},
+        "load_without_contacts": {
+            "customers": sum(bool(c.get("erpCode")) for c in platform.state.records("customers"))
+        },
+        "load_sample": {"orders": 100},
+    }[name]
+    pipe = pipeline(tmp_path)
+    for _ in range(2):
+        getattr(own_pipeline, name)(pipe)
+    assert counts(pipe, *expected) == expected
+    if name == "load_without_contacts":
+        assert query(pipe, "SELECT count(email) + count(phone) FROM customers") == [(0,)]
+        assert query(pipe, "SELECT count(email) FROM customers__documents") == [(0,)]
+
+
+def test_issue_15_1_the_example_runs_as_a_script(tmp_path: Path, platform: Sandbox) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.examples.own_pipeline"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "DLT_DATA_DIR": str(tmp_path / "dlt")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 load package(s) were loaded to destination duckdb" in done.stdout
+    assert done.stderr == ""
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as connection:
+        assert connection.sql("SELECT count(*) FROM platform.customers__documents").fetchall() == [
+            (children(platform)["customers__documents"],)
+        ]

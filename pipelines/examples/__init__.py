@@ -1,0 +1,1 @@
+"""Scripts to start from: the dlt sources in pipelines of users."""
