@@ -44,6 +44,7 @@ def lines(status: Status) -> list[str]:
     shown += [_list_line(one, status) for one in status.lists]
     for name in status.never_read:
         shown.append(f"  {escape(name):<12} never read whole{_mark(name, status)}")
+    shown += [f"  schema: {escape(change.text)}" for change in status.schema_changes]
     for run in status.runs:
         ended = f"{run['ended_at']:%Y-%m-%d %H:%M:%S}"
         shown.append(f"  run {run['run_id']}  {run['command']:<8} ended {ended} UTC, exit {run['exit_code']}")

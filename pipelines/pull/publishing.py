@@ -20,6 +20,7 @@ from pipelines.warehouse import merge, ops
 from pipelines.warehouse.build import sql_text
 from pipelines.warehouse.load import BOUNDS
 from pipelines.warehouse.run import WarehouseRun
+from pipelines.warehouse.schema_changes import observe_schema
 from pipelines.warehouse.source import DataSource, check_source, record_source
 from sources.errors import CoverageError
 from sources.extract.result import ListResult
@@ -131,8 +132,7 @@ class Publication:
     def _record_lists(self, connection: duckdb.DuckDBPyConnection, at: datetime) -> None:
         """Records coverage before the further build step, which relies on it."""
         run_id = self.result.run_id
-        types = connection.execute("SELECT DISTINCT adjustment_type FROM raw.price_lists").fetchall()
-        ops.record_observations(connection, run_id, at, [("adjustment_types", str(value)) for (value,) in types])
+        observe_schema(connection, run_id, at)
         for walk in self.result.lists:
             change = self.result.changes.get(walk.resource)
             ops.record_coverage(connection, run_id, walk, published=change is not None)

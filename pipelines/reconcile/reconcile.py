@@ -21,6 +21,7 @@ from pipelines.reconcile.history import HISTORIES, record_history
 from pipelines.warehouse import coverage, merge, ops
 from pipelines.warehouse.build import warehouse_errors
 from pipelines.warehouse.run import WarehouseRun
+from pipelines.warehouse.schema_changes import enumeration
 from pipelines.warehouse.tables import replace
 from pipelines.warehouse.views import create_views
 from sources.errors import BridgeError, ExitCode, UsageError
@@ -165,6 +166,8 @@ def build_tables(
     result.rows["exceptions"] = len(exceptions)
     result.findings = build.execute(_FINDINGS).fetchall()
     observed += [("order_fields", f"{name}: {column}") for name, column in result.order_fields.items() if column]
+    statuses = build.execute("SELECT DISTINCT order_status FROM reconciled.orders").fetchall()
+    observed += enumeration("orders.order_status", statuses)
     ops.record_observations(build, result.run_id, as_of, observed)
     create_views(build)
 

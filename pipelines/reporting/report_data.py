@@ -13,6 +13,7 @@ from typing import Any, Final
 import duckdb
 
 from pipelines.warehouse.ops import last_reads
+from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
 from sources.errors import UsageError
 from transforms.order_names import CANCELLED_WORDS
 
@@ -114,6 +115,7 @@ class ReportData:
         lists: the last walk of each list, and when a walk of it was last published.
         doubts: what is unproven because a list is not complete; their details name no record.
         changes: per list what the last published walk changed, with the run before it (None for a first walk).
+        schema_changes: fields, types and values of enumerations that the last pull saw for the first time.
         order_days: per day and currency (None if unknown) orders, and their total without cancelled ones.
         order_states: orders by status; empty if the column of the status has more values than a status has.
         active: customers with an order in the last 30, 90 and 365 days; None in a warehouse of an earlier version.
@@ -128,6 +130,7 @@ class ReportData:
     counts: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     lists: Rows = field(default_factory=list)
     changes: Rows = field(default_factory=list)
+    schema_changes: list[SchemaChange] = field(default_factory=list)
     doubts: Rows = field(default_factory=list)
     findings: Rows = field(default_factory=list)
     price_lists: Rows = field(default_factory=list)
@@ -186,6 +189,7 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     data.expiring = rows(_EXPIRING, as_of=data.as_of, days=SOON_DAYS)
     if "published" in columns("ops.coverage"):
         data.changes = rows(_CHANGES, as_of=data.as_of)
+        data.schema_changes = schema_changes(warehouse, data.as_of)
     order_columns = columns("reconciled.orders")
     currency = _CURRENCY if "currency" in order_columns else "NULL::VARCHAR"
     cancelled = _CANCELLED if "order_status" in order_columns else "false"

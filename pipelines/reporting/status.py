@@ -16,6 +16,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import last_reads
+from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
 from sources.contract import LISTS
 from sources.errors import UsageError
 from sources.settings import ledger_path, warehouse_path
@@ -54,6 +55,7 @@ class Status:
         destination_failure: the note of the copy to the destination that failed last, if none has succeeded since.
         too_old: lists older than the given age, or never read.
         open_plans: plans with operations left to send or to settle.
+        schema_changes: what the last pull saw of the platform's fields, types and enumerations for the first time.
     """
 
     warehouse: str
@@ -64,10 +66,12 @@ class Status:
     destination_failure: dict[str, Any] | None = None
     too_old: list[str] = field(default_factory=list)
     open_plans: list[OpenPlan] = field(default_factory=list)
+    schema_changes: list[SchemaChange] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: ages rounded, the times of plans as instants like all others."""
         record = asdict(self)
+        record["schema_changes"] = [{**asdict(change), "text": change.text} for change in self.schema_changes]
         for one in record["lists"]:
             one["age_h"] = round(one["age_h"], 2)
         for plan in record["open_plans"]:
@@ -100,10 +104,13 @@ def read_status(max_age_h: float | None = None) -> Status:
     too_old = [one.resource for one in lists if max_age_h is not None and one.age_h > max_age_h]
     if max_age_h is not None:
         too_old += never_read if lists else LISTS
-    return Status(str(path), lists, never_read, tables.get("runs", []), failure, destination_failure, too_old, plans)
+    return Status(
+        str(path), lists, never_read, tables.get("runs", []), failure, destination_failure, too_old, plans,
+        tables.get("schema_changes", []),
+    )  # fmt: skip
 
 
-def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
+def _read(path: Path) -> dict[str, list[Any]]:
     with open_warehouse(path) as connection:
         lists = [
             {
@@ -127,4 +134,5 @@ def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
             "lists": lists,
             "never": [{"resource": name} for name in tried.difference(row["resource"] for row in lists)],
             "runs": runs,
+            "schema_changes": schema_changes(connection, datetime.now(UTC)) if "observations" in tables else [],
         }

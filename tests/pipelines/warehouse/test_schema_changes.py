@@ -1,0 +1,67 @@
+"""New fields, changed types and new values of enumerations are reported once, by the pull that first saw them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from pipelines.cli.status import lines
+from pipelines.reconcile.reconcile import reconcile
+from pipelines.reporting.report import report
+from pipelines.reporting.status import read_status
+from pipelines.warehouse.build import open_warehouse
+from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
+from tests.pipelines.bridge import Bridge
+
+
+def changes(bridge: Bridge) -> list[str]:
+    with open_warehouse(bridge.path) as warehouse:
+        return [change.text for change in schema_changes(warehouse, datetime.now(UTC))]
+
+
+def test_issue_15_6_what_a_pull_sees_for_the_first_time_is_news_once(fresh: Bridge) -> None:
+    fresh.pull()
+    reconcile()
+    assert changes(fresh) == []
+    fresh.pull()
+    reconcile()
+    assert changes(fresh) == []
+    state = fresh.platform.state
+    orders, lists = state.ids("orders"), state.ids("price_lists")
+    state.change("orders", orders[0], {"giftWrap": True, "number": "A-1"})
+    state.change("orders", orders[1], {"status": "RETURNED"})
+    state.change("price_lists", lists[0], {"adjustmentType": "FIXED_AMOUNT"})
+    state.change("customers", state.ids("customers")[0], {"loyaltyTier": "gold", "una persona@example.com": 1})
+    fresh.pull()
+    reconcile()
+    assert changes(fresh) == [
+        "price_lists: new value of price_lists.adjustment_type: FIXED_AMOUNT",
+        "customers: new field loyaltyTier",
+        "customers: new field (not shown)",
+        "orders: the type of orders.number is now VARCHAR (before: BIGINT)",
+        "orders: new value of orders.order_status: RETURNED",
+        "orders: new field orders.gift_wrap",
+    ]
+    status = read_status()
+    assert "  schema: customers: new field loyaltyTier" in lines(status)
+    assert status.as_dict()["schema_changes"][1] == {
+        "resource": "customers", "kind": "new_field", "name": "loyaltyTier", "value": "", "previous": "",
+        "text": "customers: new field loyaltyTier",
+    }  # fmt: skip
+    assert "una persona" not in str(status.as_dict())
+    page = fresh.folder / "report.html"
+    report(page)
+    assert "<li>orders: new field orders.gift_wrap</li>" in page.read_text("utf-8")
+    assert "una persona" not in page.read_text("utf-8")
+    fresh.pull()
+    assert changes(fresh) == []
+
+
+def test_a_list_that_is_read_for_the_first_time_is_no_news(fresh: Bridge) -> None:
+    fresh.pull("customers")
+    fresh.pull()
+    assert changes(fresh) == []
+
+
+def test_a_name_that_may_be_anything_is_not_shown() -> None:
+    change = SchemaChange("orders", "new_value", "orders.order_status", "ana@example.com")
+    assert change.text == "orders: new value of orders.order_status: (not shown)"
