@@ -7,6 +7,10 @@ must not be taken for one.
 
 from __future__ import annotations
 
+import re
+import string
+import unicodedata
+from collections.abc import Callable
 from typing import Final
 
 import pandas as pd
@@ -19,6 +23,7 @@ _INVISIBLE: Final = "[\u00ad\u200b-\u200f\u2060\ufeff]"
 _KELVIN, _WIDE_K = "\u212a", "\uff2b"
 """The Kelvin sign is the only letter that NFC makes an ASCII one; full-width K stays itself and looks the same."""
 _WHITESPACE: Final = r"[\s\p{Z}]+"
+_LOWER: Final = {ord(letter): letter.lower() for letter in string.ascii_uppercase}
 EMAIL_FORM: Final = r"^[^@\s,;]+@[^@\s,;]+$"
 """The least that an e-mail address has: name@host. What hosts look like is not checked."""
 
@@ -39,23 +44,45 @@ def single_spaced(texts: pd.Series[str]) -> pd.Series[str]:
     return tidied(texts).str.replace(_WHITESPACE, " ", regex=True)
 
 
-def email_key(texts: pd.Series[str]) -> pd.Series[str]:
-    """E-mail addresses in the form in which they identify someone: tidied, ASCII letters in lower case.
+def one_email_key(text: str) -> str:
+    """An e-mail address in the form in which it identifies someone: tidied, ASCII letters in lower case.
 
     Letters beyond ASCII keep their case: `ſ` (long s) and the Kelvin sign become `s` and `k` in lower case, and
-    `maria@ſhop.es` is not an address of `shop.es`. `lookalike_key` finds such pairs.
+    `maria@ſhop.es` is not an address of `shop.es`. `one_lookalike_key` finds such pairs.
     """
-    return ascii_lower(tidied(texts.str.replace(_KELVIN, _WIDE_K, regex=False)))
+    text = text.strip()
+    if not text.isascii():
+        visible = re.sub(_INVISIBLE, "", text.replace(_KELVIN, _WIDE_K))
+        text = unicodedata.normalize("NFC", visible).strip()
+    return text.translate(_LOWER)
+
+
+def one_lookalike_key(text: str) -> str:
+    """An e-mail address in a form that is equal for any two that a person or a mail system may take for one another."""
+    key = one_email_key(text)
+    if key.isascii():
+        return key
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", key).casefold())
+
+
+def email_key(texts: pd.Series[str]) -> pd.Series[str]:
+    """`one_email_key` of a column; null where blank."""
+    return _email_keys(texts, one_email_key)
 
 
 def lookalike_key(texts: pd.Series[str]) -> pd.Series[str]:
-    """E-mail addresses in a form that is equal for any two that a person or a mail system may take for one another."""
-    key = email_key(texts)
-    is_other = ~key.str.isascii().fillna(True)
+    """`one_lookalike_key` of a column; null where blank."""
+    return _email_keys(texts, one_lookalike_key)
+
+
+def _email_keys(texts: pd.Series[str], rule: Callable[[str], str]) -> pd.Series[str]:
+    """Applies a rule: to ASCII addresses, nearly all, as a column."""
+    keys = ascii_lower(texts.str.strip())
+    is_other = ~texts.str.isascii().fillna(True)
     if is_other.any():
-        key = key.copy()
-        key[is_other] = _normalized(_normalized(key[is_other], "NFKC").str.casefold(), "NFKC")
-    return key
+        keys = keys.copy()
+        keys[is_other] = texts[is_other].map(rule)
+    return keys.where(keys != "")
 
 
 def ascii_lower(texts: pd.Series[str]) -> pd.Series[str]:

@@ -1,6 +1,6 @@
 """How the ledger identifies records without storing personal data: normalized keys, hashed.
 
-In: key fields of a customer, or path and body of a create without keys. Out: hashes that are equal for the same record.
+In: key fields of a customer, or path and body of a create without keys. Out: hashes that the same record has in common.
 """
 
 from __future__ import annotations
@@ -12,18 +12,34 @@ from typing import Any, Final
 
 import msgspec
 
+from transforms.texts import one_email_key, one_lookalike_key
+
 _VARIANT: Final = re.compile(r"/products/([^/]+)/variants/([^/]+)")
 
 
-def normalized(name: str, value: str) -> str:
-    """A key as it is compared: without surrounding whitespace, an e-mail regardless of case."""
-    text = value.strip()
-    return text.casefold() if name == "email" else text
+def comparable(name: str, value: str) -> str:
+    """A field of a customer as it is compared: the same rule as that of columns in `transforms.upserts.decisions`."""
+    return one_email_key(value) if name == "email" else value.strip()
 
 
-def key_hash(host: str, name: str, value: str) -> bytes:
-    """Hash of a key field; equal for two operations of a host that write the same record."""
-    return hashlib.sha256("\0".join((host, name, normalized(name, value))).encode()).digest()
+def search_key(name: str, value: str) -> str:
+    """A key as customers are searched by it: e-mail addresses that look alike are one, as in a plan."""
+    return one_lookalike_key(value) if name == "email" else value.strip()
+
+
+def key_hashes(host: str, name: str, value: str) -> tuple[bytes, ...]:
+    """Hashes of a key field; two operations of a host that write the same record share one.
+
+    Ledgers up to version 2 have the hash of an older form of e-mail addresses. It cannot be converted, and the claim of
+    a confirmed create never ends: an address whose older form differs (none in ASCII) has both hashes. A blank one has
+    none.
+    """
+    forms = [search_key(name, value)]
+    if name == "email":
+        forms.append(value.strip().casefold())
+    return tuple(
+        hashlib.sha256("\0".join((host, name, form)).encode()).digest() for form in dict.fromkeys(forms) if form
+    )
 
 
 def body_hash(path: str, body: Mapping[str, Any]) -> bytes:

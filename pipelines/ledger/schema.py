@@ -1,7 +1,8 @@
 """The tables of the ledger, their version, and how older versions become the current one.
 
 In: a connection. Out: its tables in the current version. `sent_at`, `doubt_at` and `state_at` of an operation are in
-ledger time (`pipelines.ledger.clock`), all other times in wall time.
+ledger time (`pipelines.ledger.clock`), all other times in wall time. `key_version` of a plan is the version that hashed
+the keys of its claims (`pipelines.ledger.keys.key_hashes`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 
 from pipelines.ledger.keys import salted
 
-VERSION: Final = 2
+VERSION: Final = 3
 _LEDGER: Final = """CREATE TABLE ledger (
         salt BLOB NOT NULL, wall REAL, boot_id TEXT, uptime REAL, time REAL
     ) STRICT"""
@@ -20,7 +21,8 @@ _TABLES: Final = (
     _LEDGER,
     """CREATE TABLE plans (
         plan INTEGER PRIMARY KEY, plan_id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, host TEXT NOT NULL,
-        environment TEXT NOT NULL, folder TEXT NOT NULL, operations_sha256 TEXT NOT NULL, opened_at REAL NOT NULL
+        environment TEXT NOT NULL, folder TEXT NOT NULL, operations_sha256 TEXT NOT NULL, opened_at REAL NOT NULL,
+        key_version INTEGER NOT NULL DEFAULT 2
     ) STRICT""",
     """CREATE TABLE operations (
         plan INTEGER NOT NULL REFERENCES plans, id INTEGER NOT NULL, method TEXT NOT NULL, path TEXT NOT NULL,
@@ -65,8 +67,10 @@ def create_tables(connection: sqlite3.Connection) -> None:
         for statement in _TABLES:
             connection.execute(statement)
         _insert_salt(connection)
-    elif version == 1:
+    if version == 1:
         _migrate_1(connection)
+    if version in (1, 2):  # the claims of each plan are completed when it is pushed again: only the plan has its keys
+        connection.execute("ALTER TABLE plans ADD COLUMN key_version INTEGER NOT NULL DEFAULT 2")
     if version < VERSION:
         connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")

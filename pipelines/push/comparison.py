@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from pipelines.ledger.keys import normalized
+from pipelines.ledger.keys import comparable
 from sources.contract import CUSTOMER
 from transforms.frames import TEXT
 from transforms.phones import same_phone
@@ -20,8 +20,8 @@ _NOT_COMPARED: Final = ("password", "notification")
 def differing_fields(body: Mapping[str, Any], record: Mapping[str, Any], country: str | None = None) -> list[str]:
     """The fields of a create that differ on the platform; fields that cannot be read back are not compared.
 
-    Texts are equal regardless of surrounding whitespace, e-mails regardless of case, numbers by value, phone numbers by
-    their digits.
+    Texts are equal regardless of surrounding whitespace, e-mails regardless of the case of ASCII letters, numbers by
+    value, phone numbers by their digits.
 
     Args:
         body: of the create.
@@ -62,7 +62,7 @@ def _is_equal(name: str, sent: object, actual: object) -> bool:
         return len(items) == len(sent) and all(map(_is_equal, [name] * len(sent), sent, items))
     if isinstance(sent, bool) or actual is None:
         return bool(sent == actual)
-    return normalized(name, _text(sent)) == normalized(name, _text(actual))
+    return comparable(name, _text(sent)) == comparable(name, _text(actual))
 
 
 def _text(value: object) -> str:

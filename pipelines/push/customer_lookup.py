@@ -11,7 +11,7 @@ from pipelines.ledger.model import LedgerRow, StateChange
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.comparison import differing_fields
 from pipelines.push.eligibility import ASK_PERSON, Eligibility, PushRules, Withheld, claimed_elsewhere
-from pipelines.push.listing import CustomerListing, ReadCustomers, normalized_keys
+from pipelines.push.listing import CustomerListing, ReadCustomers, search_keys
 from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import CoverageError
 
@@ -44,7 +44,7 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
     if not due and not planned:
         return eligibility
     operations = {op.id: op for op in plan.operations() if op.id in due}
-    keys = {op.id: normalized_keys(op.keys) for op in plan.operations() if op.id in due or op.id in planned}
+    keys = {op.id: search_keys(op.keys) for op in plan.operations() if op.id in due or op.id in planned}
     listing = read_customers({key for own_keys in keys.values() for key in own_keys})
     changes = [
         change
@@ -92,7 +92,7 @@ def _look_up(
         return StateChange(operation.id, "conflict", row.status, row.code, row.request_id, words, remote_id=remote_id)
 
     matches = listing.find(operation.keys)
-    if any(key in listing.quarantined_keys for key in normalized_keys(operation.keys)):
+    if any(key in listing.quarantined_keys for key in search_keys(operation.keys)):
         withhold(f"a quarantined row of the list has its erpCode, email or loginCode ({_QUARANTINE}); {ASK_PERSON}")
     elif len(matches) > 1:
         return conflict(f"the platform has {len(matches)} customers with its erpCode, email or loginCode")
@@ -102,7 +102,7 @@ def _look_up(
             words = f"the platform has a customer with its key, but {', '.join(fields)} differ"
             return conflict(words, remote_id)
         return StateChange(operation.id, "confirmed", row.status, words="found on the platform", remote_id=remote_id)
-    elif not normalized_keys(operation.keys):
+    elif not search_keys(operation.keys):
         withhold(f"it has no key to look it up by: {ASK_PERSON}")
     elif not listing.is_whole:
         withhold(f"not found, but the list of customers is {listing.verdict}")

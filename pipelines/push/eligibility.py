@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 from pipelines.ledger.keys import variant_ids
 from pipelines.ledger.model import Claim, LedgerRow, UnsettledUpdate
 from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.push.listing import normalized_keys
+from pipelines.push.listing import search_keys
 from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import CoverageError
 from sources.kinds import additive_fields
@@ -133,7 +133,7 @@ def next_step(operation: PlannedOperation, row: LedgerRow, rules: PushRules) -> 
     """What settles an operation in doubt: a lookup, a repeat, or a person."""
     if row.state == "conflict":
         return ASK_PERSON
-    if normalized_keys(operation.keys):
+    if search_keys(operation.keys):
         return rules.lookup_from(row)
     return "push again: it will be sent again" if rules.is_repeatable(operation) else ASK_PERSON
 

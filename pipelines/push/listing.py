@@ -17,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.ledger.keys import normalized
+from pipelines.ledger.keys import search_key
 from sources import __version__
 from sources.contract import CUSTOMER
 from sources.decode.rows import InvalidRow, Number, canonical, parse
@@ -31,7 +31,7 @@ from sources.kinds import KINDS
 
 LIST_KEYS: Final = KINDS["customers"].list_keys
 Key = tuple[str, str]
-"""Name of a key field and its normalized value."""
+"""Name of a key field and its search key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class CustomerListing:
 
     def find(self, keys: Mapping[str, str]) -> list[dict[str, Any]]:
         """The records with any of these keys, each once."""
-        matches = (record for key in normalized_keys(keys) for record in self.records.get(key, ()))
+        matches = (record for key in search_keys(keys) for record in self.records.get(key, ()))
         return list({record["id"]: record for record in matches}.values())
 
 
@@ -67,9 +67,9 @@ ReadCustomers = Callable[[Set[Key]], CustomerListing]
 """Reads the platform's customers now, for these keys."""
 
 
-def normalized_keys(keys: Mapping[str, str]) -> list[Key]:
-    """The keys of an operation, normalized; blank ones are left out."""
-    return [(name, value) for name in LIST_KEYS if (value := normalized(name, keys.get(name, "")))]
+def search_keys(keys: Mapping[str, str]) -> list[Key]:
+    """The search keys of an operation; blank ones are left out."""
+    return [(name, value) for name in LIST_KEYS if (value := search_key(name, keys.get(name, "")))]
 
 
 def read_customers(
@@ -110,7 +110,7 @@ def read_customers(
     records: dict[Key, list[dict[str, Any]]] = defaultdict(list)
     for record in matches.values():
         for name in LIST_KEYS:
-            if record.get(name) and (key := (name, normalized(name, record[name]))) in keys:
+            if record.get(name) and (key := (name, search_key(name, record[name]))) in keys:
                 records[key].append(record)
     quarantined = {row.row_hash: keys_in_row(row.row) for row in result.quarantined}
     certain = {key for row_keys, _ in quarantined.values() for key in row_keys}
@@ -143,7 +143,7 @@ def keys_in_row(row: bytes) -> tuple[set[Key], bool]:
     except InvalidRow:
         members, is_certain = list(_lenient_members(row)), False
     texts = [(name, canonical(value) if isinstance(value, Number) else value) for name, value in members]
-    keys = {(name, normalized(name, text)) for name, text in texts if isinstance(text, str) and text.strip()}
+    keys = {(name, search_key(name, text)) for name, text in texts if isinstance(text, str) and text.strip()}
     return keys, is_certain and bool(keys)
 
 
@@ -167,7 +167,7 @@ def _matching_rows(files: Iterable[tuple[Path, int]], keys: Set[Key]) -> dict[st
         places: set[int] = set()
         for name in LIST_KEYS:
             values = table[snake(name)].to_pylist()
-            places |= {n for n, value in enumerate(values) if value and (name, normalized(name, value)) in keys}
+            places |= {n for n, value in enumerate(values) if value and (name, search_key(name, value)) in keys}
         for row in table.take(pa.array(sorted(places), pa.int64())).to_pylist():
             matches[row["id"]] = {name: row[column] for column, name in columns.items()} | {"documents": []}
     return matches

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pipelines.ledger.keys import normalized, variant_ids
+from pipelines.ledger.keys import comparable, variant_ids
 from pipelines.ledger.model import StateChange
 from pipelines.plan.model import PlannedOperation
 from sources.contract import Family
@@ -95,7 +95,7 @@ def _is_about(operation: PlannedOperation, record: Mapping[str, Any]) -> bool:
         return record.get("id") is None or str(record["id"]) in ids
     identity = operation.keys or {name: operation.body[name] for name in _UNIQUE_FIELDS if name in operation.body}
     return all(
-        normalized(name, str(record[name])) == normalized(name, str(value))
+        comparable(name, str(record[name])) == comparable(name, str(value))
         for name, value in identity.items()
         if record.get(name) is not None
     )

@@ -14,6 +14,7 @@ from typing import Final, Self
 
 from pipelines.ledger.keys import salted, variant_ids
 from pipelines.ledger.model import PREVIOUS_STATES, Claim, LedgerRow, NewOperation, State, StateChange, UnsettledUpdate
+from pipelines.ledger.schema import VERSION
 from pipelines.ledger.store import Ledger, LedgerError
 from pipelines.plan.model import Plan
 
@@ -65,22 +66,27 @@ class PlanLedger:
         """
         manifest, folder = plan.manifest, str(plan.folder)
         with ledger.transaction() as connection:
-            row = connection.execute(
-                "SELECT operations_sha256, host FROM plans WHERE plan_id = ?", [manifest.plan_id]
-            ).fetchone()
-            if row is None:
+            number, key_version, *recorded = connection.execute(
+                "SELECT plan, key_version, operations_sha256, host FROM plans WHERE plan_id = ?", [manifest.plan_id]
+            ).fetchone() or (None, VERSION)
+            if number is None:
                 sha256, environment = manifest.operations_sha256, manifest.environment
                 wall_at = ledger.clock.wall_time(at)
                 cursor = connection.execute(
-                    "INSERT INTO plans (plan_id, kind, host, environment, folder, operations_sha256, opened_at)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    [manifest.plan_id, manifest.kind, manifest.host, environment, folder, sha256, wall_at],
+                    "INSERT INTO plans (plan_id, kind, host, environment, folder, operations_sha256, opened_at,"
+                    " key_version) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    [manifest.plan_id, manifest.kind, manifest.host, environment, folder, sha256, wall_at, VERSION],
                 )
                 _insert(ledger, int(cursor.lastrowid or 0), manifest.host, operations, at)
-            elif row != (manifest.operations_sha256, manifest.host):
+            elif recorded != [manifest.operations_sha256, manifest.host]:
                 raise LedgerError(f"the ledger has a different plan with the id {manifest.plan_id}")
             else:
-                connection.execute("UPDATE plans SET folder = ? WHERE plan_id = ?", [folder, manifest.plan_id])
+                if key_version < VERSION:
+                    _insert_claims(
+                        ledger, ((manifest.host, key, number, op.id) for op in operations for key in op.keys)
+                    )
+                sql = "UPDATE plans SET folder = ?, key_version = ? WHERE plan = ?"
+                connection.execute(sql, [folder, VERSION, number])
         return cls(ledger, manifest.plan_id)
 
     def rows(self, *states: State) -> Iterator[LedgerRow]:
@@ -236,7 +242,7 @@ def _insert(ledger: Ledger, plan: int, host: str, rows: Iterable[NewOperation], 
 
     def operations() -> Iterator[tuple[object, ...]]:
         for row in rows:
-            claims.extend((host, salted(ledger.salt, key), plan, row.id) for key in row.keys)
+            claims.extend((host, key, plan, row.id) for key in row.keys)
             yield plan, row.id, row.method, row.path, ",".join(row.fields), wall_at, at
 
     connection.executemany(
@@ -244,7 +250,13 @@ def _insert(ledger: Ledger, plan: int, host: str, rows: Iterable[NewOperation], 
         " VALUES (?, ?, ?, ?, ?, 'planned', ?, ?)",
         operations(),
     )
-    connection.executemany("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", claims)
+    _insert_claims(ledger, claims)
+
+
+def _insert_claims(ledger: Ledger, claims: Iterable[tuple[str, bytes, int, int]]) -> None:
+    """Claims as host, unsalted key, plan and operation."""
+    salted_claims = ((host, salted(ledger.salt, key), *operation) for host, key, *operation in claims)
+    ledger.connection.executemany("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", salted_claims)
 
 
 def _delete_values(connection: sqlite3.Connection, fields: list[tuple[str, ...]]) -> None:

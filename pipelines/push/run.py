@@ -16,14 +16,14 @@ from typing import Final
 
 import msgspec
 
-from pipelines.ledger.keys import body_hash, key_hash
+from pipelines.ledger.keys import body_hash, key_hashes
 from pipelines.ledger.model import NewOperation, UnsettledUpdate
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push import checks, results
 from pipelines.push.customer_lookup import assess_creates
 from pipelines.push.eligibility import Eligibility, PushRules, Withheld, assess_updates, conflicting_update
-from pipelines.push.listing import CustomerListing, Key, normalized_keys, read_customers
+from pipelines.push.listing import CustomerListing, Key, read_customers
 from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOptions, PushResult
 from pipelines.push.pace import Pace
 from pipelines.push.passwords import load_passwords, remove_unsent
@@ -95,7 +95,7 @@ def new_operations(plan: Plan) -> Iterator[NewOperation]:
     for operation in plan.operations():
         keys: tuple[bytes, ...] = ()
         if kind.is_listed:
-            keys = tuple(key_hash(host, name, value) for name, value in normalized_keys(operation.keys))
+            keys = tuple(key for name, value in operation.keys.items() for key in key_hashes(host, name, value))
         elif not kind.is_update:
             keys = (body_hash(operation.path, operation.body),)
         fields = tuple(operation.body) if kind.is_update else ()

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import duckdb
 
-from pipelines.ledger.keys import normalized
+from pipelines.ledger.keys import search_key
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.comparison import differing_fields
@@ -123,14 +123,14 @@ class _Customers:
     ) -> None:
         self._by_id: dict[str, dict[str, Any]] = {}
         self._by_key: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        keys = {(name, normalized(name, value)) for operation, _ in sent for name, value in operation.keys.items()}
+        keys = {(name, search_key(name, value)) for operation, _ in sent for name, value in operation.keys.items()}
         ids = {remote_id for _, remote_id in sent if remote_id is not None}
         columns, names = _columns(CUSTOMER.fields)
         cursor = connection.execute(f"SELECT {columns} FROM raw.customers WHERE _run_id = $1", [run_id])
         while batch := cursor.fetchmany(10_000):
             for row in batch:
                 record: dict[str, Any] = dict(zip(names, row, strict=True), documents=[])
-                matches = [(n, k) for n in LIST_KEYS if record[n] and (n, k := normalized(n, record[n])) in keys]
+                matches = [(n, k) for n in LIST_KEYS if record[n] and (n, k := search_key(n, record[n])) in keys]
                 if matches or record["id"] in ids:
                     self._by_id[record["id"]] = record
                 for key in matches:
@@ -151,7 +151,7 @@ class _Customers:
         matches = (
             record
             for name, value in operation.keys.items()
-            for record in self._by_key.get((name, normalized(name, value)), ())
+            for record in self._by_key.get((name, search_key(name, value)), ())
         )
         return list({record["id"]: record for record in matches}.values())
 

@@ -22,7 +22,7 @@ from unittest import mock
 import msgspec
 
 from pipelines.ledger.clock import ClockReading
-from pipelines.ledger.keys import normalized
+from pipelines.ledger.keys import search_key
 from pipelines.ledger.model import LedgerRow
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
@@ -169,7 +169,7 @@ def look(world: World, keys: Set[Key]) -> CustomerListing:
     for record in world.state.records("customers"):
         if complete or world.draw.random() < 0.5:
             for name in ("erpCode", "email"):
-                if record.get(name) and (key := (name, normalized(name, record[name]))) in keys:
+                if record.get(name) and (key := (name, search_key(name, record[name]))) in keys:
                     found.setdefault(key, []).append(record)
     return CustomerListing(complete, "complete" if complete else "unproven", found)
 

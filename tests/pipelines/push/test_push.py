@@ -446,6 +446,29 @@ def test_a_phone_that_the_platform_writes_in_another_way_is_no_conflict(
     assert at.states(plan) == (["confirmed"] if is_same else ["conflict"])
 
 
+@pytest.mark.parametrize(
+    ("stored", "state"), [("MARÍA@ſhop.es", "conflict"), ("maría@shop.es", "conflict"), ("MaRíA@ſhop.es", "confirmed")]
+)
+def test_a_doubt_finds_an_address_that_looks_alike_and_takes_only_the_same_one_for_it(
+    at: Place, stored: str, state: str
+) -> None:
+    """Issue 12: one rule for comparing e-mail addresses in plan and push."""
+    plan = at.plan([customer(1, erpCode="", email="maría@ſhop.es")])
+    at.platform.set_faults({"lost_answer": 1.0})
+    assert at.push(plan).exit_code == 6
+    at.platform.set_faults({})
+    at.platform.state.change("customers", at.platform.state.ids("customers")[-1], {"email": stored})
+    at.push(plan)
+    assert at.states(plan) == [state]
+
+
+def test_a_customer_whose_address_looks_alike_is_not_created(at: Place) -> None:
+    at.platform.state.add("customers", {"email": "ana1@①.test"})
+    plan = at.plan([customer(1, erpCode="", email="ana1@1.test")])
+    assert at.push(plan).exit_code == 5
+    assert outcomes(plan) == {"2": "unsent.exists_now"}
+
+
 def test_a_customer_that_exists_by_now_is_not_created(at: Place) -> None:
     at.platform.state.add("customers", {"email": "ANA2@example.test"})
     plan = at.plan([customer(1), customer(2)])
