@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipelines.ledger.keys import comparable as one_comparable
@@ -16,6 +16,7 @@ from transforms.upserts.decisions import comparable, search_key
 LETTERS = "aZ@. \t\x1c\x85\u00a0\u00ad\u200b\u2003ñÑßſKＫİi̇ﬁ①éeé\u0301Ωώ"
 
 
+@settings(deadline=None)
 @given(st.lists(st.none() | st.text(LETTERS, max_size=8) | st.text(max_size=8), max_size=8))
 @example(["ANA@X.test ", "maria@ſhop.es", "K@x", None, "", "\u200b"])
 def test_a_text_and_a_column_have_the_same_keys(texts: list[str | None]) -> None:
