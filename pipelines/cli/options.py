@@ -61,8 +61,19 @@ def pull_options(function: F) -> F:
     return function
 
 
+lookup_option = click.option(
+    "--lookup",
+    "lookups",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="A lookup file that the mapping may read outside its own folder.",
+)
+
+
 def erp_options(function: F) -> F:
-    """The ERP files that `reconcile` and `run` compare: the fields of `ErpFiles`, each with the prefix `erp_`."""
+    """The ERP files that `reconcile` and `run` compare, and the lookup files of their mappings."""
+    function = lookup_option(function)
     for name, text in (
         ("--erp-variants-mapping", "Mapping for --erp-variants. Default: detected from the column names."),
         ("--erp-variants", "Variants exported from the ERP, compared with what was last confirmed."),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.options import log_option
+from pipelines.cli.options import log_option, lookup_option
 from pipelines.cli.process import exit_process, start
 from pipelines.cli.terminal import escape
 from sources.kinds import KINDS
@@ -88,14 +88,7 @@ def _record(result: PlanResult) -> dict[str, Any]:
     type=click.Choice(["mail", "file"]),
     help="Generate passwords of new customers: mailed by the platform, or written to a file for you.",
 )
-@click.option(
-    "--lookup",
-    "lookups",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    metavar="FILE",
-    help="A lookup file that the mapping may read outside its own folder.",
-)
+@lookup_option
 @click.option("--notify", is_flag=True, help="Let the platform send a message to each new customer.")
 @click.option("--batch-size", type=click.IntRange(min=1), default=100, show_default=True, metavar="N")
 @log_option

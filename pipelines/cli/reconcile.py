@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -34,7 +33,7 @@ _VARIANT_STATUSES: Final = {
 @click.command("reconcile", epilog="Example: orderbridge reconcile --erp-customers clientes.csv")
 @erp_options
 @log_option
-def command(style: str, **files: Path | None) -> None:
+def command(style: str, **files: Any) -> None:  # noqa: ANN401 # checked by click
     """Build the reconciled tables from the published raw tables.
 
     With --erp-customers, the ERP's customers are matched with the platform's by ERP code, login code, e-mail address or
@@ -50,13 +49,11 @@ def command(style: str, **files: Path | None) -> None:
     exit_process(result.exit_code)
 
 
-def erp_files(
-    erp_customers: Path | None, erp_mapping: Path | None, erp_variants: Path | None, erp_variants_mapping: Path | None
-) -> ErpFiles:
+def erp_files(**values: Any) -> ErpFiles:  # noqa: ANN401 # checked by click
     """The values of `erp_options` as one object."""
     from pipelines.reconcile.erp_customers import ErpFiles
 
-    return ErpFiles(erp_customers, erp_mapping, erp_variants, erp_variants_mapping)
+    return ErpFiles(**{name.removeprefix("erp_"): value for name, value in values.items()})
 
 
 def print_result(result: ReconcileResult, reporter: Reporter) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import Any
 
 import click
 
@@ -25,7 +25,7 @@ def command(
     accept_shrink: bool,
     accept_new_source: bool,
     style: str,
-    **erp_files: Path | None,
+    **erp_files: Any,  # noqa: ANN401 # checked by click
 ) -> None:
     """Pull every list, reconcile, publish once: what a scheduler calls."""
     with start(style) as reporter:

@@ -166,6 +166,9 @@ def _notes(manifest: Manifest, statistics: PlanStatistics) -> Iterator[str]:
             )
     elif not kind.is_listed and manifest.operations:
         yield f"- A {kind.singular} cannot be looked up: if its response is lost, it is sent again only if you ask."
+    if manifest.lookups:
+        files = ", ".join(file.path.rsplit("/", 1)[-1] for file in manifest.lookups)
+        yield f"- Values were looked up in {files}."
     for note in statistics.notes:
         yield f"- {note}"
     if any(manifest.outcomes.get(name) for name in ("merged", "unchanged", "exists_same", "skipped")):
@@ -177,7 +180,7 @@ def _next(manifest: Manifest, statistics: PlanStatistics, folder: Path) -> Itera
         confirmation = f"--confirm {manifest.operations}" if manifest.environment == "production" else "--yes"
         yield f"    orderbridge push {quote(str(folder))} {confirmation}"
         yield ""
-        yield "Nothing was sent yet. Do not change the file and the mapping until everything is sent."
+        yield "Nothing was sent yet. Do not change the file, its mapping and its lookup files until everything is sent."
     else:
         yield "There is nothing to send."
     if statistics.reasons:

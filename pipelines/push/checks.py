@@ -71,8 +71,9 @@ def _differences(manifest: Manifest, legacy: LegacySettings) -> Iterator[str]:
 
 def _plan_command(manifest: Manifest) -> str:
     """The command that plans the same input again."""
-    mapping = f" --mapping {shlex.quote(manifest.mapping.path)}" if manifest.mapping is not None else ""
-    return f"orderbridge plan {manifest.kind} {shlex.quote(manifest.input.path)}{mapping}"
+    options = [("--mapping", manifest.mapping), *(("--lookup", file) for file in manifest.lookups)]
+    words = [f" {name} {shlex.quote(file.path)}" for name, file in options if file is not None]
+    return f"orderbridge plan {manifest.kind} {shlex.quote(manifest.input.path)}{''.join(words)}"
 
 
 def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> str:

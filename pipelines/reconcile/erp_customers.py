@@ -43,12 +43,16 @@ ERP_COLUMNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ErpFiles:
-    """The files of the ERP to compare, None for none; and their mappings, None: detected by the columns' names."""
+    """The files of the ERP to compare, None for none; and their mappings, None: detected by the columns' names.
+
+    `lookups` are the lookup files that a mapping may read outside its own folder.
+    """
 
     customers: Path | None = None
     mapping: Path | None = None
     variants: Path | None = None
     variants_mapping: Path | None = None
+    lookups: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
     from transforms.erp.match_keys import MATCH_KEYS
     from transforms.frames import from_arrow
 
-    mapping = load(files.mapping, "customers") if files.mapping is not None else None
+    mapping = load(files.mapping, "customers", files.lookups) if files.mapping is not None else None
     table = open_table(files.customers, mapping.read_options if mapping is not None else None)
     mapping = mapping or propose(table.columns, "customers")
     read = {

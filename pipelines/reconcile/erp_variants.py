@@ -7,7 +7,6 @@ same, or different. Without a file the table is empty; without a ledger every va
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import duckdb
@@ -19,6 +18,8 @@ from sources.settings import ledger_path, legacy_settings
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from pipelines.reconcile.erp_customers import ErpFiles
 
 _STATUSES: Final = """
     SELECT status, count(*) FROM reconciled.erp_variants GROUP BY status
@@ -48,7 +49,7 @@ class VariantSummary:
     refused: list[int] = field(default_factory=list)
 
 
-def read_variants(file: Path | None, mapping: Path | None) -> ErpVariants | None:
+def read_variants(files: ErpFiles) -> ErpVariants | None:
     """Reads the file of the ERP's variants and the ledger; None without a file.
 
     A field whose numbers the platform adds to the present ones has no value to compare, and is left out.
@@ -56,7 +57,7 @@ def read_variants(file: Path | None, mapping: Path | None) -> ErpVariants | None
     Raises:
         UsageError: the file, its mapping, the ledger or the settings of the legacy family cannot be used.
     """
-    if file is None:
+    if files.variants is None:
         return None
     import pyarrow as pa
 
@@ -70,10 +71,11 @@ def read_variants(file: Path | None, mapping: Path | None) -> ErpVariants | None
     settings = legacy_settings()
     semantics = {"price": settings.price_semantics, "stock": settings.stock_semantics}
     added = {name for name, meaning in semantics.items() if meaning == "increment"}
-    given = load(mapping, "variants") if mapping is not None else None
+    mapping = files.variants_mapping
+    given = load(mapping, "variants", files.lookups) if mapping is not None else None
     rows: list[dict[str, object]] = []
     refused: list[int] = []
-    for one in open_inputs("variants", file, given, semantics=semantics):
+    for one in open_inputs("variants", files.variants, given, semantics=semantics):
         if isinstance(one, RejectedInput):
             refused.append(one.lines[0])
         elif isinstance(one, ReadyInput):

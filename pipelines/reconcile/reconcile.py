@@ -66,7 +66,7 @@ class ErpInputs:
     @classmethod
     def read(cls, files: ErpFiles) -> ErpInputs:
         """Reads the files. Raises UsageError."""
-        return cls(read_customers(files), read_variants(files.variants, files.variants_mapping))
+        return cls(read_customers(files), read_variants(files))
 
 
 def reconcile(files: ErpFiles | None = None) -> ReconcileResult:

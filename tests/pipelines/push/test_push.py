@@ -607,8 +607,9 @@ def test_a_lookup_or_mapping_that_changed_since_the_plan_is_named(at: Place, cha
     manifest |= {"lookups": [entry]} if changed == "lookup" else {"mapping": entry}
     (plan / "plan.json").write_text(json.dumps(manifest), "utf-8")
     file.write_text("sku,id\nA,2\n", "utf-8")
-    with pytest.raises(UsageError, match=f"the {changed} {file} was changed after the plan was made"):
+    with pytest.raises(UsageError, match=f"the {changed} {file} was changed after the plan was made") as error:
         at.push(plan)
+    assert f"--{changed} {file}" in error.value.hint
     assert at.platform.state.requests == 0
 
 

@@ -317,3 +317,27 @@ def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
         [(2, "00038", "same", ""), (3, "00039", "never_sent", "")],
     )
     assert compared("1,10,00038,Z,1.50") == (0, [(2, "00038", "differs", "other: sku")])
+
+
+def test_a_lookup_outside_the_mappings_folder_is_read_where_the_command_allows_it(shop: Shop) -> None:
+    """Issue 12: `reconcile` reads a mapping with the same lookups as `plan`; the summary of a plan names them."""
+    env, home = shop.made.environment(), shop.made.folder
+    shop.made.pull()
+    for name in ("files", "ids"):
+        (home.parent / name).mkdir()
+    file, mapping, ids = (home.parent / name for name in ("files/articulos.csv", "files/m.toml", "ids/ids.csv"))
+    file.write_text("code,sku\nA,X\n", "utf-8")
+    ids.write_text("code,product,variant\nA,1,10\n", "utf-8")
+    mapping.write_text(
+        'kind = "variants"\n[columns]\nsku = "sku"\n[[lookup]]\nfile = "../ids/ids.csv"\n'
+        'match = { code = "code" }\ngive = { productId = "product", variantId = "variant" }\n'
+    )
+    options = ("--erp-variants", str(file), "--erp-variants-mapping", str(mapping))
+    done = command("reconcile", *options, env=env, cwd=home)
+    assert (done.code, f"--lookup {ids}" in done.err) == (2, True)
+    assert command("reconcile", *options, "--lookup", str(ids), env=env, cwd=home).code == 0
+    assert shop.made.rows("SELECT line, status FROM reconciled.erp_variants") == [(2, "never_sent")]
+    plan = home.parent / "plan"
+    arguments = ("variants", str(file), "--mapping", str(mapping), "--lookup", str(ids), "--out", str(plan))
+    assert command("plan", *arguments, env=env, cwd=home).code == 0
+    assert "Values were looked up in ids.csv." in (plan / "summary.md").read_text("utf-8")
