@@ -52,7 +52,7 @@ class ErpFiles:
     mapping: Path | None = None
     variants: Path | None = None
     variants_mapping: Path | None = None
-    lookups: tuple[Path, ...] = ()
+    lookups: tuple[Path, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

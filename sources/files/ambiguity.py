@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from sources.errors import UsageError
-from sources.files.dialect import DELIMITERS, NAMES, Dialect, Record, is_blank, lines_of, looks_like_names
+from sources.files.dialect import DELIMITERS, NAMES, Dialect, Record, lines_of, looks_like_names
 from sources.files.quotes import is_unclosed
 
 _NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
@@ -159,9 +159,11 @@ def _blocks(records: Sequence[Record]) -> Iterator[list[Record]]:
 def _check_later_table(header: Record, after: Sequence[Record], types: Sequence[str]) -> None:
     """After a blank line, names and a row of equal width may begin another table."""
     width = len(types)
-    for (blank, record), following in zip(pairwise(after), after[2:], strict=False):
+    names = _filled(header)
+    others = [record for record in after if _filled(record) != names]  # a repeated header begins no table
+    for (blank, record), following in zip(pairwise(others), others[2:], strict=False):
         cells = _filled(record)
-        if (blank.cells and not is_blank(blank.cells, width)) or len(cells) < 2 or not looks_like_names(cells):
+        if _filled(blank) or len(cells) < 2 or not looks_like_names(cells):
             continue
         if len(_filled(following)) != len(cells) or looks_like_names(_filled(following)):
             continue

@@ -25,6 +25,7 @@ NAMES: Final = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", "  ": 
 _SEP: Final = re.compile(r'"?sep=(.)"?[ ,;\t|]*[\r\n]*$', re.IGNORECASE)
 _DIGIT: Final = re.compile(r"\d")
 _RUNS: Final = re.compile(r" {2,}")
+_LINE_END: Final = re.compile(r"[\r\n]")
 
 
 @dataclass(frozen=True)
@@ -222,11 +223,12 @@ def _is_padded(text: str, delimiter: str) -> bool:
 
 
 def _wrapped(text: str, delimiter: str, quote: str, *, is_padded: bool = False) -> int:
-    """The number of cells that begin and end with the quote."""
+    """The number of cells that begin and end with the quote; cells of several lines must have doubled quotes."""
     edge, mark = re.escape(delimiter), re.escape(quote)
     if is_padded:
         text = re.sub(rf"(?<={edge}) +", "", text)
-    return len(re.findall(rf"(?:^|{edge}|[\r\n]){mark}(?:[^{mark}\r\n]|{mark}{mark})*{mark}(?={edge}|[\r\n]|$)", text))
+    cells = re.findall(rf"(?:^|{edge}|[\r\n]){mark}((?:[^{mark}]|{mark}{mark})*+){mark}(?={edge}|[\r\n]|$)", text)
+    return sum(quote in cell or not _LINE_END.search(cell) for cell in cells)
 
 
 def _score(records: list[Record], dialect: Dialect) -> float:

@@ -24,8 +24,8 @@ def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> boo
 
     Each line of the record is counted as if quotes had no meaning; a row of the table has as many cells as the table.
     Lines of an address, of prose or HTML can match by chance, more easily with few columns. So in a narrow table the
-    first and the last line must match too, and up to three columns every line. A delimiter followed by a space is
-    prose.
+    first and the last line must match too, unless several lines between them all match, and up to three columns every
+    line. A delimiter followed by a space is prose.
 
     Args:
         cells: the cells of a multi-line record.
@@ -36,7 +36,7 @@ def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> boo
     first, *inner, last = (size in widths for size in _sizes(cells, delimiter))
     if width < 2 or (width == 2 and not inner):
         return False
-    if width >= WIDE and any(inner):
+    if (width >= WIDE and any(inner)) or (width > 3 and len(inner) > 1 and all(inner)):
         return True
     return first and last and (not inner or (any(inner) if width > 3 else all(inner)))
 

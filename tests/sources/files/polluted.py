@@ -41,10 +41,16 @@ class Document:
     lines: list[Line]
     quotes_all: bool
     header: int = 0
+    has_header: bool = True
     encoding: str = "utf-8"
     end: str = "\n"
     suffix: bytes = b""
     touched: set[int] = field(default_factory=set)
+
+    @property
+    def header_line(self) -> Line:
+        """The line of the header; without one, a line that is in no file."""
+        return self.lines[self.header] if self.has_header else Line("")
 
     def a_row(self) -> Line:
         """A line with a row that no other damage has changed."""
@@ -191,32 +197,34 @@ def broken_row(document: Document) -> None:
 
 
 def no_header(document: Document) -> None:
-    del document.lines[document.header]
+    if document.has_header:
+        del document.lines[document.header]
+        document.has_header = False
 
 
 def repeated_header(document: Document) -> None:
-    header = document.lines[document.header].text
+    header = document.header_line.text
     document.lines.insert(document.generator.randint(document.header + 2, len(document.lines)), Line(header))
 
 
 def short_header(document: Document) -> None:
-    line = document.lines[document.header]
+    line = document.header_line
     line.text = joined(list(COLUMNS[:-1]), document)
 
 
 def long_header(document: Document) -> None:
-    line = document.lines[document.header]
+    line = document.header_line
     line.text = joined([*COLUMNS, "Extra"], document)
 
 
 def quoted_wrongly_header(document: Document) -> None:
-    line = document.lines[document.header]
+    line = document.header_line
     line.text = f'"{COLUMNS[0]}"x{document.delimiter}' + joined(list(COLUMNS[1:]), document)
 
 
 def header_of_another_dialect(document: Document) -> None:
     other = "," if document.delimiter != "," else ";"
-    document.lines[document.header].text = other.join(COLUMNS)
+    document.header_line.text = other.join(COLUMNS)
 
 
 def title(document: Document) -> None:

@@ -26,6 +26,18 @@ def test_no_damage_is_silent(tmp_path: Path, first: int, count: int) -> None:
         assert not errors, f"seed {seed}, {name}: {errors[:3]}"
 
 
+# Seed and number of damages: a header repeated before or in a second table; a line of delimiters before it; quotes only
+# in cells of several lines; rows between two stray quotes, the last one in a line of another width.
+FORMER_ERRORS = [(20104, 3), (20882, 3), (21262, 2), (21105, 2), (21294, 1)]
+
+
+@pytest.mark.parametrize(("seed", "count"), FORMER_ERRORS)
+def test_files_that_were_once_read_wrongly(tmp_path: Path, seed: int, count: int) -> None:
+    """Issue 12, items 8, 10 and 12."""
+    document, _ = damaged(seed, count)
+    assert silent_errors(document, tmp_path)[0] == []
+
+
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_each_damage_alone_is_not_silent(tmp_path: Path, damage: object) -> None:
     for seed in range(4):
