@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,8 @@ from sources.disk import disk_errors, replace_file
 from sources.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
 
 MAX_REPORTED: Final = 100
@@ -93,40 +96,63 @@ def preview(path: Path, read: ReadOptions, options: PreviewOptions) -> ExitCode:
         UsageError: the file cannot be read, or the target cannot be written.
     """
     from sources.files import RejectedRow, Row, open_table
+    from sources.files.model import LINE_COLUMN
 
     table = open_table(path, read)
-    first: list[Row] = []
-    rejected: list[RejectedRow] = []
-    accepted_count = rejected_count = 0
+    shown = _Shown(options)
     width = max((len(row.cells) for row, _ in _marked(table)), default=0) if options.keep_broken else 0
     with _writer(options, path, table, width) as writer:
-        for row, problem in _marked(table) if options.keep_broken else _plain(table):
-            if isinstance(row, RejectedRow):
-                rejected_count += 1
-                if len(rejected) < MAX_REPORTED:
-                    rejected.append(row)
-                if not options.as_json and (options.target is not None or rejected_count <= MAX_REPORTED):
-                    sys.stderr.write(f"line {row.line} rejected: {escape(row.reason)}\n")
-                continue
-            accepted_count += not problem
-            if len(first) < options.rows:
-                first.append(Row(row.line, (*row.cells, f"← {problem}")) if problem else row)
-            if writer is not None:
-                writer.writerow([row.line, problem, *row.cells] if options.keep_broken else row.cells)
+        if options.keep_broken or LINE_COLUMN in table.columns:
+            for row, problem in _marked(table) if options.keep_broken else ((row, "") for row in table.rows()):
+                if isinstance(row, RejectedRow):
+                    shown.reject(row)
+                    continue
+                shown.accepted_count += not problem
+                shown.add([Row(row.line, (*row.cells, f"← {problem}")) if problem else row])
+                if writer is not None:
+                    writer.writerow([row.line, problem, *row.cells] if options.keep_broken else row.cells)
+        else:
+            for batch in table.batches(on_reject=shown.reject):
+                shown.accepted_count += batch.num_rows
+                head = batch.slice(0, options.rows - len(shown.first))
+                shown.add(map(Row, head[LINE_COLUMN].to_pylist(), _cells(head, table.columns)))
+                if writer is not None:
+                    writer.writerows(_cells(batch, table.columns))
+    counts = shown.accepted_count, shown.rejected_count
     if options.as_json:
         import json
 
-        data = _as_json(table.format, first, rejected, accepted_count, rejected_count)
+        data = _as_json(table.format, shown.first, shown.rejected, *counts)
         sys.stdout.write(json.dumps(data, ensure_ascii=False) + "\n")
     else:
-        if rejected_count > MAX_REPORTED and options.target is None:
-            sys.stderr.write(f"and {rejected_count - MAX_REPORTED} more; --csv OUT lists all of them\n")
-        _show(table.format, first, accepted_count, rejected_count)
-    return ExitCode.REJECTED if rejected_count else ExitCode.DONE
+        if shown.rejected_count > MAX_REPORTED and options.target is None:
+            sys.stderr.write(f"and {shown.rejected_count - MAX_REPORTED} more; --csv OUT lists all of them\n")
+        _show(table.format, shown.first, *counts)
+    return ExitCode.REJECTED if shown.rejected_count else ExitCode.DONE
 
 
-def _plain(table: SourceTable) -> Iterator[tuple[Row | RejectedRow, str]]:
-    return ((row, "") for row in table.rows())
+class _Shown:
+    """The first rows and the rejected ones; a rejected row is reported at once."""
+
+    def __init__(self, options: PreviewOptions) -> None:
+        self._options = options
+        self.first: list[Row] = []
+        self.rejected: list[RejectedRow] = []
+        self.accepted_count = self.rejected_count = 0
+
+    def add(self, rows: Iterable[Row]) -> None:
+        self.first += islice(rows, self._options.rows - len(self.first))
+
+    def reject(self, row: RejectedRow) -> None:
+        self.rejected_count += 1
+        if len(self.rejected) < MAX_REPORTED:
+            self.rejected.append(row)
+        if not self._options.as_json and (self._options.target is not None or self.rejected_count <= MAX_REPORTED):
+            sys.stderr.write(f"line {row.line} rejected: {escape(row.reason)}\n")
+
+
+def _cells(batch: pa.Table, columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    return zip(*(batch[name].to_pylist() for name in columns), strict=True)
 
 
 def _marked(table: SourceTable) -> Iterator[tuple[Row | RejectedRow, str]]:

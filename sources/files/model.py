@@ -245,7 +245,7 @@ class RowShape(NamedTuple):
                 f"{count} cells, but the other lines have {width + self.surplus}; a delimiter is missing in the line"
             )
             return RejectedRow(line, last, "too_short", reason, tuple(cells))
-        if not all(cells) and (reason := self._totals(cells)):
+        if not all(cells) and (reason := self.totals_reason(cells)):
             return RejectedRow(line, last, "totals", reason, tuple(cells))
         if cells[0] == self.columns[0] and self._repeats_header(cells):
             return RejectedRow(line, last, "repeated_header", "repeats the header; remove the line", tuple(cells))
@@ -260,7 +260,7 @@ class RowShape(NamedTuple):
         filled = [cell == name for cell, name in zip(cells, self.columns, strict=True) if cell]
         return all(filled) and (len(filled) > 1 or len(self.columns) == 1)
 
-    def _totals(self, cells: Sequence[str]) -> str:
+    def totals_reason(self, cells: Sequence[str]) -> str:
         """The reason to reject a line of totals; empty for a row."""
         filled = [cell for cell in cells if cell.strip()]
         is_totals = len(cells) > 2 and 0 < len(filled) <= len(cells) / 2 and _TOTALS.fullmatch(filled[0])

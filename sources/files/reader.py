@@ -1,14 +1,12 @@
 """A table in a text file whose format is known: its rows are streamed.
 
-In: a `Text`, its dialect and layout. Out: rows, or Arrow tables. A block of text without quotes, escapes, NULs and
-blank lines is parsed by Arrow; other blocks, and those that Arrow cannot parse, are read row by row. Both give the same
-cells.
+In: a `Text`, its dialect and layout. Out: rows, or Arrow tables. Blocks that Arrow reads exactly
+(`sources.files.arrow_blocks`) are parsed by it, the others row by row. Both give the same cells.
 """
 
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -16,14 +14,12 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 import pyarrow as pa
-from pyarrow import compute
-from pyarrow import csv as arrow_csv
 
+from sources.files.arrow_blocks import ArrowBlocks
 from sources.files.dialect import Dialect, is_blank, lines_of, reader
 from sources.files.line_feeds import BlockFeed, LineLog, count_lines
 from sources.files.model import (
     BATCH_ROWS,
-    LINE_COLUMN,
     DetectedFormat,
     OnReject,
     RejectedRow,
@@ -46,7 +42,6 @@ _STRAY_QUOTE: Final = (
     "a quote inside a cell seems to open a text with the delimiter in it; put the whole cell in quotes and double the "
     "quotes within it, or if they are right, confirm them with --quote double"
 )
-_TOTAL_CELL: Final = re.compile(r"(?<![\w ])[\W_]{0,3}(?:(?:grand|gran) )?(?:sub-?)?(?:total|suma|summe)")
 _QUOTE_HINT: Final = "Fix that line, or describe the quotes of the file: --quote none or --escape backslash"
 
 
@@ -67,7 +62,7 @@ class TextTable(SourceTable):
         self._text, self._dialect, self._data_line, quote_given = body
         self._shape = shape
         dialect, width = body.dialect, len(detected.columns)
-        self._slow_marks = {mark for mark in (dialect.quote, dialect.escape, "\0", "" if quote_given else '"') if mark}
+        self._arrow = ArrowBlocks(dialect, shape, quote_given=quote_given)
         self._checks_unclosed = not dialect.quote and not quote_given
         self._widths = () if quote_given else (width, width + detected.dropped_columns)
         self._checks_quotes = not quote_given and dialect.quote in ('"', "") and len(dialect.delimiter) == 1
@@ -123,8 +118,7 @@ class TextTable(SourceTable):
         line = self._data_line
         for block in blocks:
             count = count_lines(block)
-            is_slow = any(mark in block for mark in self._slow_marks) or self._may_hold_totals(block)
-            fast = None if is_slow else self._arrow(block, line, count)
+            fast = self._arrow.read(block, line, count)
             if fast is not None:
                 yield fast
                 line += count
@@ -139,44 +133,6 @@ class TextTable(SourceTable):
             if rows:
                 yield to_arrow(rows, self.columns)
             line += feed.count
-
-    def _arrow(self, block: str, line: int, count: int) -> pa.Table | None:
-        """A block without quotes parsed by Arrow; None if a line in it is blank or has another width."""
-        mark = self._dialect.delimiter
-        if self._dialect.is_padded or len(mark) != 1 or mark == " " or not mark.isascii():
-            return None
-        if block[0] == "\ufeff":  # part of a cell; Arrow would remove it as a byte order mark
-            return None
-        names = [*self.columns, *(f"\0{at}" for at in range(self.format.dropped_columns))]  # no name of a file's
-        try:
-            table = arrow_csv.read_csv(
-                io.BytesIO(block.encode()),
-                arrow_csv.ReadOptions(column_names=names, use_threads=False, block_size=4 * len(block) + 64),
-                arrow_csv.ParseOptions(delimiter=mark, quote_char=False, ignore_empty_lines=len(names) > 1),
-                arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()),
-                    strings_can_be_null=False,
-                    quoted_strings_can_be_null=False,
-                ),
-            )
-        except pa.ArrowInvalid:
-            return None
-        if table.num_rows != count or (len(names) == 1 and ("\n\n" in block or "\r\r" in block or "\n\r" in block)):
-            return None
-        if len(names) == 1 and block[0] in "\r\n":
-            return None
-        for name in names[len(self.columns) :]:
-            if compute.any(compute.not_equal(table[name], "")).as_py():
-                return None
-        if compute.any(compute.equal(table.column(0), self.columns[0])).as_py():  # perhaps a repeated header
-            return None
-        numbers = pa.array(range(line, line + count), pa.int64())
-        return table.select(list(self.columns)).append_column(LINE_COLUMN, numbers)
-
-    def _may_hold_totals(self, block: str) -> bool:
-        """Whether a line of totals may be in a block; the exact check is by row."""
-        lower = block.lower()
-        return any(word in lower for word in ("total", "suma", "summe")) and bool(_TOTAL_CELL.search(lower))
 
     def _read(self, lines: Iterable[str], before: int, feed: BlockFeed | None = None) -> Iterator[Row | RejectedRow]:
         """Rows from lines; `before` is the number of lines before them. With a feed, up to the end of its block."""

@@ -17,7 +17,7 @@ from sources.errors import UsageError
 MIB: Final = 1 << 20
 MAX_LINE: Final = 8 * MIB
 """Characters of a line or a cell; a spreadsheet allows 32,767 per cell."""
-CHUNK_BYTES: Final = 512 * 1024
+CHUNK_BYTES: Final = 128 * 1024
 TAIL: Final = 64 * 1024
 
 

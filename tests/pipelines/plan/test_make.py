@@ -465,7 +465,8 @@ def test_customers_that_were_created_since_they_were_read_are_counted(platform: 
     with Ledger.open(platform.folder / "ledger.sqlite") as ledger, ledger.transaction() as connection:
         for number, at in ((1, 1.0), (2, 4e9)):
             connection.execute(
-                "INSERT INTO plans VALUES (?, ?, 'customers', ?, 'sandbox', '', '', 0.0)", [number, str(number), host]
+                "INSERT INTO plans VALUES (?, ?, 'customers', ?, 'sandbox', '', '', 0.0, 3)",
+                [number, str(number), host],
             )
             connection.execute(
                 "INSERT INTO operations (plan, id, method, path, fields, state, updated_at)"
