@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 from unittest import mock
 
 from pipelines.ledger.clock import ClockReading
-from pipelines.ledger.keys import normalized
+from pipelines.ledger.keys import search_key
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push import checks, run
@@ -63,7 +63,7 @@ class World:
         for number, body in enumerate(self.created, 1):
             record = {**{name: value for name, value in body.items() if name != "password"}, "id": str(number)}
             for name in ("erpCode", "email"):
-                if (key := (name, normalized(name, body[name]))) in keys:
+                if (key := (name, search_key(name, body[name]))) in keys:
                     found.setdefault(key, []).append(record)
         return CustomerListing(True, "complete", found)
 
