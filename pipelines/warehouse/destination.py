@@ -2,9 +2,10 @@
 
 In: the published warehouse and the settings `warehouse.destination…`. Out: datasets `<prefix>_raw`,
 `<prefix>_reconciled` and `<prefix>_ops`. Rows are loaded into staging datasets; then all tables are replaced in one
-transaction, where the destination has transactions for tables, so that a reader sees the old or the new version. The
-table `_orderbridge` in each dataset lists the tables that this project made: no other table is ever touched. The DuckDB
-file remains the record from which first-seen and missing-since are derived.
+transaction, where the destination has transactions for tables, so that a reader sees the old or the new version. In
+Postgres the rows of existing tables are replaced, not the tables: grants and other people's views stay. The table
+`_orderbridge` in each dataset lists the tables that this project made: no other table is ever touched. The DuckDB file
+remains the record from which first-seen and missing-since are derived.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +24,7 @@ import duckdb
 from pipelines.warehouse.build import SCHEMAS, open_warehouse
 from pipelines.warehouse.descriptions import column_comments, primary_keys
 from pipelines.warehouse.destination_files import ParquetStore
+from pipelines.warehouse.destination_postgres import changed_columns, dependent_object, replace_rows, table_columns
 from pipelines.warehouse.destination_support import check_destination
 from pipelines.warehouse.source import DataSource, read_source
 from sources.errors import BridgeError, PlatformError, UsageError
@@ -182,19 +185,24 @@ class _Dataset:
         """The statements that replace this dataset's tables by those in staging."""
         target, staging = _quoted(self.name), _quoted(f"{self.name}{_STAGING}")
         is_postgres = client.capabilities.sqlglot_dialect == "postgres"
+        old, new = ({}, {}) if not is_postgres else map(partial(table_columns, client), (target, staging))
         yield f"CREATE SCHEMA IF NOT EXISTS {target}"
-        for table in dict.fromkeys([*own, *tables, MARK]):
+        for table in dict.fromkeys([*(name for name in own if name not in tables or name not in old), MARK]):
             yield f"DROP TABLE IF EXISTS {target}.{_quoted(table)}"
         for table in tables:
-            if is_postgres:
-                yield f"ALTER TABLE {staging}.{_quoted(table)} SET SCHEMA {target}"
-            else:
-                yield f"CREATE TABLE {target}.{_quoted(table)} AS SELECT * FROM {staging}.{_quoted(table)}"
+            copy, staged = f"{target}.{_quoted(table)}", f"{staging}.{_quoted(table)}"
             key = () if self.is_ducklake else primary_keys(self.schema, table)
-            if key:
-                yield f"ALTER TABLE {target}.{_quoted(table)} ADD PRIMARY KEY ({', '.join(map(_quoted, key))})"
+            changed = changed_columns(old[table], new[table]) if table in old else []
+            if table in old:
+                yield from replace_rows(copy, staged, changed, old[table], new[table])
+            elif is_postgres:
+                yield f"ALTER TABLE {staged} SET SCHEMA {target}"
+            else:
+                yield f"CREATE TABLE {copy} AS SELECT * FROM {staged}"
+            if key and (table not in old or set(changed) & set(map(_quoted, key))):
+                yield f"ALTER TABLE {copy} ADD PRIMARY KEY ({', '.join(map(_quoted, key))})"
             for column, text in self.comments[table].items():
-                yield f"COMMENT ON COLUMN {target}.{_quoted(table)}.{_quoted(column)} IS {_text(text)}"
+                yield f"COMMENT ON COLUMN {copy}.{_quoted(column)} IS {_text(text)}"
         columns = ("legacy_host", "public_v1_host", "environment", "organization")
         listed = ", ".join(f"{name} VARCHAR" for name in columns)
         yield f"CREATE TABLE {target}.{MARK} (table_name VARCHAR, {listed})"
@@ -228,18 +236,28 @@ def _errors(settings: WarehouseSettings) -> Iterator[None]:
     except BridgeError:
         raise
     except Exception as error:  # dlt wraps whatever a database's driver raises
+        cause = _cause(error)
+        if dependent := dependent_object(cause):
+            raise PlatformError(
+                f"the destination {settings.destination} was not updated: other objects need its tables: {dependent}",
+                f"Drop the object, run again, then create it anew. {_PUBLISHED}",
+            ) from None
         raise PlatformError(
-            f"the destination {settings.destination} could not be loaded: {_reason(error)}",
+            f"the destination {settings.destination} could not be loaded: {_reason(cause)}",
             f"Check its credentials in .dlt/secrets.toml and its permissions. {_PUBLISHED}",
         ) from None
 
 
-def _reason(error: BaseException) -> str:
+def _cause(error: BaseException) -> BaseException:
+    """The error of the database's driver that dlt wrapped."""
     while True:
         inner = getattr(error, "dbapi_exception", None) or getattr(error, "exception", None) or error.__cause__
         if not isinstance(inner, BaseException) or inner is error:
-            break
+            return error
         error = inner
+
+
+def _reason(error: BaseException) -> str:
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if kinds.intersection(_VALUE_ERRORS) or "JobFailed" in type(error).__name__:
         return type(error).__name__

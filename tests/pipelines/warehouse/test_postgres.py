@@ -113,7 +113,7 @@ def tables(database: Database, schema: str) -> set[str]:
     return {name for (name,) in database.rows(sql)}
 
 
-def test_the_copy_has_its_own_datasets_keys_and_comments_and_leaves_others_alone(
+def test_issue_11_16_the_copy_has_its_own_datasets_keys_and_comments_and_leaves_others_alone(
     fresh: Bridge, database: Database
 ) -> None:
     for schema, table in (("raw", "orders"), ("ops", "runs")):
@@ -136,7 +136,9 @@ def test_the_copy_has_its_own_datasets_keys_and_comments_and_leaves_others_alone
     assert database.rows(f"{comment} {where}") == [("first complete read without the record; null where it is listed",)]
 
 
-def test_tables_of_others_in_a_dataset_of_the_same_name_are_refused(fresh: Bridge, database: Database) -> None:
+def test_issue_11_16_tables_of_others_in_a_dataset_of_the_same_name_are_refused(
+    fresh: Bridge, database: Database
+) -> None:
     database.rows("CREATE SCHEMA orderbridge_raw; CREATE TABLE orderbridge_raw.orders AS SELECT 1 AS mine")
     with pytest.raises(UsageError, match="orderbridge_raw holds tables that orderbridge did not create"):
         fresh.pull()
@@ -147,7 +149,9 @@ def test_tables_of_others_in_a_dataset_of_the_same_name_are_refused(fresh: Bridg
     assert database.rows("SELECT count(*) FROM shop_raw.orders") == [(30,)]
 
 
-def test_a_table_added_by_others_stays_and_one_in_the_way_is_refused(fresh: Bridge, database: Database) -> None:
+def test_issue_11_16_a_table_added_by_others_stays_and_one_in_the_way_is_refused(
+    fresh: Bridge, database: Database
+) -> None:
     assert fresh.code("customers") == 0
     database.rows("CREATE TABLE orderbridge_raw.notes AS SELECT 1 AS mine")
     assert fresh.code("customers") == 0
@@ -157,7 +161,7 @@ def test_a_table_added_by_others_stays_and_one_in_the_way_is_refused(fresh: Brid
         fresh.pull("customers")
 
 
-def test_two_organizations_lie_next_to_each_other(tmp_path: Path, database: Database) -> None:
+def test_issue_11_16_two_organizations_lie_next_to_each_other(tmp_path: Path, database: Database) -> None:
     for name in ("one", "two"):
         os.environ["WAREHOUSE__DESTINATION_DATASET"] = name
         with bridge(tmp_path / name, customers=20 if name == "one" else 25) as made:
@@ -171,7 +175,7 @@ def test_two_organizations_lie_next_to_each_other(tmp_path: Path, database: Data
     assert database.rows("SELECT count(*) FROM one_raw.customers") == [(20,)]
 
 
-def test_a_reader_sees_one_version(fresh: Bridge, database: Database) -> None:
+def test_issue_11_16_a_reader_sees_one_version(fresh: Bridge, database: Database) -> None:
     assert fresh.code() == 0
     state, stop = fresh.platform.state, threading.Event()
     versions: set[tuple[Any, ...]] = set()
@@ -207,7 +211,70 @@ def test_a_reader_sees_one_version(fresh: Bridge, database: Database) -> None:
     assert versions <= {(40, 9, 1), (41, 10, 2), (42, 11, 3)}
 
 
-def test_a_copy_that_fails_says_why_without_secrets_and_is_a_state_of_its_own(
+def test_grants_and_views_of_others_on_a_copied_table_stay(fresh: Bridge, database: Database) -> None:
+    assert fresh.code() == 0
+    reader = f"reader_{database.name}"
+    database.rows(
+        f"CREATE ROLE {reader}; GRANT SELECT ON orderbridge_raw.customers TO {reader};"
+        "CREATE VIEW public.names AS SELECT id, first_name, _missing_since FROM orderbridge_raw.customers"
+    )
+    fresh.platform.state.add("customers", {"firstName": "Nueva"})
+    assert fresh.code() == 0
+    assert database.rows("SELECT count(*) FROM public.names") == [(41,)]
+    assert database.rows("SELECT count(*) FROM public.names WHERE first_name = 'Nueva'") == [(1,)]
+    assert database.rows(f"SELECT has_table_privilege('{reader}', 'orderbridge_raw.customers', 'SELECT')") == [(True,)]
+    keys = """SELECT count(*) FROM information_schema.table_constraints
+        WHERE constraint_type = 'PRIMARY KEY' AND table_schema = 'orderbridge_raw' AND table_name = 'customers'"""
+    assert database.rows(keys) == [(1,)]
+
+
+def test_a_transaction_that_began_before_a_copy_keeps_its_version(fresh: Bridge, database: Database) -> None:
+    assert fresh.code() == 0
+    connection = _connect(database.port, database.name)
+    try:
+        connection.autocommit = False
+        connection.set_session(isolation_level="REPEATABLE READ")
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM orderbridge_ops.runs")
+            assert cursor.fetchone() == (1,)
+            connection.commit()
+            cursor.execute("SELECT 1")
+            fresh.platform.state.add("customers", {"firstName": "Nueva"})
+            assert fresh.code() == 0
+            cursor.execute("SELECT count(*) FROM orderbridge_raw.customers")
+            assert cursor.fetchone() == (40,)
+    finally:
+        connection.close()
+    assert database.rows("SELECT count(*) FROM orderbridge_raw.customers") == [(41,)]
+
+
+def test_columns_of_orders_may_come_go_and_change_their_type(fresh: Bridge, database: Database) -> None:
+    def types() -> dict[str, str]:
+        sql = """SELECT column_name, data_type FROM information_schema.columns
+            WHERE table_schema = 'orderbridge_raw' AND table_name = 'orders'"""
+        return {str(name): str(kind) for name, kind in database.rows(sql)}
+
+    assert fresh.code("orders") == 0
+    before, state = types(), fresh.platform.state
+    assert before["number"] == "bigint"
+    for order in state.records("orders"):
+        state.change("orders", str(order["id"]), {"number": f"A-{order['number']}", "channel": "web"})
+    assert fresh.code("orders") == 0
+    assert types() == before | {"number": "character varying", "channel": "character varying"}
+    assert database.rows("SELECT count(*) FROM orderbridge_raw.orders WHERE number LIKE 'A-%'") == [(30,)]
+    database.rows("CREATE VIEW public.channels AS SELECT channel, number FROM orderbridge_raw.orders")
+    for number, order in enumerate(state.records("orders")):
+        state.change("orders", str(order["id"]), {"number": number})
+    with pytest.raises(PlatformError, match=r"need its tables: view channels depends on column number") as error:
+        fresh.pull("orders")
+    assert "Drop the object, run again" in (error.value.hint or "")
+    assert database.rows("SELECT count(*) FROM public.channels WHERE number LIKE 'A-%'") == [(30,)]
+    database.rows("DROP VIEW public.channels")
+    assert fresh.code("orders") == 0
+    assert types()["number"] == "bigint"
+
+
+def test_issue_11_16_a_copy_that_fails_says_why_without_secrets_and_is_a_state_of_its_own(
     fresh: Bridge, database: Database
 ) -> None:
     os.environ["DESTINATION__POSTGRES__CREDENTIALS"] = database.url.replace(PASSWORD, "wrong-4712")
@@ -230,7 +297,7 @@ def test_a_copy_that_fails_says_why_without_secrets_and_is_a_state_of_its_own(
     assert failures.read(fresh.path, is_destination=True) is None
 
 
-def test_check_connects_to_the_destination(fresh: Bridge, database: Database) -> None:
+def test_issue_11_16_check_connects_to_the_destination(fresh: Bridge, database: Database) -> None:
     def result() -> tuple[ExitCode, str]:
         (one,) = [one for one in check(threading.Event()) if one.what == "destination"]
         return one.exit_code, one.message

@@ -1,0 +1,50 @@
+"""Tables of a copy in Postgres whose rows are replaced in place: grants and other people's views stay.
+
+In: the columns of a table before and after. Out: the statements that turn one into the other. Other databases have
+neither: their views find a table by its name, and its grants are those of the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+Columns = dict[str, str]
+"""Quoted names of columns → types, in order."""
+
+_COLUMNS: Final = """
+    SELECT c.relname, quote_ident(a.attname), format_type(a.atttypid, a.atttypmod)
+    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+    ORDER BY c.relname, a.attnum"""
+_DEPENDENTS: Final = {"DependentObjectsStillExist": "message_detail", "ForeignKeyViolation": "message_primary"}
+"""Errors about what others built on a table, and the part of each that names it. Neither part holds values of rows."""
+
+
+def table_columns(client: Any, schema: str) -> dict[str, Columns]:  # noqa: ANN401 # dlt's, untyped
+    """The columns of each table in a schema, whose name is quoted where it has to be."""
+    columns: dict[str, Columns] = {}
+    for table, name, kind in client.execute_sql(_COLUMNS, schema) or ():
+        columns.setdefault(str(table), {})[str(name)] = str(kind)
+    return columns
+
+
+def changed_columns(old: Columns, new: Columns) -> list[str]:
+    """The old columns that are gone or have another type."""
+    return [name for name, kind in old.items() if new.get(name) != kind]
+
+
+def replace_rows(table: str, staged: str, changed: Sequence[str], old: Columns, new: Columns) -> Iterator[str]:
+    """The statements that give a table the columns and rows of a staged one, within one transaction."""
+    yield from (f"ALTER TABLE {table} DROP COLUMN {name}" for name in changed)
+    added = [name for name in new if name not in old or name in changed]
+    yield from (f"ALTER TABLE {table} ADD COLUMN {name} {new[name]}" for name in added)
+    names = ", ".join(new)
+    yield f"DELETE FROM {table}"  # not TRUNCATE: a transaction that began before it would find the table empty
+    yield f"INSERT INTO {table} ({names}) SELECT {names} FROM {staged}"
+
+
+def dependent_object(error: BaseException) -> str:
+    """What depends on a table or column that was to be dropped; empty for other errors."""
+    part = _DEPENDENTS.get(type(error).__name__)
+    return str(getattr(getattr(error, "diag", None), part, None) or type(error).__name__) if part else ""
