@@ -1,13 +1,13 @@
 """The build of a pull: loaded rows merged into the raw tables, recorded in `ops`, and published.
 
-In: results of walks and the files that dlt filled. Out: a published warehouse, or an error and the old file as it was.
+In: results of walks and the folder that dlt filled. Out: a published warehouse, or an error and the old file as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 import duckdb
@@ -15,16 +15,16 @@ import duckdb
 from pipelines.ledger import push_log
 from pipelines.pull.model import BuildStep, PullOptions, PullResult
 from pipelines.pull.quarantine import staged_quarantine
-from pipelines.pull.walking import LoadedFile
 from pipelines.warehouse import merge, ops
-from pipelines.warehouse.build import sql_text
-from pipelines.warehouse.load import BOUNDS
+from pipelines.warehouse.load import attached
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.schema_changes import observe_schema
 from pipelines.warehouse.source import DataSource, check_source, record_source
 from sources.errors import CoverageError
 from sources.extract.result import ListResult
 
+BOUNDS: Final = {"memory_limit": "384MB", "threads": 4}
+"""Of DuckDB while it merges: by default it uses up to most of the machine's memory. Each thread needs its share."""
 _QUARANTINE_HINT: Final = (
     "Rows break the interface; ops.quarantine has the reasons. --accept-shrink publishes the others and marks none as "
     "missing."
@@ -68,11 +68,11 @@ class Publication:
     source: DataSource
     result: PullResult
 
-    def publish(self, loads: Sequence[LoadedFile], step: BuildStep | None) -> None:
+    def publish(self, loaded: Path, step: BuildStep | None) -> None:
         """Merges, records and publishes.
 
         Args:
-            loads: the loaded files.
+            loaded: the folder that dlt filled.
             step: what else goes into the build.
 
         Raises:
@@ -87,7 +87,7 @@ class Publication:
             if not self.options.accept_new_source:
                 check_source(connection, self.source)
             record_source(connection, self.source, result.run_id, at)
-            self._merge_all(connection, loads, at)
+            self._merge_all(connection, loaded, at)
             self._check_held_back()
             self._record_lists(connection, at)
             if step is not None:
@@ -99,19 +99,19 @@ class Publication:
                 self.run.build.publish(connection)
         result.published = True
 
-    def _merge_all(self, connection: duckdb.DuckDBPyConnection, loads: Sequence[LoadedFile], at: datetime) -> None:
+    def _merge_all(self, connection: duckdb.DuckDBPyConnection, loaded: Path, at: datetime) -> None:
+        lists = [walk for walk in self.result.lists if walk.error is None]
         for name, value in BOUNDS.items():
             connection.execute(f"SET {name} = '{value}'")
-        for loaded in loads:
-            connection.execute(f"ATTACH {sql_text(loaded.path)} AS load")
-            for walk in loaded.lists:
-                missing, present = merge.newly_missing(connection, walk.resource)
-                reason = merge.shrink_reason(walk, missing, present)
+        with attached(connection, lists, loaded):
+            for walk in lists:
+                counts = merge.compare(connection, walk)
+                reason = merge.shrink_reason(walk, counts)
                 if reason and not self.options.accept_shrink:
                     self._hold_back(walk, reason)
                 else:
-                    self.result.changes[walk.resource] = merge.merge(connection, walk, self.result.run_id, at)
-            connection.execute("DETACH load")
+                    merge.merge(connection, walk, self.result.run_id, at)
+                    self.result.changes[walk.resource] = counts
         for name in BOUNDS:
             connection.execute(f"RESET {name}")
 

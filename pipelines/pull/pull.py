@@ -52,13 +52,13 @@ def pull(
         run.resumable = names
         try:
             walks = ListWalks(targets, build, options.sweeps, progress, stop or threading.Event())
-            lists, loads, organization = walks.run(names)
+            lists, loaded, organization = walks.run(names)
             result = PullResult(run.run_id, build.path, lists)
             run.resumable = [walk.resource for walk in lists if isinstance(walk.error, Unreachable)]
             check_coverage(result, options)
             source = replace(targets.source, organization=organization)
             with warehouse_errors(build.path.parent):
-                Publication(run, options, source, result).publish(loads, step)
+                Publication(run, options, source, result).publish(loaded, step)
         except UsageError:
             run.resumable = ()  # the disk may be full: pages that were fetched must not keep it so
             raise

@@ -1,7 +1,7 @@
-"""The walks of a pull: all lists at once, a thread each, and their rows loaded through dlt in between.
+"""The walks of a pull: all lists at once, a thread each, then their rows loaded through dlt.
 
-In: the lists, clients' settings and a build's folders. Out: a result for each list, and files that dlt filled. A list
-that fails does not end the others.
+In: the lists, clients' settings and a build's folders. Out: a result for each list, and the folder that dlt filled. A
+list that fails does not end the others.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, TypeVar
 
 from pipelines.pull.targets import Targets
 from pipelines.pull.whoami import read_whoami
@@ -26,20 +26,10 @@ from sources.extract.walk import walk
 from sources.http.client import Client
 from sources.settings import PublicV1Settings
 
-EARLY_ROWS: Final = 10_000
-"""From so many rows on, loading during the walks saves more than a load of its own costs."""
-
-
+T = TypeVar("T")
 WHOAMI_WAIT_S: Final = 5.0
 """How long finished walks wait for the answer to GET /whoami."""
 log = logging.getLogger("orderbridge.pull")
-
-
-class LoadedFile(NamedTuple):
-    """A DuckDB file that dlt filled, and the lists in it."""
-
-    path: Path
-    lists: list[ListResult]
 
 
 class ListWalks:
@@ -47,7 +37,7 @@ class ListWalks:
 
     Args:
         targets: settings of the families.
-        build: whose folders hold spools, page files and loads.
+        build: whose folders hold spools, page files and the load.
         sweeps: the most sweeps over a list that is paged by numbers.
         progress: called after each page.
         stop: ends the walks once it is set; it is set where a walk or a load fails unexpectedly.
@@ -57,13 +47,11 @@ class ListWalks:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop = progress, stop
 
-    def run(self, names: Sequence[str]) -> tuple[list[ListResult], list[LoadedFile], str | None]:
-        """Walks these lists, loads those that did not fail, and asks whose they are.
-
-        A long list is loaded while other walks go on; short ones together at the end, since each load has its price.
+    def run(self, names: Sequence[str]) -> tuple[list[ListResult], Path, str | None]:
+        """Walks these lists, loads those that did not fail, and requests whose they are.
 
         Returns:
-            Results of the walks; loaded files; the organization, None where it is not known.
+            Results of the walks; the folder of the load; the organization, None where it is not known.
         """
         families = dict.fromkeys(LISTS[name].family for name in names)
         clients = {family: self._targets.client(family, self._stop) for family in families}
@@ -71,10 +59,10 @@ class ListWalks:
         threading.Thread(target=warm, name="warm", daemon=True).start()
         try:
             organization = pool.submit(_organization, clients.get("public_v1"))
-            walks = [pool.submit(self._walk, name, clients) for name in names]
-            results, loads = self._walk_and_load(pool, walks)
+            results = _results([pool.submit(self._walk, name, clients) for name in names])
+            (loaded,) = _results([pool.submit(self._load, [one for one in results if one.error is None])])
             wait([organization], timeout=WHOAMI_WAIT_S)
-            return results, loads, organization.result() if organization.done() else None
+            return results, loaded, organization.result() if organization.done() else None
         except BaseException:
             self._stop.set()
             raise
@@ -82,31 +70,6 @@ class ListWalks:
             for client in clients.values():  # ends a request for the organization that nobody waits for
                 client.close()
             pool.shutdown(wait=not self._stop.is_set(), cancel_futures=True)
-
-    def _walk_and_load(
-        self, pool: ThreadPoolExecutor, walks: list[Future[ListResult]]
-    ) -> tuple[list[ListResult], list[LoadedFile]]:
-        pending: set[Future[Any]] = set(walks)
-        loads: list[LoadedFile] = []
-        ready: list[ListResult] = []
-        loading: Future[LoadedFile] | None = None  # one at a time: dlt's settings belong to the process
-        while pending:  # a bounded wait lets a signal through
-            done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-            for future in done:
-                if future.exception() is not None:
-                    self._stop.set()
-                result = future.result()
-                if isinstance(result, LoadedFile):
-                    loads.append(result)
-                    loading = None
-                elif result.error is None:
-                    ready.append(result)
-            is_worth_it = not pending or sum(result.distinct for result in ready) >= EARLY_ROWS
-            if ready and is_worth_it and loading is None:
-                loading = pool.submit(self._load, ready, len(loads))
-                pending.add(loading)
-                ready = []
-        return [future.result() for future in walks], loads
 
     def _walk(self, name: str, clients: dict[Family, Client]) -> ListResult:
         family = LISTS[name].family
@@ -124,9 +87,22 @@ class ListWalks:
             options = WalkOptions(settings.page_limit, self._sweeps, key=key)
             return walk(name, clients[family], self._build.run / "files" / name, spool, options, self._progress)
 
-    def _load(self, lists: list[ListResult], number: int) -> LoadedFile:
+    def _load(self, lists: list[ListResult]) -> Path:
+        folder = self._build.run / "load"
         with warehouse_errors(self._build.path.parent):
-            return LoadedFile(load(lists, self._build.run / f"load-{number}"), lists)
+            if lists:
+                load(lists, folder)
+        return folder
+
+
+def _results(futures: list[Future[T]]) -> list[T]:
+    """The results in order, or the first error. Waits in short steps: a signal is noticed in between."""
+    pending = set(futures)
+    while pending:
+        done, pending = wait(pending, timeout=0.2, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+    return [future.result() for future in futures]
 
 
 def _organization(client: Client | None) -> str | None:

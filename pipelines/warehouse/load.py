@@ -1,7 +1,8 @@
-"""Walked lists into a DuckDB file, through dlt, in a working folder for this load alone.
+"""Walked lists through dlt into Parquet files, and those as views in a build.
 
-In: walks and a folder. Out: a file whose dataset `loaded` holds their rows, counted. dlt's state is disposable: a
-fresh working folder each time, removed with the run (facts: 164 of 164 kills came out right so).
+In: results of walks and a folder. Out: a folder of Parquet files per table, as dlt's filesystem destination keeps them,
+counted. DuckDB reads them once, when they are merged into the raw tables. dlt's state is disposable: a fresh working
+folder each time, removed with the run (facts: 164 of 164 kills came out right so).
 """
 
 from __future__ import annotations
@@ -15,29 +16,25 @@ from typing import Final
 
 import duckdb
 
+from pipelines.warehouse.build import sql_text
 from sources.disk import is_disk_full
 from sources.errors import BridgeError
 from sources.extract.result import ListResult
 
 DATASET: Final = "loaded"
-BOUNDS: Final = {"memory_limit": "384MB", "threads": 4}
-"""Of DuckDB, while rows go through it once: left alone it keeps them all, up to most of the machine's memory. Each
-thread needs its share."""
-_SETTINGS: Final = {
-    # The file is this run's own and empty: a staging copy would guard nothing, and costs a third of the load's time.
-    # What readers see is replaced as a whole file, once these rows were counted.
-    "DESTINATION__REPLACE_STRATEGY": "truncate-and-insert",
-    "LOAD__WORKERS": "4",
-    "RESTORE_FROM_DESTINATION": "false",  # a new file holds no state
-}
+CATALOG: Final = "load"
+LOADED: Final = f"{CATALOG}.{DATASET}"
+"""Catalog and schema of the views on the loaded rows."""
+_LAYOUT: Final = "{table_name}/{load_id}.{file_id}.{ext}"
+_SETTINGS: Final = {"RESTORE_FROM_DESTINATION": "false"}  # a new folder holds no state
 
 
-def load(walked: Sequence[ListResult], folder: Path) -> Path:
-    """Loads the walks' rows. Returns the file that dlt filled, in a folder that is made for it.
+def load(walked: Sequence[ListResult], folder: Path) -> None:
+    """Loads the rows of walks into a folder that is created for them.
 
     Raises:
-        BridgeError: dlt failed, or what it loaded is not what was walked. dlt's own text stays inside: it can hold
-            values of rows.
+        BridgeError: dlt failed. Its own text is left out: it can hold values of rows.
+        OSError: the disk is full.
     """
     import dlt
     from dlt.pipeline.exceptions import PipelineStepFailed
@@ -45,19 +42,17 @@ def load(walked: Sequence[ListResult], folder: Path) -> Path:
     from sources.resources import file_resources
 
     folder.mkdir(mode=0o700)
-    file = folder / "load.duckdb"
 
     @dlt.source(name="orderbridge", max_table_nesting=0)
     def lists() -> Iterator[object]:
         for walk in walked:
             yield from file_resources(walk)
 
-    with _settings(_SETTINGS), _opened(file) as connection:
+    with _settings(_SETTINGS):
+        # Not by the name "filesystem": its settings are those of the user's own destination.
+        files = dlt.destinations.filesystem(str(folder), layout=_LAYOUT, destination_name="orderbridge_load")
         pipeline = dlt.pipeline(
-            "orderbridge",
-            pipelines_dir=str(folder / "dlt"),
-            destination=dlt.destinations.duckdb(connection),
-            dataset_name=DATASET,
+            "orderbridge", pipelines_dir=str(folder / ".dlt"), destination=files, dataset_name=DATASET
         )
         try:
             pipeline.run(lists(), loader_file_format="parquet")
@@ -69,14 +64,11 @@ def load(walked: Sequence[ListResult], folder: Path) -> Path:
                 f"dlt could not load the rows: step {error.step}, {type(cause).__name__}",
                 "Nothing was published. Please report it, with the versions that `orderbridge --version` prints.",
             ) from None
-        _check(connection, walked)
-        connection.execute("CHECKPOINT")  # closing would do it too, and not say where it fails
-    return file
 
 
 def warm() -> None:
-    """Imports what a load needs: beside the walks, which wait for answers much of their time."""
-    import dlt.destinations.impl.duckdb.duck
+    """Imports what a load needs, while the walks wait for responses."""
+    import dlt.destinations.impl.filesystem.filesystem
     import dlt.load
     import dlt.normalize  # noqa: F401 # imported to be there
 
@@ -84,20 +76,8 @@ def warm() -> None:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The file, opened once for all that dlt does with it: left to itself it opens and closes it at each step.
-
-    Its pages are not compressed (they are read once and removed), nor kept in memory for long.
-    """
-    with duckdb.connect(str(file)) as connection:
-        for name, value in {"force_compression": "uncompressed", **BOUNDS}.items():
-            connection.execute(f"SET GLOBAL {name} = '{value}'")
-        yield connection
-
-
-@contextmanager
 def _settings(values: dict[str, str]) -> Iterator[None]:
-    """Settings of dlt for one run, by its own way in; what was there before comes back."""
+    """Sets environment variables that dlt reads, and restores them."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -110,19 +90,45 @@ def _settings(values: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _check(connection: duckdb.DuckDBPyConnection, walked: Sequence[ListResult]) -> None:
-    """The totals balance, or the run fails (promise 2)."""
-    for walk in walked:
-        for table, files in walk.files.items():
-            found = connection.execute(f'SELECT count(*) FROM {DATASET}."{table}"').fetchone()
-            expected = sum(rows for _, rows in files)
-            if found is None or found[0] != expected:
-                raise BridgeError(f"{table}: {expected} rows were walked, {found} were loaded")
-        balance = walk.distinct + walk.duplicates + len(walk.quarantined)
-        in_files = sum(rows for _, rows in walk.files.get(walk.resource, []))
-        distinct = connection.execute(f'SELECT count(DISTINCT id) FROM {DATASET}."{walk.resource}"').fetchone()
-        if balance != walk.total("rows") or in_files != walk.distinct or distinct != (walk.distinct,):
-            raise BridgeError(
-                f"{walk.resource}: the totals do not balance: {walk.total('rows')} rows read, {walk.distinct} "
-                f"distinct, {walk.duplicates} duplicates, {len(walk.quarantined)} quarantined, {in_files} written"
-            )
+@contextmanager
+def attached(build: duckdb.DuckDBPyConnection, walked: Sequence[ListResult], folder: Path) -> Iterator[None]:
+    """The loaded rows as views in `LOADED`, whose totals are checked first (promise 2).
+
+    Args:
+        build: open for writing.
+        walked: the lists that were loaded.
+        folder: of the load.
+
+    Raises:
+        BridgeError: the totals do not balance.
+    """
+    build.execute(f"ATTACH ':memory:' AS {CATALOG}")
+    build.execute(f"CREATE SCHEMA {LOADED}")
+    try:
+        for walk in walked:
+            for table in walk.files:
+                files = ", ".join(map(sql_text, sorted((folder / DATASET / table).glob("*.parquet"))))
+                build.execute(f'CREATE VIEW {LOADED}."{table}" AS FROM read_parquet([{files}])')
+            _check(build, walk)
+        yield
+    finally:
+        build.execute(f"DETACH {CATALOG}")
+
+
+def _check(build: duckdb.DuckDBPyConnection, walk: ListResult) -> None:
+    def count(what: str, table: str) -> int:
+        ((number,),) = build.execute(f'SELECT count({what}) FROM {LOADED}."{table}"').fetchall()
+        return int(number)
+
+    for table, files in walk.files.items():
+        if (loaded := count("*", table)) != (expected := sum(rows for _, rows in files)):
+            raise BridgeError(f"{table}: {expected} rows were walked, {loaded} were loaded")
+    balance = walk.distinct + walk.duplicates + len(walk.quarantined)
+    in_files = sum(rows for _, rows in walk.files[walk.resource])
+    distinct = count("DISTINCT id", walk.resource)
+    if balance != walk.total("rows") or in_files != walk.distinct or distinct != walk.distinct:
+        raise BridgeError(
+            f"{walk.resource}: the totals do not balance: {walk.total('rows')} rows read, {walk.distinct} distinct, "
+            f"{walk.duplicates} duplicates, {walk.total('quarantined')} quarantined, {in_files} written, "
+            f"{distinct} loaded with different ids"
+        )

@@ -1,7 +1,7 @@
 """Loaded rows become the raw tables: first seen, last seen, missing since (design §6, §7).
 
-In: a build, and this run's rows as dlt loaded them. Out: `raw.*` in the build. Set-based SQL inside DuckDB; every
-statement works on a whole table. Deletions are marked, never made, and only from a complete walk.
+In: a build, and the loaded rows of this run as views. Out: `raw.*` in the build, in set-based SQL. Deletions are
+marked, never made, and only from a complete walk.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
+from pipelines.warehouse.load import LOADED
 from sources.contract import LISTS, Record
 from sources.decode.table_schema import schema_of
 from sources.extract.result import ListResult
@@ -23,8 +24,6 @@ BOOKKEEPING: Final = {
     "_last_seen_at": "TIMESTAMPTZ",
     "_missing_since": "TIMESTAMPTZ",
 }
-LOADED: Final = "load.loaded"
-"""Catalog and dataset that dlt filled."""
 SHRINK_SHARE: Final = 0.02
 SHRINK_ROWS: Final = 5
 _EXACT_DOUBLE: Final = 2**53
@@ -32,11 +31,23 @@ _EXACT_DOUBLE: Final = 2**53
 
 @dataclass(frozen=True, slots=True)
 class MergeCounts:
-    """What a run did to one raw table: rows new, changed, again there, newly missing; rows in it now."""
+    """The rows of a list compared with those of its raw table, by id.
+
+    Attributes:
+        new: not in the raw table.
+        changed: another value in any column.
+        returned: marked as missing before.
+        missing: in the raw table, not marked, and not in the list.
+        known: in the raw table and not marked.
+        newly_missing: `missing`, where the list is complete; 0 otherwise.
+        present: not marked as missing after the merge.
+    """
 
     new: int
     changed: int
     returned: int
+    missing: int
+    known: int
     newly_missing: int
     present: int
 
@@ -68,77 +79,88 @@ def _duckdb_type(kind: pa.DataType) -> str:
     return "DATE" if pa.types.is_date(kind) else names[kind]
 
 
-def newly_missing(build: duckdb.DuckDBPyConnection, resource: str) -> tuple[int, int]:
-    """Rows that were there and are not among the loaded ones, and how many were there."""
+def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts:
+    """Counts what a merge would change."""
+    resource = walked.resource
+    old, new = columns_of(build, f'raw."{resource}"'), columns_of(build, f'{LOADED}."{resource}"')
+    differs = [f'l."{name}"::VARCHAR IS DISTINCT FROM o."{name}"::VARCHAR' for name in new if name in old]
+    differs += [f'l."{name}" IS NOT NULL' for name in new if name not in old]
     sql = f"""
-        SELECT count(*) FILTER (l.id IS NULL), count(*)
-        FROM raw."{resource}" o LEFT JOIN {LOADED}."{resource}" l USING (id)
-        WHERE o._missing_since IS NULL"""
-    missing, present = build.execute(sql).fetchone() or (0, 0)
-    return int(missing), int(present)
+        SELECT count(*) FILTER (o.id IS NULL),
+            count(*) FILTER (l.id IS NOT NULL AND o.id IS NOT NULL AND ({" OR ".join(differs)})),
+            count(*) FILTER (l.id IS NOT NULL AND o._missing_since IS NOT NULL),
+            count(*) FILTER (l.id IS NULL AND o._missing_since IS NULL),
+            count(*) FILTER (o.id IS NOT NULL AND o._missing_since IS NULL),
+            count(l.id)
+        FROM {LOADED}."{resource}" l FULL JOIN raw."{resource}" o ON l.id = o.id"""
+    ((added, changed, returned, missing, known, listed),) = build.execute(sql).fetchall()
+    is_complete = walked.verdict == "complete"
+    return MergeCounts(
+        added,
+        changed,
+        returned,
+        missing,
+        known,
+        missing if is_complete else 0,
+        listed + (0 if is_complete else missing),
+    )
 
 
-def shrink_reason(walk: ListResult, missing: int, present: int) -> str:
+def shrink_reason(walk: ListResult, counts: MergeCounts) -> str:
     """Why a list lost more records than is plausible (design §7); empty where it did not.
 
     Records are counted by id: another organization's list may be as long as the one before.
-
-    Args:
-        walk: the list.
-        missing: known records that are not in it.
-        present: known records.
     """
-    if not present:
+    missing, known = counts.missing, counts.known
+    if not known:
         return ""
     quarantined = len({row.row_hash for row in walk.quarantined})
     if not walk.distinct:
         cause = f"all {quarantined} rows were quarantined" if quarantined else "the list is empty"
-        return f"{cause}, and {present} records are known"
-    if missing * 2 > present:
+        return f"{cause}, and {known} records are known"
+    if missing * 2 > known:
         cause = f", with {quarantined} rows quarantined" if quarantined else ""
-        return f"{missing} of {present} known records are not in the list any more (more than half){cause}"
-    if walk.verdict == "complete" and missing > max(SHRINK_ROWS, SHRINK_SHARE * present):
-        return f"{missing} of {present} known records are not in the list any more"
+        return f"{missing} of {known} known records are not in the list any more (more than half){cause}"
+    if walk.verdict == "complete" and missing > max(SHRINK_ROWS, SHRINK_SHARE * known):
+        return f"{missing} of {known} known records are not in the list any more"
     return ""
 
 
-def merge(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str, at: datetime) -> MergeCounts:
-    """Replaces a list's raw tables by this run's rows, and the rows of before that did not come.
+def merge(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str, at: datetime) -> None:
+    """Replaces the raw tables of a list by the loaded rows, and the earlier rows that are not among them.
 
-    A child's row was first and last seen, and is missing, as the record is that it belongs to: the list's own table is
-    therefore the last to be replaced.
+    A row of a child table has the times of the record that it belongs to: the list's own table is therefore the last
+    to be replaced.
 
     Args:
-        build: the build, with dlt's rows attached as `load`.
-        walked: the list; `complete` marks what did not come as missing.
+        build: with the loaded rows as views.
+        walked: the list; where it is `complete`, earlier rows that it lacks are marked as missing.
         run_id: this run.
-        at: the instant that it saw the rows.
+        at: when the rows were read.
     """
     resource = walked.resource
-    before = _children(build, resource)
-    change = _change(build, resource, walked.verdict == "complete")
+    earlier_children = _children(build, resource)
     marked = "coalesce(o._missing_since, $at)" if walked.verdict == "complete" else "o._missing_since"
-    key = f"{resource.removesuffix('s')}_id"
     parameters = {"run": run_id, "at": at}
-    for table in dict.fromkeys([*(name for name in walked.files if name != resource), *before, resource]):
-        of = "id" if table == resource else key
-        is_kept, parts = table == resource or table in before, []
+    for table in dict.fromkeys([*(name for name in walked.files if name != resource), *earlier_children, resource]):
+        key = "id" if table == resource else f"{resource.removesuffix('s')}_id"
+        exists, parts = table == resource or table in earlier_children, []
         if table in walked.files:
-            if is_kept:
-                _align(build, table, resource, of)
+            casts = _align(build, table, resource, key) if exists else {}
+            replaced = ", ".join(f'l."{name}"::{kind} AS "{name}"' for name, kind in casts.items())
             parts.append(f"""
-                SELECT l.*, $run AS _run_id, coalesce(o._first_seen_at, $at::TIMESTAMPTZ) AS _first_seen_at,
+                SELECT l.*{f" REPLACE ({replaced})" if replaced else ""}, $run AS _run_id,
+                    coalesce(o._first_seen_at, $at::TIMESTAMPTZ) AS _first_seen_at,
                     $at::TIMESTAMPTZ AS _last_seen_at, NULL::TIMESTAMPTZ AS _missing_since
-                FROM {LOADED}."{table}" l LEFT JOIN raw."{resource}" o ON o.id = l."{of}"
+                FROM {LOADED}."{table}" l LEFT JOIN raw."{resource}" o ON o.id = l."{key}"
                 """)
-        if is_kept:
+        if exists:
             parts.append(f"""
                 SELECT o.* REPLACE ({marked}::TIMESTAMPTZ AS _missing_since)
-                FROM raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{of}"
+                FROM raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"
                 """)
         sql = f'CREATE OR REPLACE TABLE raw."{table}" AS {" UNION ALL BY NAME ".join(parts)}'
         build.execute(sql, {name: value for name, value in parameters.items() if f"${name}" in sql})
-    return change
 
 
 def _children(build: duckdb.DuckDBPyConnection, resource: str) -> list[str]:
@@ -151,36 +173,24 @@ def columns_of(build: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
     return {name: kind for name, kind, *_ in build.execute(f"DESCRIBE {table}").fetchall()}
 
 
-def _change(build: duckdb.DuckDBPyConnection, resource: str, complete: bool) -> MergeCounts:
-    old, new = columns_of(build, f'raw."{resource}"'), columns_of(build, f'{LOADED}."{resource}"')
-    shared = [name for name in new if name in old and name != "id"]
-    added = [name for name in new if name not in old]
-    differs = [f'l."{name}"::VARCHAR IS DISTINCT FROM o."{name}"::VARCHAR' for name in shared]
-    differs += [f'l."{name}" IS NOT NULL' for name in added]
-    sql = f"""
-        SELECT count(*) FILTER (o.id IS NULL),
-            count(*) FILTER (o.id IS NOT NULL AND ({" OR ".join(differs) or "false"})),
-            count(*) FILTER (o._missing_since IS NOT NULL), count(*)
-        FROM {LOADED}."{resource}" l LEFT JOIN raw."{resource}" o USING (id)"""
-    new_rows, changed, returned, came = build.execute(sql).fetchone() or (0, 0, 0, 0)
-    missing, _ = newly_missing(build, resource)
-    return MergeCounts(new_rows, changed, returned, missing if complete else 0, came + (0 if complete else missing))
+def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str) -> dict[str, str]:
+    """Gives a raw column whose type changed between runs the type that holds its new values and those that are kept.
 
-
-def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str) -> None:
-    """Gives a column whose type changed between runs the type that holds its new values and those that are kept.
-
-    Only undocumented fields change type (design §6); text holds what nothing narrower holds exactly. What replaced
-    rows held does not count: a column is as narrow again as its values are.
+    Only undocumented fields change type (design §6); text holds what nothing narrower holds exactly. Values of replaced
+    rows do not count: a column becomes narrow again as soon as its values are.
 
     Args:
-        build: the build, with dlt's rows attached as `load`.
+        build: with the loaded rows as views.
         table: of `resource`, or one of its child tables.
         resource: the list.
         key: the column of `table` that holds the ids of `resource`.
+
+    Returns:
+        The types of loaded columns that have to be cast.
     """
     old, new = columns_of(build, f'raw."{table}"'), columns_of(build, f'{LOADED}."{table}"')
     kept = f'FROM raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"'
+    casts: dict[str, str] = {}
     for name, kind in new.items():
         if name not in old or old[name] == kind:
             continue
@@ -189,15 +199,15 @@ def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str
         if not _number(build, unfit.replace(f'"{name}"', f'o."{name}"')):
             build.execute(f'ALTER TABLE raw."{table}" ALTER "{name}" SET DATA TYPE {kind} USING {exact}')
             continue
-        common = "VARCHAR"
+        casts[name] = "VARCHAR"
         if {old[name], kind} == {"BIGINT", "DOUBLE"}:
             integers = f'raw."{table}"' if old[name] == "BIGINT" else f'{LOADED}."{table}"'
             largest = _number(build, f'SELECT coalesce(max(abs("{name}"::HUGEINT)), 0) FROM {integers}')
-            common = "DOUBLE" if largest <= _EXACT_DOUBLE else common
+            casts[name] = "DOUBLE" if largest <= _EXACT_DOUBLE else "VARCHAR"
         elif {old[name], kind} == {"INTEGER", "BIGINT"}:
-            common = "BIGINT"
-        for which in (f'raw."{table}"', f'{LOADED}."{table}"'):
-            build.execute(f'ALTER TABLE {which} ALTER "{name}" SET DATA TYPE {common}')
+            casts[name] = "BIGINT"
+        build.execute(f'ALTER TABLE raw."{table}" ALTER "{name}" SET DATA TYPE {casts[name]}')
+    return casts
 
 
 def _number(build: duckdb.DuckDBPyConnection, sql: str) -> int:

@@ -1,24 +1,22 @@
 """The pages of one sweep as Parquet files, decoded in batches by one thread while the next pages are fetched.
 
-In: page bodies in order, and the spool that keeps them. Out: a file per table with a row group per batch, and the keys
-of all rows. The files of a clean sweep are published unchanged. Where an id occurs twice, where another sweep has a
-newer row, or where a later page widened a type, the batches concerned are decoded again from the spool, exactly, and
+In: page bodies in order, and the spool that keeps them. Out: a file per table with a row group per batch, and the
+hashes of all ids. The files of a clean sweep are published unchanged. Where an id occurs twice, where another sweep has
+a newer row, or where a later page widened a type, the batches concerned are decoded again from the spool, exactly, and
 the others are copied.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sources.contract import Record
 from sources.decode.documented import decode
@@ -26,6 +24,7 @@ from sources.decode.rows import Decoded, InvalidRow, Page, QuarantinedRow, quara
 from sources.decode.table_schema import KEY_COLUMN
 from sources.decode.undocumented import InferredSchema
 from sources.errors import BridgeError, ContractBroken
+from sources.extract.key_hashes import Hashes, Rows, count_distinct, key_hashes, rows_with_shared_hash
 from sources.extract.pages import PageBody, Paginator
 from sources.extract.repeated_ids import CONFLICT, RepeatedIds
 from sources.extract.spool import Spool
@@ -41,31 +40,18 @@ CHECK_ROWS: Final = 20_000
 
 @dataclass(slots=True)
 class _Batch:
-    """Consecutive pages: (number, offset in the spool) of each, their keys, and the row group that holds them.
+    """Consecutive pages: (number, offset in the spool) of each, and the row group of `files` that holds their rows.
 
     Attributes:
-        keys: columns key, _page, _position; a row per loaded row.
-        version: of the inferred types that the row group has.
+        rows: in the list's own table.
     """
 
     pages: list[tuple[int, int]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     size: int = 0
-    keys: pa.Table | None = None
-    version: int = -1
+    rows: int = 0
+    files: TableFiles | None = None
     group: int = 0
-
-    @property
-    def rows(self) -> int:
-        """Rows of the list's own table."""
-        return self.keys.num_rows if self.keys is not None else 0
-
-    def row(self, index: int) -> tuple[str, int, int]:
-        """Key, page and position of a loaded row."""
-        if self.keys is None:
-            raise IndexError(index)
-        row = self.keys.slice(index, 1).to_pylist()[0]
-        return row["key"], row["_page"], row["_position"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +84,7 @@ class PageFiles:
         self._filling = _Batch()
         self._pending: list[Future[None]] = []
         self._files = TableFiles(folder, "0", 0)
+        self._hashes: list[Hashes] = []
         self._received, self._rows, self._distinct, self._next_check = 0, 0, 0, CHECK_ROWS
         self._pool = ThreadPoolExecutor(1, f"decode-{record.name}")
         folder.mkdir(parents=True, exist_ok=True)
@@ -128,13 +115,14 @@ class PageFiles:
         decoded = self._decode(pages)
         self.quarantined += decoded.quarantined
         self._observations.update(decoded.observations)
-        rows = decoded.tables[self._record.name]
-        batch.keys = rows.select([KEY_COLUMN, "_page", "_position"]).rename_columns(["key", "_page", "_position"])
+        keys = decoded.tables[self._record.name][KEY_COLUMN]
+        self._hashes.append(key_hashes(keys))
         version = 0 if self._inferred is None else self._inferred.version
         if self._files.version != version:
             self._files.close()
             self._files = TableFiles(self._folder, f"{version}", version)
-        batch.version, batch.group = version, self._files.add(self._without_places(decoded.tables))
+        batch.rows, batch.files = len(keys), self._files
+        batch.group = self._files.add(self._without_places(decoded.tables))
         self._check_progress(batch.rows + len(decoded.quarantined))
 
     def _check_progress(self, rows: int) -> None:
@@ -146,8 +134,8 @@ class PageFiles:
         self._rows += rows
         if self._rows < self._next_check:
             return
-        keys = pa.chunked_array([batch.keys["key"].combine_chunks() for batch in self._batches if batch.keys])
-        distinct = pc.count_distinct(keys).as_py() + len({row.key or row.row_hash for row in self.quarantined})
+        distinct = count_distinct(np.concatenate(self._hashes))
+        distinct += len({row.key or row.row_hash for row in self.quarantined})
         if distinct == self._distinct:
             words = f"no new id in the last {self._next_check // 2} rows"
             raise ContractBroken(words, "The list would never end. Report it to the platform's operator.")
@@ -171,47 +159,56 @@ class PageFiles:
         if self._rows != self._received:
             raise BridgeError(f"{self._record.name}: {self._received} rows were read, {self._rows} decoded")
         self._written = self._files.close()
-        self._keys = self._last_places()
-        return SweepCounts(self._keys.num_rows, len(self.quarantined), self._observations)
+        self._starts = np.cumsum([0, *(batch.rows for batch in self._batches)])
+        hashes = np.concatenate(self._hashes)
+        self._hashes.clear()
+        dropped = self._find_repeated(rows_with_shared_hash(hashes))
+        self._last_rows, self._ids = np.delete(np.arange(len(hashes)), dropped), np.delete(hashes, dropped)
+        return SweepCounts(len(self._ids), len(self.quarantined), self._observations)
 
     def abandon(self) -> None:
         """Stops decoding. The files stay."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _last_places(self) -> pa.Table:
-        """Columns key and place (batch and row number) of the last row of each id."""
-        tables = []
-        for index, batch in enumerate(self._batches):
-            if batch.keys is not None:
-                places = pa.array(np.arange(batch.rows, dtype=np.int64) + (index << 32))
-                tables.append(batch.keys.select(["key"]).append_column("place", places))
-        rows = pa.concat_tables(tables)
-        if pc.count_distinct(rows["key"]).as_py() == rows.num_rows:
-            return rows
-        last = rows.group_by("key").aggregate([("place", "max"), ("place", "count")])
-        several = last.filter(pc.greater(last["place_count"], 1))["key"].combine_chunks()
-        places = rows.filter(pc.is_in(rows["key"], value_set=several))["place"].to_pylist()
-        for place, (key, _, data) in zip(places, self._rows_at(places), strict=True):
-            self.repeated.add(key, place, data)
-        return last.select(["key", "place_max"]).rename_columns(["key", "place"])
+    def _find_repeated(self, rows: Rows) -> list[int]:
+        """Compares the ids of these rows; returns the rows whose id occurs again later."""
+        last: dict[str, int] = {}
+        earlier = []
+        for row, (key, _, data) in zip(rows.tolist(), self._rows_at(rows), strict=True):
+            self.repeated.add(key, row, data)
+            if key in last:
+                earlier.append(last[key])
+            last[key] = row
+        return earlier
 
-    def _rows_at(self, places: Iterable[int]) -> Iterator[tuple[str, tuple[int, int], bytes]]:
-        """Key, page and position, and bytes of the rows at these places, read again from the spool."""
-        current, rows = -1, list[bytes]()
-        for place in places:
-            batch = self._batches[place >> 32]
-            key, number, position = batch.row(place & 0xFFFFFFFF)
-            if number != current:
-                body = self._paginator.parse(self.spool.at(dict(batch.pages)[number]))
-                current, rows = number, split(Page(number, body.rows))
-            yield key, (number, position), rows[position - 1]
+    def _by_batch(self, rows: Rows) -> list[tuple[_Batch, Rows]]:
+        """Rows, numbered over the whole sweep and in order, as row numbers in each batch."""
+        parts = np.split(rows, np.searchsorted(rows, self._starts[1:-1]))
+        return [(batch, part - start) for batch, part, start in zip(self._batches, parts, self._starts, strict=False)]
+
+    def _pages_of(self, batch: _Batch) -> list[Page]:
+        """The pages of a batch, read again from the spool."""
+        return [Page(number, self._paginator.parse(self.spool.at(offset)).rows) for number, offset in batch.pages]
+
+    def _rows_at(self, rows: Rows) -> Iterator[tuple[str, tuple[int, int], bytes]]:
+        """Key, page and position, and bytes of these rows, read again from the spool."""
+        for batch, part in self._by_batch(rows):
+            if len(part):
+                pages = {page.number: page for page in self._pages_of(batch)}
+                table = self._decode(list(pages.values())).tables[self._record.name].take(part)
+                number, data = -1, list[bytes]()
+                for row in table.select([KEY_COLUMN, "_page", "_position"]).to_pylist():
+                    if row["_page"] != number:
+                        number = row["_page"]
+                        data = split(pages[number])
+                    yield row[KEY_COLUMN], (number, row["_position"]), data[row["_position"] - 1]
 
     def conflicting_rows(self, earlier: Sequence[PageFiles]) -> list[QuarantinedRow]:
         """The rows that this sweep and the earlier ones have although a later row of this sweep has the same id."""
         places = self.repeated.conflicts([files.repeated for files in earlier])
         return [
             replace(quarantine(place, data, InvalidRow(CONFLICT), key), is_id_duplicate=True)
-            for key, place, data in self._rows_at(places)
+            for key, place, data in self._rows_at(np.array(places, np.int64))
         ]
 
     def same_rows(self, other: PageFiles) -> bool:
@@ -220,51 +217,47 @@ class PageFiles:
             return False
         if sorted(row.row_hash for row in self.quarantined) != sorted(row.row_hash for row in other.quarantined):
             return False
-        own, others = self._keys["key"].combine_chunks(), other._keys["key"].combine_chunks()
-        return len(own) == len(others) and bool(pc.all(pc.is_in(own, value_set=others), min_count=0).as_py())
+        return np.array_equal(np.sort(self._ids), np.sort(other._ids))
 
-    def write(self, later_keys: pa.Array | None) -> tuple[int, dict[str, TableFile], pa.Array]:
+    def write(self, later: Hashes | None) -> tuple[int, dict[str, TableFile], Hashes]:
         """The files of the rows that no later sweep has.
 
         Args:
-            later_keys: ids in later sweeps; None if this is the last one.
+            later: hashes of the ids in later sweeps; None if this is the last one.
 
         Returns:
-            Count of distinct rows, the file of each table, and the ids of this sweep and the later ones.
+            Count of distinct rows, the file of each table, and the hashes of this sweep and the later ones.
         """
-        selected = self._keys
-        if later_keys is not None:
-            selected = selected.filter(pc.invert(pc.is_in(selected["key"], value_set=later_keys)))
-        keys = selected["key"].combine_chunks()
-        files = self._files_with(np.sort(selected["place"].to_numpy()))
-        return len(keys), files, keys if later_keys is None else pa.concat_arrays([later_keys, keys])
+        if later is None:
+            return len(self._ids), self._files_with(self._last_rows), self._ids
+        is_new = ~np.isin(self._ids, later)
+        ids = self._ids[is_new]
+        return len(ids), self._files_with(self._last_rows[is_new]), np.concatenate([later, ids])
 
-    def _files_with(self, places: np.ndarray) -> dict[str, TableFile]:
-        """Files of the rows at these places, in order: those already written if they hold exactly these rows."""
-        bounds = np.searchsorted(places, np.arange(len(self._batches) + 1) << 32)
-        selected = [places[low:high] - (index << 32) for index, (low, high) in enumerate(pairwise(bounds))]
-        is_whole = [
-            len(rows) == batch.rows and batch.version == self._files.version
-            for rows, batch in zip(selected, self._batches, strict=True)
+    def _files_with(self, rows: Rows) -> dict[str, TableFile]:
+        """Files of these rows: those already written if they hold exactly these."""
+        parts = [
+            (batch, part, len(part) == batch.rows and batch.files is self._files)
+            for batch, part in self._by_batch(rows)
         ]
-        if all(is_whole):
+        if all(is_whole for _, _, is_whole in parts):
             return self._written
         files = TableFiles(self._folder, "merged", self._files.version)
-        for batch, rows, whole in zip(self._batches, selected, is_whole, strict=True):
-            if len(rows):
-                files.add(self._files.read(batch.group) if whole else self._decode_again(batch, rows))
+        for batch, part, is_whole in parts:
+            if len(part):
+                files.add(self._files.read(batch.group) if is_whole else self._decode_again(batch, part))
         return files.close()
 
-    def _decode_again(self, batch: _Batch, rows: np.ndarray) -> dict[str, pa.Table]:
+    def _decode_again(self, batch: _Batch, rows: Rows) -> dict[str, pa.Table]:
         """These rows of a batch and their child rows, decoded from the spool with the final types."""
-        pages = [Page(number, self._paginator.parse(self.spool.at(offset)).rows) for number, offset in batch.pages]
-        selected = _codes(batch.keys)[rows]
+        tables = self._decode(self._pages_of(batch)).tables
+        selected = _codes(tables[self._record.name])[rows]
         return self._without_places(
-            {name: table.filter(np.isin(_codes(table), selected)) for name, table in self._decode(pages).tables.items()}
+            {name: table.filter(np.isin(_codes(table), selected)) for name, table in tables.items()}
         )
 
 
-def _codes(table: pa.Table) -> np.ndarray:
+def _codes(table: pa.Table) -> Rows:
     """Page and position of each row, or of its parent row, as one number."""
-    codes: np.ndarray = (table["_page"].to_numpy().astype(np.int64) << 32) + table["_position"].to_numpy()
+    codes: Rows = (table["_page"].to_numpy().astype(np.int64) << 32) + table["_position"].to_numpy()
     return codes

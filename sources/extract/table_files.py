@@ -56,8 +56,8 @@ class TableFiles:
     def read(self, group: int) -> dict[str, pa.Table]:
         """The tables of one batch, once the files are closed."""
         tables = {}
-        for name in self._writers:
-            with pq.ParquetFile(self._paths[name]) as file:
+        for name, path in self._paths.items():
+            with pq.ParquetFile(path) as file:
                 tables[name] = file.read_row_group(group)
         return tables
 

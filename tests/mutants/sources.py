@@ -181,8 +181,8 @@ MUTANTS: Final = (
     Mutant(
         "sweeps-agree-although-the-second-has-one-row-more",
         "sources/extract/page_files.py",
-        "return len(own) == len(others) and bool(",
-        "return bool(",
+        "return np.array_equal(np.sort(self._ids), np.sort(other._ids))",
+        "return bool(np.isin(self._ids, other._ids).all())",
         "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
@@ -244,8 +244,8 @@ MUTANTS: Final = (
     Mutant(
         "a-torn-frame-of-a-spool-is-replayed",
         "sources/extract/spool.py",
-        "if len(payload) < label_bytes + body_bytes or zlib.crc32(payload) != crc:",
-        "if len(payload) < label_bytes + body_bytes:",
+        "if len(payload) < label_bytes + packed_bytes or zlib.crc32(payload, body_bytes) != crc:",
+        "if len(payload) < label_bytes + packed_bytes:",
         "tests/sources/extract/test_spool.py",
     ),
     # --- decode and files

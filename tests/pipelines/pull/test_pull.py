@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import stat
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from sandbox import SandboxConfigError
 from sources.contract import LISTS
 from sources.errors import AccessError, BridgeError, CoverageError, UsageError
 from sources.extract.result import ListResult
-from sources.extract.walk import walk
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.pull.truth import BOOKKEEPING, RESOURCES, comparable, expected, found, ids, same
 
@@ -337,30 +335,6 @@ def test_a_lone_list_that_shrank_publishes_nothing(fresh: Bridge) -> None:
     assert fresh.left() == ["warehouse.duckdb"]
 
 
-def test_a_long_list_is_loaded_beside_the_walks_that_go_on(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    loads: list[list[str]] = []
-    loaded = threading.Event()
-
-    def counted(lists: list[ListResult], folder: Path) -> Path:
-        loads.append([walked.resource for walked in lists])
-        file = load(lists, folder)
-        loaded.set()
-        return file
-
-    def held(name: str, *arguments: Any) -> ListResult:
-        assert name != "customers" or loaded.wait(30), "nothing was loaded while this walk went on"
-        return walk(name, *arguments)
-
-    monkeypatch.setattr("pipelines.pull.walking.load", counted)
-    monkeypatch.setattr("pipelines.pull.walking.walk", held)
-    monkeypatch.setattr("pipelines.pull.walking.EARLY_ROWS", 30)  # what orders reach, or all three together
-    assert fresh.code() == 0
-    assert sorted(name for names in loads for name in names) == sorted(LISTS)
-    assert "customers" in loads[-1]
-    assert len(loads) > 1
-    assert all(same(fresh.path, fresh.platform.state, name) for name in RESOURCES)
-
-
 def test_a_column_is_as_narrow_again_as_its_values_are(fresh: Bridge) -> None:
     state = fresh.platform.state
     first, second = state.ids("orders")[:2]
@@ -387,9 +361,9 @@ def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, mo
 
     merging, after = [], []
 
-    def bounded(connection: duckdb.DuckDBPyConnection, *arguments: Any) -> merge.MergeCounts:
+    def bounded(connection: duckdb.DuckDBPyConnection, *arguments: Any) -> None:
         merging.append(limit(connection))
-        return plain(connection, *arguments)
+        plain(connection, *arguments)
 
     plain = merge.merge
     monkeypatch.setattr(merge, "merge", bounded)
@@ -400,32 +374,24 @@ def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, mo
     assert len(merging) == len(LISTS)
 
 
-def test_short_lists_are_loaded_together(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    loads: list[int] = []
+def test_lists_are_loaded_together(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[list[str]] = []
 
-    def counted(lists: list[ListResult], folder: Path) -> Path:
-        loads.append(len(lists))
-        return load(lists, folder)
+    def counted(lists: list[ListResult], folder: Path) -> None:
+        loads.append([walked.resource for walked in lists])
+        load(lists, folder)
 
     monkeypatch.setattr("pipelines.pull.walking.load", counted)
     assert fresh.code() == 0
-    assert loads == [4]
+    assert loads == [list(LISTS)]
+    assert all(same(fresh.path, fresh.platform.state, name) for name in RESOURCES)
 
 
-def test_a_load_that_fails_beside_a_walk_ends_the_pull(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    failed = threading.Event()
-
-    def failing(lists: list[ListResult], folder: Path) -> Path:
-        failed.set()
+def test_a_load_that_fails_ends_the_pull(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(lists: list[ListResult], folder: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def held(name: str, *arguments: Any) -> ListResult:
-        assert name != "customers" or failed.wait(30)
-        return walk(name, *arguments)
-
     monkeypatch.setattr("pipelines.pull.walking.load", failing)
-    monkeypatch.setattr("pipelines.pull.walking.walk", held)
-    monkeypatch.setattr("pipelines.pull.walking.EARLY_ROWS", 1)
     with pytest.raises(UsageError):
         fresh.pull()
     assert not fresh.path.exists()

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.warehouse.load import load
+from pipelines.warehouse.load import attached, load
 from sources.errors import BridgeError
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
@@ -44,5 +45,10 @@ def test_issue_16_7_loaded_rows_are_compared_with_walked_ones(
     result = walk("customers", platform, tmp_path / "files", spool, WalkOptions(10))
     assert result.verdict == "complete"
     harm(result)
-    with pytest.raises(BridgeError, match=words):
-        load([result], tmp_path / "load")
+    load([result], tmp_path / "load")
+    with (
+        duckdb.connect() as build,
+        pytest.raises(BridgeError, match=words),
+        attached(build, [result], tmp_path / "load"),
+    ):
+        pytest.fail("the totals were not compared")

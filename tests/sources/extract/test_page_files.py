@@ -6,12 +6,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from sources.contract import LISTS
 from sources.extract import page_files
+from sources.extract.key_hashes import Hashes, key_hashes
 from sources.extract.legacy_pages import LegacyPages
 from sources.extract.page_files import PageFiles
 from sources.extract.pages import Paginator
@@ -57,6 +59,10 @@ def rows(files: dict[str, tuple[Path, int]], table: str) -> list[dict[str, Any]]
     return found
 
 
+def hashes(*ids: str) -> Hashes:
+    return key_hashes(pa.chunked_array([list(ids)]))
+
+
 def test_every_batch_is_a_row_group_of_one_file_per_table(tmp_path: Path, spool: Spool) -> None:
     files = filled(
         tmp_path, spool, "customers", [[customer(2 * n), customer(2 * n + 1, documents=0)] for n in range(7)]
@@ -88,14 +94,30 @@ def test_a_row_that_came_twice_is_there_as_it_came_last(tmp_path: Path, spool: S
     assert documents == ["2-0", "3-0", "4-0", "1-0", "1-1", "5-0"]
 
 
+def test_different_ids_with_one_hash_are_different_rows(
+    tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def colliding(keys: pa.ChunkedArray) -> Hashes:
+        return np.array([int(key) % 3 for key in keys.to_pylist()], np.uint64)
+
+    monkeypatch.setattr("sources.extract.page_files.key_hashes", colliding)
+    pages = [[customer(1, "old"), customer(2)], [customer(3)], [customer(4)], [customer(1, "new")], [customer(5)]]
+    files = filled(tmp_path, spool, "customers", pages)
+    assert files.finish().distinct == 5
+    distinct, written, _ = files.write(None)
+    assert distinct == 5
+    names = {row["id"]: row["first_name"] for row in rows(written, "customers")}
+    assert names == {"1": "new", "2": "Zoë", "3": "Zoë", "4": "Zoë", "5": "Zoë"}
+
+
 def test_rows_that_a_later_sweep_has_are_left_to_it(tmp_path: Path, spool: Spool) -> None:
     files = filled(tmp_path, spool, "customers", [[customer(key)] for key in range(6)])
     files.finish()
-    distinct, written, seen = files.write(pa.array(["0", "1", "2", "9"]))
+    distinct, written, seen = files.write(hashes("0", "1", "2", "9"))
     assert distinct == 3
     assert [row["id"] for row in rows(written, "customers")] == ["3", "4", "5"]
-    assert sorted(seen.to_pylist()) == ["0", "1", "2", "3", "4", "5", "9"]
-    assert files.write(pa.array([str(key) for key in range(6)]))[:2] == (0, {})
+    assert sorted(seen) == sorted(hashes("0", "1", "2", "3", "4", "5", "9"))
+    assert files.write(hashes(*map(str, range(6))))[:2] == (0, {})
 
 
 def test_a_type_that_widens_late_holds_for_the_rows_before(tmp_path: Path, spool: Spool) -> None:
