@@ -140,21 +140,24 @@ def merge(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str, at:
     """
     resource = walked.resource
     earlier_children = _children(build, resource)
+    # Without a join, DuckDB writes in parallel and to a smaller file.
+    is_first = not _number(build, f'SELECT count(*) FROM raw."{resource}"')
+    first_seen = "$at" if is_first else "coalesce(o._first_seen_at, $at)"
     marked = "coalesce(o._missing_since, $at)" if walked.verdict == "complete" else "o._missing_since"
     parameters = {"run": run_id, "at": at}
     for table in dict.fromkeys([*(name for name in walked.files if name != resource), *earlier_children, resource]):
         key = "id" if table == resource else f"{resource.removesuffix('s')}_id"
         exists, parts = table == resource or table in earlier_children, []
         if table in walked.files:
-            casts = _align(build, table, resource, key) if exists else {}
+            casts = _align(build, table, resource, key) if exists and not is_first else {}
             replaced = ", ".join(f'l."{name}"::{kind} AS "{name}"' for name, kind in casts.items())
             parts.append(f"""
                 SELECT l.*{f" REPLACE ({replaced})" if replaced else ""}, $run AS _run_id,
-                    coalesce(o._first_seen_at, $at::TIMESTAMPTZ) AS _first_seen_at,
-                    $at::TIMESTAMPTZ AS _last_seen_at, NULL::TIMESTAMPTZ AS _missing_since
-                FROM {LOADED}."{table}" l LEFT JOIN raw."{resource}" o ON o.id = l."{key}"
+                    {first_seen}::TIMESTAMPTZ AS _first_seen_at, $at::TIMESTAMPTZ AS _last_seen_at,
+                    NULL::TIMESTAMPTZ AS _missing_since
+                FROM {LOADED}."{table}" l {"" if is_first else f'LEFT JOIN raw."{resource}" o ON o.id = l."{key}"'}
                 """)
-        if exists:
+        if exists and not (is_first and parts):
             parts.append(f"""
                 SELECT o.* REPLACE ({marked}::TIMESTAMPTZ AS _missing_since)
                 FROM raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"
