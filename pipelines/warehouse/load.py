@@ -129,6 +129,6 @@ def _check(build: duckdb.DuckDBPyConnection, walk: ListResult) -> None:
     if balance != walk.total("rows") or in_files != walk.distinct or distinct != walk.distinct:
         raise BridgeError(
             f"{walk.resource}: the totals do not balance: {walk.total('rows')} rows read, {walk.distinct} distinct, "
-            f"{walk.duplicates} duplicates, {walk.total('quarantined')} quarantined, {in_files} written, "
+            f"{walk.duplicates} duplicates, {len(walk.quarantined)} quarantined, {in_files} written, "
             f"{distinct} loaded with different ids"
         )

@@ -25,20 +25,20 @@ _MASKS: Final = np.array([(1 << 8 * n) - 1 for n in range(_WORD + 1)], np.uint64
 def key_hashes(keys: pa.ChunkedArray) -> Hashes:
     """The hash of each id; `keys` is a column of strings without nulls."""
     array = pa.concat_arrays(keys.chunks) if keys.num_chunks else pa.array([], pa.string())
-    hashes = np.full(len(array), _SALT, np.uint64)
     if not len(array):
-        return hashes
+        return np.array([], np.uint64)
     _, offset_buffer, data_buffer = array.buffers()
     starts = np.frombuffer(offset_buffer, np.int32)[array.offset : array.offset + len(array) + 1]
     lengths = np.diff(starts)
+    hashes: Hashes = lengths.astype(np.uint64) * _FACTORS[0] + _SALT
     data = np.zeros((data_buffer.size if data_buffer else 0) + _WORD, np.uint8)
     data[:-_WORD] = np.frombuffer(data_buffer or b"", np.uint8)
     words = np.ndarray(len(data) - _WORD + 1, "<u8", data, strides=(1,))  # the eight bytes from each position on
     rows = np.arange(len(array))
-    for position in range(0, int(lengths.max()) + 1, _WORD):  # an empty word ends a text, so its length counts
-        rows = rows[lengths[rows] >= position]
-        size = np.minimum(lengths[rows] - position, _WORD)
-        mixed = (hashes[rows] ^ (words[starts[rows] + position] & _MASKS[size])) + size.astype(np.uint64)
+    for position in range(0, int(lengths.max()), _WORD):
+        rows = rows[lengths[rows] > position]
+        word = words[starts[rows] + position] & _MASKS[np.minimum(lengths[rows] - position, _WORD)]
+        mixed = hashes[rows] ^ word
         for factor in _FACTORS:
             mixed = (mixed ^ (mixed >> np.uint64(33))) * factor
         hashes[rows] = mixed ^ (mixed >> np.uint64(33))
