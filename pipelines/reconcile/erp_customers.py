@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sources.files import RejectedRow
+    from transforms.erp.equal_pairs import Hashes
 
 ERP_COLUMNS: Final = {
     "erpCode": "erp_code",
@@ -160,6 +161,16 @@ def _without_empty(cells: pa.ChunkedArray, empty: Sequence[str]) -> pa.ChunkedAr
     return pc.if_else(pc.is_in(cells, value_set=pa.array(empty, pa.string())), pa.scalar(None, pa.string()), cells)
 
 
+def hash_texts(texts: pa.Array) -> Hashes:
+    """The hash of each text, by DuckDB: a million take 0.02 s."""
+    import pyarrow as pa
+
+    with duckdb.connect() as connection:
+        connection.register("texts", pa.table({"text": texts}))
+        hashes: Hashes = connection.sql("SELECT hash(text) AS hash FROM texts").fetchnumpy()["hash"]
+    return hashes
+
+
 def match_customers(
     build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpCustomers | None, inputs: Inputs
 ) -> tuple[MatchSummary | None, pd.DataFrame]:
@@ -186,7 +197,7 @@ def match_customers(
         replace(build, "erp_differences", frame(ERP_DIFFERENCES))
         return None, frame(FINDINGS)
     customers, documents = inputs.reconciled["customers"], inputs.raw[DOCUMENTS]
-    result = match(erp.rows, customers, documents, country=inputs.settings.country)
+    result = match(erp.rows, customers, documents, country=inputs.settings.country, hash_texts=hash_texts)
     replace(build, "erp_customers", result.customers)
     replace(build, "erp_differences", result.differences)
     totals = _totals(build, len(erp.rows), result.repeated)

@@ -33,6 +33,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.feather as feather
 
+from pipelines.reconcile.erp_customers import hash_texts
 from tests.bench.measure import Cost, Failed, run
 from transforms.erp.match import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS, match
 from transforms.frames import from_arrow, typed
@@ -107,7 +108,7 @@ def _ours(folder: Path, buckets: int = 1, lost: bool = False) -> Callable[[], Co
 
     def work() -> Counts:
         with ThreadPoolExecutor(2) as pool:
-            found = match(erp, customers, documents, buckets, pool.map)
+            found = match(erp, customers, documents, buckets, pool.map, hash_texts=hash_texts)
         status = found.customers["status"].value_counts()
         fields = found.differences["field"].value_counts()
         if lost:

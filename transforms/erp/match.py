@@ -15,16 +15,28 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from transforms.documents import sort_documents
 from transforms.erp.cascade import Decisions, Mapper, Side, by_row, cascade
 from transforms.erp.compare import COMPARISONS, compare
 from transforms.erp.contradictions import contradicted
+from transforms.erp.equal_pairs import HashTexts, equal_pairs
 from transforms.erp.findings import code_findings, decision_findings, line_findings
 from transforms.erp.match_keys import MATCH_KEYS, document_number
 from transforms.findings import combine_findings
-from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, typed
+from transforms.frames import (
+    BIGINT,
+    BOOLEAN,
+    TEXT,
+    TIMESTAMP,
+    Ints,
+    constant,
+    frame,
+    is_strictly_increasing,
+    typed,
+)
 from transforms.texts import tidied
 
 ERP_FIELDS: Final = tuple(COMPARISONS)
@@ -102,6 +114,7 @@ def match(
     buckets: int = 1,
     over: Mapper = map,
     country: str | None = None,
+    hash_texts: HashTexts | None = None,
 ) -> MatchResult:
     """Matches the ERP's customers with the platform's, one to one, and compares those that match.
 
@@ -112,11 +125,18 @@ def match(
         buckets: number of hash buckets into which each key is split.
         over: maps a function over them: `map`, or that of a pool of processes or of a cluster.
         country: of phone numbers without a country code (ISO 3166-1 alpha-2); None: they are compared as written.
+        hash_texts: makes most of the match three times as fast, with the same result: see `equal_pairs`.
     """
-    lines, repeated = _without_repeated(_by_line(erp))
-    is_missing = customers["_missing_since"].notna()
-    present, missing = _by_id(customers[~is_missing]), customers[is_missing]
+    lines, is_missing = _by_line(erp), customers["_missing_since"].notna()
+    present = _by_id(customers[~is_missing] if is_missing.any() else customers)
+    missing = customers[is_missing]
     owned = _owned(documents, present)
+    settled = frame(ERP_CUSTOMERS)
+    if hash_texts is not None:
+        line, customer = equal_pairs(lines, present, owned, hash_texts)
+        settled = _settled(lines.iloc[line], present["customer_id"].iloc[customer])
+        lines, present, owned = _without_settled(lines, present, owned, line, customer)
+    lines, repeated = _without_repeated(lines)
 
     left = Side(_numbers(lines), _line_keys(lines))
     papers = owned.set_index("customer")["number"]
@@ -138,7 +158,7 @@ def match(
         *code_findings(decisions, left, right, missing["erp_code"]),
     ]
     return MatchResult(
-        _customers(lines, present, decisions, pairs),
+        _by_line_number(settled, _customers(lines, present, decisions, pairs)),
         _differences(lines, present, pairs, differences),
         combine_findings(findings),
         len(repeated),
@@ -148,7 +168,7 @@ def match(
 def _by_line(erp: pd.DataFrame) -> pd.DataFrame:
     """The known columns of the ERP's lines, by line."""
     columns = {"_line": BIGINT, **{field: TEXT for field in ERP_FIELDS if field in erp}}
-    return typed(erp, columns).sort_values("_line", kind="stable", ignore_index=True)
+    return _sorted(typed(erp, columns), "_line")
 
 
 def _numbers(lines: pd.DataFrame) -> pd.Series[str]:
@@ -157,7 +177,11 @@ def _numbers(lines: pd.DataFrame) -> pd.Series[str]:
 
 def _by_id(customers: pd.DataFrame) -> pd.DataFrame:
     """The columns of customers that are used, by id."""
-    return typed(customers, PLATFORM_CUSTOMERS).sort_values("customer_id", ignore_index=True)
+    return _sorted(typed(customers, PLATFORM_CUSTOMERS), "customer_id")
+
+
+def _sorted(rows: pd.DataFrame, by: str) -> pd.DataFrame:
+    return rows if is_strictly_increasing(rows[by]) else rows.sort_values(by, kind="stable", ignore_index=True)
 
 
 def _owned(documents: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:
@@ -181,6 +205,44 @@ def _without_repeated(lines: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 def _line_keys(lines: pd.DataFrame) -> dict[str, pd.Series[str]]:
     """The keys that the ERP's file has a column of, normalized, indexed by row number."""
     return {name: key.normalize(lines[name]).dropna() for name, key in MATCH_KEYS.items() if name in lines}
+
+
+def _settled(lines: pd.DataFrame, customer_ids: pd.Series[str]) -> pd.DataFrame:
+    """The rows of `ERP_CUSTOMERS` of lines that are equal to these customers."""
+    index = lines.index
+    columns = {
+        "erp_code": lines["erp_code"] if "erp_code" in lines else constant(None, index),
+        "customer_id": customer_ids.set_axis(index),
+        "status": constant("matched", index),
+        "matched_by": constant("erp_code", index),
+        "difference_count": constant(0, index, BIGINT),
+        "line": lines["_line"],
+        "name": _names(lines),
+    }
+    nothing = constant(None, index)
+    return pd.DataFrame({name: columns.get(name, nothing) for name in ERP_CUSTOMERS})
+
+
+def _without_settled(
+    lines: pd.DataFrame, customers: pd.DataFrame, documents: pd.DataFrame, line: Ints, customer: Ints
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """The lines, the customers and their documents without these rows, numbered anew."""
+    is_left, is_left_there = np.ones(len(lines), np.bool_), np.ones(len(customers), np.bool_)
+    is_left[line] = is_left_there[customer] = False
+    papers = documents[is_left_there[documents["customer"]]]
+    numbers = np.cumsum(is_left_there) - 1
+    return (
+        lines[is_left].reset_index(drop=True),
+        customers[is_left_there].reset_index(drop=True),
+        papers.assign(customer=numbers[papers["customer"]]).reset_index(drop=True),
+    )
+
+
+def _by_line_number(settled: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `ERP_CUSTOMERS` by line; those without a line last, in their order."""
+    if settled.empty:
+        return others
+    return pd.concat([settled, others]).sort_values("line", kind="stable", ignore_index=True)
 
 
 def _veto(decisions: Decisions, vetoed: pd.DataFrame, lines: Side, customers: Side) -> Decisions:

@@ -18,6 +18,7 @@ from pandas.testing import assert_frame_equal
 
 from tests.transforms.erp.test_match import GONE, customers, documents, erp, matched, reported
 from transforms.erp.buckets import bucket, split
+from transforms.erp.equal_pairs import Hashes, HashTexts, equal_pairs
 from transforms.erp.match import ERP_FIELDS, PLATFORM_CUSTOMERS, MatchResult, match
 from transforms.erp.match_keys import MATCH_KEYS
 
@@ -145,6 +146,47 @@ def test_the_order_of_rows_and_columns_and_the_buckets_change_nothing(
         assert_frame_equal(getattr(first, name), getattr(again, name))
         assert serialized(getattr(first, name)) == serialized(getattr(again, name))
     assert first.repeated == again.repeated
+
+
+def few_hashes(texts: pa.Array) -> Hashes:
+    """A poor hash: many texts have the same."""
+    return np.array([len(text) % 3 for text in texts.to_pylist()], np.uint64)
+
+
+def good_hashes(texts: pa.Array) -> Hashes:
+    return pd.util.hash_array(texts.to_numpy(zero_copy_only=False), categorize=False)
+
+
+TWINS = st.lists(st.tuples(st.sampled_from("12345678"), st.sampled_from("12345678")), max_size=8)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SIDES, TWINS, st.sampled_from([few_hashes, good_hashes]))
+def test_issue_16_4_equal_pairs_change_nothing(
+    sides: Sides, twins: list[tuple[str, str]], hash_texts: HashTexts
+) -> None:
+    """The match with and without them is the same, whatever else is in the lists."""
+    lines, known, papers = sides
+    for code, name in twins:
+        row = {"erp_code": f"E{code}", "email": f"{name}@x"}
+        lines = [{**row, "first_name": "", "document_number": f"N{code}"}, *lines]
+        known = [*known, {**row, "first_name": "Zoë"}]
+        papers = [*papers, {"customer_id": str(len(known)), "number": f"N{code}", "is_default": code > name}]
+    whole, narrowed = made((lines, known, papers)), made((lines, known, papers), hash_texts=hash_texts)
+    for name in ("customers", "differences", "findings"):
+        assert_frame_equal(getattr(whole, name), getattr(narrowed, name))
+    assert whole.repeated == narrowed.repeated
+
+
+def test_issue_16_4_what_is_equal_is_a_pair_and_what_differs_is_left() -> None:
+    lines = [{"erp_code": str(n), "email": f"{n}@x", "first_name": "" if n % 2 else "Zoë"} for n in range(10, 100)]
+    known = [{**line, "first_name": "Zoë"} for line in reversed(lines)]
+    lines[5]["first_name"] = "Zoe"
+    lines[6]["email"] = lines[7]["email"] = known[0]["email"] = "shared@x"
+    papers = documents().assign(customer=pd.Series(dtype=np.int64), key=pd.Series(dtype="string[pyarrow]"))
+    line, customer = equal_pairs(erp(*lines), customers(*known), papers, good_hashes)
+    assert line.tolist() == [n for n in range(90) if n not in (5, 6, 7, 89)]
+    assert customer.tolist() == [89 - n for n in line]
 
 
 def serialized(table: pd.DataFrame) -> bytes:
