@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.pipelines.pull.mixtures import judge, mixture
 from tests.pipelines.push.simulation import Wrong, simulate
 from tests.sandbox.fuzz import fuzz
+from tests.sources.files.peers import unexplained
 from tests.sources.files.polluted import damaged, silent_errors
 
 REQUESTS_A_SEED = 200
@@ -48,6 +49,7 @@ def damaged_files(seed: int) -> list[str]:
         for count in (1, 2, 3):
             document, name = damaged(seed, count)
             problems += [f"{name}: {error}" for error in silent_errors(document, Path(folder))[0]]
+            problems += [f"{name}: {reader} has no {cells}" for reader, cells in unexplained(document, Path(folder))]
     return problems
 
 

@@ -223,12 +223,13 @@ def _is_padded(text: str, delimiter: str) -> bool:
 
 
 def _wrapped(text: str, delimiter: str, quote: str, *, is_padded: bool = False) -> int:
-    """The number of cells that begin and end with the quote; cells of several lines must have doubled quotes."""
+    """The number of cells that begin and end with the quote; those of several lines must have doubled ones."""
     edge, mark = re.escape(delimiter), re.escape(quote)
     if is_padded:
         text = re.sub(rf"(?<={edge}) +", "", text)
     cells = re.findall(rf"(?:^|{edge}|[\r\n]){mark}((?:[^{mark}]|{mark}{mark})*+){mark}(?={edge}|[\r\n]|$)", text)
-    return sum(quote in cell or not _LINE_END.search(cell) for cell in cells)
+    escaped = rf"(?:^|{edge}|[\r\n]){mark}[^{mark}\r\n]*\\{mark}.*{mark}(?={edge}|[\r\n]|$)"
+    return sum(quote in cell or not _LINE_END.search(cell) for cell in cells) + len(re.findall(escaped, text))
 
 
 def _score(records: list[Record], dialect: Dialect) -> float:

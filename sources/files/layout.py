@@ -82,12 +82,13 @@ def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple
 
 
 def _surplus(rows: list[list[str]], width: int, in_header: int) -> int:
-    """The number of empty cells beyond the columns that practically all rows have; 0 if only some have them."""
+    """The number of empty cells beyond the columns that nearly all rows have, or the header and most rows; else 0."""
     sizes = Counter(len(cells) for cells in rows if len(cells) >= width and not any(cells[width:]))
     if not sizes:
         return in_header
     size, count = sizes.most_common(1)[0]
-    return size - width if count >= 0.9 * sizes.total() else 0
+    share = 0.5 if size - width == in_header else 0.9
+    return size - width if count >= share * sizes.total() else 0
 
 
 def _trimmed(rows: list[list[str]], width: int) -> int:
