@@ -12,6 +12,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from typing import Final
 from xml.sax.saxutils import unescape
 
@@ -29,7 +30,8 @@ SPARSE: Final = 1_000_000
 RESAVE: Final = "Open it in a spreadsheet and save it again as .xlsx or CSV."
 _CHUNK: Final = 1 << 20
 _LONGEST_TAG: Final = 4096
-_TAG: Final = re.compile(rb"<(?:\w+:)?(row|c)(\s[^<>]*)?>")
+_TAG: Final = re.compile(rb'<(?:\w+:)?(row|c)(?:\s+r="([A-Z]*)([0-9]*)"|(?=[\s/>]))([^<>]*)>')
+"""A row or cell: its kind, position (letters and digits) and further attributes."""
 _POSITION: Final = re.compile(rb"\sr\s*=\s*[\"']([A-Z]*)([0-9]*)[\"']")
 _STYLE: Final = re.compile(rb"\ss\s*=\s*[\"']([0-9]{1,6})[\"']")
 _IS_ERROR: Final = re.compile(rb"\st\s*=\s*[\"']e[\"']")
@@ -89,27 +91,31 @@ class WorkbookXml:
         """
         result = SheetScan()
         cells = row = column = in_row = 0
-        for is_row, attributes in self._cell_tags(sheet):
-            position = _POSITION.search(attributes)
-            if is_row:
-                row = int(position[2]) if position and position[2] else row + 1
+        for kind, letters, digits, rest in self._tags_of(sheet):
+            style, is_error, is_empty, position = _attributes(rest)
+            if position is not None:
+                letters, digits = position  # noqa: PLW2901 # the position is not the first attribute
+            if kind == b"row":
+                row = int(digits) if digits else row + 1
                 column = in_row = 0
                 continue
-            if position and position[1]:
-                column = column_number(position[1])
-                row = int(position[2] or row)
+            if letters:
+                column = column_number(letters)
+                row = int(digits or row)
             else:
                 column += 1
-            if attributes.endswith(b"/"):  # a formatted cell without content
+            if is_empty:  # a formatted cell without content
                 continue
             cells += 1
             in_row += 1
-            result.filled_rows += in_row == 2 and result.filled_rows < 2
-            result.rows, result.columns = max(result.rows, row), max(result.columns, column)
-            self._check_extent(sheet, result, row)
-            if _IS_ERROR.search(attributes):
+            if in_row == 2 and result.filled_rows < 2:
+                result.filled_rows += 1
+            if row > result.rows or column > result.columns or row < 1:
+                result.rows, result.columns = max(result.rows, row), max(result.columns, column)
+                self._check_extent(sheet, result, row)
+            if is_error:
                 result.errors.setdefault(row, set()).add(column - 1)
-            elif self._formats and (style := _STYLE.search(attributes)) and (known := self._formats.get(int(style[1]))):
+            elif style and (known := self._formats.get(style)):
                 result.formats.setdefault(row, {})[column - 1] = known
         rectangle = result.rows * result.columns
         if rectangle > MAX_CELLS or (rectangle > SPARSE and rectangle > 100 * cells):
@@ -124,24 +130,19 @@ class WorkbookXml:
         if not 1 <= row <= MAX_ROWS or result.columns > MAX_COLUMNS:
             raise UsageError(f"sheet {sheet!r} of {self._name} has a cell outside of the limits of a sheet", RESAVE)
 
-    def _cell_tags(self, sheet: str) -> Iterator[tuple[bool, bytes]]:
-        """The tags of rows and cells in their order: whether it is a row, and the attributes."""
+    def _tags_of(self, sheet: str) -> Iterator[tuple[bytes, ...]]:
+        """The tags of rows and cells in their order: the groups of `_TAG`."""
         with self._archive.open(self._part(sheet)) as file:
             buffer = file.read(_CHUNK)
             if b"\0" in buffer[:4] or buffer[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 raise UsageError(f"{self._name} is not encoded as UTF-8", RESAVE)
             while True:
                 chunk = file.read(_CHUNK)
-                end = len(buffer) if not chunk else max(len(buffer) - _LONGEST_TAG, 0)
-                at = 0
-                for match in _TAG.finditer(buffer):
-                    if match.start() >= end:
-                        break
-                    at = match.end()
-                    yield match[1] == b"row", match[2] or b""
+                end = buffer.rfind(b"<", -_LONGEST_TAG) if chunk else len(buffer)  # a tag may go on in the next chunk
+                yield from _TAG.findall(buffer, 0, end if end >= 0 else len(buffer))
                 if not chunk:
                     return
-                buffer = buffer[max(at, end) :] + chunk
+                buffer = (buffer[end:] if end >= 0 else b"") + chunk
 
     def _part(self, sheet: str) -> str:
         """The archive member of a sheet."""
@@ -156,7 +157,7 @@ class WorkbookXml:
                     return posixpath.normpath(posixpath.join("/xl", links[link])).lstrip("/")
         raise UsageError(f"{self._name} is damaged: sheet {sheet!r} is missing", RESAVE)
 
-    def _number_formats(self) -> dict[int, NumberFormat]:
+    def _number_formats(self) -> dict[bytes, NumberFormat]:
         """The formats other than digits, by the style number that cells refer to."""
         if "xl/styles.xml" not in self._archive.namelist():
             return {}
@@ -172,7 +173,7 @@ class WorkbookXml:
             identifier = tag.get("numFmtId", "0")
             known = number_format(codes.get(int(identifier), "General")) if identifier.isdecimal() else None
             if known is not None and known.kind != "digits":
-                formats[style] = known
+                formats[str(style).encode()] = known
         return formats
 
     def _read(self, part: str) -> str:
@@ -181,12 +182,25 @@ class WorkbookXml:
         return self._archive.read(part).decode("utf-8", "replace")
 
 
+@cache
 def column_number(letters: bytes) -> int:
     """The 1-based number of a column: A is 1."""
     number = 0
     for letter in letters[:8]:
         number = number * 26 + letter - 64
     return number
+
+
+@lru_cache(1024)
+def _attributes(text: bytes) -> tuple[bytes, bool, bool, tuple[bytes, bytes] | None]:
+    """The style of a cell, whether it is an error, whether it has no content, and its position if it is in the text."""
+    style, position = _STYLE.search(text), _POSITION.search(text)
+    return (
+        style[1] if style else b"",
+        _IS_ERROR.search(text) is not None,
+        text.endswith(b"/"),
+        (position[1], position[2]) if position else None,
+    )
 
 
 def _tags(xml: str, name: str) -> Iterator[dict[str, str]]:

@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from copy import copy
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +33,7 @@ DIGITS: Final = 15
 _RETYPE: Final = "format the column as Text and enter the value again"
 Cell = int | float | str | bool | dt.time | dt.date | dt.datetime | dt.timedelta
 _DEFAULT: Final = CellRules()
+_PLAIN: Final = frozenset({str, int, float})
 
 
 def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
@@ -101,6 +103,7 @@ def text_of(cell: Cell, number_format: NumberFormat | None = None) -> str:
     return cell.isoformat()
 
 
+@lru_cache(1 << 16)
 def _number(cell: float) -> str:
     """A number with 15 digits; a longer one gets an exponent, which is rejected both as a code and as a number."""
     if abs(cell) < 10**DIGITS and cell == (whole := int(cell)):
@@ -195,21 +198,25 @@ class SheetTable(SourceTable):
 
     def _texts(self, line: int, cells: list[Cell]) -> tuple[list[str], str]:
         """The cells of a row as text, and why the first one that has no certain text is rejected."""
-        formats = self._scan.formats.get(line, {})
+        formats = self._scan.formats.get(line)
         texts, reason = [], ""
         for column, cell in enumerate(cells):
+            if isinstance(cell, str):
+                texts.append(cell)
+                continue
             number_format = formats.get(column + self._left) if formats else None
-            text = text_of(cell, number_format)
-            if not isinstance(cell, str):
-                rule = self._rules.get(column, _DEFAULT)
-                if isinstance(cell, bool):
-                    text = rule.true if cell else rule.false
-                elif isinstance(cell, float) and rule.decimal != ".":
-                    text = text.replace(".", rule.decimal)
-                if not reason:
-                    why = _lost(cell, number_format, rule)
-                    reason = f"{self._name(column)} is {why}; {_RETYPE}" if why else ""
+            rule = self._rules.get(column, _DEFAULT)
+            if isinstance(cell, bool):
+                text = rule.true if cell else rule.false
+            elif isinstance(cell, float):
+                text = _number(cell) if number_format is None else text_of(cell, number_format)
+                text = text if rule.decimal == "." else text.replace(".", rule.decimal)
+            else:
+                text = text_of(cell, number_format)
             texts.append(text)
+            if not reason and (rule.is_text or number_format is not None):
+                why = _lost(cell, number_format, rule)
+                reason = f"{self._name(column)} is {why}; {_RETYPE}" if why else ""
         return texts, reason
 
     def _name(self, column: int) -> str:
@@ -217,6 +224,8 @@ class SheetTable(SourceTable):
 
     def _texts_by_default(self) -> dict[int, CellRules]:
         """Columns of texts and numbers in which some cells are dates or booleans: the spreadsheet converted a code."""
+        if all(_PLAIN.issuperset(map(type, cells)) for cells in self._sheet.iter_rows()):
+            return {}
         width = len(self.columns)
         typed, others = [0] * width, [0] * width
         for line, cells in enumerate(self._sheet.iter_rows(), 1):
