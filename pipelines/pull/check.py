@@ -15,7 +15,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.pull.private_files import permission_warnings
 from pipelines.pull.targets import Targets, read_targets
 from pipelines.pull.whoami import read_whoami
-from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
+from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.destination import connect_destination
 from sources.contract import LISTS, Operation
 from sources.errors import AccessError, BridgeError, ExitCode, UsageError
@@ -101,9 +101,10 @@ def _warehouse() -> str:
             pass
     if not path.exists():
         return f"{path} (does not exist yet; its folder is writable)"
-    Build(path).check()
-    open_warehouse(path).close()
-    return str(path)
+    build = Build(path)
+    build.check()
+    need, free = (size / 1e6 for size in build.disk_need())
+    return f"{path} (a pull needs about {need:,.0f} MB of disk space next to it; {free:,.0f} MB are free)"
 
 
 def _ledger() -> str:

@@ -6,6 +6,7 @@ A list whose walk fails keeps its old table, and the exit code says so. Where ev
 
 from __future__ import annotations
 
+import logging
 import threading
 from dataclasses import replace
 
@@ -13,12 +14,14 @@ from pipelines.pull.model import BuildStep, PullOptions, PullResult
 from pipelines.pull.publishing import Publication, check_coverage
 from pipelines.pull.targets import read_targets
 from pipelines.pull.walking import ListWalks
-from pipelines.warehouse.build import open_warehouse, warehouse_errors
+from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.source import check_source
 from sources.contract import LISTS
 from sources.errors import Unreachable, UsageError
 from sources.extract.result import Progress, no_progress
+
+log = logging.getLogger("orderbridge.pull")
 
 
 def pull(
@@ -45,6 +48,7 @@ def pull(
     run = WarehouseRun(options.command)
     with run.preparation():
         targets = read_targets(names)
+    _check_disk(run.build)
     with run.building() as build:
         if build.path.exists() and not options.accept_new_source:
             with open_warehouse(build.path) as warehouse:
@@ -63,3 +67,15 @@ def pull(
             run.resumable = ()  # the disk may be full: pages that were fetched must not keep it so
             raise
     return result
+
+
+def _check_disk(build: Build) -> None:
+    """Warns in advance where the disk is probably too small: a full disk ends the run only after the walks."""
+    need, free = build.disk_need()
+    if free < need:
+        log.warning(
+            "%s: a pull needs about %s MB of disk space, %s MB are free",
+            build.path.parent,
+            f"{need / 1e6:,.0f}",
+            f"{free / 1e6:,.0f}",
+        )

@@ -41,6 +41,9 @@ _SPACE_HINT: Final = f"Free space or make the folder writable, then run again. {
 _LOCATION_HINT: Final = (
     f"Name a file in WAREHOUSE__PATH whose folder exists and is writable, then run again. {_UNTOUCHED}"
 )
+DISK_FACTOR: Final = 6
+"""Disk space of a pull at its peak, as a multiple of the published file: spools and page files of two sweeps, the
+loaded files, and the build with its old and new tables (measured: 4.9, see docs/performance.md)."""
 _UNUSABLE_NAMES: Final = (*SCHEMAS, "bi", "temp", "system", "memory", "main")
 
 
@@ -87,13 +90,13 @@ def _no_database(file: Path) -> UsageError:
 
 
 class Build:
-    """The next version of a warehouse, under way in its folder.
+    """The next version of a warehouse, in its own folder.
 
     Attributes:
         path: the published file.
         folder: `.build-NAME/`, kept between runs only where a walk can be resumed.
-        spools: `folder`/spool: a folder a list.
-        run: `folder`/run: what goes with this run.
+        spools: `folder`/spool: one folder per list.
+        run: `folder`/run: everything that ends with the run.
         file: the file that is being built.
     """
 
@@ -123,21 +126,29 @@ class Build:
             )
         if self.path.exists() and not self.path.is_file():
             raise UsageError(f"{self.path} is not a file", "Name a file in WAREHOUSE__PATH.")
-        if _wal(self.path).exists():
-            raise UsageError(
-                f"{_wal(self.path).name} lies beside the warehouse: another program writes to it, or was cut off",
-                "Open the file once in DuckDB for writing, run CHECKPOINT, close it; then run again.",
-            )
+        self._check_wal()
         if self.path.exists():
             connect(self.path, read_only=True).close()
 
+    def _check_wal(self) -> None:
+        if _wal(self.path).exists():
+            raise UsageError(
+                f"{_wal(self.path).name} exists: another program writes to the warehouse, or was interrupted",
+                "Open the file once in DuckDB for writing, run CHECKPOINT, close it; then run again.",
+            )
+
+    def disk_need(self) -> tuple[int, int]:
+        """Bytes that a pull needs next to the published file, and bytes that are free there."""
+        published = self.path.stat().st_size if self.path.exists() else 0
+        return DISK_FACTOR * published, shutil.disk_usage(self.path.parent).free
+
     def start(self) -> None:
-        """Clears what a killed run left, and makes the folders.
+        """Removes what a killed run left, and creates the folders; `check` was called before the lock was taken.
 
         Raises:
-            UsageError: the name, the folder or the published file cannot be used.
+            UsageError: the folder cannot be used, or another program writes to the published file.
         """
-        self.check()
+        self._check_wal()
         with warehouse_errors(self.path.parent):
             private_folder(self.folder)
             exclude_from_git(self.folder)

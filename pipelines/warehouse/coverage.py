@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Final
 import duckdb
 
 from pipelines.warehouse.ops import LastRead, last_reads
+from sources.extract.spool import RESUME_WITHIN_S
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-PROOF_AGE: Final = timedelta(hours=24)
-"""How long a complete list proves absences of records that a later read of another list names. The findings hold as of
-the time of its read, which is reported with them."""
+PROOF_AGE: Final = timedelta(seconds=RESUME_WITHIN_S)
+"""How long a complete list proves the absence of records that a later run's read of another list names: as long as a
+stopped walk may be resumed, whose first page is then as old. The findings are reported with the time of the proof."""
 _NAMES: Final = {"customers": "price_lists", "orders": "customers"}
 """Lists whose rows name records of another list."""
 

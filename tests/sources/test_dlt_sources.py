@@ -367,3 +367,59 @@ def test_issue_15_1_the_example_runs_as_a_script(tmp_path: Path, platform: Sandb
         assert connection.sql("SELECT count(*) FROM platform.customers__documents").fetchall() == [
             (children(platform)["customers__documents"],)
         ]
+
+
+STEPS: dict[str, Callable[[Any], Any]] = {
+    "plain": lambda customers: customers,
+    "add_map": lambda customers: customers.add_map(masked),
+    "add_filter": lambda customers: customers.add_filter(lambda table: len(table) > 0),
+    "add_limit": lambda customers: customers.add_limit(1),
+    "parallelized": lambda customers: customers.parallelize(),
+}
+
+
+@pytest.fixture
+def destination(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    if request.param == "postgres":
+        return dlt.destinations.postgres(request.getfixturevalue("postgres"))
+    if request.param == "filesystem":
+        return dlt.destinations.filesystem(bucket_url=(tmp_path / "bucket").as_uri())
+    return dlt.destinations.duckdb(str(tmp_path / "shop.duckdb"))
+
+
+def content(pipe: dlt.Pipeline, table: str) -> list[str]:
+    """The rows of a table, without dlt's own columns, in a fixed order."""
+    rows = pipe.dataset()[table].arrow()
+    names = sorted(name for name in rows.column_names if not name.startswith("_dlt"))
+    return sorted(str(row) for row in rows.select(names).to_pylist())
+
+
+@pytest.mark.parametrize("destination", ["duckdb", "filesystem", "postgres"], indirect=True)
+@pytest.mark.parametrize("step", STEPS)
+def test_issue_11_shows_rows_are_equal_in_each_run(
+    tmp_path: Path, platform: Sandbox, destination: Any, step: str
+) -> None:
+    """dlt's filesystem destination appends Parquet files where it is told to merge, so it is run with replace only."""
+    is_files = "filesystem" in destination.destination_type
+    pipe, source = pipeline(tmp_path, destination), legacy()
+    STEPS[step](source.customers)
+    results = []
+    for disposition in ("replace", "replace") if is_files else ("replace", "merge", "merge", "replace"):
+        pipe.run(source, write_disposition=disposition, loader_file_format="parquet" if is_files else None)
+        results.append({table: content(pipe, table) for table in ("customers", "customers__documents", "promotions")})
+    assert all(result == results[0] for result in results)
+    expected = COUNTS | children(platform) | ({"customers": 100} if step == "add_limit" else {})
+    assert {table: len(rows) for table, rows in results[0].items()} == {table: expected[table] for table in results[0]}
+
+
+@pytest.mark.parametrize("destination", ["duckdb", "filesystem", "postgres"], indirect=True)
+def test_issue_11_shows_a_loop_of_ten(tmp_path: Path, platform: Sandbox, destination: Any) -> None:
+    is_files = "filesystem" in destination.destination_type
+    pipe, source = pipeline(tmp_path, destination), public_v1()
+    results = []
+    for _ in range(10):
+        pipe.run(source, loader_file_format="parquet" if is_files else None)
+        results.append({table: content(pipe, table) for table in ("price_lists", "orders", "orders__lines")})
+    assert all(result == results[0] for result in results)
+    expected = COUNTS | children(platform)
+    assert {table: len(rows) for table, rows in results[0].items()} == {table: expected[table] for table in results[0]}

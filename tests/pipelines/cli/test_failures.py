@@ -69,7 +69,7 @@ def front(made: Bridge) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("style", ["plain", "json"])
-def test_a_list_that_fails_beside_others_has_its_hint_and_no_key(tmp_path: Path, style: str) -> None:
+def test_issue_11_9_and_10_a_list_that_fails_beside_others_has_its_hint_and_no_key(tmp_path: Path, style: str) -> None:
     with bridge(tmp_path) as made, front(made) as url:
         environment = made.environment(SOURCES__LEGACY__BASE_URL=url)
         key = environment["SOURCES__PUBLIC_V1__API_KEY"]

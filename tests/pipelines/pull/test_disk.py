@@ -7,12 +7,14 @@ import resource
 import shutil
 import signal
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from pipelines.pull.check import check
 from sources.errors import UsageError
 from tests.pipelines.bridge import SMALL, Bridge, bridge, command
 from tests.pipelines.pull.truth import RESOURCES, same
@@ -113,6 +115,21 @@ def test_a_path_below_a_file_is_reported(made: Bridge) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no folder that takes no files")
+def test_issue_16_1_a_disk_that_is_too_small_is_reported_before_the_first_request(
+    made: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    size = made.path.stat().st_size
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, 5 * size))
+    with caplog.at_level("WARNING", "orderbridge.pull"):
+        assert made.code() == 0
+    (record,) = caplog.records
+    assert record.getMessage().endswith(
+        f" needs about {6 * size / 1e6:,.0f} MB of disk space, {5 * size / 1e6:,.0f} MB are free"
+    )
+    (result,) = [one for one in check(threading.Event()) if one.what == "warehouse"]
+    assert result.message.endswith(f"{5 * size / 1e6:,.0f} MB are free)")
+
+
 def test_a_folder_that_takes_no_files_is_reported(made: Bridge) -> None:
     refused(made, Path("/proc/warehouse.duckdb"), "/proc: ", "writable")
     done = command("check", env=made.environment(WAREHOUSE__PATH="/proc/warehouse.duckdb"), cwd=made.folder)

@@ -54,7 +54,7 @@ def storage(path: Path) -> str:
         return str(version)
 
 
-def test_a_client_of_duckdb_1_2_opens_the_published_file(fresh: Bridge, older_python: Path) -> None:
+def test_issue_11_17_a_client_of_duckdb_1_2_opens_the_published_file(fresh: Bridge, older_python: Path) -> None:
     assert fresh.code() == 0
     script = (
         "import duckdb, sys; warehouse = duckdb.connect(sys.argv[1], read_only=True)\n"
@@ -65,7 +65,7 @@ def test_a_client_of_duckdb_1_2_opens_the_published_file(fresh: Bridge, older_py
     assert done.stdout.split() == [OLDER_CLIENT.partition("==")[2], "40", "4"], done.stderr
 
 
-def test_a_file_of_a_newer_storage_version_becomes_older_with_all_that_is_in_it(tmp_path: Path) -> None:
+def test_issue_11_17_a_file_of_a_newer_storage_version_becomes_older_with_all_that_is_in_it(tmp_path: Path) -> None:
     path = tmp_path / "warehouse.duckdb"
     with duckdb.connect(str(path), config={"storage_compatibility_version": "latest"}) as connection:
         connection.execute(
@@ -83,7 +83,7 @@ def test_a_file_of_a_newer_storage_version_becomes_older_with_all_that_is_in_it(
     assert os.listdir(tmp_path) == [path.name]  # noqa: PTH208 # names only
 
 
-def test_publishing_keeps_the_mode(tmp_path: Path) -> None:
+def test_issue_11_17_publishing_keeps_the_mode(tmp_path: Path) -> None:
     path = tmp_path / "warehouse.duckdb"
     built(path, "CREATE TABLE one AS SELECT 1")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -93,7 +93,7 @@ def test_publishing_keeps_the_mode(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
-def test_publishing_keeps_owner_and_group(tmp_path: Path) -> None:
+def test_issue_11_17_publishing_keeps_owner_and_group(tmp_path: Path) -> None:
     path = tmp_path / "warehouse.duckdb"
     built(path, "CREATE TABLE one AS SELECT 1")
     path.chmod(0o640)
@@ -179,7 +179,7 @@ def quarantining(fresh: Bridge, *birthdates: str | int) -> None:
         state.change("customers", identifier, {"birthdate": birthdate})
 
 
-def test_the_old_versions_quarantined_rows_stay_until_the_new_one_is_published(
+def test_issue_11_8_the_old_versions_quarantined_rows_stay_until_the_new_one_is_published(
     fresh: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quarantining(fresh, 7)

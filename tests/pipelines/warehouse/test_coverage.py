@@ -142,7 +142,7 @@ def test_what_a_later_run_read_may_name_what_is_newer_than_the_other_list(fresh:
     fresh.pull("customers")
     with duckdb.connect(str(fresh.path)) as connection:
         connection.execute(
-            "UPDATE ops.coverage SET ended_at = ended_at - INTERVAL 25 HOUR WHERE resource = 'price_lists'"
+            "UPDATE ops.coverage SET ended_at = ended_at - INTERVAL 61 MINUTE WHERE resource = 'price_lists'"
         )
     reconcile()
     assert ("price_list_not_listed", buyer) not in absences(fresh)
@@ -153,7 +153,7 @@ def test_what_a_later_run_read_may_name_what_is_newer_than_the_other_list(fresh:
     assert fresh.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer) == "matched"
 
 
-def test_what_was_proven_shortly_before_stays_with_the_time_of_the_proof(fresh: Bridge) -> None:
+def test_issue_11_13_what_was_proven_shortly_before_stays_with_the_time_of_the_proof(fresh: Bridge) -> None:
     state = fresh.platform.state
     buyers = state.ids("customers")[:3]
     for buyer in buyers:

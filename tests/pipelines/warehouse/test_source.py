@@ -22,7 +22,7 @@ def host(made: Bridge) -> str:
     return made.platform.url.removeprefix("http://")
 
 
-def test_the_source_is_recorded_and_known_parts_stay(fresh: Bridge) -> None:
+def test_issue_11_13_the_source_is_recorded_and_known_parts_stay(fresh: Bridge) -> None:
     assert fresh.code("customers") == 0
     assert recorded(fresh) == DataSource(host(fresh), None, "sandbox", None)
     assert fresh.code("orders") == 0
@@ -33,7 +33,7 @@ def test_the_source_is_recorded_and_known_parts_stay(fresh: Bridge) -> None:
     assert fresh.one("SELECT count(*) FROM ops.warehouse") == 1
 
 
-def test_another_host_is_refused_before_the_first_request_unless_accepted(fresh: Bridge) -> None:
+def test_issue_11_13_another_host_is_refused_before_the_first_request_unless_accepted(fresh: Bridge) -> None:
     fresh.pull()
     before = fresh.path.read_bytes()
     with serve(SandboxConfig(**SMALL)) as other:
@@ -54,7 +54,7 @@ def test_another_host_is_refused_before_the_first_request_unless_accepted(fresh:
 
 
 @pytest.mark.parametrize("column", ["environment", "organization"])
-def test_another_environment_or_organization_is_refused(fresh: Bridge, column: str) -> None:
+def test_issue_11_13_another_environment_or_organization_is_refused(fresh: Bridge, column: str) -> None:
     fresh.pull()
     with duckdb.connect(str(fresh.path)) as connection:
         connection.execute(f"UPDATE ops.warehouse SET {column} = 'production'")
