@@ -387,11 +387,17 @@ def destination(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return dlt.destinations.duckdb(str(tmp_path / "shop.duckdb"))
 
 
-def content(pipe: dlt.Pipeline, table: str) -> list[str]:
+def content(pipe: dlt.Pipeline, bucket: Path, table: str) -> list[str]:
     """The rows of a table, without dlt's own columns, in a fixed order."""
-    rows = pipe.dataset()[table].arrow()
-    names = sorted(name for name in rows.column_names if not name.startswith("_dlt"))
-    return sorted(str(row) for row in rows.select(names).to_pylist())
+    if bucket.exists():
+        rows = [
+            row for file in (bucket / "theirs" / table).rglob("*.parquet") for row in pq.read_table(file).to_pylist()
+        ]
+    else:
+        with pipe.sql_client() as client, client.execute_query(f"SELECT * FROM {table}") as cursor:
+            names = [column[0] for column in cursor.description or ()]
+            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return sorted(str(sorted((name, str(row[name])) for name in row if not name.startswith("_dlt"))) for row in rows)
 
 
 @pytest.mark.parametrize("destination", ["duckdb", "filesystem", "postgres"], indirect=True)
@@ -401,12 +407,18 @@ def test_issue_11_shows_rows_are_equal_in_each_run(
 ) -> None:
     """dlt's filesystem destination appends Parquet files where it is told to merge, so it is run with replace only."""
     is_files = "filesystem" in destination.destination_type
+    options: Any = {"loader_file_format": "parquet"} if is_files else {}
     pipe, source = pipeline(tmp_path, destination), legacy()
     STEPS[step](source.customers)
     results = []
     for disposition in ("replace", "replace") if is_files else ("replace", "merge", "merge", "replace"):
-        pipe.run(source, write_disposition=disposition, loader_file_format="parquet" if is_files else None)
-        results.append({table: content(pipe, table) for table in ("customers", "customers__documents", "promotions")})
+        pipe.run(source, write_disposition=disposition, **options)
+        results.append(
+            {
+                table: content(pipe, tmp_path / "bucket", table)
+                for table in ("customers", "customers__documents", "promotions")
+            }
+        )
     assert all(result == results[0] for result in results)
     expected = COUNTS | children(platform) | ({"customers": 100} if step == "add_limit" else {})
     assert {table: len(rows) for table, rows in results[0].items()} == {table: expected[table] for table in results[0]}
@@ -415,11 +427,14 @@ def test_issue_11_shows_rows_are_equal_in_each_run(
 @pytest.mark.parametrize("destination", ["duckdb", "filesystem", "postgres"], indirect=True)
 def test_issue_11_shows_a_loop_of_ten(tmp_path: Path, platform: Sandbox, destination: Any) -> None:
     is_files = "filesystem" in destination.destination_type
+    options: Any = {"loader_file_format": "parquet"} if is_files else {}
     pipe, source = pipeline(tmp_path, destination), public_v1()
     results = []
     for _ in range(10):
-        pipe.run(source, loader_file_format="parquet" if is_files else None)
-        results.append({table: content(pipe, table) for table in ("price_lists", "orders", "orders__lines")})
+        pipe.run(source, **options)
+        results.append(
+            {table: content(pipe, tmp_path / "bucket", table) for table in ("price_lists", "orders", "orders__lines")}
+        )
     assert all(result == results[0] for result in results)
     expected = COUNTS | children(platform)
     assert {table: len(rows) for table, rows in results[0].items()} == {table: expected[table] for table in results[0]}

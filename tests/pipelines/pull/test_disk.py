@@ -124,7 +124,7 @@ def test_issue_16_1_a_disk_that_is_too_small_is_reported_before_the_first_reques
         assert made.code() == 0
     (record,) = caplog.records
     assert record.getMessage().endswith(
-        f" needs about {6 * size / 1e6:,.0f} MB of disk space, {5 * size / 1e6:,.0f} MB are free"
+        f" needs about {7 * size / 1e6:,.0f} MB of disk space, {5 * size / 1e6:,.0f} MB are free"
     )
     (result,) = [one for one in check(threading.Event()) if one.what == "warehouse"]
     assert result.message.endswith(f"{5 * size / 1e6:,.0f} MB are free)")
