@@ -411,7 +411,8 @@ def test_issue_11_shows_rows_are_equal_in_each_run(
     pipe, source = pipeline(tmp_path, destination), legacy()
     STEPS[step](source.customers)
     results = []
-    for disposition in ("replace", "replace") if is_files else ("replace", "merge", "merge", "replace"):
+    dispositions: Any = ("replace", "replace") if is_files else ("replace", "merge", "merge", "replace")
+    for disposition in dispositions:
         pipe.run(source, write_disposition=disposition, **options)
         results.append(
             {
