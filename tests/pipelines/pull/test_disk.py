@@ -159,7 +159,7 @@ def test_a_file_that_was_cut_short_is_left_alone(made: Bridge) -> None:
 def test_a_write_ahead_log_beside_the_file_is_left_alone(made: Bridge) -> None:
     before, wal = made.path.read_bytes(), made.path.with_name(f"{made.path.name}.wal")
     wal.write_bytes(b"what another program wrote")
-    refused(made, made.path, f"{wal.name} lies beside", "CHECKPOINT")
+    refused(made, made.path, f"{wal.name} exists: another program writes to the warehouse", "CHECKPOINT")
     assert made.path.read_bytes() == before
     assert wal.read_bytes() == b"what another program wrote"
     wal.unlink()
