@@ -15,16 +15,18 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # uv_build looks for its program on the path
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup demo notebooks test lint types unit ducklake smoke soak mutants bench bench-plan bench-push bench-reconcile docs audit sbom format lock clean
+.PHONY: help setup demo notebooks test lint types unit ducklake orchestrators smoke soak mutants bench bench-plan bench-push bench-reconcile docs audit sbom format lock clean
 
 help:
 	@echo 'make demo     the whole bridge against the built-in sandbox; leaves demo/ to look at'
 	@echo 'make notebooks  the notebooks executed, of your warehouse or else the demo, into notebooks/executed/'
 	@echo 'make test     lint, types, tests, and the command from a wheel in an empty environment'
 	@echo 'make ducklake  the copy in a DuckLake, tested with DuckDB 1.5 in an environment of its own'
+	@echo 'make orchestrators  the examples for Dagster, Airflow and Prefect, run by each in an environment of its own'
 	@echo 'make soak     long seeded campaigns of pulls, pushes and requests (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push")'
 	@echo 'make mutants  planted bugs, each of which must fail a test (NAMES="redirect* spool*" JOBS=2)'
 	@echo 'make docs     write docs/rules.md, docs/data-dictionary.md, and the settings in README and .dlt'
+	@echo 'make site     the documentation as a site in site/, with broken links as errors'
 	@echo 'make bench    speed of a pull compared with a floor and with dlt alone (BENCH=arguments)'
 	@echo 'make bench-plan     how fast a million lines are planned, beside pandas and pydantic (BENCH=arguments)'
 	@echo 'make bench-push     how fast a push is beside a bare loop of requests (BENCH=arguments)'
@@ -75,6 +77,13 @@ ducklake: setup # the newest DuckDB that dlt can use for a DuckLake, with its ex
 	$(PIP) --python .venv-ducklake/bin/python install --no-deps --no-build-isolation -e .
 	.venv-ducklake/bin/python -m pytest -n0 tests/pipelines/warehouse/test_ducklake.py
 
+orchestrators: setup # each in an environment of its own
+	@for one in dagster:dagster airflow:apache-airflow 'prefect:prefect fastapi<0.145'; do \
+		test -x .venv-$${one%%:*}/bin/python || { $(PY) -m venv .venv-$${one%%:*} \
+		&& .venv-$${one%%:*}/bin/python -m pip --disable-pip-version-check --no-input --quiet install $${one#*:}; } || exit; \
+	done
+	$(PY) -m pytest -n0 tests/test_orchestrators.py
+
 smoke: setup
 	.ci/smoke $(PY)
 
@@ -100,6 +109,7 @@ docs: setup
 	$(PY) -m pipelines.reporting.rules_page > docs/rules.md
 	$(PY) -m pipelines.reporting.dictionary_page > docs/data-dictionary.md
 	$(PY) -m sources.settings.documents
+	$(PY) docs/generate.py
 
 $(AUDIT_VENV)/.requirements: requirements-build.txt requirements-audit.txt
 	@$(PYTHON_FOUND) -m venv --clear $(AUDIT_VENV)
@@ -112,6 +122,11 @@ audit: $(AUDIT_VENV)/.requirements
 
 sbom: $(AUDIT_VENV)/.requirements
 	.ci/sbom $(AUDIT_VENV)/bin/python dist
+
+site: docs # mkdocs in an environment of its own, its versions from the group `docs`
+	@test -x .venv-docs/bin/mkdocs || { $(PY) -m venv .venv-docs \
+		&& $(VENV)/bin/uv pip install --quiet --python .venv-docs/bin/python --group docs; }
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
 
 format: setup
 	$(PY) -m ruff check --fix .
@@ -126,5 +141,5 @@ lock: setup
 	$(LOCK) --group audit -o requirements-audit.txt
 
 clean:
-	rm -rf $(VENV) $(AUDIT_VENV) .venv-ducklake demo dist notebooks/executed .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(AUDIT_VENV) .venv-ducklake demo dist notebooks/executed site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

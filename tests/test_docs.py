@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import re
 import shlex
 from collections.abc import Iterator
@@ -68,6 +69,24 @@ def test_the_settings_in_readme_and_dlt_are_what_make_docs_writes() -> None:
     assert readme == documents.with_table(readme), "run `make docs`"
     assert (CHECKOUT / ".dlt/config.toml").read_text("utf-8") == documents.config_toml(), "run `make docs`"
     assert (CHECKOUT / ".dlt/example.secrets.toml").read_text("utf-8") == documents.secrets_toml(), "run `make docs`"
+
+
+def test_issue_15_7_the_generated_pages_are_what_make_docs_writes() -> None:
+    spec = importlib.util.spec_from_file_location("generate", CHECKOUT / "docs/generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    for name, text in generate.pages():
+        assert (CHECKOUT / "docs" / name).read_text("utf-8") == text, f"{name}: run `make docs`"
+    assert re.findall(r"^## `(.*)`$", generate.commands_page(), re.MULTILINE) == sorted(orderbridge.commands)
+
+
+def test_issue_15_7_every_page_is_in_the_navigation_of_the_site() -> None:
+    listed = re.findall(r"^ *- [^:\n]+: (\S+\.md)$", (CHECKOUT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(
+        page.relative_to(CHECKOUT / "docs").as_posix() for page in (CHECKOUT / "docs").rglob("*.md")
+    )
 
 
 def command_lines() -> Iterator[tuple[str, str]]:

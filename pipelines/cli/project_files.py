@@ -34,8 +34,10 @@ IGNORED: Final = (
     ".env.*",
     "*.env",
     "nightly.jsonl",
+    "*.csv",
+    "*.xlsx",
 )
-"""What a project's git must not hold: keys, the warehouse and what lies next to it, the ledger, plans, reports."""
+"""What a project's git must not hold: keys, the warehouse and what is next to it, ledger, plans, reports, ERP files."""
 _HINT: Final = "Free space, or name a folder that you can write to: orderbridge --project DIR …"
 
 

@@ -58,7 +58,11 @@ class _SandboxCommand(click.Command):
 )
 @click.option("--latency-ms", type=click.FloatRange(min=0), default=0.0, help="Delay before each answer.")
 @click.option("--login-mode", type=click.Choice(["email", "code"]), default="email", show_default=True)
-@click.option("--write-settings", is_flag=True, help="Write its address and keys to .dlt/secrets.toml of the project.")
+@click.option(
+    "--write-settings",
+    is_flag=True,
+    help="Write its address and keys to .dlt/secrets.toml, and the project's .gitignore.",
+)
 def command(faults: dict[str, str], readings: dict[str, str], write_settings: bool, **options: object) -> None:
     """Serve both interface families on loopback: a stand-in for the platform.
 
@@ -85,4 +89,6 @@ def _write_settings(lines: list[str]) -> None:
     """Saves the settings that the sandbox prints, NAME=value, as the project's settings."""
     values = dict(line.split("=", 1) for line in lines if "=" in line)
     by_key = {name.replace("__", ".").lower(): value for name, value in values.items()}
-    project_files.write_settings(project_files.project_folder(), by_key, project_files.SANDBOX_MARK)
+    folder = project_files.project_folder()
+    project_files.write_settings(folder, by_key, project_files.SANDBOX_MARK)
+    project_files.ignore_private_files(folder)

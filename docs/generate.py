@@ -1,0 +1,132 @@
+"""Writes the generated pages of this folder: `reference/commands.md`, `reference/settings.md`, `sources/*.md`.
+
+In: the commands as click knows them, the table of settings, the contract and the dlt sources' hints. Run by
+`make docs`; a test compares the pages with what this writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+from dlt.extract import DltSource
+
+from pipelines.cli.main import orderbridge
+from sources.contract import LISTS
+from sources.legacy import legacy
+from sources.public_v1 import public_v1
+from sources.settings.documents import readme_table
+
+_COMMANDS = """\
+# Commands
+
+`orderbridge --project DIR COMMAND` uses the settings in `DIR/.dlt`; `orderbridge COMMAND --help` shows the same as this
+page. The [exit codes](../schedules.md#exit-codes) are the same for all commands.
+"""
+_SETTINGS = """\
+# Settings
+
+Each setting can be in `.dlt/secrets.toml`, in `.dlt/config.toml` or in the environment, which has precedence. A
+relative path is relative to the current folder. `orderbridge init` writes the files, `orderbridge check` tests them.
+
+"""
+_SOURCE = """\
+# dlt source `{name}`
+
+```python
+import dlt
+
+from sources.{name} import {name}
+
+pipeline = dlt.pipeline("shop", destination="duckdb", dataset_name="platform")
+pipeline.run({name}())
+```
+
+Settings: {settings}. Arguments of the same names have precedence.
+[Using the sources](../sources.md) explains steps, dispositions and destinations.
+
+| resource | endpoint | primary key | write disposition | belongs to |
+|---|---|---|---|---|
+"""
+_ORDERS = """
+## `orders__children`
+
+Yields a table for each array of objects in an order, such as `orders__lines` and `orders__lines__taxes`, with
+`order_id` and the position of each item. The fields of an order are not shown by the interface: the columns of `orders`
+and of these tables, and their types, are those of all values of the walk.
+"""
+
+
+def commands_page() -> str:
+    """Every command with its usage, options and example."""
+    return _COMMANDS + "".join(_command(name, command) for name, command in sorted(orderbridge.commands.items()))
+
+
+def _command(name: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=f"orderbridge {name}")
+    usage = " ".join(["orderbridge", name, *command.collect_usage_pieces(context)])
+    paragraphs = [" ".join(part.split()) for part in (command.help or "").replace("\b", "").split("\n\n")]
+    text = f"\n## `{name}`\n\n" + "\n\n".join(paragraphs) + f"\n\n```text\n{usage}\n```\n"
+    rows = [
+        record
+        for parameter in command.get_params(context)
+        if isinstance(parameter, click.Option) and (record := parameter.get_help_record(context))
+    ]
+    if rows:
+        text += "\n| option | meaning |\n|---|---|\n" + "".join(f"| `{_cell(a)}` | {_cell(b)} |\n" for a, b in rows)
+    if command.epilog:
+        text += "\n" + "\n".join(f"    {line.strip()}" for line in command.epilog.split("\n") if line.strip()) + "\n"
+    return text
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def settings_page() -> str:
+    """The table of all settings."""
+    return _SETTINGS + readme_table()
+
+
+def source_page(make: Callable[..., DltSource], settings: str) -> str:
+    """A dlt source: its resources, and the columns that are known before a run."""
+    source = make(base_url="https://localhost", api_key="none")
+    text = _SOURCE.format(name=source.name, settings=settings)
+    tables = source.discover_schema().tables
+    for name, resource in source.resources.items():
+        operation = LISTS.get(name.partition("__")[0])
+        endpoint = f"{operation.verb} {operation.path}" if operation and name in LISTS else "in the rows of its list"
+        columns = tables.get(name, {}).get("columns", {})
+        key = ", ".join(f"`{column}`" for column, hints in columns.items() if hints.get("primary_key")) or "–"
+        parent = ", ".join(
+            f"`{reference['columns'][0]}` → `{reference['referenced_table']}.{reference['referenced_columns'][0]}`"
+            for reference in tables.get(name, {}).get("references") or []
+        )
+        text += f"| `{name}` | {endpoint} | {key} | {resource.write_disposition} | {parent or '–'} |\n"
+    for name in source.resources:
+        rows = [
+            f"| `{column}` | {hints.get('data_type')} | {_cell(hints.get('description') or '')} |\n"
+            for column, hints in tables.get(name, {}).get("columns", {}).items()
+        ]
+        if rows:
+            text += f"\n## `{name}`\n\n| column | type | meaning |\n|---|---|---|\n" + "".join(rows)
+    return text + (_ORDERS if "orders" in source.resources else "")
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """The path of each generated page in this folder, and its text."""
+    yield "reference/commands.md", commands_page()
+    yield "reference/settings.md", settings_page()
+    yield "sources/legacy.md", source_page(legacy, "`sources.legacy.base_url`, `api_key`, `page_limit`")
+    yield (
+        "sources/public_v1.md",
+        source_page(public_v1, "`sources.public_v1.base_url`, `api_key`, `page_limit`, `order_key`"),
+    )
+
+
+if __name__ == "__main__":
+    for path, text in pages():
+        file = Path(__file__).parent / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, "utf-8")

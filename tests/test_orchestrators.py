@@ -1,0 +1,241 @@
+"""The examples for orchestrators run: each by its orchestrator, against sandboxes, with `orderbridge` as a command.
+
+An orchestrator is looked for in this environment and in `.venv-dagster`, `.venv-airflow`, `.venv-prefect`, which
+`make orchestrators` sets up; without it, its test is skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from sandbox import Sandbox, SandboxConfig, serve
+from sources.errors import ExitCode
+from sources.settings.table import SETTINGS, variable
+
+CHECKOUT = Path(__file__).parents[1]
+EXAMPLES = CHECKOUT / "docs/orchestrators"
+CUSTOMERS = {"outlet": 12, "shop": 25}
+
+
+def python_with(package: str) -> str:
+    """An interpreter that can import the package."""
+    own = CHECKOUT / f".venv-{package}/bin/python"
+    if find_spec(package) is None and not own.exists():
+        pytest.skip(f"{package} is not installed: make orchestrators")
+    return sys.executable if find_spec(package) is not None else str(own)
+
+
+def command(folder: Path, script: str) -> Path:
+    file = folder / "orderbridge"
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return file
+
+
+@pytest.fixture
+def projects(tmp_path: Path) -> Iterator[tuple[Path, dict[str, Sandbox]]]:
+    """A folder for each organization, with settings for a platform of its own."""
+    with ExitStack() as stack:
+        platforms = {}
+        for name, customers in CUSTOMERS.items():
+            config = SandboxConfig(customers=customers, orders=10, promotions=4, price_lists=3)
+            platform = platforms[name] = stack.enter_context(serve(config))
+            folder = tmp_path / "projects" / name / ".dlt"
+            folder.mkdir(parents=True)
+            (folder / "secrets.toml").write_text(
+                f'[sources.legacy]\nbase_url = "{platform.url}"\napi_key = "{platform.legacy_key}"\n'
+                f'environment = "sandbox"\n[sources.public_v1]\nbase_url = "{platform.url}"\n'
+                f'api_key = "{platform.v1_key}"\n'
+            )
+            (folder / "secrets.toml").chmod(0o600)
+        yield tmp_path / "projects", platforms
+
+
+def environment(tmp_path: Path, **more: str) -> dict[str, str]:
+    run = f'PYTHONPATH={CHECKOUT} exec {sys.executable} -m pipelines.cli "$@"'
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "ORDERBRIDGE": str(command(tmp_path, run)),
+        "ORDERBRIDGE_PROJECTS": str(tmp_path / "projects"),
+        "ORDERBRIDGE_WAIT_S": "0",
+        **more,
+    }
+
+
+def run(python: str, script: str, cwd: Path, env: dict[str, str]) -> list[Any]:
+    """The JSON lines that a script prints behind `>>`."""
+    done = subprocess.run([python, "-c", script], cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [json.loads(line[2:]) for line in done.stdout.splitlines() if line.startswith(">>")]
+
+
+LOAD = f"""
+import importlib.util, json, sys
+def example(name):
+    spec = importlib.util.spec_from_file_location(name, f"{EXAMPLES}/{{name}}.py")
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+"""
+DAGSTER = """
+import dagster as dg
+module = example("dagster_orderbridge")
+print(">>" + json.dumps(sorted(module.organizations.get_partition_keys())))
+for name in module.organizations.get_partition_keys():
+    done = dg.materialize([module.warehouse], partition_key=name, raise_on_error=False)
+    made = {"/".join(event.asset_key.path): {
+        key: value.value for key, value in event.step_materialization_data.materialization.metadata.items()
+    } for event in done.get_asset_materialization_events()}
+    checks = {"/".join(one.asset_key.path): [one.passed, one.metadata["verdict"].value]
+              for one in done.get_asset_check_evaluations()}
+    print(">>" + json.dumps([done.success, made, checks]))
+with dg.DagsterInstance.ephemeral() as instance:
+    requests = module.every_night(dg.build_schedule_context(instance))
+print(">>" + json.dumps([request.partition_key for request in requests]))
+"""
+
+
+def test_issue_15_3_dagster_materializes_each_organization(
+    tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]
+) -> None:
+    python = python_with("dagster")
+    names, *results, requested = run(python, LOAD + DAGSTER, tmp_path, environment(tmp_path))
+    assert names == requested == sorted(CUSTOMERS)
+    for name, (success, assets, checks) in zip(names, results, strict=True):
+        assert success
+        assert set(assets) == {"raw/customers", "raw/promotions", "raw/price_lists", "raw/orders", "reconciled"}
+        assert assets["raw/customers"]["rows"] == CUSTOMERS[name]
+        assert assets["raw/customers"]["verdict"] == "complete"
+        assert checks == {
+            f"raw/{one}": [True, "complete"] for one in ("customers", "promotions", "price_lists", "orders")
+        }
+        with duckdb.connect(str(projects[0] / name / "warehouse.duckdb"), read_only=True) as warehouse:
+            assert warehouse.execute("SELECT count(*) FROM reconciled.customers").fetchall() == [(CUSTOMERS[name],)]
+
+
+def test_issue_15_3_dagster_does_not_repeat_what_cannot_succeed(
+    tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]
+) -> None:
+    python = python_with("dagster")
+    env = environment(tmp_path)
+    command(tmp_path, f'echo "$@" >>{tmp_path}/calls; exit 3')
+    results = run(python, LOAD + DAGSTER, tmp_path, env)
+    assert [result[0] for result in results[1:-1]] == [False, False]
+    assert len((tmp_path / "calls").read_text().splitlines()) == 2
+
+
+AIRFLOW = """
+module = example("airflow_orderbridge")
+for name in ("outlet", "shop"):
+    dag = getattr(module, name)
+    tasks = {task.task_id: sorted(task.upstream_task_ids) for task in dag.tasks}
+    print(">>" + json.dumps([dag.dag_id, dag.max_active_tasks, tasks]))
+for name in ("pull_customers", "pull_promotions", "reconcile"):
+    task = module.shop.task_dict[name]
+    task.python_callable(*task.op_args)
+"""
+
+
+def test_issue_15_3_airflow_has_a_task_for_each_list(tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]) -> None:
+    python = python_with("airflow")
+    env = environment(tmp_path, AIRFLOW_HOME=str(tmp_path / "airflow"))
+    lists = ["pull_customers", "pull_orders", "pull_price_lists", "pull_promotions"]
+    tasks: dict[str, list[str]] = {**{name: [] for name in lists}, "reconcile": lists}
+    assert sorted(run(python, LOAD + AIRFLOW, tmp_path, env)) == [
+        [f"orderbridge_{name}", 1, tasks] for name in sorted(CUSTOMERS)
+    ]
+    with duckdb.connect(str(projects[0] / "shop/warehouse.duckdb"), read_only=True) as warehouse:
+        assert warehouse.execute("SELECT count(*) FROM reconciled.customers").fetchall() == [(CUSTOMERS["shop"],)]
+
+
+AIRFLOW_CODES = """
+module = example("airflow_orderbridge")
+for code in range(9):
+    module.COMMAND = f"./end-{code}"
+    try:
+        module.orderbridge("shop", "run")
+        print(">>" + json.dumps("done"))
+    except Exception as error:
+        print(">>" + json.dumps(type(error).__name__))
+"""
+
+
+def test_issue_15_3_airflow_repeats_only_what_may_succeed_later(
+    tmp_path: Path, projects: tuple[Path, dict[str, Sandbox]]
+) -> None:
+    python = python_with("airflow")
+    for code in range(9):
+        command(tmp_path, f"exit {code}").rename(projects[0] / "shop" / f"end-{code}")
+    ends = run(python, LOAD + AIRFLOW_CODES, tmp_path, environment(tmp_path, AIRFLOW_HOME=str(tmp_path / "airflow")))
+    fails, again = "AirflowFailException", "AirflowException"
+    assert ends == ["done", fails, fails, fails, again, "done", fails, "done", again]
+
+
+PREFECT = """
+from pathlib import Path
+from prefect.testing.utilities import prefect_test_harness
+module = example("prefect_orderbridge")
+with prefect_test_harness(server_startup_timeout=120):
+    for name in ("late", "never"):
+        folder = Path(name)
+        folder.mkdir()
+        try:
+            module.nightly([folder])
+            print(">>" + json.dumps("done"))
+        except Exception as error:
+            print(">>" + json.dumps(str(error)))
+"""
+
+
+def test_issue_15_3_prefect_repeats_by_exit_code(tmp_path: Path) -> None:
+    python = python_with("prefect")
+    env = environment(tmp_path, PREFECT_HOME=str(tmp_path / "prefect"), PREFECT_SERVER_ANALYTICS_ENABLED="false")
+    env["DO_NOT_TRACK"] = "1"
+    script = (
+        "echo $2 >>../calls; case $2 in never) echo no key >&2; exit 3;; esac; test -e again || { : >again; exit 4; }"
+    )
+    command(tmp_path, script)
+    done, failed = run(python, LOAD + PREFECT, tmp_path, env)
+    assert done == "done"
+    assert failed == "orderbridge run ended with 3: no key"
+    assert (tmp_path / "calls").read_text().split() == ["late", "late", "never"]
+
+
+def test_issue_15_3_containers_name_what_is_there() -> None:
+    dockerfile = (EXAMPLES / "Dockerfile").read_text("utf-8")
+    copies = [line.split()[1:-1] for line in dockerfile.splitlines() if re.match(r"COPY (?!--from)", line)]
+    for name in chain.from_iterable(copies):
+        assert (CHECKOUT / name).exists(), name
+    compose = yaml.safe_load((EXAMPLES / "compose.yml").read_text("utf-8"))
+    service = compose["services"]["orderbridge"]
+    assert (EXAMPLES / service["build"]["context"]).resolve() == CHECKOUT
+    assert (CHECKOUT / service["build"]["dockerfile"]).exists()
+    known = {variable(key) for key in SETTINGS} | {"DESTINATION__POSTGRES__CREDENTIALS"}
+    assert set(service["environment"]) <= known
+    claim, job = yaml.safe_load_all((EXAMPLES / "cronjob.yaml").read_text("utf-8"))
+    template = job["spec"]["jobTemplate"]["spec"]
+    (container,) = template["template"]["spec"]["containers"]
+    (rule,) = template["podFailurePolicy"]["rules"]
+    assert rule["onExitCodes"]["containerName"] == container["name"]
+    final = {code for code in ExitCode if code.value in rule["onExitCodes"]["values"]}
+    assert final == {code for code in ExitCode if 0 < code.value < 9} - {ExitCode.PLATFORM, ExitCode.LOCKED}
+    (volume,) = [one for one in template["template"]["spec"]["volumes"] if "persistentVolumeClaim" in one]
+    assert volume["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    assert {one["name"] for one in container["volumeMounts"]} == {
+        one["name"] for one in template["template"]["spec"]["volumes"]
+    }
