@@ -6,6 +6,7 @@ In: the commands as click knows them, the table of settings, the contract and th
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -67,21 +68,24 @@ def _command(name: str, command: click.Command) -> str:
     context = click.Context(command, info_name=f"orderbridge {name}")
     usage = " ".join(["orderbridge", name, *command.collect_usage_pieces(context)])
     paragraphs = [" ".join(part.split()) for part in (command.help or "").replace("\b", "").split("\n\n")]
-    text = f"\n## `{name}`\n\n" + "\n\n".join(paragraphs) + f"\n\n```text\n{usage}\n```\n"
+    text = f"\n## `{name}`\n\n" + "\n\n".join(paragraphs) + f"\n\n    {usage}\n"
     rows = [
         record
         for parameter in command.get_params(context)
         if isinstance(parameter, click.Option) and (record := parameter.get_help_record(context))
     ]
     if rows:
-        text += "\n| option | meaning |\n|---|---|\n" + "".join(f"| `{_cell(a)}` | {_cell(b)} |\n" for a, b in rows)
+        text += "\n| option | meaning |\n|---|---|\n" + "".join(
+            f"| <code>{_cell(option)}</code> | {_cell(meaning)} |\n" for option, meaning in rows
+        )
     if command.epilog:
         text += "\n" + "\n".join(f"    {line.strip()}" for line in command.epilog.split("\n") if line.strip()) + "\n"
     return text
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    """A text in a cell of a table: a bar, and what looks like a tag, as entities."""
+    return html.escape(" ".join(text.split()), quote=False).replace("|", "&#124;")
 
 
 def settings_page() -> str:

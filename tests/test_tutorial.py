@@ -17,7 +17,7 @@ from sandbox import SandboxConfig, serve
 from tests.pipelines.bridge import settings
 
 CHECKOUT = Path(__file__).parents[1]
-BLOCK = re.compile(r"(?:^<!-- (.+) -->\n)?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"(?:^<!-- ([^>\n]+) -->\n)?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OWN_SOURCES = """
 from platform_sources.legacy import legacy
 from sources.theirs import NAME
