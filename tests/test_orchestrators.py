@@ -86,6 +86,7 @@ def run(python: str, script: str, cwd: Path, env: dict[str, str]) -> list[Any]:
 
 LOAD = f"""
 import importlib.util, json, sys
+sys.dont_write_bytecode = True
 def example(name):
     spec = importlib.util.spec_from_file_location(name, f"{EXAMPLES}/{{name}}.py")
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
