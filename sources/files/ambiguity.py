@@ -14,6 +14,7 @@ from typing import Final
 
 from sources.errors import UsageError
 from sources.files.dialect import DELIMITERS, NAMES, Dialect, Record, lines_of, looks_like_names
+from sources.files.model import number_of_cells
 from sources.files.quotes import is_unclosed
 
 _NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
@@ -108,7 +109,7 @@ def _check_line_above(above: Record | None, header: Record, width: int) -> None:
     if is_metadata and looks_like_names((header.cells or [])[:width]):
         return
     raise UsageError(
-        f"line {above.line} looks like the header, but has {len(above.cells)} cells where the rows have {width}; "
+        f"line {above.line} looks like the header, but has {number_of_cells(above.cells)} where the rows have {width}; "
         f"otherwise line {header.line} is the header",
         f"Fix line {above.line}, {choice} (or {above.line}).",
     )

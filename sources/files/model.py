@@ -207,6 +207,11 @@ def to_arrow(rows: list[Row], columns: tuple[str, ...]) -> pa.Table:
     return pa.Table.from_arrays([*arrays, lines], names=[*columns, LINE_COLUMN])
 
 
+def number_of_cells(cells: Sequence[str]) -> str:
+    """The number of cells with its noun."""
+    return "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+
+
 class RowShape(NamedTuple):
     """The cells that a row must have: one per column.
 
@@ -231,19 +236,17 @@ class RowShape(NamedTuple):
         count = len(cells)
         if count > width:
             if count != width + self.surplus or any(cells[width:]):
-                reason = f"{count} cells, but the header has {width}"
+                reason = f"{number_of_cells(cells)}, but the header has {width}"
                 reason += "" if any(cells[width:]) else "; there is a delimiter too many in the line"
                 return RejectedRow(line, last, "too_long", reason, tuple(cells))
             del cells[width:]
         elif count < width:
             if not self.fill:
-                reason = f"{count} cells, but the header has {width}: no cell for {self.columns[count]!r}"
+                reason = f"{number_of_cells(cells)}, but the header has {width}: no cell for {self.columns[count]!r}"
                 return RejectedRow(line, last, "too_short", reason, tuple(cells))
             cells += [""] * (width - count)
         elif self.surplus and not cells[-1]:
-            reason = (
-                f"{count} cells, but the other lines have {width + self.surplus}; a delimiter is missing in the line"
-            )
+            reason = f"{number_of_cells(cells)}, but the other lines have {width + self.surplus}; a delimiter is missing in the line"
             return RejectedRow(line, last, "too_short", reason, tuple(cells))
         if not all(cells) and (reason := self.totals_reason(cells)):
             return RejectedRow(line, last, "totals", reason, tuple(cells))

@@ -577,6 +577,7 @@ def test_a_plan_that_is_not_as_it_was_made_is_refused_before_anything_is_sent(at
 def test_a_push_under_other_semantics_than_planned_is_refused_and_names_them(
     at: Place, field: str, planned: str, pushed: str
 ) -> None:
+    """Issue 12, item 2."""
     os.environ[f"SOURCES__LEGACY__{field.upper()}_SEMANTICS"] = planned
     plan = at.plan([patch(1, 1, repeatable=False, **{field: -2})], "variants")
     os.environ[f"SOURCES__LEGACY__{field.upper()}_SEMANTICS"] = pushed

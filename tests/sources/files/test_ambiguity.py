@@ -9,6 +9,7 @@ import pytest
 from sources.errors import UsageError
 from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
 
+QUOTED = '"Z1";"x; y";"9,00"\n'
 ROWS = "A1;Tornillo;12,50\nA2;Tuerca;0,30\nA3;Arandela;0,05\n"
 
 
@@ -42,7 +43,7 @@ def rejected(opened: SourceTable) -> list[tuple[int, str]]:
         ('"Código"x;Nombre;PVP', "line 1 has misplaced quotes"),
         ("Código;Nombre;PVP;;Nota", "line 1 looks like the header, but has 5 cells where the rows have 3"),
         ("Código;PVP 2", "line 1 looks like the header, but has 2 cells where the rows have 3"),
-        ("Código,Nombre,PVP", "line 1 looks like the header, but has 1 cells where the rows have 3"),
+        ("Código,Nombre,PVP", "line 1 looks like the header, but has 1 cell where the rows have 3"),
     ],
     ids=["quoting", "surplus delimiter", "a cell fewer", "other delimiter"],
 )
@@ -50,7 +51,7 @@ def rejected(opened: SourceTable) -> list[tuple[int, str]]:
 def test_8_a_header_that_cannot_be_read_is_not_replaced_by_the_first_row(
     tmp_path: Path, header: str, words: str, rows: str
 ) -> None:
-    rows += '"Z1";"x; y";"9,00"\n'
+    rows += QUOTED
     message = error_of(tmp_path, f"{header}\n{rows}")
     assert words in message
     assert "--header-row 2" in message
@@ -198,3 +199,25 @@ def test_12_a_name_with_total_in_it_is_a_row(tmp_path: Path) -> None:
 def test_12_a_repeated_header_is_not_a_row(tmp_path: Path) -> None:
     opened = table(tmp_path, "Código;Nombre;PVP\n" + (ROWS + "Código;Nombre;PVP\n") * 2)
     assert rejected(opened) == [(5, "repeated_header"), (9, "repeated_header")]
+
+
+# --- 14: what is wrong, in which line, what to type ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "what_to_do"),
+    [
+        ('"Código"x;Nombre;PVP\n' + ROWS + QUOTED, "line 1", "--header-row 2"),
+        ("A0;Clavo;1,50\n" + ROWS, "line 1", "--header-row 0"),
+        ("Cliente;Saldo;Zona\nC1;5;N\n\nCódigo;Nombre;PVP;Nota\nA1;x;1,5;n\nA2;y;2,5;m\n", "lines 1 to 2", "--header"),
+        ("a;b;c\na;b\na;b;c;d\nx\na;b;c;d;e\na;b;c;d;e;f\n", "most lines", '--delimiter ";"'),
+        ("first last\nAna Gil\nEva Rio\nLeo Paz\n", "each line", "--delimiter spaces"),
+        ("Código;Nombre;PVP\n" + ROWS + QUOTED + 'A4;"Perno;1,00\n', "line 6", "--quote none"),
+    ],
+    ids=["broken header", "no header", "two tables", "ragged", "spaces", "open quote"],
+)  # fmt: skip
+def test_14_an_error_names_the_line_and_what_to_type(tmp_path: Path, text: str, place: str, what_to_do: str) -> None:
+    with pytest.raises(UsageError) as error:
+        list(table(tmp_path, text).rows())
+    assert place in error.value.message
+    assert what_to_do in error.value.hint
