@@ -246,7 +246,8 @@ class RowShape(NamedTuple):
                 return RejectedRow(line, last, "too_short", reason, tuple(cells))
             cells += [""] * (width - count)
         elif self.surplus and not cells[-1]:
-            reason = f"{number_of_cells(cells)}, but the other lines have {width + self.surplus}; a delimiter is missing in the line"
+            own, others = number_of_cells(cells), width + self.surplus
+            reason = f"{own}, but the other lines have {others}; a delimiter is missing in the line"
             return RejectedRow(line, last, "too_short", reason, tuple(cells))
         if not all(cells) and (reason := self.totals_reason(cells)):
             return RejectedRow(line, last, "totals", reason, tuple(cells))

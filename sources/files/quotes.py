@@ -43,7 +43,7 @@ def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> boo
 
 def is_unclosed(cell: str) -> bool:
     """Whether a cell begins with a quote that is never closed. A final quote or a pair may be inches."""
-    return cell.startswith('"') and not cell.endswith('"') and cell.count('"') % 2 == 1
+    return cell.startswith('"') and not cell.endswith('"') and (cell.startswith('""') or cell.count('"') % 2 == 1)
 
 
 def _sizes(cells: Sequence[str], delimiter: str) -> list[int]:

@@ -85,6 +85,8 @@ def _reason(
     """Why another reader has no such row."""
     if reader == "duckdb" and len(others[0] if others else ()) != len(detected.columns) + detected.dropped_columns:
         return "another number of columns was sniffed"
+    if any((detected.delimiter or ",").join(cells) in cell for row in others for cell in row):
+        return "lines after a stray quote are taken for one cell"
     plain = tuple(_plain(cells, detected))
     if known[plain]:
         if detected.dropped_columns:
