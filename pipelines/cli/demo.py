@@ -39,7 +39,7 @@ KILL_AFTER: Final = 20
 PUSH_TIMEOUT_S: Final = 30.0
 LATENCY_MS: Final = 15.0
 ORDERS: Final = 1_200
-NEW_ORDERS: Final = 9
+NEW_ORDERS: Final = 4
 """Placed between the two runs."""
 _NEEDED: Final = ("erpCode", "email", "firstName", "lastName")
 

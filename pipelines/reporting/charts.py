@@ -1,7 +1,7 @@
 """Bar charts over time for the report, as shapes that a template draws as SVG in the page itself.
 
-In: values by day. Out: `TimeChart`. Each bar carries a tooltip, and colours follow the style sheet, so that the chart
-works without scripts, on a phone and in dark mode.
+In: values by day. Out: `TimeChart`. The value of a bar is shown while it is pointed at or tapped, by the style sheet
+alone. A library for interactive charts (Vega: 800 kB of scripts) would need scripts, which mail programs remove.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pipelines.reporting.periods import FORMATS, MONTHS, Period, by_period, mont
 WIDTH: Final = 480
 HEIGHT: Final = 190
 LEFT: Final = 52
-TOP: Final = 8
+TOP: Final = 20
 BOTTOM: Final = 24
 MAX_X_LABELS: Final = 6
 Y_STEPS: Final = 3
@@ -27,7 +27,10 @@ _FACTORS: Final = tuple(map(Decimal, ("1", "1.5", "2", "2.5", "3", "4", "5", "6"
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One period: its shape and tooltip. `is_running`: the period had not ended at the time of the run."""
+    """One period: its shape, and the text shown while it is pointed at.
+
+    `is_running`: the period had not ended at the time of the run.
+    """
 
     x: str
     y: str
@@ -54,6 +57,7 @@ class TimeChart:
     width: int = WIDTH
     height: int = HEIGHT
     left: int = LEFT
+    base: int = HEIGHT - BOTTOM
 
 
 def time_chart(
@@ -66,7 +70,7 @@ def time_chart(
     """Bars over time by day, month or year.
 
     Args:
-        title: of the chart, without the period.
+        title: of the chart; `{period}` becomes the period.
         values: by day; days without one may be left out.
         as_of: the day of the run.
         tooltip: a value in words.
@@ -98,7 +102,7 @@ def time_chart(
     every = max(1, math.ceil(len(starts) / MAX_X_LABELS))
     short = FORMATS[period].removeprefix("%Y-") if period == "day" else FORMATS[period]
     return TimeChart(
-        f"{title} by {period}",
+        title.format(period=period),
         bars,
         [(f"{LEFT + step * (n + 0.5):.1f}", starts[n].strftime(short)) for n in range(0, len(starts), every)],
         [(f"{TOP + height * (1 - n / Y_STEPS):.1f}", _short(top * n / Y_STEPS)) for n in range(Y_STEPS + 1)],

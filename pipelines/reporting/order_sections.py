@@ -9,14 +9,15 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, date, timedelta
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from pipelines.reporting.charts import TimeChart, time_chart
 from pipelines.reporting.match_outcomes import count_outcomes
 from pipelines.reporting.report_data import ReportData, Rows
-from pipelines.reporting.tables import bars, build_table, name_column, spaced
+from pipelines.reporting.tables import Table, bars, build_table, name_column, spaced
 
 RECENT_DAYS: Final = 30
+MAX_CURRENCIES: Final = 3
 _ORDER_CUSTOMERS: Final = {
     "matched": "by a known customer",
     "unknown": "by a customer who is not in the table",
@@ -28,9 +29,8 @@ _ORDER_CUSTOMERS: Final = {
 
 def changes(data: ReportData) -> dict[str, object]:
     """What is new since the run before: records, revenue by day, the match with the ERP."""
-    as_of = data.as_of.astimezone(UTC).date()
-    first = as_of - timedelta(days=RECENT_DAYS - 1)
-    recent = [row for row in data.order_days if first <= row["day"] <= as_of]
+    as_of, first = _recent_days(data)
+    recent = _between(data.order_days, first, as_of)
     totals = _totals(recent)
     return {
         "is_first_run": all(row["previous_run_id"] is None for row in data.changes),
@@ -41,14 +41,12 @@ def changes(data: ReportData) -> dict[str, object]:
                 "new": "new",
                 "changed": "changed",
                 "no longer listed": "missing",
-                "compared with the run of (UTC)": "previous_at",
+                "before (UTC)": "previous_at",
             },
         ),
         "match_rate": _match_rate(data),
         "recent_days": RECENT_DAYS,
-        "recent_revenue": _revenue_charts(recent, f"Revenue, last {RECENT_DAYS} days,", as_of, (first, as_of))
-        if recent
-        else [],
+        "recent_revenue": _revenue_charts(recent, f", the last {RECENT_DAYS} days", as_of, (first, as_of)),
         "recent_orders": {
             "orders": sum(row["orders"] for row in recent),
             "totals": " and ".join(_money(total, currency) for currency, total in totals.items()),
@@ -57,21 +55,33 @@ def changes(data: ReportData) -> dict[str, object]:
     }
 
 
+def _recent_days(data: ReportData) -> tuple[date, date]:
+    """The day of the run, and the first of the days that count as recent."""
+    as_of = data.as_of.astimezone(UTC).date()
+    return as_of, as_of - timedelta(days=RECENT_DAYS - 1)
+
+
+def _between(rows: Rows, first: date, last: date) -> Rows:
+    return [row for row in rows if first <= row["day"] <= last]
+
+
 def _match_rate(data: ReportData) -> dict[str, object] | None:
     if not data.matches:
         return None
     counts = count_outcomes(data.matches)
     matched = sum(count for (status, _), count in counts.items() if status == "matched")
     lines = sum(count for (status, step), count in counts.items() if status == "matched" or step == "erp")
-    return {"percent": f"{100 * matched / lines:.1f}", "matched": matched, "lines": lines} if lines else None
+    before = "" if data.matched_before is None else f"{data.matched_before:.1f}"
+    rate = {"percent": f"{100 * matched / lines:.1f}", "matched": matched, "lines": lines} if lines else None
+    return rate and {**rate, "before": before}
 
 
-def _totals(rows: Rows) -> dict[str | None, Decimal]:
-    """Revenue by currency, the largest first; without orders that have no total."""
+def _totals(rows: Rows, column: str = "total") -> dict[str | None, Decimal]:
+    """Sums by currency, the largest first; without rows that have none."""
     totals: Counter[str | None] = Counter()
     for row in rows:
-        if row["total"] is not None:
-            totals[row["currency"]] += row["total"]
+        if row[column] is not None:
+            totals[row["currency"]] += row[column]
     return {currency: Decimal(total) for currency, total in totals.most_common()}
 
 
@@ -80,7 +90,7 @@ def _money(total: Decimal, currency: str | None) -> str:
 
 
 def _revenue_charts(
-    rows: Rows, title: str, as_of: date, days: tuple[date, date] | None = None, most: int = 2
+    rows: Rows, span: str, as_of: date, days: tuple[date, date] | None = None, most: int = 2
 ) -> list[TimeChart]:
     """A chart per currency."""
     charts = []
@@ -90,8 +100,8 @@ def _revenue_charts(
             for row in rows
             if row["currency"] == currency and row["total"] is not None
         }
-        unit = f" in {currency}" if currency else ""
-        charts.append(time_chart(f"{title}{unit}".replace(",  in", " in"), values, as_of, _tooltip_of(currency), days))
+        title = f"Revenue by {{period}}{f' in {currency}' if currency else ''}{span}"
+        charts.append(time_chart(title, values, as_of, _tooltip_of(currency), days))
     return charts
 
 
@@ -101,27 +111,60 @@ def _tooltip_of(currency: str | None) -> Callable[[Decimal], str]:
 
 def orders(data: ReportData) -> dict[str, object]:
     """Orders by their customers and over time, and revenue by currency."""
-    as_of = data.as_of.astimezone(UTC).date()
+    as_of, first = _recent_days(data)
     by_day: Counter[date] = Counter()
     for row in data.order_days:
         by_day[row["day"]] += row["orders"]
     counts = {day: Decimal(count) for day, count in by_day.items()}
-    charts = [time_chart("Orders", counts, as_of, lambda count: f"{count:,} orders")] if counts else []
-    totals = [
-        {"currency": currency or "unknown", "total": total} for currency, total in _totals(data.order_days).items()
-    ]
+    charts = [time_chart("Orders by {period}", counts, as_of, lambda count: f"{count:,} orders")] if counts else []
     return {
         "order_customer_words": _ORDER_CUSTOMERS,
-        "order_charts": [*charts, *_revenue_charts(data.order_days, "Revenue", as_of, most=1)],
-        "order_totals": build_table(totals, {"currency": "currency", "revenue": "total"}),
-        "order_states": build_table(
-            data.order_states,
-            {
-                "status": name_column("status"),
-                "orders": "orders",
-                "total": "total",
-                "": bars(data.order_states, "orders"),
-            },
-        ),
+        "order_charts": [*charts, *_revenue_charts(data.order_days, "", as_of, most=1)],
+        "order_totals": _order_totals(data.order_days, first, as_of),
+        "order_states": _order_states(data.order_states),
         "undated_orders": sum(row["orders"] - row["dated"] for row in data.order_status),
     }
+
+
+def _order_totals(days: Rows, first: date, last: date) -> Table:
+    """Revenue and orders by currency, altogether and lately."""
+    step = timedelta(days=RECENT_DAYS)
+    counts, recent = _totals(days, "orders"), _totals(_between(days, first, last))
+    before = _totals(_between(days, first - step, last - step))
+    return build_table(
+        [
+            {"currency": currency, "total": total, "orders": int(counts[currency])}
+            for currency, total in _totals(days).items()
+        ],
+        {
+            "currency": lambda row: row["currency"] or "unknown",
+            "revenue": "total",
+            "orders": "orders",
+            f"last {RECENT_DAYS} days": lambda row: recent.get(row["currency"], Decimal(0)),
+            "change": lambda row: _change(recent.get(row["currency"]), before.get(row["currency"])),
+        },
+    )
+
+
+def _change(now: Decimal | None, before: Decimal | None) -> str | None:
+    return f"{100 * ((now or 0) / before - 1):+.0f} %" if before and before > 0 else None
+
+
+def _order_states(rows: Rows) -> Table:
+    """Orders by status, the most frequent first, with their totals by currency."""
+    states: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        state = states.setdefault(row["status"], {"status": row["status"], "orders": 0})
+        state["orders"] += row["orders"]
+        state[f"total {row['currency'] or '(currency unknown)'}"] = row["total"]
+    shown = sorted(states.values(), key=lambda state: (-state["orders"], state["status"]))
+    headings = [f"total {currency or '(currency unknown)'}" for currency in list(_totals(rows))[:MAX_CURRENCIES]]
+    return build_table(
+        [{**dict.fromkeys(headings), **state} for state in shown],
+        {
+            "status": name_column("status"),
+            "orders": "orders",
+            **{heading: heading for heading in headings},
+            "": bars(shown, "orders"),
+        },
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 import duckdb
@@ -71,8 +72,8 @@ _CURRENCY: Final = "CASE WHEN regexp_full_match(currency::VARCHAR, '[A-Z]{3}') T
 """Anything else in a field that the interface does not show could be anything, and is not shown."""
 _CANCELLED: Final = f"coalesce(regexp_matches(order_status, '{CANCELLED_WORDS}', 'i'), false)"
 _ORDER_STATES: Final = """
-    SELECT order_status AS status, count(*) AS orders, sum(total) AS total FROM reconciled.orders
-    WHERE NOT is_missing AND order_status IS NOT NULL GROUP BY order_status ORDER BY orders DESC, order_status"""
+    SELECT order_status AS status, {currency} AS currency, count(*) AS orders, sum(total) AS total
+    FROM reconciled.orders WHERE NOT is_missing AND order_status IS NOT NULL GROUP BY ALL ORDER BY ALL"""
 _ACTIVE: Final = """
     SELECT count(*) AS customers, count(*) FILTER (is_active_30_days) AS days_30,
         count(*) FILTER (is_active_90_days) AS days_90, count(*) FILTER (is_active_365_days) AS days_365
@@ -96,6 +97,11 @@ _MATCHES: Final = """
     SELECT status, count(*) AS customers,
         CASE WHEN status = 'matched' THEN matched_by WHEN line IS NULL THEN 'platform' ELSE 'erp' END AS step
     FROM reconciled.erp_customers GROUP BY status, step ORDER BY status, step"""
+_MATCHED_BEFORE: Final = """
+    SELECT CAST(100.0 * sum(value) FILTER (measure = 'matched') / nullif(sum(value), 0) AS DECIMAL(4, 1)) AS percent
+    FROM ops.control_totals WHERE entity = 'reconciled.erp_customers' AND run_id < $run
+        AND measure IN ('matched', 'ambiguous_in_erp', 'only_in_erp')
+    GROUP BY run_id ORDER BY run_id DESC LIMIT 1"""
 _DIFFERENCES: Final = """
     SELECT entity, field, count(*) AS differences FROM reconciled.erp_differences
     GROUP BY entity, field ORDER BY differences DESC, entity, field"""
@@ -117,10 +123,11 @@ class ReportData:
         changes: per list what the last published walk changed, with the run before it (None for a first walk).
         schema_changes: fields, types and values of enumerations that the last pull saw for the first time.
         order_days: per day and currency (None if unknown) orders, and their total without cancelled ones.
-        order_states: orders by status; empty if the column of the status has more values than a status has.
+        order_states: orders by status and currency; empty if the column has more values than a status.
         active: customers with an order in the last 30, 90 and 365 days; None in a warehouse of an earlier version.
         findings, price_lists, price_list_status, promotion_status, expiring, order_status: see their SQL.
         matches, differences: the comparison with the ERP's customers; None if there was none.
+        matched_before: percent of the ERP's customers matched in the comparison before; None if there was none.
         variants: the comparison with the ERP's variants; None if there was none.
     """
 
@@ -143,6 +150,7 @@ class ReportData:
     active: dict[str, Any] | None = None
     matches: Rows | None = None
     differences: Rows | None = None
+    matched_before: Decimal | None = None
     variants: Rows | None = None
 
     @property
@@ -195,12 +203,14 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     cancelled = _CANCELLED if "order_status" in order_columns else "false"
     data.order_days = rows(_ORDER_DAYS.format(currency=currency, cancelled=cancelled))
     data.order_status = rows(_ORDER_STATUS)
-    if "order_status" in order_columns and len(states := rows(_ORDER_STATES)) <= MAX_ORDER_STATES:
-        data.order_states = states
+    if "order_status" in order_columns:
+        states = rows(_ORDER_STATES.format(currency=currency))
+        data.order_states = states if len({row["status"] for row in states}) <= MAX_ORDER_STATES else []
     if "reconciled.customer_orders" in existing:
         (data.active,) = rows(_ACTIVE)
     if {"reconciled.erp_customers", "reconciled.erp_differences"} <= existing and (matches := rows(_MATCHES)):
         data.matches, data.differences = matches, rows(_DIFFERENCES)
+        data.matched_before = next((row["percent"] for row in rows(_MATCHED_BEFORE, run=data.run["run_id"])), None)
     if "reconciled.erp_variants" in existing:
         data.variants = rows(_VARIANTS) or None
     return data

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pipelines.reporting.report_data import Rows
 
-EXTRA_COLUMNS: Final = frozenset({"read until (UTC)", "how it ended", "prices", "compared with the run of (UTC)"})
+EXTRA_COLUMNS: Final = frozenset({"read until (UTC)", "how it ended", "prices", "before (UTC)", "used"})
 """Columns without which a table can be read on a phone: they are hidden there."""
 MAX_ROWS: Final = 40
 """Rows shown of a table; the others are counted."""
@@ -59,13 +59,19 @@ class Table:
 
 
 def build_table(rows: Rows, columns: Mapping[str, str | Callable[[dict[str, Any]], object]]) -> Table:
-    """A table of at most `MAX_ROWS` rows; a column is a key of the row, or a function of it."""
+    """A table of at most `MAX_ROWS` rows; a column is a key of the row, or a function of it.
+
+    A column without a heading is one of bars, and left out where it has none.
+    """
     shown = [
         [row[column] if isinstance(column, str) else column(row) for column in columns.values()]
         for row in rows[:MAX_ROWS]
     ]
     kinds = [_kind(heading, [row[n] for row in shown]) for n, heading in enumerate(columns)]
-    return Table(list(columns), shown, kinds, max(0, len(rows) - MAX_ROWS))
+    drawn = [n for n, heading in enumerate(columns) if heading or kinds[n] == "bars"]
+    cells = [[row[n] for n in drawn] for row in shown]
+    headings = list(columns)
+    return Table([headings[n] for n in drawn], cells, [kinds[n] for n in drawn], max(0, len(rows) - MAX_ROWS))
 
 
 def _kind(heading: str, cells: list[object]) -> str:
@@ -79,11 +85,13 @@ def _kind(heading: str, cells: list[object]) -> str:
 def bars(
     rows: Rows, column: str, css: Callable[[dict[str, Any]], str] = lambda _: "", *, is_logarithmic: bool = False
 ) -> Callable[[dict[str, Any]], Bar | str]:
-    """A column of bars for the numbers of another column."""
+    """A column of bars for the numbers of another column; without any where all are the same."""
 
     def length(value: int) -> float:
         return math.log1p(value) if is_logarithmic else float(value)
 
+    if len({row[column] for row in rows}) < 2:
+        return lambda _: ""
     longest = max((length(row[column]) for row in rows), default=0.0) or 1.0
     return lambda row: Bar(f"{100 * length(row[column]) / longest:.1f}", css(row)) if row[column] else ""
 

@@ -16,7 +16,7 @@ AS_OF = date(2026, 11, 21)
 
 
 def chart(values: dict[date, Decimal], days: tuple[date, date] | None = None) -> TimeChart:
-    return time_chart("Orders", values, AS_OF, str, days)
+    return time_chart("Orders by {period}", values, AS_OF, str, days)
 
 
 @given(st.dictionaries(st.dates(), st.decimals("0.01", "1e12", places=2), min_size=1, max_size=20))
