@@ -44,6 +44,17 @@ def checked_base_url(name: str, value: object) -> str:
     return f"{url.scheme}://{url.netloc.lower()}{url.path.rstrip('/')}"
 
 
+def checked_webhook(name: str, value: object) -> str:
+    """The address of a webhook: https, or http on loopback; path and query may contain a token. Raises UsageError."""
+    hint = "A webhook looks like https://host/path, as the service shows it."
+    url = _split(name, value)
+    if url.scheme not in ("http", "https") or not url.hostname or "%" in url.netloc or "@" in url.netloc:
+        raise _unusable(name, "is not the address of a webhook", hint)
+    if url.scheme == "http" and not _is_loopback(url.hostname):
+        raise _unusable(name, "is http: it would travel unencrypted", "Use https://; http is allowed on loopback only.")
+    return str(value)
+
+
 def checked_proxy(name: str, value: object) -> str:
     """The address of a proxy: `http://[user:password@]host:port`. Raises UsageError."""
     hint = "Use http://host:port or http://user:password@host:port; other kinds of proxies are not supported."

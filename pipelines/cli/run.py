@@ -18,12 +18,18 @@ from pipelines.cli.process import STOP, exit_process, start
 )
 @pull_options
 @erp_options
+@click.option(
+    "--notify",
+    metavar="URL",
+    help="Webhook (Slack, Teams …) that gets the run's summary as JSON. Default: the setting notify.url.",
+)
 @log_option
 def command(
     sweeps: int,
     require_complete: bool,
     accept_shrink: bool,
     accept_new_source: bool,
+    notify: str | None,
     style: str,
     **erp_files: Any,  # noqa: ANN401 # checked by click
 ) -> None:
@@ -32,13 +38,17 @@ def command(
         from pipelines.pull.model import PullOptions
         from pipelines.pull.pull import pull
         from pipelines.reconcile.reconcile import Reconciling
+        from pipelines.reporting.notification import notify_failure, notify_result
         from pipelines.warehouse.failure import record_failure
-        from sources.settings import warehouse_path
+        from sources.settings import NotifySettings, Secret, notify_settings, warehouse_path
 
-        with record_failure(warehouse_path(), "run", datetime.now(UTC)):
-            reconciling = Reconciling(reconcile_command.erp_files(**erp_files))
-        options = PullOptions((), sweeps, require_complete, accept_shrink, accept_new_source, command="run")
-        result = pull(options, reporter.progress, STOP.event, reconciling)
+        url = (notify_settings() if notify is None else NotifySettings(url=Secret(notify))).url
+        with notify_failure(url):
+            with record_failure(warehouse_path(), "run", datetime.now(UTC)):
+                reconciling = Reconciling(reconcile_command.erp_files(**erp_files))
+            options = PullOptions((), sweeps, require_complete, accept_shrink, accept_new_source, command="run")
+            result = pull(options, reporter.progress, STOP.event, reconciling)
+        notify_result(url, result, reconciling.result)
     pull_command.print_result(result, reporter)
     if reconciling.result is not None:
         reconcile_command.print_result(reconciling.result, reporter)

@@ -44,7 +44,7 @@ def record_failure(
         yield
     except Exception as error:
         if run_id or path.exists():
-            exit_code, message, hint = _describe(error)
+            exit_code, message, hint = describe(error)
             note = {
                 "command": command,
                 "run_id": run_id,
@@ -59,7 +59,8 @@ def record_failure(
         raise
 
 
-def _describe(error: Exception) -> tuple[int, str, str]:
+def describe(error: Exception) -> tuple[int, str, str]:
+    """Exit code, message and hint of an error, without values of rows."""
     if isinstance(error, BridgeError):
         return error.exit_code, error.message, error.hint
     # its text may hold values of rows

@@ -15,7 +15,7 @@ from zoneinfo import available_timezones
 
 from sources.errors import UsageError
 from sources.settings.secret import Secret
-from sources.urls import checked_key, checked_proxy
+from sources.urls import checked_key, checked_proxy, checked_webhook
 
 Check = Callable[[str, object], object]
 
@@ -33,6 +33,11 @@ def api_key(name: str, value: object) -> Secret:
 def proxy(name: str, value: object) -> Secret:
     """The address of a proxy, which may contain a password."""
     return Secret(checked_proxy(name, value.reveal() if isinstance(value, Secret) else value))
+
+
+def webhook(name: str, value: object) -> Secret:
+    """The address of a webhook, which may contain a token."""
+    return Secret(checked_webhook(name, value.reveal() if isinstance(value, Secret) else value))
 
 
 def choice(*words: str) -> Check:

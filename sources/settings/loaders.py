@@ -17,6 +17,7 @@ from sources.settings.sections import (
     HttpSettings,
     LedgerSettings,
     LegacySettings,
+    NotifySettings,
     OrderSettings,
     PublicV1Settings,
     ReconcileSettings,
@@ -50,6 +51,11 @@ def public_v1_settings(root: Path | None = None) -> PublicV1Settings:
 def http_settings(root: Path | None = None) -> HttpSettings:
     """Limits, CA file and proxy of all requests. Raises UsageError."""
     return _load(HttpSettings, root)
+
+
+def notify_settings(root: Path | None = None) -> NotifySettings:
+    """The webhook of `orderbridge run`. Raises UsageError."""
+    return _load(NotifySettings, root)
 
 
 def warehouse_settings(root: Path | None = None) -> WarehouseSettings:

@@ -143,6 +143,15 @@ class HttpSettings(Section):
 
 
 @dataclass(frozen=True, kw_only=True)
+class NotifySettings(Section):
+    """Who is notified how a run ended: `url`, a webhook; None: nobody."""
+
+    prefix = "notify."
+
+    url: Secret | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class WarehouseSettings(Section):
     """Where the tables go.
 

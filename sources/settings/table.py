@@ -190,6 +190,13 @@ _TABLE: Final = (
         "file of the ledger: every write and its outcome; if not set, next to the warehouse",
         "ledger.sqlite",
     ),
+    Setting(
+        "notify.url",
+        checks.webhook,
+        "webhook (Slack, Teams …) that `orderbridge run` posts its summary to",
+        "https://…",
+        is_secret=True,
+    ),
 )
 SETTINGS: Final = {setting.key: setting for setting in _TABLE}
 DEFAULTS: Final[Mapping[str, Any]] = {setting.key: setting.default for setting in _TABLE}

@@ -1,0 +1,103 @@
+"""The summary of a run, posted to a webhook (`orderbridge run --notify URL`).
+
+In: the results of a run, or why it failed. Out: JSON with counts, verdicts and schema changes: no key, no value of a
+record. `text` is the summary in words, which Slack and Teams show.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from pipelines.pull.model import PullResult
+from pipelines.reconcile.reconcile import ReconcileResult
+from pipelines.warehouse.build import open_warehouse
+from pipelines.warehouse.failure import describe
+from pipelines.warehouse.schema_changes import schema_changes
+from sources.errors import ExitCode
+from sources.http.webhook import post_json
+from sources.settings import Secret, http_settings
+
+log = logging.getLogger("orderbridge.notification")
+
+
+@contextmanager
+def notify_failure(url: Secret | None) -> Iterator[None]:
+    """Posts why the block failed; the error goes on. None: nothing is posted."""
+    try:
+        yield
+    except Exception as error:
+        _post(url, partial(_failure, error))
+        raise
+
+
+def notify_result(url: Secret | None, pulled: PullResult, reconciled: ReconcileResult | None) -> None:
+    """Posts what a run did. None: nothing is posted."""
+    _post(url, partial(run_summary, pulled, reconciled))
+
+
+def _failure(error: Exception) -> dict[str, Any]:
+    exit_code, message, hint = describe(error)
+    text = f"orderbridge run failed with exit code {int(exit_code)}: {message}"
+    return {"text": text, "exit_code": int(exit_code), "published": False, "message": message, "hint": hint}
+
+
+def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[str, Any]:
+    """What a run did, as JSON."""
+    findings: Counter[str] = Counter()
+    for _, _, severity, count in reconciled.findings if reconciled else ():
+        findings[severity] += count
+    lists = [
+        {
+            "resource": walk.resource,
+            "verdict": walk.verdict,
+            "rows": walk.distinct,
+            "new": change.new if change else None,
+            "changed": change.changed if change else None,
+            "missing": change.newly_missing if change else None,
+            "quarantined": len(walk.quarantined),
+        }
+        for walk in pulled.lists
+        for change in (pulled.changes.get(walk.resource),)
+    ]
+    with open_warehouse(pulled.path) as warehouse:
+        news = [change.text for change in schema_changes(warehouse, datetime.now(UTC))]
+    summary: dict[str, Any] = {
+        "run_id": pulled.run_id,
+        "exit_code": int(pulled.exit_code),
+        "published": pulled.published,
+        "lists": lists,
+        "findings": dict(findings),
+        "schema_changes": news,
+    }
+    return {"text": _text(summary), **summary}
+
+
+def _text(summary: dict[str, Any]) -> str:
+    code = ExitCode(summary["exit_code"])
+    lines = [f"orderbridge run {summary['run_id']}: {code.meaning} (exit code {int(code)})"]
+    for row in summary["lists"]:
+        counts = [f"{row[name]} {name}" for name in ("new", "changed", "missing", "quarantined") if row[name]]
+        lines.append(", ".join([f"{row['resource'].replace('_', ' ')}: {row['rows']} {row['verdict']}", *counts]))
+    if summary["findings"]:
+        lines.append("findings: " + ", ".join(f"{count} {name}" for name, count in summary["findings"].items()))
+    return "\n".join(lines + summary["schema_changes"])
+
+
+def _post(url: Secret | None, make_payload: Callable[[], dict[str, Any]]) -> None:
+    """Posts once. A webhook that fails does not change how the run ends: it is only reported."""
+    if url is None:
+        return
+    try:
+        payload = make_payload()
+        payload["text"] = payload["text"].replace("<", "(").replace(">", ")")  # Slack takes <!channel> as a call to all
+        failure = post_json(url, payload, http_settings())
+    except Exception as error:  # whatever it is: the run is done
+        failure = type(error).__name__
+    if failure:
+        log.warning("the notification was not delivered: %s", failure)
