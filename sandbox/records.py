@@ -45,7 +45,9 @@ COMPANIES: Final = (
 )
 PRODUCTS: Final = ("Café molido 250 g", "Azúcar rubia 1 kg", "Piña en almíbar", "Agua 625 ml", "Jabón líquido ½ l")
 STATUSES: Final = ("PENDING", "CONFIRMED", "DISPATCHED", "DELIVERED", "CANCELLED")
-PROMOTION_STATES: Final = ("inactive", "scheduled", "running", "expired", "exhausted")
+PROMOTION_STATES: Final = (
+    "inactive", "scheduled", "running", "expired", "exhausted", "running", "expired", "running", "expired", "inactive",
+)  # fmt: skip
 FIRST_CUSTOMER: Final = 1001
 FIRST_ORDER: Final = 50_001
 DAYS: Final = 730
@@ -181,7 +183,7 @@ def _promotions(config: SandboxConfig) -> Make:
     form = config.reading("date_format")
 
     def make(n: int) -> bytes:
-        state = PROMOTION_STATES[n % 5]
+        state = PROMOTION_STATES[n % len(PROMOTION_STATES)]
         length = 21 + n * 11 % 60
         # days from today to the end; every second promotion that runs ends within the month
         end = {"scheduled": length + 9 + n * 7 % 90, "expired": -3 - n * 13 % 300, "inactive": -60 + n * 17 % 120}.get(

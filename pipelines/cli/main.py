@@ -7,49 +7,22 @@ import os
 import signal
 import sys
 import traceback
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 import click
 
-from pipelines.cli import (
-    check,
-    demo,
-    init,
-    plan,
-    preview,
-    pull,
-    push,
-    reconcile,
-    report,
-    run,
-    sandbox,
-    status,
-    template,
-    verify,
-)
 from pipelines.cli.process import STOP, Output, exit_process, forbid_core_dumps, open_streams, print_error
 from pipelines.cli.terminal import escape
 from sources import __version__
 from sources.errors import BridgeError, ExitCode
 
 COMMANDS: Final = (
-    check,
-    demo,
-    init,
-    plan,
-    preview,
-    pull,
-    push,
-    reconcile,
-    report,
-    run,
-    sandbox,
-    status,
-    template,
-    verify,
-)
-"""Each module holds one command."""
+    "check", "demo", "init", "plan", "preview", "pull", "push", "reconcile", "report", "run", "sandbox", "status",
+    "template", "verify",
+)  # fmt: skip
+"""Each is a module of this package that holds one command."""
 _KEPT: Final = "; nothing was published, and pages already fetched are kept for the next run"
 
 
@@ -113,8 +86,8 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
         set_project(project)
 
 
-for _module in COMMANDS:
-    orderbridge.add_command(_module.command)
+for _name in COMMANDS:
+    orderbridge.add_command(import_module(f"pipelines.cli.{_name}").command)
 
 
 def _internal_error(error: BaseException) -> str:

@@ -6,10 +6,11 @@ interface does not show the fields of orders, so they may hold anything.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from datetime import datetime, time
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 import duckdb
 import pandas as pd
@@ -46,16 +47,22 @@ def masked(frame: pd.DataFrame, show_personal: bool = False, harmless: Iterable[
 
 
 def tidy(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame for display: missing values empty, whole numbers without decimals, times to the minute.
+    """The frame for display: missing values empty, numbers with as many decimals as their column, times to the minute.
 
     Args:
         frame: any columns; the result has the same, with values of type object.
     """
-    columns = {name: pd.Series(map(_tidied, frame[name]), frame.index, dtype="object") for name in frame.columns}
+    columns = {name: pd.Series(_tidied(frame[name]), frame.index, dtype="object") for name in frame.columns}
     return pd.DataFrame(columns, index=frame.index)
 
 
-def _tidied(value: object) -> object:
+def _tidied(values: pd.Series[Any]) -> list[object]:
+    numbers = [float(value) for value in values if isinstance(value, float | Decimal) and not math.isnan(value)]
+    decimals = next((n for n in (0, 1) if all(round(value, n) == round(value, 2) for value in numbers)), 2)
+    return [_shown(value, decimals) for value in values]
+
+
+def _shown(value: object, decimals: int) -> object:
     if hasattr(value, "__len__"):
         return value
     if pd.isna(value):  # type: ignore[call-overload] # any scalar
@@ -63,7 +70,7 @@ def _tidied(value: object) -> object:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M}" if value.time() != time() else f"{value:%Y-%m-%d}"
     if isinstance(value, float | Decimal):
-        return int(value) if value == int(value) else round(float(value), 2)
+        return f"{value:,.{decimals}f}" if decimals else int(value)
     return value
 
 
