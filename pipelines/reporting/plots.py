@@ -149,7 +149,8 @@ def funnel(frame: pd.DataFrame) -> Plot:
             counted from `reconciled.erp_customers`.
     """
     colours = [MATCH_COLOURS[status] for status, _ in LABELS]
-    return bars(match_steps(frame), "Customers of the ERP and the platform", "customers", colours)
+    title = "Customers of the ERP and the platform"
+    return bars(match_steps(frame), title, "customers (logarithmic)", colours, is_logarithmic=True)
 
 
 def match_steps(frame: pd.DataFrame) -> dict[str, int]:

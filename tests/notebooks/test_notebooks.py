@@ -78,6 +78,16 @@ def test_a_notebook_runs_to_its_end_and_shows_nobodys_data(name: str, warehouse:
     assert not (FOLDER / "warehouse.duckdb").exists()
 
 
+def test_the_match_rate_counts_only_lines_that_are_matched(warehouse: Path) -> None:
+    cells = json.loads((FOLDER / "04_erp_match.ipynb").read_text("utf-8"))["cells"]
+    (source,) = (text for text in ("".join(cell["source"]) for cell in cells) if "AS outcome" in text)
+    with open_warehouse(warehouse) as connection:
+        rows = connection.sql(source.split('"""')[1]).fetchall()
+    assert {(outcome, count) for outcome, count, _ in rows} == {
+        ("erp_code", 2), ("email", 1), ("ambiguous", 2), ("only_in_erp", 1),
+    }  # fmt: skip
+
+
 def test_without_a_comparison_the_notebook_says_how_to_make_one(warehouse: Path, tmp_path: Path) -> None:
     copy = tmp_path / "warehouse.duckdb"
     shutil.copyfile(warehouse, copy)
