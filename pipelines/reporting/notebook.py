@@ -47,7 +47,7 @@ def masked(frame: pd.DataFrame, show_personal: bool = False, harmless: Iterable[
 
 
 def tidy(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame for display: missing values empty, numbers with as many decimals as their column, times to the minute.
+    """The frame for display: no value for null, whole numbers without decimals, amounts with two, times to the minute.
 
     Args:
         frame: any columns; the result has the same, with values of type object.
@@ -70,7 +70,9 @@ def _shown(value: object, decimals: int) -> object:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M}" if value.time() != time() else f"{value:%Y-%m-%d}"
     if isinstance(value, float | Decimal):
-        return f"{value:,.{decimals}f}" if decimals else int(value)
+        if decimals == 2:
+            return f"{value:,.2f}"
+        return int(value) if value == int(value) else round(float(value), 1)
     return value
 
 
