@@ -23,7 +23,7 @@ help:
 	@echo 'make test     lint, types, tests, and the command from a wheel in an empty environment'
 	@echo 'make ducklake  the copy in a DuckLake, tested with DuckDB 1.5 in an environment of its own'
 	@echo 'make orchestrators  the examples for Dagster, Airflow and Prefect, run by each in an environment of its own'
-	@echo 'make soak     long seeded campaigns of pulls, pushes and requests (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push")'
+	@echo 'make soak     long seeded campaigns of pulls, pushes, files … (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push" JOBS=2)'
 	@echo 'make mutants  planted bugs, each of which must fail a test (NAMES="redirect* spool*" JOBS=2)'
 	@echo 'make docs     write docs/rules.md, docs/data-dictionary.md, and the settings in README and .dlt'
 	@echo 'make site     the documentation as a site in site/, with broken links as errors'
@@ -88,7 +88,7 @@ smoke: setup
 	.ci/smoke $(PY)
 
 soak: setup
-	$(PY) -m tests.soak $(or $(SEEDS),100) $(or $(FIRST),0) $(CAMPAIGNS)
+	@$(PY) -m tests.soak --jobs $(or $(JOBS),2) $(or $(SEEDS),100) $(or $(FIRST),0) $(CAMPAIGNS)
 
 mutants: setup
 	@$(PY) -m tests.mutants --jobs $(or $(JOBS),1) $(NAMES)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from decimal import Decimal
 from functools import partial
 from hmac import compare_digest
@@ -27,6 +28,7 @@ PICKY_LIMITS: Final = ("10", "20", "50", "100")
 JSON_DIGITS_MAX: Final = 300
 INT_DIGITS_MAX: Final = 18
 """Digits of a number in a path or a query; beyond, int() takes long or refuses."""
+_ID: Final = re.compile(rb'"id":"?([^",}]+)')
 
 
 class Legacy:
@@ -172,13 +174,22 @@ def _written(form: str, rows: list[bytes], envelope: dict[str, Any]) -> bytes:
     if form == "array":
         return joined("data", rows, envelope)
     if form == "object_by_id":
-        data = b"{%s}" % b",".join([b'"%s":%s' % (str(json.loads(row)["id"]).encode(), row) for row in rows])
+        data = b"{%s}" % b",".join([b'"%s":%s' % (_id_of(row).encode(), row) for row in rows])
     elif form == "object_wrapped":
         data = joined("items", rows, {})
     else:
         data = rows[0] if rows else b"{}"
     tail = encoded(envelope)
     return b'{"data":%s%s' % (data, b"," + tail[1:] if envelope else b"}")
+
+
+def _id_of(row: bytes) -> str:
+    """The id of a row, which a fault may have made unreadable behind it."""
+    try:
+        return str(json.loads(row, strict=False)["id"])
+    except RecursionError:
+        found = _ID.search(row)
+        return found[1].decode() if found else ""
 
 
 def _body(call: Call) -> tuple[Any, list[Problem]]:

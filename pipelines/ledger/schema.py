@@ -55,8 +55,9 @@ def ledger_version(connection: sqlite3.Connection) -> int:
 
 def is_empty(connection: sqlite3.Connection) -> bool:
     """Whether a database is new: of version 0 and without tables."""
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    return ledger_version(connection) == 0 and not tables
+    if ledger_version(connection):
+        return False
+    return connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
 
 
 def create_tables(connection: sqlite3.Connection) -> None:

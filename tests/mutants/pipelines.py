@@ -50,7 +50,7 @@ MUTANTS: Final = (
         "pipelines/warehouse/ops.py",
         "WHERE {published}",
         "WHERE {published} OR true",
-        "tests/pipelines/warehouse/test_coverage.py tests/pipelines/plan/test_make.py -k held_back",
+        "tests/pipelines/plan/test_held_back.py",
     ),
     Mutant(
         "a-plan-reads-a-walk-that-was-held-back",
@@ -306,7 +306,7 @@ MUTANTS: Final = (
         "a-create-is-sent-again-after-an-unproven-walk",
         "pipelines/push/customer_lookup.py",
         "    elif not listing.is_whole:\n        withhold(",
-        "    elif listing.verdict == '':\n        withhold(",
+        "    elif not listing.is_whole:\n        eligibility.resend[operation.id] = True\n        str(",
         "tests/pipelines/push/test_simulation.py tests/pipelines/push/test_listing.py",
     ),
     Mutant(

@@ -197,7 +197,7 @@ MUTANTS: Final = (
         "sources/extract/walk.py",
         "if not self._is_paged and not files[-1].repeated.counts:",
         "if not self._is_paged:",
-        "tests/sources/extract/test_repeated_ids.py",
+        "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
         "of-two-records-with-one-id-one-is-lost",
@@ -239,7 +239,7 @@ MUTANTS: Final = (
         "sources/extract/spool.py",
         "RESUME_WITHIN_S: Final = 3600.0",
         "RESUME_WITHIN_S: Final = 3600.0e6",
-        "tests/sources/extract/test_spool.py",
+        "tests/sources/extract/test_spool_age.py",
     ),
     Mutant(
         "a-torn-frame-of-a-spool-is-replayed",

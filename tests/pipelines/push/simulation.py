@@ -38,7 +38,7 @@ from sources.http.client import Client
 from sources.http.limits import RetryPolicy
 from sources.http.responses import WriteOutcome
 from sources.kinds import KindName
-from sources.settings import LegacySettings, Secret
+from sources.settings import LegacySettings, ReconcileSettings, Secret
 from tests.pipelines.push.plans import customer, patch, results, subcategory, write_plan
 
 HOST: Final = "http://127.0.0.1:9"
@@ -51,6 +51,7 @@ FAULTS: Final = (
     "lost_answer", "applied_5xx", "late", "never", "html", "cut_body", "refused", "busy", "no_connection", "no_access",
     "crash_before", "crash_after", "crash_late",
 )  # fmt: skip
+ENDED: Final = {"confirmed", "rejected", "conflict"}
 
 
 class Crash(BaseException):
@@ -71,6 +72,7 @@ class World:
     now: float = 1_800_000_000.0
     late: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     applied: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def pass_time(self, seconds: float) -> None:
@@ -84,7 +86,9 @@ class World:
             self.now = until
 
     def hits(self, name: str) -> bool:
-        return self.draw.random() < self.rates.get(name, 0.0)
+        is_hit = self.draw.random() < self.rates.get(name, 0.0)
+        self.faults[name] += is_hit
+        return is_hit
 
     def apply(self, path: str, body: dict[str, Any]) -> None:
         self.applied[marker(path, body)] += 1
@@ -192,14 +196,21 @@ def crashing(world: World) -> Iterator[None]:
         yield
 
 
+def constant(value: Any) -> Callable[..., Any]:
+    """A function that returns a value; a mock with a return value takes far longer to make."""
+    return lambda *_: value
+
+
 @contextmanager
 def reported(ledger: Path) -> Iterator[None]:
     """The settings, without the files that they are read from: that would take longer than all the rest."""
     legacy = LegacySettings(base_url=HOST, api_key=Secret("key"), environment="sandbox", login_mode="email")
+    reconcile = ReconcileSettings()
     with (
-        mock.patch.object(checks, "legacy_settings", return_value=legacy),
-        mock.patch.object(checks, "is_set", return_value=False),
-        mock.patch.object(run, "ledger_path", return_value=ledger),
+        mock.patch.object(checks, "legacy_settings", constant(legacy)),
+        mock.patch.object(checks, "is_set", constant(False)),
+        mock.patch.object(run, "ledger_path", constant(ledger)),
+        mock.patch.object(run, "reconcile_settings", constant(reconcile)),
     ):
         yield
 
@@ -235,6 +246,7 @@ class Run:
     folder: Path
     settle_s: float = SETTLE_S
     pushes: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.draw = random.Random(self.seed)
@@ -256,13 +268,25 @@ class Run:
             write_plan(self.folder / f"plan-{number}", HOST, operations, self.kind)
             for number, operations in enumerate(drawn_plans(self.draw, self.kind), 1)
         ]
+        self.opened = {path: Plan(path) for path in self.plans}
+        self.operations = {path: list(plan.operations()) for path, plan in self.opened.items()}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Pushes, how they ended, and the faults that they met."""
+        met = self.world.faults
+        crashes = sum(met[name] for name in met if name.startswith("crash"))
+        return {"pushes": self.pushes, **self.codes, "crashes": crashes, "faults": met.total() - crashes}
 
     def rows(self, plan: Path) -> list[tuple[PlannedOperation, LedgerRow]]:
-        opened = Plan(plan)
         with Ledger.open(self.folder / "ledger.sqlite", readonly=True) as ledger:
-            if not ledger.has(opened.manifest.plan_id):
-                return []
-            return list(zip(opened.operations(), PlanLedger(ledger, opened.manifest.plan_id).rows(), strict=True))
+            return self._rows(ledger, plan)
+
+    def _rows(self, ledger: Ledger, plan: Path) -> list[tuple[PlannedOperation, LedgerRow]]:
+        plan_id = self.opened[plan].manifest.plan_id
+        if not ledger.has(plan_id):
+            return []
+        return list(zip(self.operations[plan], PlanLedger(ledger, plan_id).rows(), strict=True))
 
     def push(self, plan: Path, **said: Any) -> PushResult | None:
         """One push; None where it crashed."""
@@ -280,9 +304,11 @@ class Run:
         asked = PushOptions(agreed=True, settle_s=self.settle_s, concurrency=concurrency, **said)
         try:
             with crashing(world), reported(self.folder / "ledger.sqlite"):
-                return push(plan, asked, dependencies=means)
+                pushed = push(plan, asked, dependencies=means)
         except Crash:
             return None
+        self.codes[f"exit {pushed.exit_code:d}"] += 1
+        return pushed
 
     def answers(self, plan: Path) -> dict[str, frozenset[int]]:
         """What a person says who has looked: of what can be looked for no more, and of no create of a customer."""
@@ -308,17 +334,21 @@ class Run:
                 self.world.pass_time(SETTLE_S + 121.0)
                 pushed = self.push(plan, **self.answers(plan))
                 self.look_at(plan, pushed)
+            if all(row.state in ENDED for plan in self.plans for _, row in self.rows(plan)):
+                break
         for plan in self.plans:
-            left = {row.state for _, row in self.rows(plan)} - {"confirmed", "rejected", "conflict"}
+            left = {row.state for _, row in self.rows(plan)} - ENDED
             if left - {"planned"}:
                 raise Wrong(f"seed {self.seed}: {left} never ends")
 
     def look_at(self, plan: Path, pushed: PushResult | None) -> None:
         """Holds the truth against all that is believed."""
         world, seed = self.world, self.seed
-        pending = Counter(at for at, _ in world.late)
+        with Ledger.open(self.folder / "ledger.sqlite", readonly=True) as ledger:
+            rows = {path: self._rows(ledger, path) for path in self.plans}
+            confirmed = ledger.confirmed(HOST).to_pylist() if not world.late else []
         for path in self.plans:
-            for operation, row in self.rows(path):
+            for operation, row in rows[path]:
                 mark = marker(operation.path, operation.body)
                 times = world.applied[mark]
                 if times > 1 and not (operation.method == "PATCH" and operation.repeatable):
@@ -330,32 +360,29 @@ class Run:
         codes = Counter(body["erpCode"] for body in world.state.customer_inputs)
         if codes and max(codes.values()) > 1:
             raise Wrong(f"seed {seed}: a customer is there twice")
-        if not pending:
-            self._look_at_values()
+        self._look_at_values(confirmed)
         if pushed is not None:
-            self._look_at_results(plan, pushed)
+            self._look_at_results(plan, pushed, rows[plan])
 
-    def _look_at_values(self) -> None:
+    def _look_at_values(self, rows: list[dict[str, Any]]) -> None:
         """What the ledger takes for confirmed stands on the platform; stock, that a repeat adds to, is counted."""
-        with Ledger.open(self.folder / "ledger.sqlite", readonly=True) as ledger:
-            rows = ledger.confirmed(HOST).to_pylist()
         for row in rows:
             variant = self.world.state.variants[int(row["product_id"]), int(row["variant_id"])]
             stands = variant.fields[row["field"]]
             if row["field"] != "stock" and msgspec.json.decode(row["value"]) != stands:
                 raise Wrong(f"seed {self.seed}: {row['field']} is {stands}, the ledger says {row['value']}")
 
-    def _look_at_results(self, plan: Path, pushed: PushResult) -> None:
-        reported = Plan(plan).manifest
+    def _look_at_results(self, plan: Path, pushed: PushResult, rows: list[tuple[PlannedOperation, LedgerRow]]) -> None:
+        reported = self.opened[plan].manifest
         found = results(plan)
         if sum(map(len, found.values())) != reported.lines:
             raise Wrong(f"seed {self.seed}: the results do not add up")
         by_operation = {int(row["operation"]): name for name, rows in found.items() for row in rows}
         files = {"confirmed": "confirmed", "rejected": "rejected", "planned": "unsent"}
-        for operation, row in self.rows(plan):
+        for operation, row in rows:
             if by_operation[operation.id] != files.get(row.state, "in_doubt"):
                 raise Wrong(f"seed {self.seed}: the results of operation {operation.id} are not its state")
-        doubts = any(row.state in ("in_doubt", "conflict") for _, row in self.rows(plan))
+        doubts = any(row.state in ("in_doubt", "conflict") for _, row in rows)
         if doubts and pushed.exit_code not in (3, 4, 6, 7):
             raise Wrong(f"seed {self.seed}: doubts remain, and the exit code is {pushed.exit_code}")
 

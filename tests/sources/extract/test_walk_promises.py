@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from sources.extract import page_files
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
+from sources.http.responses import ReadResponse
 from tests.sources.platform import Platform
 
 
@@ -120,3 +122,31 @@ def test_a_row_that_the_decoder_loses_fails_the_walk(tmp_path: Path) -> None:
         result = walked(Platform(list(range(1, 36))), tmp_path, page_limit=10)
     assert (result.verdict, result.distinct) == ("incomplete", 0)
     assert str(result.error) == "customers: 35 rows were read, 34 decoded"
+
+
+def test_a_cursor_that_brings_an_id_twice_does_not_prove_its_list(tmp_path: Path) -> None:
+    """While the first sweep goes on, the first order moves to the end and the third one moves up, unseen."""
+
+    class Moving:
+        requests = 0
+
+        def get(self, path: str, params: Mapping[str, Any], *, check: Any) -> Any:
+            self.requests += 1
+            order = [1, 2, 3, 4, 5, 6] if self.requests == 1 else [2, 3, 4, 5, 6, 1]
+            start = int(params.get("startingAfter", "0"))
+            rows = [{"id": f"o{number}", "total": number} for number in order[start : start + int(params["limit"])]]
+            end = start + len(rows)
+            envelope = {"data": rows, "hasMore": end < 6, "nextCursor": str(end) if end < 6 else None}
+            raw = json.dumps(envelope).encode()
+            return check(raw), ReadResponse(200, raw, 0.0, 1, False)
+
+    platform: Any = Moving()
+    spool = SpoolFolder(tmp_path / "spool", {"list": "orders"})
+    result = walk("orders", platform, tmp_path / "files", spool, WalkOptions(2))
+    found = {key for path, _ in result.files["orders"] for key in pq.read_table(path)["id"].to_pylist()}
+    assert len(result.sweeps) > 1
+    assert found == {f"o{number}" for number in range(1, 7)}
+    platform = Moving()
+    spool = SpoolFolder(tmp_path / "again", {"list": "orders"})
+    alone = walk("orders", platform, tmp_path / "alone", spool, WalkOptions(2, sweeps=1))
+    assert alone.verdict == "unproven"

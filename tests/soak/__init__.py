@@ -1,0 +1,1 @@
+"""Long campaigns: seeded runs without sockets or real waits, each judged against a known truth."""

@@ -1,0 +1,101 @@
+"""The campaigns by name: what a seed runs, and blocks of seeds for a process to take."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.crashes.enumeration import enumerate_all
+from tests.pipelines.pull.mixtures import judge, mixture
+from tests.pipelines.push.simulation import Run, Wrong, simulate
+from tests.sandbox.fuzz import fuzz
+from tests.soak.history import history_seed
+from tests.soak.outcome import Outcome
+from tests.soak.walks import walk_seed
+from tests.sources.files.peers import unexplained
+from tests.sources.files.polluted import damaged, silent_errors
+
+REQUESTS_A_SEED: Final = 200
+
+
+def whole_pull(seed: int) -> Outcome:
+    """A first pull of all lists over sockets, with dlt and DuckDB, of a platform with random readings and faults."""
+    with tempfile.TemporaryDirectory(prefix="soak-pull-") as folder:
+        return Outcome({}, judge(mixture(seed), Path(folder)))
+
+
+def push_seed(seed: int) -> Outcome:
+    """Two plans pushed in simulated time, with crashes, lost, late and wrong answers."""
+    run: Run | Wrong
+    try:
+        run = simulate(seed)
+    except Wrong as wrong:
+        return Outcome({}, [str(wrong)])
+    return Outcome(run.counts)
+
+
+def sandbox_fuzz(seed: int) -> Outcome:
+    """Generated requests to every operation of the sandbox."""
+    return Outcome({"requests": REQUESTS_A_SEED}, fuzz(seed, REQUESTS_A_SEED))
+
+
+def polluted_files(seed: int) -> Outcome:
+    """CSV files with one to three damages: read equal, or refused with the line."""
+    problems = []
+    with tempfile.TemporaryDirectory(prefix="soak-files-") as folder:
+        for count in (1, 2, 3):
+            document, name = damaged(seed, count)
+            problems += [f"{name}: {error}" for error in silent_errors(document, Path(folder))[0]]
+            problems += [f"{name}: {reader} has no {cells}" for reader, cells in unexplained(document, Path(folder))]
+    return Outcome({"files": 3}, problems)
+
+
+def all_crashes(seed: int) -> Outcome:
+    """Crashes at every point of a pull and of pushes whose length depends on the seed."""
+    counts: Counter[str] = Counter()
+    problems = []
+    for name, enumeration in enumerate_all(2 + seed % 4):
+        counts.update({f"{name}: points": enumeration.points, f"{name}: states": enumeration.states})
+        problems += [f"{name}: {problem}" for problem in enumeration.problems]
+    return Outcome(counts, problems)
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Runs of one kind; `seeds_max` where more seeds bring nothing new or take a night each."""
+
+    run: Callable[[int], Outcome]
+    seeds_max: int = sys.maxsize
+
+
+CAMPAIGNS: Final = {
+    "pull": Campaign(walk_seed),
+    "push": Campaign(push_seed),
+    "files": Campaign(polluted_files),
+    "sandbox": Campaign(sandbox_fuzz),
+    "history": Campaign(history_seed),
+    "whole-pull": Campaign(whole_pull, 1000),
+    "crashes": Campaign(all_crashes, 4),
+}
+
+
+def block(task: tuple[str, int, int]) -> tuple[Counter[str], list[tuple[int, str]]]:
+    """Runs some seeds of a campaign: its name, the first one, and the one after the last."""
+    name, first, end = task
+    logging.disable(logging.CRITICAL)
+    counts: Counter[str] = Counter()
+    problems = []
+    for seed in range(first, end):
+        try:
+            outcome = CAMPAIGNS[name].run(seed)
+        except Exception as error:  # reported with its seed, and the others go on
+            outcome = Outcome({}, [f"{type(error).__name__}: {error}"])
+        counts.update(outcome.counts)
+        problems += [(seed, problem) for problem in outcome.problems]
+    return counts, problems

@@ -1,0 +1,86 @@
+"""A few seeds of each campaign; and code that is broken on purpose, which their judges must catch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from pipelines.warehouse import merge
+from sources.decode import rows
+from sources.decode.documented import decode
+from sources.decode.rows import Decoded
+from sources.extract import page_files
+from sources.extract import walk as walks
+from sources.extract.page_files import PageFiles
+from sources.extract.result import ListResult
+from tests.soak.campaigns import block
+from tests.soak.history import history_seed
+from tests.soak.walks import WalkSeed, walk_seed
+
+SEEDS = 60
+
+
+def test_issue_16_6_walks_with_random_faults_and_stops_are_judged_right() -> None:
+    counts, problems = block(("pull", 0, SEEDS))
+    assert problems == []
+    assert counts["complete"] + counts["unproven"] + counts["incomplete"] == SEEDS
+    assert min(counts["complete"], counts["unproven"], counts["stops"], counts["faults"]) > 5
+
+
+def test_issue_16_6_a_seed_can_be_run_again() -> None:
+    assert WalkSeed.drawn(7) == WalkSeed.drawn(7)
+    assert [walk_seed(seed) for seed in range(8)] == [walk_seed(seed) for seed in range(8)]
+
+
+def test_issue_16_6_history_under_whole_and_short_walks() -> None:
+    counts, problems = block(("history", 0, 5))
+    assert problems == []
+    assert min(counts["complete"], counts["unproven"]) > 2
+
+
+def test_a_campaign_goes_on_after_an_exception_and_names_its_seed() -> None:
+    with mock.patch.object(walks._ListWalk, "run", side_effect=ZeroDivisionError("bug")):
+        assert block(("pull", 3, 5)) == (Counter(), [(3, "ZeroDivisionError: bug"), (4, "ZeroDivisionError: bug")])
+
+
+def _lossy(record: Any, pages: Any) -> Decoded:
+    decoded = decode(record, pages)
+    return replace(decoded, tables={name: table.slice(1) for name, table in decoded.tables.items()})
+
+
+def _doubled(write: Callable[..., Any]) -> Callable[..., Any]:
+    def written(self: PageFiles, later_keys: Any) -> Any:
+        return write(self, None)
+
+    return written
+
+
+BROKEN_WALKS: dict[str, Callable[[], Any]] = {
+    "any two sweeps agree": lambda: mock.patch.object(walks._ListWalk, "_agree", lambda self, files: len(files) > 1),
+    "the decoder loses a row": lambda: mock.patch.object(page_files, "decode", _lossy),
+    "sweeps are not merged": lambda: mock.patch.object(PageFiles, "write", _doubled(PageFiles.write)),
+    "a lone sweep proves a list": lambda: mock.patch.object(walks._ListWalk, "_agree", return_value=True),
+    "numbers lose their digits": lambda: mock.patch.object(rows, "canonical", lambda number: str(float(number))),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_WALKS)
+def test_the_judge_of_walks_catches_broken_code(name: str) -> None:
+    with BROKEN_WALKS[name]():
+        assert any(walk_seed(seed).problems for seed in range(SEEDS))
+
+
+def test_the_judge_of_histories_catches_short_walks_that_end_versions() -> None:
+    merged = merge.merge
+
+    def marking(build: Any, walked: ListResult, run_id: str, at: datetime) -> Any:
+        return merged(build, replace(walked, verdict="complete"), run_id, at)
+
+    with mock.patch.object(merge, "merge", marking):
+        assert any(history_seed(seed).problems for seed in range(8))

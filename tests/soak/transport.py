@@ -1,0 +1,122 @@
+"""The sandbox without sockets: a transport of httpx that calls its routes, faults included.
+
+A request is answered on the thread that makes it, so that a seed gives the same faults in the same order each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import Future
+from typing import Any, Final
+
+import httpx
+
+from sandbox import app
+from sandbox.app import Platform
+from sandbox.call import Call
+from sandbox.faults import NOTHING
+from sandbox.replies import SandboxResponse
+from sources.contract import LISTS, PUBLIC_V1_PREFIX, Operation
+
+_PREFIXES: Final = {"legacy": "", "public_v1": PUBLIC_V1_PREFIX}
+_OPERATIONS: Final[dict[str, Operation]] = {_PREFIXES[op.family] + op.path: op for op in LISTS.values()}
+
+
+class MemoryExchange:
+    """Takes the place of the sandbox's exchange with a socket: keeps what the client would receive."""
+
+    def __init__(self) -> None:
+        self.response: SandboxResponse | None = None
+        self.share = 1.0
+        self.is_reset = False
+
+    async def answer(self, answer: SandboxResponse) -> None:
+        """The whole answer."""
+        self.response = answer
+
+    async def reset(self) -> None:
+        """No answer."""
+        self.is_reset = True
+
+    async def reset_after(self, answer: SandboxResponse, share: float) -> None:
+        """A part of the body, then a reset."""
+        self.response, self.share, self.is_reset = answer, share, share < 1.0
+
+    async def drip(self, answer: SandboxResponse, pause_s: float, headers_too: bool) -> None:
+        """Longer than any client waits."""
+        self.is_reset = True
+
+    async def client_gone(self, patience_s: float | None) -> bool:
+        """The client has left."""
+        self.is_reset = True
+        return True
+
+
+class SandboxTransport(httpx.BaseTransport):
+    """Answers requests to the lists of a platform.
+
+    Args:
+        platform: the sandbox's, not served.
+
+    Attributes:
+        requests: number of requests so far.
+    """
+
+    def __init__(self, platform: Platform) -> None:
+        self.requests = 0
+        self._platform = platform
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """See BaseTransport."""
+        self.requests += 1
+        platform, path = self._platform, request.url.path
+        platform.state.requests += 1
+        query = request.url.query.decode("latin-1")
+        call = Call(_OPERATIONS[path], path, query, {name.lower(): value for name, value in request.headers.raw})
+        drawn = NOTHING if platform.plan.idle else platform.plan.draw(app._target(call))
+        exchange: Any = MemoryExchange()
+        _finish(platform._respond(exchange, call, drawn))
+        if exchange.response is None:
+            raise httpx.ReadError("reset")
+        answer = exchange.response
+        length = (b"content-length", b"%d" % len(answer.body))
+        return httpx.Response(answer.status, headers=[*answer.headers, length], stream=_Body(exchange))
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, exchange: MemoryExchange) -> None:
+        self._exchange = exchange
+
+    def __iter__(self) -> Iterator[bytes]:
+        body = self._exchange.response.body if self._exchange.response is not None else b""
+        yield body[: int(len(body) * self._exchange.share)]
+        if self._exchange.is_reset:
+            raise httpx.ReadError("reset")
+
+
+def _finish(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Runs a coroutine that never waits."""
+    try:
+        coroutine.send(None)
+    except StopIteration:
+        return
+    raise RuntimeError("the sandbox waits for something")
+
+
+class InlineExecutor:
+    """An executor without threads: a task has ended when `submit` returns."""
+
+    def __init__(self, *_: object) -> None:
+        """Takes what a pool takes."""
+
+    def submit(self, task: Any, *arguments: Any) -> Future[Any]:
+        """Runs a task."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(task(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+    def shutdown(self, *, wait: bool = True, cancel_futures: bool = False) -> None:
+        """Nothing is running."""

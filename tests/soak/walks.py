@@ -1,0 +1,215 @@
+"""Walks of a platform with random faults, readings and drift; stopped and resumed; judged against what it held.
+
+A seed draws a list, its length, page size, sweeps, faults of every kind (hostile ones too), readings, and moments at
+which the walk is stopped, its spool perhaps torn. The judge compares the files with the sandbox's state.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+from unittest import mock
+
+import httpx
+import pyarrow.parquet as pq
+
+from sandbox.app import Platform
+from sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
+from sandbox.faults import FAULTS
+from sources.contract import LISTS
+from sources.errors import Stopped
+from sources.extract import fetch, page_files, spool
+from sources.extract.result import ListResult, WalkOptions
+from sources.extract.spool import Spool, SpoolFolder
+from sources.extract.walk import walk
+from sources.gaps import GAPS
+from sources.http.client import Client
+from sources.http.retries import without_backoff
+from tests.pipelines.pull.truth import Row, comparable, expected
+from tests.soak.outcome import Outcome
+from tests.soak.transport import InlineExecutor, SandboxTransport
+
+MEMORY: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+SLOW: Final = {"stall", "drip", "drip_headers", "gzip_bomb"}
+"""Faults that only test a client's patience or cost time."""
+CALM: Final = [fault.name for fault in FAULTS if fault.reach != "write" and fault.kind != "hostile"]
+HOSTILE: Final = [fault.name for fault in FAULTS if fault.kind == "hostile"]
+DANGEROUS: Final = ("page_drift", "page_drift", "capped_limit", "duplicate_records", "moved_total")
+"""Drawn more often: they are what a proof must not overlook."""
+ALTERING: Final = {"page_drift", "type_drift", "extra_fields", "duplicate_records", *HOSTILE}
+"""Faults by which a row differs from the platform's."""
+RESOURCES: Final = (*["customers"] * 6, "promotions", "promotions", "orders", "orders", "price_lists")
+STOPS_MAX: Final = 3
+
+
+@dataclass(frozen=True)
+class WalkSeed:
+    """What a seed draws."""
+
+    resource: str
+    count: int
+    page_limit: int
+    options: WalkOptions
+    faults: Mapping[str, float]
+    readings: Mapping[str, str]
+    stops: tuple[int, ...] = field(default=())
+
+    @classmethod
+    def drawn(cls, seed: int) -> WalkSeed:
+        """The walk with this number."""
+        draw = random.Random(seed)
+        names = draw.sample([name for name in CALM if name not in SLOW], draw.choice((0, 0, 1, 2, 3)))
+        names += [name for name in DANGEROUS if draw.random() < 0.25 and name not in names]
+        if draw.random() < 0.2:
+            names.append(draw.choice(HOSTILE))
+        gaps = draw.sample([gap for gap in GAPS if gap.name != "rate_limit"], draw.randrange(5))
+        is_long = "page_drift" in names
+        page_limit = draw.choice((3, 7, 10) if is_long else (1, 2, 3, 7, 10, 25))
+        return cls(
+            draw.choice(RESOURCES),
+            draw.choice((20, 41, 90) if is_long else (0, 1, 2, 7, 20, 41, 90)),
+            page_limit,
+            WalkOptions(page_limit, draw.choice((1, 2, 6, 6, 6)), draw.choice((1, 4))),
+            {name: draw.choice((0.02, 0.1, 0.3, 1.0 if name in HOSTILE else 0.3)) for name in names},
+            {gap.name: draw.choice(gap.readings) for gap in gaps},
+            tuple(draw.randrange(1, 30) for _ in range(draw.choice((0, 0, 0, 1, STOPS_MAX)))),
+        )
+
+
+@contextmanager
+def inline() -> Iterator[None]:
+    """Walks without threads, waits and slow digests."""
+    with ExitStack() as stack:
+        stack.enter_context(without_backoff())
+        stack.enter_context(mock.patch.object(fetch, "ThreadPoolExecutor", InlineExecutor))
+        stack.enter_context(mock.patch.object(page_files, "ThreadPoolExecutor", InlineExecutor))
+        stack.enter_context(mock.patch.object(spool, "_digest", lambda key, salt: f"{key}:{salt.hex()}"))
+        yield
+
+
+def walk_seed(seed: int) -> Outcome:
+    """Walks the list of a seed to its end, and judges it."""
+    drawn = WalkSeed.drawn(seed)
+    config = SandboxConfig(
+        seed=seed, customers=0, orders=0, promotions=0, price_lists=0, faults=drawn.faults, readings=drawn.readings
+    )
+    platform = Platform(replace(config, **{drawn.resource: drawn.count}))  # type: ignore[arg-type] # amounts
+    with tempfile.TemporaryDirectory(prefix="walk-", dir=MEMORY) as folder, inline():
+        result, stops = _walked(drawn, platform, Path(folder), random.Random(f"{seed}:torn"))
+        problems = list(judge(result, platform, Path(folder), ALTERING & set(drawn.faults)))
+    faults = sum(bool(logged.fault) for logged in platform.state.log)
+    counts = {result.verdict: 1, "stops": stops, "requests": platform.state.requests, "faults": faults}
+    return Outcome(counts, problems)
+
+
+def _walked(drawn: WalkSeed, platform: Platform, folder: Path, draw: random.Random) -> tuple[ListResult, int]:
+    """The result of the walk, and how often it was stopped before."""
+    family = LISTS[drawn.resource].family
+    for stops, stop_after in enumerate((*drawn.stops, 0)):
+        stop = threading.Event()
+        transport = _Stopping(platform, stop, stop_after)
+        key = LEGACY_KEY if family == "legacy" else V1_KEY
+        spools = SpoolFolder(folder / "spool", {"list": drawn.resource}, key)
+        with (
+            Client(family, "http://127.0.0.1:9", key, stop=stop, transport=transport) as client,
+            suppress(Stopped),
+        ):
+            return walk(drawn.resource, client, folder / f"files-{stops}", spools, drawn.options), stops
+        for path in (folder / "spool").glob("*.pages"):
+            if draw.random() < 0.3:  # as a power failure may leave it
+                os.truncate(path, draw.randrange(path.stat().st_size + 1))
+    raise RuntimeError("a walk was stopped that nobody stops")
+
+
+class _Stopping(SandboxTransport):
+    """Stops the client after a number of requests; 0 for never."""
+
+    def __init__(self, platform: Platform, stop: threading.Event, after: int) -> None:
+        super().__init__(platform)
+        self._stop, self._after = stop, after
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """See SandboxTransport."""
+        response = super().handle_request(request)
+        if self.requests == self._after:
+            self._stop.set()
+        return response
+
+
+def judge(result: ListResult, platform: Platform, folder: Path, altered: set[str]) -> Iterator[str]:
+    """What is wrong with a list after its walk."""
+    state, name = platform.state, result.resource
+    if result.verdict == "incomplete":
+        if result.error is None or result.files or result.distinct:
+            yield "it is incomplete, but without an error or with rows"
+        elif result.error.exit_code < 3:
+            yield f"internal error: {result.error}"
+        return
+    tables = _tables(result)
+    ids = [str(row["id"]) for row in tables[name]]
+    have, always, ever = set(ids), state.always(name), state.ever(name)
+    if len(ids) != len(have):
+        yield f"doubled: {len(ids) - len(have)} rows"
+    if not have <= ever:
+        yield f"invented: {len(have - ever)} rows"
+    if any(s.rows != s.distinct + s.duplicates + s.quarantined or s.duplicates < 0 for s in result.sweeps):
+        yield f"unbalanced: {result.sweeps}"
+    known = have | {row.key for row in result.quarantined if row.key is not None}
+    delivered = _delivered(result, folder / "spool")
+    if not delivered <= known and not result.quarantined:
+        yield f"lost: {len(delivered - known)} rows that were delivered"
+    if result.verdict == "complete":
+        if not always <= have:
+            yield f"false complete: {len(always - have)} of {len(always)} rows are missing"
+        elif not altered and comparable(tables) != comparable(expected(state, name)):
+            yield "complete, but the rows are not the platform's"
+
+
+def _tables(result: ListResult) -> dict[str, list[Row]]:
+    tables: dict[str, list[Row]] = {result.resource: []}
+    for name, files in result.files.items():
+        rows = tables.setdefault(name, [])
+        for path, count in files:
+            read = pq.read_table(path).to_pylist()
+            if len(read) != count:
+                raise ValueError(f"{path.name} has {len(read)} rows, not {count}")
+            rows += read
+    return tables
+
+
+def _delivered(result: ListResult, folder: Path) -> set[str]:
+    """Ids on the pages of the sweeps that are used, as far as they can be read; not on a page 0 that is page 1."""
+    ids: set[str] = set()
+    for number in result.used_sweeps:
+        path = folder / f"sweep-{number}.pages"
+        frames = Spool(path) if path.exists() else None
+        if frames is None:
+            continue
+        first: set[str] = set()
+        try:
+            while frame := frames._read_frame():
+                frames.offset += spool._HEADER.size + len(frame[0].encode()) + len(frame[1])
+                found = _ids(frame[1])
+                first = first or found
+                if not (frame[0].endswith("&page=0") and found & first):
+                    ids |= found
+        finally:
+            frames.close()
+    return ids
+
+
+def _ids(body: bytes) -> set[str]:
+    try:
+        document: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return set()
+    rows = next((value for value in document.values() if isinstance(value, list)), [])
+    return {str(row["id"]) for row in rows if isinstance(row, dict) and "id" in row}
