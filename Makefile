@@ -123,9 +123,12 @@ audit: $(AUDIT_VENV)/.requirements
 sbom: $(AUDIT_VENV)/.requirements
 	.ci/sbom $(AUDIT_VENV)/bin/python dist
 
-site: docs # mkdocs in an environment of its own, its versions from the group `docs`
-	@test -x .venv-docs/bin/mkdocs || { $(PY) -m venv .venv-docs \
-		&& $(VENV)/bin/uv pip install --quiet --python .venv-docs/bin/python --group docs; }
+.venv-docs/.requirements: requirements-docs.txt $(VENV)/.requirements
+	@$(PY) -m venv --clear .venv-docs
+	@.venv-docs/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes -r requirements-docs.txt
+	@touch $@
+
+site: .venv-docs/.requirements docs
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
 
 format: setup
@@ -139,7 +142,8 @@ lock: setup
 	$(LOCK) --constraints requirements-dev.txt --group build -o requirements-build.txt
 	$(LOCK) --group ducklake pyproject.toml -o requirements-ducklake.txt
 	$(LOCK) --group audit -o requirements-audit.txt
+	$(LOCK) --group docs -o requirements-docs.txt
 
 clean:
-	rm -rf $(VENV) $(AUDIT_VENV) .venv-ducklake demo dist notebooks/executed site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(AUDIT_VENV) .venv-* demo dist notebooks/executed site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
