@@ -107,7 +107,7 @@ bench-reconcile: setup
 
 docs: setup
 	$(PY) -m pipelines.reporting.rules_page > docs/rules.md
-	$(PY) -m pipelines.reporting.dictionary_page > docs/data-dictionary.md
+	$(PY) -m pipelines.reporting.dictionary_page
 	$(PY) -m sources.settings.documents
 	$(PY) docs/generate.py
 

@@ -79,21 +79,21 @@ def _with_member(row: bytes, member: str) -> bytes:
 
 
 def _with_deep_member(write: Writer) -> Writer:
-    def written(rows: list[bytes], envelope: dict[str, Any]) -> bytes:
+    def write_page(rows: list[bytes], envelope: dict[str, Any]) -> bytes:
         return _with_member(write(rows, envelope), f'"meta":{_DEEP}')
 
-    return written
+    return write_page
 
 
 def _twice(write: Writer) -> Writer:
     """Writes the member that holds the rows a second time, empty and first: parsers keep the last one or the first."""
 
-    def written(rows: list[bytes], envelope: dict[str, Any]) -> bytes:
+    def write_page(rows: list[bytes], envelope: dict[str, Any]) -> bytes:
         body = write(rows, envelope)
         name = body[1 : body.index(b":")]
         return b"{" + name + b":[]," + body[1:]
 
-    return written
+    return write_page
 
 
 def _drifted(row: bytes, chance: random.Random) -> bytes:

@@ -58,7 +58,7 @@ class Platform:
         for operation in OPERATIONS:
             by_path.setdefault(_path(operation), {})[operation.verb] = operation
         routes = [Route(path, _Endpoint(self, operations)) for path, operations in by_path.items()]
-        return Router(routes=routes, default=self._nowhere, redirect_slashes=False)
+        return Router(routes=routes, default=self._not_found, redirect_slashes=False)
 
     async def handle(self, operation: Operation, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request to an operation."""
@@ -84,7 +84,7 @@ class Platform:
         def log(status: int) -> None:
             self.state.log.append(Logged(call.operation.verb, call.path, call.query_text, status, drawn.names))
 
-        early = self._over_the_limit(call) or self._instead(name, call)
+        early = self._over_the_limit(call) or self._substitute(name, call)
         if early is not None:
             log(early.status)
             await exchange.answer(early)
@@ -98,7 +98,7 @@ class Platform:
         if name == "stall" and await exchange.client_gone(self.config.stall_s):
             log(0)
             return
-        answer = self._damaged(name, call, self._answer(call, drawn))
+        answer = self._break_body(name, call, self._answer(call, drawn))
         log(0 if name in ("lost_answer", "reset_amid") else answer.status)
         await self._send(exchange, answer, name)
 
@@ -122,7 +122,7 @@ class Platform:
             break_cursor(result, drawn.disruption)
         return result.answer()
 
-    def _instead(self, name: str, call: Call) -> SandboxResponse | None:
+    def _substitute(self, name: str, call: Call) -> SandboxResponse | None:
         """An answer instead of running the operation; None where the operation runs."""
         error = partial(family_error, call.operation.family, code=call.operation.error_code)
         if name in _ERRORS:
@@ -131,7 +131,7 @@ class Platform:
             case "rate_429":
                 return error(429, "rate", _RATE_WORDS)
             case "rate_429_retry_after":
-                return _later(error(429, "rate", _RATE_WORDS), self.plan.choice(0, 1))
+                return _with_retry_after(error(429, "rate", _RATE_WORDS), self.plan.choice(0, 1))
             case "error_with_password":
                 header = b"api-key" if call.operation.family == "legacy" else b"authorization"
                 presented = call.headers.get(header, b"").decode("latin-1")
@@ -151,7 +151,7 @@ class Platform:
             case _:
                 return None
 
-    def _damaged(self, name: str, call: Call, answer: SandboxResponse) -> SandboxResponse:
+    def _break_body(self, name: str, call: Call, answer: SandboxResponse) -> SandboxResponse:
         """The operation's answer after faults of its body; the operation has been applied."""
         if name == "applied_5xx":
             error = partial(family_error, call.operation.family, code=call.operation.error_code)
@@ -194,9 +194,9 @@ class Platform:
         self._second[family] = (now, count)
         if count <= self.config.rate_per_s:
             return None
-        return _later(family_error(family, 429, "rate", _RATE_WORDS, call.operation.error_code), 1)
+        return _with_retry_after(family_error(family, 429, "rate", _RATE_WORDS, call.operation.error_code), 1)
 
-    async def _nowhere(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _not_found(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The 404 of a path that no operation has."""
         if scope["type"] == "http":
             await self.refuse(
@@ -249,7 +249,7 @@ def _path(operation: Operation) -> str:
     return (PUBLIC_V1_PREFIX if operation.family == "public_v1" else "") + operation.path
 
 
-def _later(answer: SandboxResponse, seconds: int) -> SandboxResponse:
+def _with_retry_after(answer: SandboxResponse, seconds: int) -> SandboxResponse:
     headers: Headers = (*answer.headers, (b"retry-after", b"%d" % seconds))
     return SandboxResponse(answer.status, answer.body, headers)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from itertools import accumulate
@@ -62,11 +62,11 @@ _MOMENTS: Final = 4096
 _OPENING_H: Final = 8
 _MINUTES_OPEN: Final = 11 * 60
 
-Make = Callable[[int], bytes]
+Generate = Callable[[int], bytes]
 
 
-def written(moment: datetime, form: str) -> str:
-    """A moment in one of the readings of `date_format`, as text (interface, Resources)."""
+def format_time(moment: datetime, form: str) -> str:
+    """A time as text, in one of the readings of `date_format` (interface, Resources)."""
     match form:
         case "iso_naive":
             return moment.strftime("%Y-%m-%dT%H:%M:%S")
@@ -84,7 +84,7 @@ def written(moment: datetime, form: str) -> str:
             return moment.isoformat(timespec="seconds")
 
 
-def makers(config: SandboxConfig) -> dict[str, Make]:
+def generators(config: SandboxConfig) -> dict[str, Generate]:
     """For each resource, the generator of its nth record; call with ascending n."""
     return {
         "customers": _customers(config),
@@ -92,11 +92,6 @@ def makers(config: SandboxConfig) -> dict[str, Make]:
         "price_lists": _price_lists(config),
         "orders": _orders(config),
     }
-
-
-def made(make: Make, count: int) -> Iterator[bytes]:
-    """The first `count` records."""
-    return map(make, range(count))
 
 
 @cache
@@ -111,7 +106,7 @@ def _moments(today: date, form: str) -> list[str]:
     for n in range(_MOMENTS):
         day = days[bisect_right(bounds, (n + 0.5) * bounds[-1] / _MOMENTS)]
         times.append(_at(day, n * 2_654_435_761 % (_MINUTES_OPEN * 60)))
-    return [written(moment, form) for moment in sorted(times)]
+    return [format_time(moment, form) for moment in sorted(times)]
 
 
 def _at(day: date, second: int = 0) -> datetime:
@@ -122,11 +117,11 @@ def _at(day: date, second: int = 0) -> datetime:
 def _chronological(config: SandboxConfig, count: int) -> Callable[[int], str]:
     """When the nth of `count` records was made; those added later are of the sandbox's own day."""
     form = config.reading("date_format")
-    moments, today = _moments(config.today, form), written(_at(config.today, -_OPENING_H * 3600), form)
+    moments, today = _moments(config.today, form), format_time(_at(config.today, -_OPENING_H * 3600), form)
     return lambda n: moments[n * _MOMENTS // count] if n < count else today
 
 
-def _customers(config: SandboxConfig) -> Make:
+def _customers(config: SandboxConfig) -> Generate:
     draw = random.Random(f"{config.seed}:customers").random
     created_at = _chronological(config, config.customers)
     lists = max(config.price_lists, 1)
@@ -147,7 +142,7 @@ def _customers(config: SandboxConfig) -> Make:
             f'"forTaxes":{"true" if draw() < 0.6 else "false"}}}'
         )
 
-    def make(n: int) -> bytes:
+    def generate(n: int) -> bytes:
         serial = FIRST_CUSTOMER + n
         first, last = FIRST_NAMES[int(draw() * 20)], LAST_NAMES[int(draw() * 20)]
         parts = [f'{{"id":{serial},"firstName":"{first}","lastName":"{last} {LAST_NAMES[int(draw() * 20)]}"']
@@ -175,14 +170,14 @@ def _customers(config: SandboxConfig) -> Make:
             parts.append(f'"documents":[{documents}]')
         return (",".join(parts) + "}").encode()
 
-    return make
+    return generate
 
 
-def _promotions(config: SandboxConfig) -> Make:
+def _promotions(config: SandboxConfig) -> Generate:
     chance = random.Random(f"{config.seed}:promotions")
     form = config.reading("date_format")
 
-    def make(n: int) -> bytes:
+    def generate(n: int) -> bytes:
         state = PROMOTION_STATES[n % len(PROMOTION_STATES)]
         length = 21 + n * 11 % 60
         # days from today to the end; every second promotion that runs ends within the month
@@ -197,14 +192,14 @@ def _promotions(config: SandboxConfig) -> Make:
             "name": f"{('Descuento', 'Campaña', 'Navidad', 'Día del Niño')[n % 4]} {TOWNS[n % 8]} {n % 9 * 5 + 5} %",
             "useCount": used,
             "isActive": state != "inactive",
-            "startDate": written(_at(config.today + timedelta(days=start)), form),
-            "expirationDate": written(_at(config.today + timedelta(days=end), _MINUTES_OPEN * 60), form),
+            "startDate": format_time(_at(config.today + timedelta(days=start)), form),
+            "expirationDate": format_time(_at(config.today + timedelta(days=end), _MINUTES_OPEN * 60), form),
         }
         if state == "exhausted" or chance.random() < 0.7:
             record["usageLimit"] = limit
         return _bytes(record)
 
-    return make
+    return generate
 
 
 def coupon_code(number: int) -> str:
@@ -212,11 +207,11 @@ def coupon_code(number: int) -> str:
     return f"CUPON-{number:05d}"
 
 
-def _price_lists(config: SandboxConfig) -> Make:
+def _price_lists(config: SandboxConfig) -> Generate:
     chance = random.Random(f"{config.seed}:price_lists")
     types = config.reading("adjustment_types")
 
-    def make(n: int) -> bytes:
+    def generate(n: int) -> bytes:
         record: dict[str, object] = {
             "id": str(n + 1),
             "name": f"Lista {('Básica', 'Mayorista', 'Región')[n % 3]} {n + 1}",
@@ -235,10 +230,10 @@ def _price_lists(config: SandboxConfig) -> Make:
         record["adjustmentValue"] = "0" if kind == "NONE" else f"{chance.randint(-2000, 2000) / 100:.4f}"
         return _bytes(record)
 
-    return make
+    return generate
 
 
-def _orders(config: SandboxConfig) -> Make:
+def _orders(config: SandboxConfig) -> Generate:
     draw = random.Random(f"{config.seed}:orders").random
     ordered_at = _chronological(config, config.orders)
     shape, key = config.reading("order_shape"), config.reading("order_key")
@@ -263,7 +258,7 @@ def _orders(config: SandboxConfig) -> Make:
             return "CANCELLED"
         return STATUSES[int(draw() * 3)] if n >= config.orders * 0.9 else "DELIVERED"
 
-    def make(n: int) -> bytes:
+    def generate(n: int) -> bytes:
         serial = FIRST_ORDER + n
         # Some orders refer to a customer that is not listed.
         buyer = FIRST_CUSTOMER + int(draw() * customers) if draw() < 0.98 else 900_000_000 + serial
@@ -284,9 +279,9 @@ def _orders(config: SandboxConfig) -> Make:
         text = f'{head},"customer":{{"id":{buyer},"erpCode":"{buyer:07d}"}}{address}{notes}'
         if shape == "wide":
             text += "".join(f',"attribute{k:02d}":{_wide(k, serial)}' for k in range(1, 41))
-        return f'{text},"lines":[{",".join([written_line for written_line, _ in lines])}]}}'.encode()
+        return f'{text},"lines":[{",".join([line_text for line_text, _ in lines])}]}}'.encode()
 
-    return make
+    return generate
 
 
 def _wide(k: int, serial: int) -> str:
@@ -298,6 +293,6 @@ def _bytes(record: dict[str, object]) -> bytes:
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def now_written(form: str) -> str:
+def current_time(form: str) -> str:
     """The current time in one of the readings of `date_format`."""
-    return written(datetime.now(UTC), form)
+    return format_time(datetime.now(UTC), form)

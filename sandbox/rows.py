@@ -72,8 +72,8 @@ class Rows:
         return identifier
 
 
-def given_rows(path: Path) -> list[bytes] | None:
-    """The rows of a file as the bytes written there; None where there is no file.
+def read_rows(path: Path) -> list[bytes] | None:
+    """Reads the rows of a file, each as its bytes; None if there is no file.
 
     Raises:
         SandboxConfigError: the file is not an array of objects, or an `id` is neither text nor number.

@@ -15,8 +15,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from sandbox.config import SandboxConfig
-from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Make, coupon_code, made, makers, now_written
-from sandbox.rows import Rows, given_rows
+from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Generate, coupon_code, current_time, generators
+from sandbox.rows import Rows, read_rows
 
 RESOURCES: Final = ("customers", "promotions", "price_lists", "orders")
 LOG_LENGTH: Final = 20_000
@@ -69,12 +69,12 @@ class State:
     def __init__(self, config: SandboxConfig) -> None:
         self.lock = threading.RLock()
         self.config = config
-        self._make: dict[str, Make] = makers(config)
+        self._generate: dict[str, Generate] = generators(config)
         amounts = {name: int(getattr(config, name)) for name in RESOURCES}
         self.lists: dict[str, Rows] = {}
         for name in RESOURCES:
-            given = None if config.records is None else given_rows(config.records / f"{name}.json")
-            self.lists[name] = Rows(made(self._make[name], amounts[name]) if given is None else given)
+            given = None if config.records is None else read_rows(config.records / f"{name}.json")
+            self.lists[name] = Rows(map(self._generate[name], range(amounts[name])) if given is None else given)
         self._serial = max(amounts.values())
         self._found: dict[str, tuple[int, list[bytes]]] = {}
         self.variants: dict[tuple[int, int], Variant] = {}
@@ -140,7 +140,7 @@ class State:
             if removes and rows.rows:
                 self._note(resource, rows.take(position % len(rows.rows)), "removed")
             else:
-                row = self._make[resource](self._next_serial())
+                row = self._generate[resource](self._next_serial())
                 self._note(resource, rows.put(position % (len(rows.rows) + 1), row), "added")
 
     def grow(self, resource: str, count: int) -> None:
@@ -170,7 +170,7 @@ class State:
         with self.lock:
             self.customer_inputs.append(body)
             record = {name: value for name, value in body.items() if name not in {*hidden, "id"}}
-            record["createdAt"] = now_written(self.config.reading("date_format"))
+            record["createdAt"] = current_time(self.config.reading("date_format"))
             record.setdefault("priceListId", 1)
             record.setdefault("documents", [])
             return self.add("customers", record)

@@ -38,6 +38,7 @@ def test_the_page_of_the_rules_is_what_make_docs_writes() -> None:
 def test_the_data_dictionary_is_what_make_docs_writes() -> None:
     page = dictionary_page.markdown()
     assert (CHECKOUT / "docs/data-dictionary.md").read_text("utf-8") == page, "run `make docs`"
+    assert (CHECKOUT / "docs/images/tables.svg").read_text("utf-8") == dictionary_page.diagram(), "run `make docs`"
     for (schema, table), columns in dictionary_page.tables().items():
         assert f"\n### {schema}.{table}\n" in page
         assert columns

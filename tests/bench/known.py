@@ -6,15 +6,15 @@ import json
 import sys
 
 from sandbox.config import SandboxConfig
-from sandbox.records import made, makers
+from sandbox.records import generators
 from sources.extract.result import WINDOW
 
 
 def main(rows: int) -> None:
     """Counts children where the records are made, and reports how many pages a pull has in flight."""
-    make = makers(SandboxConfig(customers=rows, orders=rows))
-    documents = sum(record.count(b'"isDefault":') for record in made(make["customers"], rows))
-    lines = sum(record.count(b'"unitPrice":') for record in made(make["orders"], rows))
+    generate = generators(SandboxConfig(customers=rows, orders=rows))
+    documents = sum(record.count(b'"isDefault":') for record in map(generate["customers"], range(rows)))
+    lines = sum(record.count(b'"unitPrice":') for record in map(generate["orders"], range(rows)))
     counts = {"customers": rows, "customers__documents": documents, "orders": rows, "orders__lines": lines}
     print(json.dumps({"window": WINDOW, "counts": counts}))
 
