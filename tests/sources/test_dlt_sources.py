@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml  # type: ignore[import-untyped]
 from dlt.extract.exceptions import ResourceExtractionError
+from dlt.pipeline.exceptions import PipelineStepFailed
 
 from pipelines.examples import own_pipeline
 from sandbox import Sandbox, SandboxConfig, serve
@@ -439,3 +440,34 @@ def test_issue_11_shows_a_loop_of_ten(tmp_path: Path, platform: Sandbox, destina
     assert all(result == results[0] for result in results)
     expected = COUNTS | children(platform)
     assert {table: len(rows) for table, rows in results[0].items()} == {table: expected[table] for table in results[0]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda source: source.customers.add_map(lambda row: {**row, "x": 1}), "Table' object is not a mapping"),
+        (lambda source: source.customers.add_filter(lambda row: row["id"] > "1"), "not supported between instances"),
+        (
+            lambda source: source.customers.apply_hints(write_disposition={"disposition": "merge", "strategy": "scd2"}),
+            "did not receive any data",
+        ),
+    ],
+    ids=["map of rows", "filter of rows", "scd2"],
+)
+def test_issue_15_1_what_does_not_work_raises(
+    tmp_path: Path, platform: Sandbox, change: Callable[[Any], object], message: str
+) -> None:
+    source = legacy().with_resources("customers")
+    change(source)
+    with pytest.raises(PipelineStepFailed, match=message):
+        pipeline(tmp_path).run(source)
+
+
+def test_issue_15_1_appended_lists_have_the_child_rows_of_the_last_walk(tmp_path: Path, platform: Sandbox) -> None:
+    pipe, source = pipeline(tmp_path), legacy().with_resources("customers")
+    for run in (1, 2):
+        pipe.run(source, write_disposition="append")
+        assert counts(pipe, "customers", "customers__documents") == {
+            "customers": 230 * run,
+            "customers__documents": children(platform)["customers__documents"],
+        }
