@@ -1,4 +1,4 @@
-"""What a pull is asked for and what it did."""
+"""Options and result of a pull."""
 
 from __future__ import annotations
 

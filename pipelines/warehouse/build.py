@@ -121,7 +121,7 @@ class Build:
         unusable = sorted(set(_UNUSABLE_SIGNS) & set(str(self.path)))
         if unusable:
             raise UsageError(
-                f"a warehouse cannot lie at a path with {' '.join(unusable)} in it: {self.path}",
+                f"the path of the warehouse must not contain {' '.join(unusable)}: {self.path}",
                 "Name another folder or file in WAREHOUSE__PATH.",
             )
         if self.path.exists() and not self.path.is_file():

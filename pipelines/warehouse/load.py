@@ -2,7 +2,7 @@
 
 In: results of walks and a folder. Out: a folder of Parquet files per table, as dlt's filesystem destination keeps them,
 counted. DuckDB reads them once, when they are merged into the raw tables. dlt's state is disposable: a fresh working
-folder each time, removed with the run (facts: 164 of 164 kills came out right so).
+folder each time, removed with the run (facts: correct in 164 of 164 kills).
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ CATALOG: Final = "load"
 LOADED: Final = f"{CATALOG}.{DATASET}"
 """Catalog and schema of the views on the loaded rows."""
 _LAYOUT: Final = "{table_name}/{load_id}.{file_id}.{ext}"
-_SETTINGS: Final = {"RESTORE_FROM_DESTINATION": "false"}  # a new folder holds no state
 
 
 def load(walked: Sequence[ListResult], folder: Path) -> None:
@@ -48,22 +47,20 @@ def load(walked: Sequence[ListResult], folder: Path) -> None:
         for walk in walked:
             yield from file_resources(walk)
 
-    with _settings(_SETTINGS):
-        # Not by the name "filesystem": its settings are those of the user's own destination.
-        files = dlt.destinations.filesystem(str(folder), layout=_LAYOUT, destination_name="orderbridge_load")
-        pipeline = dlt.pipeline(
-            "orderbridge", pipelines_dir=str(folder / ".dlt"), destination=files, dataset_name=DATASET
-        )
-        try:
-            pipeline.run(lists(), loader_file_format="parquet")
-        except PipelineStepFailed as error:
-            cause = error.exception if error.exception is not None else error
-            if is_disk_full(error):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
-            raise BridgeError(
-                f"dlt could not load the rows: step {error.step}, {type(cause).__name__}",
-                "Nothing was published. Please report it, with the versions that `orderbridge --version` prints.",
-            ) from None
+    # Not by the name "filesystem": its settings are those of the user's own destination.
+    files = dlt.destinations.filesystem(str(folder), layout=_LAYOUT, destination_name="orderbridge_load")
+    pipeline = dlt.pipeline("orderbridge", pipelines_dir=str(folder / ".dlt"), destination=files, dataset_name=DATASET)
+    pipeline.config.restore_from_destination = False  # a new folder holds no state
+    try:
+        pipeline.run(lists(), loader_file_format="parquet")
+    except PipelineStepFailed as error:
+        cause = error.exception if error.exception is not None else error
+        if is_disk_full(error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+        raise BridgeError(
+            f"dlt could not load the rows: step {error.step}, {type(cause).__name__}",
+            "Nothing was published. Please report it, with the versions that `orderbridge --version` prints.",
+        ) from None
 
 
 def warm() -> None:
@@ -73,21 +70,6 @@ def warm() -> None:
     import dlt.normalize  # noqa: F401 # imported to be there
 
     import sources.resources  # noqa: F401 # likewise
-
-
-@contextmanager
-def _settings(values: dict[str, str]) -> Iterator[None]:
-    """Sets environment variables that dlt reads, and restores them."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What a walk is asked for and what it returns: options, sweeps, verdict, files, quarantined rows."""
+"""Options of a walk and its result: sweeps, verdict, files, quarantined rows."""
 
 from __future__ import annotations
 

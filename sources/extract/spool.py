@@ -138,7 +138,7 @@ class SpoolFolder:
         self._describe({"finished": True})
 
     def _describe(self, more: Mapping[str, bool]) -> None:
-        if not self._secret:  # once per folder: the digest takes its time by design
+        if not self._secret:  # once per folder: the digest is slow by design
             salt = os.urandom(16)
             self._secret = {"salt": salt.hex(), "key_digest": _digest(self._key, salt)}
         described = {**self._identity, **self._secret, "started_at": time.time(), **more}
