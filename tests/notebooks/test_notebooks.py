@@ -51,6 +51,12 @@ def drawn_tables(notebook: Any) -> list[Any]:
     return [output for output in outputs(notebook) if "text/html" in output.get("data", {})]
 
 
+def cells(output: Any) -> list[list[str]]:
+    """The cells of the rows of a table."""
+    rows = re.findall("<tr>(.*?)</tr>", output["data"]["text/html"], re.DOTALL)
+    return [re.findall("<td>(.*?)</td>", row) for row in rows if "<td>" in row]
+
+
 def private(path: Path) -> set[str]:
     with open_warehouse(path) as connection:
         values = connection.execute(
@@ -86,6 +92,26 @@ def test_the_match_rate_counts_only_lines_that_are_matched(warehouse: Path) -> N
     assert {(outcome, count) for outcome, count, _ in rows} == {
         ("erp_code", 2), ("email", 1), ("ambiguous", 2), ("only_in_erp", 1),
     }  # fmt: skip
+
+
+def test_issue_13_5_revenue_is_by_currency_and_without_cancelled_orders(warehouse: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "warehouse.duckdb"
+    shutil.copyfile(warehouse, copy)
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute("""
+            UPDATE reconciled.orders SET order_status = 'CONFIRMED', currency = 'PEN', total = 10;
+            UPDATE reconciled.orders SET currency = 'USD', total = 7777
+            WHERE order_id = (SELECT max(id) FROM raw.orders);
+            UPDATE reconciled.orders SET order_status = 'CANCELLED', total = 8888
+            WHERE order_id = (SELECT min(id) FROM raw.orders)""")
+    tables = [cells(output) for output in drawn_tables(executed(FOLDER / f"{NAMES[2]}.ipynb", copy))]
+    months, customers, statuses = tables[:3]
+    assert {row[1] for row in months} == {"PEN", "USD"}
+    assert "8888" not in str(tables)
+    for rows in (months, customers, statuses):
+        assert sum("7777" in cell for row in rows for cell in row) >= 1
+    orders, revenue = (sum(float(row[at]) for row in statuses if row[1] == "PEN") for at in (2, 3))
+    assert revenue == 10 * (orders - 1)
 
 
 def test_without_a_comparison_the_notebook_says_how_to_make_one(warehouse: Path, tmp_path: Path) -> None:
