@@ -96,7 +96,7 @@ def test_what_was_seen_of_the_gaps_is_reported(made: Bridge) -> None:
     assert "30 of 30" in reported.proposed["customer_id"]
 
 
-def test_a_new_column_does_not_change_the_customers_of_the_orders_overnight(made: Bridge) -> None:
+def test_issue_13_1_a_new_column_does_not_change_the_customers_of_the_orders_overnight(made: Bridge) -> None:
     first = reconcile()
     statuses = "SELECT customer_status, count(*) FROM reconciled.orders GROUP BY ALL ORDER BY 1"
     before = made.rows(statuses)
@@ -125,7 +125,7 @@ def test_a_pinned_column_that_is_gone_is_an_error_finding(made: Bridge) -> None:
     ]
 
 
-def test_lines_of_orders_and_orders_of_customers_are_tables(made: Bridge) -> None:
+def test_issue_13_13_lines_of_orders_and_orders_of_customers_are_tables(made: Bridge) -> None:
     reported = reconcile()
     lines = made.one("SELECT count(*) FROM raw.orders__lines")
     assert lines == reported.rows["order_lines"] == made.one("SELECT count(*) FROM reconciled.order_lines") > 0
@@ -135,7 +135,7 @@ def test_lines_of_orders_and_orders_of_customers_are_tables(made: Bridge) -> Non
     assert {"reconciled.order_lines", "reconciled.customer_orders"} <= totals
 
 
-def test_promotions_and_price_lists_have_a_history(made: Bridge) -> None:
+def test_issue_13_13_promotions_and_price_lists_have_a_history(made: Bridge) -> None:
     reconcile()
     key = made.platform.state.ids("promotions")[0]
     made.platform.state.change("promotions", key, {"name": "Another name"})

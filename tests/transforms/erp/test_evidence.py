@@ -23,7 +23,7 @@ ROW = ("line", "customer_id", "status", "matched_by", "reason")
     ],
     ids=["by code", "by email", "by document"],
 )  # fmt: skip
-def test_a_pair_that_two_other_keys_contradict_is_ambiguous_with_the_reason(
+def test_issue_13_9_a_pair_that_two_other_keys_contradict_is_ambiguous_with_the_reason(
     line: dict[str, Any], customer: dict[str, Any], number: str | None, reason: str
 ) -> None:
     papers = documents({"customer_id": "1", "number": number}) if number else documents()
@@ -85,7 +85,7 @@ STAND_INS = {
 
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in STAND_INS.items() for value in values])
-def test_a_stand_in_is_no_key(key: str, value: str) -> None:
+def test_issue_13_10_a_stand_in_is_no_key(key: str, value: str) -> None:
     papers = documents({"customer_id": "1", "number": value}) if key == "document_number" else documents()
     known = customers({} if key == "document_number" else {key: value})
     result = matched(erp({key: value}), known, papers)
@@ -127,7 +127,7 @@ def test_rows_with_a_stand_in_are_matched_by_their_other_keys() -> None:
     ]
 
 
-def test_a_value_that_more_than_fifty_rows_have_is_no_key() -> None:
+def test_issue_13_10_a_value_that_more_than_fifty_rows_have_is_no_key() -> None:
     known = [{"erp_code": "CONTADO", "email": f"u{n}@x"} for n in range(51)]
     result = matched(erp({"erp_code": "CONTADO", "email": "u7@x"}), customers(*known))
     assert reported(result, *ROW)[0] == (2, "8", "matched", "email", None)
@@ -137,7 +137,7 @@ def test_a_value_that_more_than_fifty_rows_have_is_no_key() -> None:
 
 
 @pytest.mark.parametrize("text", ["nin\u0303o@x", "niño\u200b@x", "\ufeffNIÑO@x".replace("Ñ", "ñ"), " niño@X\u00a0"])
-def test_composed_accents_and_invisible_characters_make_no_other_value(text: str) -> None:
+def test_issue_13_10_composed_accents_and_invisible_characters_make_no_other_value(text: str) -> None:
     result = matched(
         erp({"email": text, "erp_code": "Ñ\u200b1"}), customers({"email": "niño@x", "erp_code": "N\u03031"})
     )
@@ -171,7 +171,7 @@ def test_look_alike_addresses_are_ambiguous_and_shown(ours: str, theirs: str, is
     assert differing(as_field) == [("1", "email", ours, theirs)]
 
 
-def test_every_ambiguous_row_has_its_key_and_its_reason() -> None:
+def test_issue_13_11_every_ambiguous_row_has_its_key_and_its_reason() -> None:
     lines = erp(
         {"erp_code": "A"},
         {"erp_code": "A", "email": "z@x"},
@@ -196,7 +196,7 @@ def test_every_ambiguous_row_has_its_key_and_its_reason() -> None:
     ("ours", "theirs"),
     [("C-0012", "C12"), ("C 12", "c-12"), ("A.001.7", "A17"), ("ñ-01", "n\u03031")],
 )
-def test_a_near_code_is_a_finding(ours: str, theirs: str) -> None:
+def test_issue_13_10_a_near_code_is_a_finding(ours: str, theirs: str) -> None:
     result = matched(erp({"erp_code": ours}), customers({"erp_code": theirs}))
     assert reported(result, "status") == [("only_in_erp",), ("only_in_platform",)]
     assert ("erp_customers", "erp_code_nearly", "2") in rules(result)
