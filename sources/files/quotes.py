@@ -47,11 +47,18 @@ def is_unclosed(cell: str) -> bool:
 
 
 def _sizes(cells: Sequence[str], delimiter: str) -> list[int]:
-    """The number of cells of each line of a record if quotes had no meaning; 0 for prose, blank lines left out."""
+    """The number of cells of each line of a record if quotes had no meaning; blank lines are left out.
+
+    0 for prose: a space follows a delimiter, and no quote does.
+    """
     text = delimiter.join(cell if _LINE_END.search(cell) else "" for cell in cells)
     first, *inner, last = _LINE_END.split(text)
     lines = [first, *(line for line in inner if line.strip()), last]
-    return [0 if f"{delimiter} " in line else line.count(delimiter) + 1 for line in lines]
+    prose = f"{delimiter} "
+    return [
+        0 if prose in line and f'{delimiter}"' not in line else line.count(delimiter) - line.count(prose) + 1
+        for line in lines
+    ]
 
 
 def has_stray_quotes(line: str, delimiter: str, *, is_padded: bool = False) -> bool:

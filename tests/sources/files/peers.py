@@ -85,9 +85,13 @@ def _reason(
     """Why another reader has no such row."""
     if reader == "duckdb" and len(others[0] if others else ()) != len(detected.columns) + detected.dropped_columns:
         return "another number of columns was sniffed"
-    if any((detected.delimiter or ",").join(cells) in cell for row in others for cell in row):
+    delimiter = detected.delimiter or ","
+    if any("\n" in cell or "\r" in cell for row in others for cell in row if all(text in cell for text in cells)):
         return "lines after a stray quote are taken for one cell"
     plain = tuple(_plain(cells, detected))
+    line = delimiter.join(plain)
+    if any(line == delimiter.join(row).replace('"', "").rstrip(delimiter) for row in others):
+        return "the line is split at each delimiter, also within quotes"
     if known[plain]:
         if detected.dropped_columns:
             return "a delimiter at the end of each line is no column"

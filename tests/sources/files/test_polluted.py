@@ -47,7 +47,17 @@ def test_a_difference_without_a_reason_is_reported(tmp_path: Path, monkeypatch: 
 
 # Seed and number of damages: a header repeated before or in a second table; a line of delimiters before it; quotes only
 # in cells of several lines; rows between two stray quotes, the last one in a line of another width.
-FORMER_ERRORS = [(20104, 3), (20882, 3), (21262, 2), (21105, 2), (21294, 1), (30913, 3), (31393, 3), (40010, 1)]
+FORMER_ERRORS = [
+    (20104, 3),
+    (20882, 3),
+    (21262, 2),
+    (21105, 2),
+    (21294, 1),
+    (30913, 3),
+    (31393, 3),
+    (40010, 1),
+    (50090, 1),
+]
 
 
 @pytest.mark.parametrize(("seed", "count"), FORMER_ERRORS)
