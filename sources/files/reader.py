@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from sources.files.arrow_blocks import ArrowBlocks
 from sources.files.dialect import Dialect, is_blank, lines_of, reader
-from sources.files.line_feeds import BlockFeed, LineLog, count_lines
 from sources.files.model import (
     BATCH_ROWS,
     DetectedFormat,
@@ -117,13 +116,13 @@ class TextTable(SourceTable):
         blocks = self._blocks()
         line = self._data_line
         for block in blocks:
-            count = count_lines(block)
+            count = _count_lines(block)
             fast = self._arrow.read(block, line, count)
             if fast is not None:
                 yield fast
                 line += count
                 continue
-            feed = BlockFeed(block, count, blocks)
+            feed = _BlockFeed(block, count, blocks)
             rows: list[Row] = []
             for row in self._read(feed.lines(), line - 1, feed):
                 if isinstance(row, Row):
@@ -134,9 +133,9 @@ class TextTable(SourceTable):
                 yield to_arrow(rows, self.columns)
             line += feed.count
 
-    def _read(self, lines: Iterable[str], before: int, feed: BlockFeed | None = None) -> Iterator[Row | RejectedRow]:
+    def _read(self, lines: Iterable[str], before: int, feed: _BlockFeed | None = None) -> Iterator[Row | RejectedRow]:
         """Rows from lines; `before` is the number of lines before them. With a feed, up to the end of its block."""
-        log = LineLog(lines)
+        log = _LineLog(lines)
         records = reader(log, self._dialect)
         width = len(self.columns)
         fit, nul, first_name = self._shape.fit, self._text.nuls > 0, self.columns[0]
@@ -182,3 +181,46 @@ class TextTable(SourceTable):
             raise UnreadableRest(message, _QUOTE_HINT, line) from None
         until = f"; lines {line} to {last} are rejected" if last > line else ""
         return RejectedRow(line, last, "quoting", f"text after a closing quote{until}; double quotes within the cell")
+
+
+class _LineLog:
+    """Passes lines on and keeps those of the current record."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self._taken: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._taken.append(line)
+        return line
+
+    def take(self) -> tuple[str, ...]:
+        """The lines since the last call."""
+        lines = tuple(self._taken)
+        self._taken.clear()
+        return lines
+
+
+class _BlockFeed:
+    """Lines of a block, then of the next blocks while a reader asks for more; `count` is the number offered."""
+
+    def __init__(self, block: str, count: int, more: Iterator[str]) -> None:
+        self.count = count
+        self._block, self._more = block, more
+
+    def lines(self) -> Iterator[str]:
+        """The lines of the block, then those of the next ones."""
+        yield from lines_of(self._block)
+        for block in self._more:
+            self.count += _count_lines(block)
+            yield from lines_of(block)
+
+
+def _count_lines(block: str) -> int:
+    """The number of lines of a block, including a last one without a line end."""
+    ends = block.count("\n") + block.count("\r") - block.count("\r\n")
+    return ends + (block[-1] not in "\r\n")
