@@ -128,6 +128,27 @@ def private_folder(path: Path) -> None:
         path.chmod(PRIVATE_FOLDER)
 
 
+def resolve_link(path: Path) -> Path:
+    """The file that a link of this user or root points to; another path unchanged.
+
+    Raises:
+        UsageError: the link belongs to another user.
+    """
+    if not path.is_symlink():
+        return path
+    owner = path.lstat().st_uid
+    if owner not in (os.geteuid(), 0):
+        raise _unsafe(path, f"a symbolic link of another user (uid {owner})")
+    return path.resolve()
+
+
+def append_text(path: Path, text: str) -> None:
+    """Appends to a file, or creates it with mode 0600. Raises OSError (ELOOP) where a link is in its place."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, PRIVATE_FILE), "a", encoding="utf-8") as file:
+        file.write(text)
+
+
 def _check(path: Path, status: os.stat_result) -> None:
     """Accepts what belongs to this user or root and what no other user can write to. Raises UsageError."""
     if stat.S_ISLNK(status.st_mode):

@@ -12,8 +12,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from sources.disk import PRIVATE_FOLDER, disk_errors, write_private
+from sources.disk import PRIVATE_FOLDER, append_text, disk_errors, write_private
 from sources.errors import UsageError
+from sources.settings.root import check_private
 
 SANDBOX_MARK: Final = "# Written by `orderbridge sandbox --write-settings`; the next start replaces this file.\n"
 IGNORED: Final = (
@@ -67,6 +68,7 @@ def write_settings(folder: Path, values: Mapping[str, str], mark: str = "") -> P
         if path.exists() and not (mark and path.read_text("utf-8", errors="replace").startswith(mark)):
             raise UsageError(f"{path} exists", "Edit it, or move it away first: existing settings are not replaced.")
         path.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        check_private(path.parent)
         write_private(path, (mark + to_toml(values)).encode())
     return path
 
@@ -94,6 +96,6 @@ def ignore_private_files(folder: Path) -> list[str]:
         missing = [line for line in IGNORED if line not in present]
         if missing:
             separator = "" if not text or text.endswith("\n") else "\n"
-            with path.open("a", encoding="utf-8") as file:
-                file.write(separator + "".join(f"{line}\n" for line in ("# private files of orderbridge", *missing)))
+            lines = ("# private files of orderbridge", *missing)
+            append_text(path, separator + "".join(f"{line}\n" for line in lines))
     return missing

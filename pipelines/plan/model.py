@@ -181,7 +181,7 @@ class Plan:
             raise UsageError(
                 f"{folder} is not a plan: it has no {MANIFEST_FILE}", "Make one: orderbridge plan KIND FILE"
             ) from None
-        except msgspec.DecodeError:
+        except _MALFORMED:
             raise _changed(folder, MANIFEST_FILE) from None
         for name, sha256 in (
             (OPERATIONS_FILE, self.manifest.operations_sha256),
@@ -199,18 +199,28 @@ class Plan:
         """Each operation, in the order of the file."""
         with (self.folder / OPERATIONS_FILE).open("rb") as lines:
             for line in lines:
-                yield _OPERATION.decode(line)
+                try:
+                    operation = _OPERATION.decode(line)
+                except _MALFORMED:
+                    raise _changed(self.folder, OPERATIONS_FILE) from None
+                yield operation
 
     def unsent_lines(self) -> Iterator[LineResult]:
         """Each line of the input that is in no operation, in the order of the file."""
         with (self.folder / LINES_FILE).open(encoding="utf-8", newline="") as file:
             rows = csv.reader(file)
             next(rows, None)
-            for line, outcome, same_as, field, code, words in rows:
-                yield LineResult(int(line), outcome, int(same_as) if same_as else None, field, code, words)  # type: ignore[arg-type] # written by us
+            for row in rows:
+                try:
+                    line, outcome, same_as, field, code, words = row
+                    result = LineResult(int(line), outcome, int(same_as) if same_as else None, field, code, words)  # type: ignore[arg-type] # written by us
+                except _MALFORMED:
+                    raise _changed(self.folder, LINES_FILE) from None
+                yield result
 
 
 _OPERATION: Final = msgspec.json.Decoder(PlannedOperation)
+_MALFORMED: Final = (ValueError, RecursionError)  # msgspec's and unicode errors are ValueErrors
 
 
 def _changed(folder: Path, name: str) -> UsageError:

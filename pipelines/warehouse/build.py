@@ -71,7 +71,7 @@ def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     """A connection to a DuckDB file. Raises UsageError where it is not one, or another program has it open."""
     config = _READ_CONFIG if read_only else _BUILD_CONFIG
     try:
-        return duckdb.connect(str(file), read_only=read_only, config=config)
+        connection = duckdb.connect(str(file), read_only=read_only, config=config)
     except duckdb.IOException as error:
         if "lock" in str(error).lower():
             raise UsageError(
@@ -80,6 +80,26 @@ def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         raise _no_database(file) from None
     except duckdb.Error:
         raise _no_database(file) from None
+    if read_only:
+        _check_views(connection, file)
+    return connection
+
+
+def _check_views(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Binds each view, so that one which reads other files is found before any command uses it. Raises UsageError."""
+    views = connection.execute("SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+    for view in views:
+        name = ".".join(f'"{part.replace(chr(34), chr(34) * 2)}"' for part in view)
+        try:
+            connection.execute(f"DESCRIBE {name}")
+        except duckdb.PermissionException:
+            connection.close()
+            raise UsageError(
+                f"the view {'.'.join(view)} in {file} reads other files or the network, which is not allowed",
+                "Drop that view. If the file is not your own, set WAREHOUSE__PATH to another one.",
+            ) from None
+        except duckdb.Error:  # a broken view harms only those who read it
+            continue
 
 
 def _no_database(file: Path) -> UsageError:

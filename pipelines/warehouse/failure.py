@@ -91,6 +91,6 @@ def read(path: Path, *, is_destination: bool = False) -> dict[str, Any] | None:
         note = json.loads(failure_file(path, is_destination=is_destination).read_bytes())
     except FileNotFoundError:
         return None
-    except ValueError:
+    except (ValueError, RecursionError):
         note = None
     return note if isinstance(note, dict) else {"message": "a run failed, and its note was cut off"}

@@ -79,5 +79,5 @@ def _describe(content: bytes) -> str:
     try:
         holder = json.loads(content)
         return f"process {holder['pid']} ({holder['command']}, since {holder['since']})"
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "a process that is just starting"

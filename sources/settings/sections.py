@@ -12,6 +12,7 @@ from typing import ClassVar, Final, cast
 from urllib.parse import urlsplit
 
 from sources.contract import PUBLIC_V1_PREFIXES
+from sources.disk import resolve_link
 from sources.errors import UsageError
 from sources.kinds import ADDED_FIELDS, LoginMode, Semantics
 from sources.settings.secret import Secret
@@ -169,8 +170,7 @@ class WarehouseSettings(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.path.is_symlink():  # the file that it points to is replaced, the link stays
-            object.__setattr__(self, "path", self.path.resolve())
+        object.__setattr__(self, "path", resolve_link(self.path))  # its target is replaced, the link stays
 
 
 @dataclass(frozen=True, kw_only=True)
