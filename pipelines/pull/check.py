@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from typing import get_args
 
 from pipelines.ledger.store import Ledger
 from pipelines.pull.private_files import permission_warnings
@@ -17,13 +19,15 @@ from pipelines.pull.targets import Targets, read_targets
 from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.destination import connect_destination
-from sources.contract import LISTS, Operation
+from sources.contract import LISTS, Family, Operation
 from sources.errors import AccessError, BridgeError, ExitCode, UsageError
 from sources.extract.walk import paginator_for
 from sources.http.client import Client
+from sources.http.reachability import check_reachable
 from sources.settings import (
     effective_settings,
     find_root,
+    http_settings,
     ledger_path,
     legacy_settings,
     public_v1_settings,
@@ -66,14 +70,23 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     yield _attempt("settings of reconcile", _reconcile)
     yield (legacy := _attempt("settings of the legacy family", lambda: legacy_settings().base_url))
     yield (public_v1 := _attempt("settings of public v1", lambda: public_v1_settings().base_url))
-    usable = {"legacy": legacy.exit_code == ExitCode.DONE, "public_v1": public_v1.exit_code == ExitCode.DONE}
-    if all(usable.values()):
+    families: dict[Family, str] = {}
+    if legacy.exit_code == ExitCode.DONE:
+        families["legacy"] = legacy.message
+    if public_v1.exit_code == ExitCode.DONE:
+        families["public_v1"] = public_v1.message
+    if len(families) == len(get_args(Family)):
         yield (same := _attempt("one environment", lambda: read_targets(tuple(LISTS)).environment))
         if same.exit_code != ExitCode.DONE:
             return
-    operations = {name: operation for name, operation in LISTS.items() if usable[operation.family]}
+    usable = dict.fromkeys(families, True)
+    if http_settings().proxy is None:
+        for family, result in zip(families, _reach(families), strict=True):
+            usable[family] = result.exit_code == ExitCode.DONE
+            yield result
+    operations = {name: operation for name, operation in LISTS.items() if usable.get(operation.family)}
     targets = read_targets(tuple(operations))
-    if usable["public_v1"]:
+    if usable.get("public_v1"):
         with targets.client("public_v1", stop) as client:
             yield _attempt("key of public v1 (whoami)", lambda: _whoami(client, targets))
     for name, operation in operations.items():
@@ -91,6 +104,16 @@ def _attempt(what: str, action: Callable[[], str]) -> CheckResult:
         return CheckResult(what, action())
     except BridgeError as error:
         return CheckResult(what, str(error), error.exit_code)
+
+
+def _reach(families: Mapping[Family, str]) -> list[CheckResult]:
+    """Whether the hosts can be reached, all at the same time."""
+    with ThreadPoolExecutor() as pool:
+        return list(
+            pool.map(
+                lambda one: _attempt(f"host of the family {one[0]}", lambda: check_reachable(*one)), families.items()
+            )
+        )
 
 
 def _warehouse() -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -14,6 +17,9 @@ from urllib.parse import urlsplit
 import duckdb
 import pytest
 
+from pipelines.pull.check import check
+from sources.errors import Unreachable
+from sources.http.reachability import check_reachable
 from tests.pipelines.bridge import Bridge, bridge, command
 
 
@@ -120,3 +126,40 @@ def test_settings_of_another_user_end_every_command_with_2(tmp_path: Path) -> No
             done = command(*arguments, env=environment, cwd=tmp_path)
             assert done.code == 2, done.said
             assert "can be written by other users" in done.err
+
+
+def test_issue_15_4_check_names_an_unknown_host_and_the_reason_within_5_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bridge(tmp_path) as made:
+        refused = command(
+            "check", env=made.environment(SOURCES__LEGACY__BASE_URL="http://127.0.0.1:1"), cwd=made.folder
+        )
+        for family in ("LEGACY", "PUBLIC_V1"):
+            monkeypatch.setenv(f"SOURCES__{family}__BASE_URL", "https://no-such-host.invalid")
+        started_at = time.monotonic()
+        results = {result.what: result for result in check(threading.Event())}
+        assert time.monotonic() - started_at < 5
+    for family in ("legacy", "public_v1"):
+        result = results[f"host of the family {family}"]
+        assert result.exit_code == 4
+        reasons = "the host name does not resolve|timed out"
+        assert re.search(rf"cannot connect to no-such-host\.invalid: ({reasons})", result.message)
+    assert not [what for what in results if what.startswith("first page")]
+    assert refused.code == 4
+    assert "wrong host of the family legacy: legacy: cannot connect to 127.0.0.1:1: connection refused" in refused.err
+    assert "ok    first page of orders" in refused.err
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["a resolver that hangs", "a host that is unknown"])
+def test_issue_15_4_a_resolver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, waits: bool) -> None:
+    def resolve(*_: object) -> None:
+        time.sleep(30 if waits else 0)
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    started_at = time.monotonic()
+    with pytest.raises(Unreachable, match=r"cannot connect to a\.example") as caught:
+        check_reachable("legacy", "https://a.example", 0.3)
+    assert caught.value.reason == ("timeout" if waits else "dns")
+    assert time.monotonic() - started_at < 2

@@ -121,7 +121,9 @@ def test_issue_14_9_nothing_hostile_is_raw_in_a_terminal_html_or_csv(
     ):
         run(made, *arguments)
     columns = "".join(f'{name} = "{name}"\n' for name in ("erpCode", "email", "firstName", "lastName"))
-    mapping.write_text(f'unmapped = "ignore"\n[columns]\n{columns}', "utf-8")
+    with file.open(encoding="utf-8", newline="") as lines:
+        unknown = next(csv.reader(lines, delimiter=";"))[-1]
+    mapping.write_text(f"ignore = [{json.dumps(unknown)}]\n[columns]\n{columns}", "utf-8")
     planned = run(
         made, "plan", "customers", file.name, "--passwords", "file", "--mapping", mapping.name, "--out", "plan-1"
     )

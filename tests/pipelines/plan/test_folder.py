@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from pipelines.plan.folder import HIDDEN, hidden_folder, publish_folder
+from pipelines.plan.model import Plan, file_sha256
 from sources.disk import create_private
 from sources.errors import UsageError
+from tests.pipelines.push.plans import customer, write_plan
 
 
 def filled(folder: Path, text: str = "one") -> None:
@@ -96,3 +99,34 @@ def test_what_a_killed_plan_left_is_removed_and_what_a_living_one_writes_is_not(
         assert not left.exists()
         with hidden_folder(tmp_path):
             assert (one / "plan.json").exists()
+
+
+def read_whole(folder: Path) -> None:
+    plan = Plan(folder)
+    list(plan.operations())
+    list(plan.unsent_lines())
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("plan.json", b'{"a":' * 20_000),
+        ("plan.json", b'{"lines":' + b"9" * 5000 + b"}"),
+        ("plan.json", b"\xff"),
+        ("operations.jsonl", b"[" * 20_000),
+        ("operations.jsonl", b"{}\n"),
+        ("lines.csv", b"line\nx\n"),
+        ("lines.csv", b"a,b,c,d,e,f\n" + b"9" * 5000 + b",b,,d,e,f\n"),
+        ("lines.csv", b"\xff\n\xff\n"),
+    ],
+)
+def test_issue_14_12_a_plan_beyond_what_a_parser_handles_was_changed(tmp_path: Path, name: str, content: bytes) -> None:
+    folder = write_plan(tmp_path / "plan", "http://127.0.0.1:1", [customer(1)])
+    (folder / name).write_bytes(content)
+    if name != "plan.json":  # whoever makes a plan can hash it too
+        manifest = json.loads((folder / "plan.json").read_bytes())
+        manifest[f"{name.partition('.')[0]}_sha256"] = file_sha256(folder / name)
+        (folder / "plan.json").write_text(json.dumps(manifest))
+    with pytest.raises(UsageError, match=f"{name} was changed") as caught:
+        read_whole(folder)
+    assert caught.value.exit_code == 2
