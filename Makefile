@@ -15,7 +15,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # uv_build looks for its program on the path
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup demo notebooks test lint types unit ducklake orchestrators smoke soak mutants bench bench-plan bench-push bench-reconcile docs audit sbom format lock clean
+.PHONY: help setup demo notebooks test lint types unit ducklake orchestrators smoke soak mutants bench bench-plan bench-push bench-reconcile docs man audit sbom release format lock clean
 
 help:
 	@echo 'make demo     the whole bridge against the built-in sandbox; leaves demo/ to look at'
@@ -33,6 +33,8 @@ help:
 	@echo 'make bench-reconcile  how fast the match with the ERP is beside pandas, DuckDB and datacompy'
 	@echo 'make audit    known vulnerabilities of the pinned dependencies; needs network, and says so if it had none'
 	@echo 'make sbom     bill of materials and licences of the runtime dependencies, into dist/'
+	@echo 'make man      man pages of all commands, into dist/man/'
+	@echo 'make release  wheel and sdist, installed from the file and run on every Python found (docs/release.md)'
 	@echo 'make format   lay out the code'
 	@echo 'make lock     write the requirements files anew (UPGRADE=1 for the newest versions)'
 	@echo 'make clean    remove what the targets above made'
@@ -119,6 +121,12 @@ $(AUDIT_VENV)/.requirements: requirements-build.txt requirements-audit.txt
 
 audit: $(AUDIT_VENV)/.requirements
 	.ci/audit $(AUDIT_VENV)/bin/pip-audit requirements.txt requirements-dev.txt requirements-audit.txt
+
+man: setup
+	PYTHONPATH=. $(PY) .ci/man dist/man
+
+release: setup
+	.ci/release $(PY)
 
 sbom: $(AUDIT_VENV)/.requirements
 	.ci/sbom $(AUDIT_VENV)/bin/python dist

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from pipelines.cli.main import orderbridge
 from pipelines.reporting import dictionary_page
@@ -152,3 +156,28 @@ def test_every_page_of_the_docs_is_linked_and_every_link_leads_somewhere() -> No
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
                 linked.add((page.parent / target).resolve())
     assert {path for path in (CHECKOUT / "docs").rglob("*") if path.is_file()} <= linked
+
+
+def test_man_pages_have_uncut_summaries_an_example_and_the_exit_codes(tmp_path: Path) -> None:
+    pytest.importorskip("click_man", reason="click-man is not installed: run make setup")
+    done = subprocess.run(
+        [sys.executable, CHECKOUT / ".ci/man", tmp_path], env={**os.environ, "PYTHONPATH": str(CHECKOUT)}, timeout=60
+    )
+    assert done.returncode == 0
+    pages = {path.stem: path.read_text("utf-8") for path in tmp_path.iterdir()}
+    assert set(pages) == {"orderbridge", *(f"orderbridge-{name}" for name in orderbridge.commands)}
+    for name, text in pages.items():
+        assert "..." not in text.partition(".SH SYNOPSIS")[0], name
+        assert ("EXIT STATUS" if name == "orderbridge" else "Example: orderbridge") in text, name
+    assert all(code.meaning in pages["orderbridge"].replace("\\-", "-") for code in ExitCode)
+
+
+def test_summaries_are_uncut_in_help_and_in_shell_completion() -> None:
+    text = " ".join(CliRunner().invoke(orderbridge, ["--help"], terminal_width=80).output.split())
+    environment = {**os.environ, "_ORDERBRIDGE_COMPLETE": "zsh_complete", "COMP_WORDS": "orderbridge ", "COMP_CWORD": "1"}
+    line = [sys.executable, "-m", "pipelines.cli"]
+    done = subprocess.run(line, env=environment, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
+    for name, command in orderbridge.commands.items():
+        summary = " ".join((command.help or "").split("\n\n")[0].split()).rstrip(".")
+        assert summary in text, name
+        assert f"plain\n{name}\n{summary}" in done.stdout, name

@@ -26,16 +26,6 @@ COMMANDS: Final = (
 _KEPT: Final = "; nothing was published, and pages already fetched are kept for the next run"
 
 
-class _Group(click.Group):
-    """A group whose help shows the summary of each command in full: click cuts it to one line."""
-
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """See click.Group."""
-        rows = [(name, command.get_short_help_str(limit=200)) for name, command in sorted(self.commands.items())]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
-
-
 def _print_versions(context: click.Context, _: click.Parameter, value: bool) -> None:
     if not value or context.resilient_parsing:
         return
@@ -52,7 +42,6 @@ def _exit_codes() -> str:
 
 
 @click.group(
-    cls=_Group,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_exit_codes(),
 )
@@ -87,7 +76,9 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
 
 
 for _name in COMMANDS:
-    orderbridge.add_command(import_module(f"pipelines.cli.{_name}").command)
+    _command = import_module(f"pipelines.cli.{_name}").command
+    _command.short_help = _command.get_short_help_str(limit=200)  # click cuts it to one line
+    orderbridge.add_command(_command)
 
 
 def _internal_error(error: BaseException) -> str:

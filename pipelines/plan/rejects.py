@@ -31,7 +31,7 @@ from sources.disk import create_private
 from sources.errors import UsageError
 from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
 from sources.files.dialect import SPACE_RUNS
-from sources.files.formulas import escape, neutralize
+from sources.files.formulas import CsvFile, escape, neutralize
 from sources.files.model import LINE_COLUMN
 
 REFILL_NOTE: Final = "the password must be filled in again"
@@ -83,13 +83,12 @@ class RejectsWriter:
                 out.write(f"sep={delimiter}{end}")
             out.write(end * (max(options.header_row or 1, 1) - 1 - has_hint))
             writer = csv.writer(
-                out,
+                CsvFile(out, end),
                 delimiter=delimiter,
                 quotechar=quote or None,
                 quoting=csv.QUOTE_NONE if not quote else csv.QUOTE_ALL if source.escape else csv.QUOTE_MINIMAL,
                 escapechar=source.escape or None,
                 doublequote=not source.escape,
-                lineterminator=end,
             )
             if has_header:
                 names = [escape(name) for name in columns]

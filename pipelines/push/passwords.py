@@ -20,7 +20,7 @@ import msgspec
 from pipelines.plan.model import PLAN_AGAIN, Plan, PlannedOperation, file_sha256
 from sources.disk import disk_errors, open_private, write_private
 from sources.errors import UsageError
-from sources.files.formulas import neutralize
+from sources.files.formulas import CsvFile, neutralize
 from sources.kinds import KINDS
 
 PASSWORDS_FILE: Final = "passwords.csv"
@@ -136,7 +136,7 @@ def _read_stored(path: Path) -> list[list[str]]:
         header, *rows = list(csv.reader(io.StringIO(_read_private(path).decode())))
     except FileNotFoundError:
         return []
-    except (OSError, ValueError):
+    except (OSError, ValueError, csv.Error):
         header, rows = [], []
     if tuple(header) != PASSWORD_COLUMNS or not all(
         len(row) == len(PASSWORD_COLUMNS) and row[0].isdecimal() and row[-1] for row in rows
@@ -164,7 +164,7 @@ def _read_private(path: Path) -> bytes:
 def write_private_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
     """Replaces a CSV of mode 0600, on disk when this returns; no cell is a formula. Raises UsageError."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([neutralize(str(cell)) for cell in row] for row in rows)
+    csv.writer(CsvFile(text)).writerows([neutralize(str(cell)) for cell in row] for row in rows)
     with disk_errors(path, "Make its folder writable, then push again."):
         write_private(path, text.getvalue().encode(), is_only_writer=True)
 

@@ -27,7 +27,7 @@ from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.resolutions import ANSWER_COLUMN
 from sources.disk import create_private, disk_errors, sync
 from sources.errors import BridgeError, UsageError
-from sources.files.formulas import neutralize
+from sources.files.formulas import CsvFile, neutralize
 
 RESULT_COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")
 _DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, "values", ANSWER_COLUMN)
@@ -156,7 +156,7 @@ class ResultsWriter:
         seen = bytearray()
         with ExitStack() as stack:
             files = {name: stack.enter_context(_create(folder / f"{name}.csv")) for name in RESULT_FILES}
-            writers = {name: csv.writer(file, lineterminator="\n") for name, file in files.items()}
+            writers = {name: csv.writer(CsvFile(file)) for name, file in files.items()}
             for name, writer in writers.items():
                 writer.writerow(_DOUBT_COLUMNS if name == "in_doubt" else RESULT_COLUMNS)
             for line, result in self._results():

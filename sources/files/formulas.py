@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, TextIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,6 +37,21 @@ def escape(text: str) -> str:
 def unescape(text: str) -> str:
     """The text that `escape` was given."""
     return text[1:] if re.match(_ESCAPED, text) else text
+
+
+class CsvFile:
+    """What `csv.writer` writes to with its default line end, for rows that end differently.
+
+    Before Python 3.13 the writer quotes a carriage return only if its line end contains one. Unquoted, the rest of a
+    cell would be a row of its own, and its first cell could be a formula.
+    """
+
+    def __init__(self, file: TextIO, line_end: str = "\n") -> None:
+        self._file, self._line_end = file, line_end
+
+    def write(self, row: str) -> int:
+        """Writes one row."""
+        return self._file.write(row.removesuffix("\r\n") + self._line_end)
 
 
 def neutralize_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

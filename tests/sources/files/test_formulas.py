@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sources.files.formulas import escape, neutralize, unescape
+from sources.files.formulas import CsvFile, escape, neutralize, unescape
 
 RUNS = ["=1+1", "+cmd|'/c calc'!A1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", '=HYPERLINK("http://x")', "＝1", "+A1"]
 KEPT = ["-5", "+34 600 112 233", "-1.234,50", "+1", "-", "", "a=b", "'quoted'", "5-3", "1e5", "Ana", " =1"]
@@ -28,3 +31,13 @@ def test_what_was_escaped_is_restored_and_never_runs(text: str) -> None:
     for cell in (escape(text), neutralize(text)):
         assert cell == text or cell[0] == "'"
         assert neutralize(cell) == cell
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@given(st.lists(st.lists(st.text(st.sampled_from("=a,;\"'\r\n ")), min_size=2, max_size=3), max_size=4))
+def test_a_carriage_return_in_a_cell_starts_no_row(end: str, rows: list[list[str]]) -> None:
+    """As the rest of an unquoted cell, `=cmd` after one would be a formula of its own."""
+    file = io.StringIO(newline="")
+    csv.writer(CsvFile(file, end)).writerows(rows)
+    file.seek(0)
+    assert list(csv.reader(file)) == rows
