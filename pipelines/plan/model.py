@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -176,13 +177,12 @@ class Plan:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
         try:
-            self.manifest = msgspec.json.decode((folder / MANIFEST_FILE).read_bytes(), type=Manifest)
+            with _well_formed(folder, MANIFEST_FILE):
+                self.manifest = msgspec.json.decode((folder / MANIFEST_FILE).read_bytes(), type=Manifest)
         except OSError:
             raise UsageError(
                 f"{folder} is not a plan: it has no {MANIFEST_FILE}", "Make one: orderbridge plan KIND FILE"
             ) from None
-        except _MALFORMED:
-            raise _changed(folder, MANIFEST_FILE) from None
         for name, sha256 in (
             (OPERATIONS_FILE, self.manifest.operations_sha256),
             (LINES_FILE, self.manifest.lines_sha256),
@@ -197,30 +197,32 @@ class Plan:
 
     def operations(self) -> Iterator[PlannedOperation]:
         """Each operation, in the order of the file."""
-        with (self.folder / OPERATIONS_FILE).open("rb") as lines:
+        with _well_formed(self.folder, OPERATIONS_FILE), (self.folder / OPERATIONS_FILE).open("rb") as lines:
             for line in lines:
-                try:
-                    operation = _OPERATION.decode(line)
-                except _MALFORMED:
-                    raise _changed(self.folder, OPERATIONS_FILE) from None
-                yield operation
+                yield _OPERATION.decode(line)
 
     def unsent_lines(self) -> Iterator[LineResult]:
         """Each line of the input that is in no operation, in the order of the file."""
-        with (self.folder / LINES_FILE).open(encoding="utf-8", newline="") as file:
+        with (
+            _well_formed(self.folder, LINES_FILE),
+            (self.folder / LINES_FILE).open(encoding="utf-8", newline="") as file,
+        ):
             rows = csv.reader(file)
             next(rows, None)
-            for row in rows:
-                try:
-                    line, outcome, same_as, field, code, words = row
-                    result = LineResult(int(line), outcome, int(same_as) if same_as else None, field, code, words)  # type: ignore[arg-type] # written by us
-                except _MALFORMED:
-                    raise _changed(self.folder, LINES_FILE) from None
-                yield result
+            for line, outcome, same_as, field, code, words in rows:
+                yield LineResult(int(line), outcome, int(same_as) if same_as else None, field, code, words)  # type: ignore[arg-type] # written by us
 
 
 _OPERATION: Final = msgspec.json.Decoder(PlannedOperation)
-_MALFORMED: Final = (ValueError, RecursionError)  # msgspec's and unicode errors are ValueErrors
+
+
+@contextmanager
+def _well_formed(folder: Path, name: str) -> Iterator[None]:
+    """Turns what a parser raises for a malformed file of a plan into UsageError."""
+    try:
+        yield
+    except (ValueError, RecursionError, csv.Error):  # msgspec's and Unicode errors are ValueErrors
+        raise _changed(folder, name) from None
 
 
 def _changed(folder: Path, name: str) -> UsageError:
