@@ -86,8 +86,10 @@ def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
 
 
 def _check_views(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Binds each view, so that one which reads other files is found before any command uses it. Raises UsageError."""
-    views = connection.execute("SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+    """Binds each view in our schemas: one that reads other files is found before a command uses it. Raises UsageError."""
+    views = connection.execute(
+        "SELECT schema_name, view_name FROM duckdb_views() WHERE list_contains(?, schema_name)", [list(SCHEMAS)]
+    ).fetchall()
     for view in views:
         name = ".".join(f'"{part.replace(chr(34), chr(34) * 2)}"' for part in view)
         try:
