@@ -86,7 +86,7 @@ def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
 
 
 def _check_views(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Binds each view in our schemas: one that reads other files is found before a command uses it. Raises UsageError."""
+    """Binds each view in our schemas, to find one that reads other files before a command does. Raises UsageError."""
     views = connection.execute(
         "SELECT schema_name, view_name FROM duckdb_views() WHERE list_contains(?, schema_name)", [list(SCHEMAS)]
     ).fetchall()

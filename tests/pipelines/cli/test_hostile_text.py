@@ -32,7 +32,7 @@ PIECES = (
     "orderbridge: published", "ok    warehouse", "Peña", "日本", "'", '"', ";", ",", "|", "`", "\\",
 )  # fmt: skip
 FORMULAS = ("=cmd|'/c calc'!A1", '=HYPERLINK("http://x")', "+1+cmd", "-2+3", "@SUM(A1)", "\t=1+1", "\uff1d1+1")
-TAGS = re.compile(r"<\s*(script|img|svg|iframe|object|embed|link|base|form|meta http-equiv=.refresh)", re.I)
+TAGS = re.compile(r"<\s*(script|iframe|object|embed|link|base|form|meta http-equiv=.refresh)", re.I)
 CLEAN = re.compile(r"[^\x00\r\n\ud800-\udfff]+")
 
 
