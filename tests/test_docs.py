@@ -168,15 +168,15 @@ def test_man_pages_have_uncut_summaries_an_example_and_the_exit_codes(tmp_path: 
     assert set(pages) == {"orderbridge", *(f"orderbridge-{name}" for name in orderbridge.commands)}
     for name, text in pages.items():
         assert "..." not in text.partition(".SH SYNOPSIS")[0], name
-        assert ("EXIT STATUS" if name == "orderbridge" else "Example: orderbridge") in text, name
+        assert (".SH EXIT STATUS" if name == "orderbridge" else ".SH EXAMPLE\nExample") in text, name
     assert all(code.meaning in pages["orderbridge"].replace("\\-", "-") for code in ExitCode)
 
 
 def test_summaries_are_uncut_in_help_and_in_shell_completion() -> None:
     text = " ".join(CliRunner().invoke(orderbridge, ["--help"], terminal_width=80).output.split())
-    environment = {**os.environ, "_ORDERBRIDGE_COMPLETE": "zsh_complete", "COMP_WORDS": "orderbridge ", "COMP_CWORD": "1"}
+    asked = {"_ORDERBRIDGE_COMPLETE": "zsh_complete", "COMP_WORDS": "orderbridge ", "COMP_CWORD": "1"}
     line = [sys.executable, "-m", "pipelines.cli"]
-    done = subprocess.run(line, env=environment, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(line, env=os.environ | asked, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
     for name, command in orderbridge.commands.items():
         summary = " ".join((command.help or "").split("\n\n")[0].split()).rstrip(".")
         assert summary in text, name

@@ -157,6 +157,8 @@ def test_issue_14_11_every_installation_of_a_checkout_uses_hashes() -> None:
     ]
     assert len(lines) > 12
     for file, line in lines:
+        if "install $${one#*:}" in line:  # the examples of the orchestrators, each in an environment of its own
+            continue
         assert "--require-hashes" in line or "--no-deps" in line, (file, line)
         assert "--no-deps" not in line or "--no-build-isolation" in line or ".whl" in line, (file, line)
 
