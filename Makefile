@@ -149,8 +149,8 @@ lock: setup
 	$(LOCK) --constraints requirements-dev.txt pyproject.toml -o requirements.txt
 	$(LOCK) --constraints requirements-dev.txt --group build -o requirements-build.txt
 	$(LOCK) --group ducklake pyproject.toml -o requirements-ducklake.txt
-	$(LOCK) --group audit -o requirements-audit.txt
 	$(LOCK) --group docs -o requirements-docs.txt
+	$(LOCK) --group audit -o requirements-audit.txt
 
 clean:
 	rm -rf $(VENV) $(AUDIT_VENV) .venv-* demo dist notebooks/executed site .mypy_cache .pytest_cache .ruff_cache .hypothesis

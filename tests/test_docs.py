@@ -168,14 +168,14 @@ def test_man_pages_have_uncut_summaries_an_example_and_the_exit_codes(tmp_path: 
     assert set(pages) == {"orderbridge", *(f"orderbridge-{name}" for name in orderbridge.commands)}
     for name, text in pages.items():
         assert "..." not in text.partition(".SH SYNOPSIS")[0], name
-        assert (".SH EXIT STATUS" if name == "orderbridge" else ".SH EXAMPLE\nExample") in text, name
+        assert re.search(r"\.SH EXIT STATUS" if name == "orderbridge" else r"\nExample.*: .*orderbridge", text), name
     assert all(code.meaning in pages["orderbridge"].replace("\\-", "-") for code in ExitCode)
 
 
 def test_summaries_are_uncut_in_help_and_in_shell_completion() -> None:
     text = " ".join(CliRunner().invoke(orderbridge, ["--help"], terminal_width=80).output.split())
     asked = {"_ORDERBRIDGE_COMPLETE": "zsh_complete", "COMP_WORDS": "orderbridge ", "COMP_CWORD": "1"}
-    line = [sys.executable, "-m", "pipelines.cli"]
+    line = [sys.executable, "-c", "import sys; sys.argv = ['orderbridge']; from pipelines.cli.main import main; main()"]
     done = subprocess.run(line, env=os.environ | asked, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
     for name, command in orderbridge.commands.items():
         summary = " ".join((command.help or "").split("\n\n")[0].split()).rstrip(".")
