@@ -24,7 +24,7 @@ from sources.decode.rows import Decoded, InvalidRow, Page, QuarantinedRow, quara
 from sources.decode.table_schema import KEY_COLUMN
 from sources.decode.undocumented import InferredSchema
 from sources.errors import BridgeError, ContractBroken
-from sources.extract.key_hashes import Hashes, Rows, count_distinct, key_hashes, rows_with_shared_hash
+from sources.extract.id_hashes import Hashes, Rows, count_distinct, hash_ids, rows_with_shared_hash
 from sources.extract.pages import PageBody, Paginator
 from sources.extract.repeated_ids import CONFLICT, RepeatedIds
 from sources.extract.spool import Spool
@@ -116,7 +116,7 @@ class PageFiles:
         self.quarantined += decoded.quarantined
         self._observations.update(decoded.observations)
         keys = decoded.tables[self._record.name][KEY_COLUMN]
-        self._hashes.append(key_hashes(keys))
+        self._hashes.append(hash_ids(keys))
         version = 0 if self._inferred is None else self._inferred.version
         if self._files.version != version:
             self._files.close()

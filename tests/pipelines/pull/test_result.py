@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -68,3 +70,9 @@ def test_issue_16_7_a_spool_of_another_source_is_not_resumed(
         with mock.patch.object(walking, "walk", walk), mock.patch.object(walking, "load"):
             walks.run(["customers"])
     assert found == [False, is_resumed]
+
+
+def test_issue_16_1_a_pull_does_not_import_pandas() -> None:
+    """It takes half a second and 40 MB, and is needed by reconcile and plan only."""
+    code = "import sys, pipelines.pull.pull, pipelines.cli.pull; print('pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

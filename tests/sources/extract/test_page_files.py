@@ -13,7 +13,7 @@ import pytest
 
 from sources.contract import LISTS
 from sources.extract import page_files
-from sources.extract.key_hashes import Hashes, key_hashes
+from sources.extract.id_hashes import Hashes, hash_ids
 from sources.extract.legacy_pages import LegacyPages
 from sources.extract.page_files import PageFiles
 from sources.extract.pages import Paginator
@@ -60,7 +60,7 @@ def rows(files: dict[str, tuple[Path, int]], table: str) -> list[dict[str, Any]]
 
 
 def hashes(*ids: str) -> Hashes:
-    return key_hashes(pa.chunked_array([list(ids)]))
+    return hash_ids(pa.chunked_array([list(ids)]))
 
 
 def test_every_batch_is_a_row_group_of_one_file_per_table(tmp_path: Path, spool: Spool) -> None:
@@ -100,7 +100,7 @@ def test_different_ids_with_one_hash_are_different_rows(
     def colliding(keys: pa.ChunkedArray) -> Hashes:
         return np.array([int(key) % 3 for key in keys.to_pylist()], np.uint64)
 
-    monkeypatch.setattr("sources.extract.page_files.key_hashes", colliding)
+    monkeypatch.setattr("sources.extract.page_files.hash_ids", colliding)
     pages = [[customer(1, "old"), customer(2)], [customer(3)], [customer(4)], [customer(1, "new")], [customer(5)]]
     files = filled(tmp_path, spool, "customers", pages)
     assert files.finish().distinct == 5

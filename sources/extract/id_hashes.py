@@ -22,9 +22,9 @@ _MASKS: Final = np.array([(1 << 8 * n) - 1 for n in range(_WORD + 1)], np.uint64
 """By the number of bytes of a word that belong to the text."""
 
 
-def key_hashes(keys: pa.ChunkedArray) -> Hashes:
-    """The hash of each id; `keys` is a column of strings without nulls."""
-    array = pa.concat_arrays(keys.chunks) if keys.num_chunks else pa.array([], pa.string())
+def hash_ids(ids: pa.ChunkedArray) -> Hashes:
+    """The hash of each id; `ids` is a column of strings without nulls."""
+    array = pa.concat_arrays(ids.chunks) if ids.num_chunks else pa.array([], pa.string())
     if not len(array):
         return np.array([], np.uint64)
     _, offset_buffer, data_buffer = array.buffers()

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sources.extract.key_hashes import count_distinct, key_hashes, rows_with_shared_hash
+from sources.extract.id_hashes import count_distinct, hash_ids, rows_with_shared_hash
 
 IDS = st.lists(st.text(max_size=40) | st.sampled_from(["", "\0", "a", "a\0", "x" * 8, "x" * 16, "x" * 17]), max_size=60)
 
@@ -18,21 +18,21 @@ def column(*chunks: list[str]) -> pa.ChunkedArray:
 @given(IDS, IDS)
 def test_hashes_are_equal_exactly_for_equal_ids(some: list[str], others: list[str]) -> None:
     ids = [*some, *others]
-    hashes = key_hashes(column(some, others))
-    assert list(hashes) == [key_hashes(column([one]))[0] for one in ids]
-    sliced = key_hashes(pa.chunked_array([pa.array(["before", *ids, "after"]).slice(1, len(ids))]))
+    hashes = hash_ids(column(some, others))
+    assert list(hashes) == [hash_ids(column([one]))[0] for one in ids]
+    sliced = hash_ids(pa.chunked_array([pa.array(["before", *ids, "after"]).slice(1, len(ids))]))
     assert list(sliced) == list(hashes)
     assert count_distinct(hashes) == len(set(hashes)) == len(set(ids))
 
 
 @given(IDS)
 def test_rows_with_a_hash_of_their_own_have_an_id_of_their_own(ids: list[str]) -> None:
-    rows = rows_with_shared_hash(key_hashes(column(ids)))
+    rows = rows_with_shared_hash(hash_ids(column(ids)))
     assert list(rows) == [row for row, one in enumerate(ids) if ids.count(one) > 1]
 
 
 def test_half_a_million_ids_have_different_hashes() -> None:
     numbers = [str(number) for number in range(250_000)]
-    hashes = key_hashes(column(numbers, [f"ord_{number}-0000" for number in numbers]))
+    hashes = hash_ids(column(numbers, [f"ord_{number}-0000" for number in numbers]))
     assert count_distinct(hashes) == 500_000
     assert not len(rows_with_shared_hash(hashes))
