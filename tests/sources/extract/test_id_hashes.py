@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sources.extract.id_hashes import count_distinct, hash_ids, rows_with_shared_hash
@@ -15,6 +15,7 @@ def column(*chunks: list[str]) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(chunk, pa.string()) for chunk in chunks], pa.string())
 
 
+@settings(deadline=None)
 @given(IDS, IDS)
 def test_hashes_are_equal_exactly_for_equal_ids(some: list[str], others: list[str]) -> None:
     ids = [*some, *others]
@@ -25,6 +26,7 @@ def test_hashes_are_equal_exactly_for_equal_ids(some: list[str], others: list[st
     assert count_distinct(hashes) == len(set(hashes)) == len(set(ids))
 
 
+@settings(deadline=None)
 @given(IDS)
 def test_rows_with_a_hash_of_their_own_have_an_id_of_their_own(ids: list[str]) -> None:
     rows = rows_with_shared_hash(hash_ids(column(ids)))
