@@ -189,7 +189,10 @@ def best_dialect(
     """The best of some delimiters, and its score."""
     best = Dialect(delimiters[0], options.quote if options.quote is not None else '"', options.escape or "")
     top = -1.0
+    absent = [delimiter for delimiter in delimiters if delimiter not in text]
     for delimiter in delimiters:
+        if delimiter in absent[1:]:  # with any of them each line is one cell
+            continue
         for dialect in _dialects(text, delimiter, options):
             score = _score(records_of(text, dialect, cut_off=cut_off), dialect)
             if score > top * 1.001:  # on a tie, the earlier one
