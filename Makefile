@@ -15,7 +15,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # uv_build looks for its program on the path
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup demo notebooks test lint types unit ducklake orchestrators smoke soak mutants bench bench-plan bench-push bench-reconcile docs man audit sbom release format lock clean
+.PHONY: help setup demo notebooks test lint types unit ducklake orchestrators smoke soak mutants bench bench-plan bench-push bench-reconcile bench-accuracy bench-setup docs man audit sbom release format lock clean
 
 help:
 	@echo 'make demo     the whole bridge against the built-in sandbox; leaves demo/ to look at'
@@ -31,6 +31,7 @@ help:
 	@echo 'make bench-plan     how fast a million lines are planned, beside pandas and pydantic (BENCH=arguments)'
 	@echo 'make bench-push     how fast a push is beside a bare loop of requests (BENCH=arguments)'
 	@echo 'make bench-reconcile  how fast the match with the ERP is beside pandas, DuckDB and datacompy'
+	@echo 'make bench-accuracy  how right and how complete its matches are, beside splink'
 	@echo 'make audit    known vulnerabilities of the pinned dependencies; needs network, and says so if it had none'
 	@echo 'make sbom     bill of materials and licences of the runtime dependencies, into dist/'
 	@echo 'make man      man pages of all commands, into dist/man/'
@@ -104,8 +105,17 @@ bench-plan: setup
 bench-push: setup
 	$(PY) -m tests.bench.push $(BENCH)
 
-bench-reconcile: setup
+bench-reconcile: bench-setup
 	$(PY) -m tests.bench.reconcile $(BENCH)
+
+bench-accuracy: bench-setup
+	$(PY) -m tests.bench.match_accuracy $(BENCH)
+
+bench-setup: $(VENV)/.bench
+
+$(VENV)/.bench: requirements-bench.txt $(VENV)/.project # what only benchmarks compare with
+	@$(PIP) install --require-hashes -r requirements-bench.txt
+	@touch $@
 
 docs: setup
 	$(PY) -m pipelines.reporting.rules_page > docs/rules.md
@@ -149,6 +159,7 @@ lock: setup
 	$(LOCK) --constraints requirements-dev.txt pyproject.toml -o requirements.txt
 	$(LOCK) --constraints requirements-dev.txt --group build -o requirements-build.txt
 	$(LOCK) --group ducklake pyproject.toml -o requirements-ducklake.txt
+	$(LOCK) --constraints requirements-dev.txt --group bench -o requirements-bench.txt
 	$(LOCK) --group docs -o requirements-docs.txt
 	$(LOCK) --group audit -o requirements-audit.txt
 

@@ -8,10 +8,10 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
-import datacompy
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
@@ -220,6 +220,7 @@ def test_a_key_has_the_same_bucket_everywhere() -> None:
 
 def test_an_independent_comparer_agrees() -> None:
     """100,000 seeded customers; of the ERP's, some are gone, some new, some changed, and many written otherwise."""
+    datacompy = pytest.importorskip("datacompy", reason="datacompy is in the group `bench`: make bench-setup")
     chance = np.random.default_rng(20)
     count = 100_000
     known = pd.DataFrame(
