@@ -251,8 +251,8 @@ def _score(records: list[Record], dialect: Dialect) -> float:
         return 0.02 * share
     if len(rows) == 1 and len(filled) > 1:
         share *= 0.5
-    other_marks = [mark for mark in (";", "\t", "|") if mark != dialect.delimiter]
+    other_mark = re.compile("[" + ";\t|".replace(dialect.delimiter, "") + "]")
     cells = [cell for record in rows for cell in record.cells or ()]
-    with_mark = sum(any(mark in cell for mark in other_marks) for cell in cells) / len(cells)
+    with_mark = sum(map(bool, map(other_mark.search, cells))) / len(cells)
     header_factor = 1.0 if looks_like_names(rows[0].cells or []) else 0.5
     return share**2 * (1 - 1 / width) * (1 - with_mark) ** 3 * header_factor
