@@ -28,6 +28,7 @@ from sandbox.app import PLANTED_KEY, PLANTED_PASSWORD
 from sandbox.config import LEGACY_KEY, V1_KEY
 from sandbox.faults import FAULTS
 from sources.errors import BridgeError
+from sources.extract.spool import Spool
 from sources.http.retries import without_backoff
 from tests.pipelines.bridge import Bridge, bridge, command, start, wait_for
 
@@ -49,8 +50,14 @@ def written(secret: str) -> set[bytes]:
 
 
 def reported_in(path: Path) -> bytes:
-    """The bytes of a file; of a database its rows too, which it packs."""
+    """The bytes of a file; of a database its rows too, and of a spool its bodies: both are packed."""
     data = path.read_bytes()
+    if path.parent.parent.name == SPOOL and data:
+        spool = Spool(path)
+        while (frame := spool._read_frame()) is not None:
+            _, body, spool.offset = frame
+            data += body
+        spool.close()
     if path.suffix != ".duckdb" or data[8:12] != b"DUCK" or path.with_name(path.name + ".wal").exists():
         return data
     with duckdb.connect(str(path), read_only=True) as connection:
