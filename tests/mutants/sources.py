@@ -41,7 +41,7 @@ MUTANTS: Final = (
         "sources/http/network.py",
         "return left if timeout is None else min(timeout, left)",
         "return left if timeout is None else timeout",
-        "tests/sources/http",
+        "tests/sources/http/test_promises.py",
     ),
     Mutant(
         "the-read-budget-is-not-applied-to-the-last-attempt",

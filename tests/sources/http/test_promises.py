@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from typing import Any
 
@@ -13,6 +14,7 @@ from sources.http.client import Client
 from sources.http.limits import RetryPolicy, Timeouts
 from sources.http.retries import without_backoff
 from sources.urls import checked_base_url
+from tests.sources.rawserver import serving
 
 HOST = "https://shop.example"
 
@@ -59,6 +61,19 @@ def test_issue_16_7_the_budget_of_a_read_limits_its_last_attempt_too() -> None:
     assert len(reads) == 3
     assert max(reads) <= 5.0
     assert write > 100.0
+
+
+def test_the_deadline_of_a_request_ends_the_wait_for_a_silent_host() -> None:
+    def silent(connection: socket.socket) -> None:
+        while connection.recv(65_536):
+            pass
+
+    timeouts = Timeouts(connect_s=9.0, read_s=9.0, total_s=0.3)
+    with serving(silent) as server, Client("legacy", server.url, "key-of-a-shop", timeouts=timeouts) as one:
+        outcome = one.send("POST", "/customers", b"{}")
+    assert outcome.state == "in_doubt"
+    assert "no complete response within 0.3 s" in str(outcome.error)
+    assert 0.2 < outcome.elapsed_s < 6.0
 
 
 @pytest.mark.parametrize(
