@@ -120,7 +120,7 @@ def test_what_exists_is_kept_and_gitignore_gets_the_lines_that_it_lacks(
     assert len(lines) == len(set(lines))
 
 
-def test_the_checkout_ignores_what_init_would_ignore() -> None:
+def test_issue_14_6_the_checkout_ignores_what_init_would_ignore() -> None:
     assert set(project_files.IGNORED) <= set((CHECKOUT / ".gitignore").read_text("utf-8").splitlines())
 
 

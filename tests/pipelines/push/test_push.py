@@ -1011,7 +1011,7 @@ def planted(plan: Path, mode: int = 0o600) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["readable by others", "writable by others", "another owner", "a link"])
-def test_a_password_file_that_others_can_access_is_refused(at: Place, kind: str) -> None:
+def test_issue_14_4_a_password_file_that_others_can_access_is_an_error(at: Place, kind: str) -> None:
     plan = at.plan([customer(1)])
     path = planted(plan, {"readable by others": 0o640, "writable by others": 0o622}.get(kind, 0o600))
     if kind == "another owner":
@@ -1026,7 +1026,7 @@ def test_a_password_file_that_others_can_access_is_refused(at: Place, kind: str)
     assert str(path) in str(pushed.error)
 
 
-def test_a_planted_password_is_not_used_for_an_operation_that_was_never_sent(at: Place) -> None:
+def test_issue_14_4_a_planted_password_is_not_used_for_an_operation_that_was_never_sent(at: Place) -> None:
     plan = at.plan([customer(1)])
     planted(plan)
     assert at.push(plan).exit_code == 0

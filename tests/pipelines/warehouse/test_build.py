@@ -209,7 +209,9 @@ def test_issue_11_8_the_old_versions_quarantined_rows_stay_until_the_new_one_is_
 
 
 @pytest.mark.parametrize("kind", ["writable by all", "link"])
-def test_a_quarantine_file_that_somebody_prepared_is_replaced(fresh: Bridge, tmp_path: Path, kind: str) -> None:
+def test_issue_14_4_a_quarantine_file_that_somebody_prepared_is_replaced(
+    fresh: Bridge, tmp_path: Path, kind: str
+) -> None:
     file, victim = quarantine_file(fresh.path), tmp_path / "victim"
     victim.write_text("theirs")
     if kind == "link":

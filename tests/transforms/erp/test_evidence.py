@@ -155,7 +155,7 @@ def test_issue_13_10_composed_accents_and_invisible_characters_make_no_other_val
     ids=["long s", "Kelvin sign", "sharp s", "case beyond ASCII", "full width"],
 )  # fmt: skip
 @pytest.mark.parametrize("is_swapped", [False, True])
-def test_look_alike_addresses_are_ambiguous_and_shown(ours: str, theirs: str, is_swapped: bool) -> None:
+def test_issue_14_8_look_alike_addresses_are_ambiguous_and_shown(ours: str, theirs: str, is_swapped: bool) -> None:
     if is_swapped:
         ours, theirs = theirs, ours
     result = matched(erp({"email": ours}), customers({"email": theirs}))
