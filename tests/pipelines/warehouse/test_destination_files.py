@@ -48,8 +48,13 @@ def test_issue_15_2_the_files_hold_what_is_published(fresh: Bridge, bucket: Path
     entry = pointer(copy)["tables"]["raw.customers"]
     assert (entry["rows"], entry["primary_key"]) == (40, ["id"])
     columns = pq.read_schema(copy / entry["path"])
-    assert columns.field("id").metadata == {b"primary_key": b"true"}
-    assert columns.field("erp_code").metadata == {b"description": b"code used by the integrator's ERP"}
+    assert columns.field("id").metadata == {
+        b"primary_key": b"true",
+        b"description": b"id on the platform; id of GET /customers",
+    }
+    assert columns.field("erp_code").metadata == {
+        b"description": b"code of the record in the ERP; erpCode of GET /customers (code used by the integrator's ERP)"
+    }
     first = versions(copy)
     fresh.platform.state.change("customers", fresh.platform.state.ids("customers")[0], {"lastName": "Ñandú"})
     assert fresh.code() == 0

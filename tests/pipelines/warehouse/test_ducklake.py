@@ -98,7 +98,9 @@ def test_issue_15_2_a_ducklake_holds_what_is_published(tmp_path: Path, fresh: Br
         connection.execute(f"ATTACH 'ducklake:{lake}' AS shop")
         comment = "SELECT comment FROM duckdb_columns() WHERE database_name = 'shop' AND table_name = 'customers' "
         where = "AND schema_name = 'orderbridge_raw' AND column_name = 'erp_code'"
-        assert connection.execute(comment + where).fetchall() == [("code used by the integrator's ERP",)]
+        assert connection.execute(comment + where).fetchall() == [
+            ("code of the record in the ERP; erpCode of GET /customers (code used by the integrator's ERP)",)
+        ]
     with bridge(tmp_path / "other") as other, pytest.raises(UsageError, match="another source's data"):
         other.pull()
     assert copied() == tables(fresh.path)
