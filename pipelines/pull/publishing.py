@@ -82,14 +82,18 @@ class Publication:
         result = self.result
         at = max(walk.ended_at for walk in result.lists if walk.error is None and walk.ended_at is not None)
         with self.run.build.open() as connection:
+            connection.begin()  # each statement of its own would be synced to disk
             merge.create_missing(connection)
             ops.create_missing(connection)
+            connection.commit()
             if not self.options.accept_new_source:
                 check_source(connection, self.source)
             record_source(connection, self.source, result.run_id, at)
             self._merge_all(connection, loaded, at)
             self._check_held_back()
+            connection.begin()
             self._record_lists(connection, at)
+            connection.commit()
             if step is not None:
                 result.step_code = step(connection, result.run_id, at)
             hosts = {"legacy_host": self.source.legacy_host, "public_v1_host": self.source.public_v1_host}

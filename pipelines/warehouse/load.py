@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import duckdb
 
@@ -20,6 +21,11 @@ from pipelines.warehouse.build import sql_text
 from sources.disk import is_disk_full
 from sources.errors import BridgeError
 from sources.extract.result import ListResult
+
+if TYPE_CHECKING:
+    from dlt.common.destination import DestinationCapabilitiesContext
+
+    Capabilities = Callable[..., DestinationCapabilitiesContext]
 
 DATASET: Final = "loaded"
 CATALOG: Final = "load"
@@ -49,6 +55,7 @@ def load(walked: Sequence[ListResult], folder: Path) -> None:
 
     # Not by the name "filesystem": its settings are those of the user's own destination.
     files = dlt.destinations.filesystem(str(folder), layout=_LAYOUT, destination_name="orderbridge_load")
+    files.capabilities = _computed_once(files.capabilities)  # type: ignore[method-assign]
     pipeline = dlt.pipeline("orderbridge", pipelines_dir=str(folder / ".dlt"), destination=files, dataset_name=DATASET)
     pipeline.config.restore_from_destination = False  # a new folder holds no state
     try:
@@ -70,6 +77,22 @@ def warm() -> None:
     import dlt.normalize  # noqa: F401 # imported to be there
 
     import sources.resources  # noqa: F401 # likewise
+
+
+def _computed_once(compute: Capabilities) -> Capabilities:
+    """A destination's capabilities, which dlt asks for some forty times in a load.
+
+    It resolves all settings of the destination each time, which is a tenth of the CPU of a small pull.
+    """
+    computed: dict[tuple[bool, type], DestinationCapabilitiesContext] = {}
+
+    def capabilities(config: object = None, naming: object = None) -> DestinationCapabilitiesContext:
+        key = config is None, type(naming)
+        if key not in computed:
+            computed[key] = compute(config, naming)
+        return copy(computed[key])  # dlt changes what it gets
+
+    return capabilities
 
 
 @contextmanager

@@ -162,9 +162,9 @@ def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListR
 
 def record_totals(build: duckdb.DuckDBPyConnection, run_id: str, entity: str, totals: Mapping[str, int]) -> None:
     """Rows in `ops.control_totals`, a measure each."""
-    build.executemany(
-        "INSERT INTO ops.control_totals VALUES (?, ?, ?, ?)",
-        [[run_id, entity, measure, value] for measure, value in totals.items()],
+    build.execute(
+        "INSERT INTO ops.control_totals SELECT ?, ?, unnest(?), unnest(?)",
+        [run_id, entity, list(totals), list(totals.values())],
     )
 
 
