@@ -45,6 +45,17 @@ def mixture(seed: int) -> Mixture:
     return Mixture(seed, draw.choice([0, 1, 7, 20, 41, 90]), rates, readings)
 
 
+def representative(seeds: int) -> list[int]:
+    """The fewest of the first `seeds` that meet every rate of a fault and every reading that all of them meet."""
+    parts = {seed: {*mixture(seed).faults.items(), *mixture(seed).readings.items()} for seed in range(seeds)}
+    left: set[tuple[str, float | str]] = set().union(*parts.values())
+    chosen = []
+    while left:
+        chosen.append(max(parts, key=lambda seed: len(parts[seed] & left)))
+        left -= parts[chosen[-1]]
+    return sorted(chosen)
+
+
 def pulled(made: Bridge, *resources: str) -> tuple[PullResult | None, int]:
     """What a pull did, and its exit code; None where it published nothing."""
     try:

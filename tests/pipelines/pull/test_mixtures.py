@@ -1,19 +1,16 @@
-"""Faults and readings mixed at random: never a wrong `complete`. ORDERBRIDGE_MIXTURES says how many."""
+"""Faults and readings mixed at random: never a wrong `complete`. `make soak CAMPAIGNS=pull` judges more of them."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.pipelines.bridge import bridge
-from tests.pipelines.pull.mixtures import judge, mixture, pulled, wrongs
-
-MIXTURES = int(os.environ.get("ORDERBRIDGE_MIXTURES", "200"))
+from tests.pipelines.pull.mixtures import judge, mixture, pulled, representative, wrongs
 
 
-@pytest.mark.parametrize("seed", range(MIXTURES))
+@pytest.mark.parametrize("seed", representative(200))
 def test_mixed_at_random(tmp_path: Path, seed: int) -> None:
     assert judge(mixture(seed), tmp_path) == []
 
