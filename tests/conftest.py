@@ -6,6 +6,11 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("test", max_examples=30, deadline=None)
+settings.register_profile("soak", max_examples=1000, deadline=None)  # pytest --hypothesis-profile=soak
+settings.load_profile("test")
 
 OURS = ("SOURCES__", "WAREHOUSE__", "LEDGER__", "DLT_", "RUNTIME__", "DESTINATION__")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
@@ -276,7 +276,6 @@ LISTS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(ROWS, DOCUMENTS, LISTS)
 def test_every_row_is_in_the_table_once_or_an_error_and_so_is_every_document(
     rows: list[dict[str, Any]], documents: list[dict[str, Any]], lists: list[dict[str, Any]]
@@ -291,7 +290,6 @@ def test_every_row_is_in_the_table_once_or_an_error_and_so_is_every_document(
     assert made["document_count"].sum() + len(orphans) == len(documents)
 
 
-@settings(max_examples=40, deadline=None)
 @given(ROWS, DOCUMENTS, LISTS, st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_columns_does_not_matter(
     rows: list[dict[str, Any]], documents: list[dict[str, Any]], lists: list[dict[str, Any]], random: Any

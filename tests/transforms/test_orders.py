@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
@@ -234,7 +234,6 @@ def test_nothing_is_proposed_without_clear_evidence(
     assert propose_fields(raw(*[row] * 3, columns={"id": TEXT, **columns, **BOOKS}), CUSTOMERS).fields == fields
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.fixed_dictionaries(

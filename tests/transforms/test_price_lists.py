@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pandas as pd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
@@ -138,7 +138,6 @@ def followed(rows: pd.DataFrame, start: str) -> str:
         at = source
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(IDS, IDS), max_size=9), st.randoms(use_true_random=False))
 def test_chains_are_as_followed_step_by_step_and_no_row_is_lost(
     pairs: list[tuple[str | None, str | None]], random: Any

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
@@ -153,7 +153,6 @@ def test_an_instant_without_an_offset_is_an_error() -> None:
 DATES = st.sampled_from(["01/02/2026", "28/02/2026", "02/28/2026", PAST, "1767225600", None])
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.fixed_dictionaries(

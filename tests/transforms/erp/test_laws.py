@@ -110,7 +110,6 @@ def plain(lines: list[Row], known: list[Row], papers: list[Row]) -> tuple[set[tu
     return rows, len(lines) - len(seen)
 
 
-@settings(max_examples=120, deadline=None)
 @given(SIDES)
 def test_it_is_what_a_plain_reading_makes_of_it_and_no_row_is_lost_or_twice_there(sides: Sides) -> None:
     found = made(sides)
@@ -127,7 +126,6 @@ def test_it_is_what_a_plain_reading_makes_of_it_and_no_row_is_lost_or_twice_ther
         assert (count or 0) == counts.get(customer, 0)
 
 
-@settings(max_examples=40, deadline=None)
 @given(SIDES, st.randoms(use_true_random=False), st.sampled_from([1, 2, 7]))
 def test_the_order_of_rows_and_columns_and_the_buckets_change_nothing(
     sides: Sides, chance: random.Random, buckets: int
