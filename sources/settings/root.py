@@ -143,6 +143,9 @@ def prepare_dlt(root: Path, data_dir: Path) -> None:
     Args:
         root: of the project.
         data_dir: a folder for dlt's own state; dlt's default is shared between projects.
+
+    Raises:
+        UsageError: dlt is imported already, and a settings file is not valid TOML.
     """
     os.umask(0o077)
     os.environ["DLT_PROJECT_DIR"] = str(root)
@@ -150,6 +153,8 @@ def prepare_dlt(root: Path, data_dir: Path) -> None:
     os.environ["RUNTIME__DLTHUB_TELEMETRY"] = "false"
     os.environ["RUNTIME__LOG_LEVEL"] = "CRITICAL"  # below it, dlt logs row values and responses
     if "dlt" in sys.modules:  # a notebook: dlt has read its settings already, from elsewhere
+        for name in FILES:
+            read_toml(root / ".dlt" / name)  # dlt's own error would quote the file
         load_dlt()
 
 
