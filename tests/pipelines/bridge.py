@@ -185,7 +185,7 @@ def _run(arguments: tuple[str, ...], env: dict[str, str], cwd: Path, streams: tu
     time.tzset()
     os.chdir(cwd)
     os.umask(0o022)
-    paths = (os.devnull, *streams)
+    paths: tuple[str | Path, ...] = (os.devnull, *streams)
     for number, path in enumerate(paths):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY), number)
     sys.stdin, sys.stdout, sys.stderr = (
