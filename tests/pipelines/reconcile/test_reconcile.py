@@ -20,7 +20,7 @@ from pipelines.reconcile.entities import ENTITIES
 from pipelines.reconcile.reconcile import Reconciling, reconcile
 from pipelines.warehouse.lock import run_lock
 from sources.errors import BridgeError, LockedError, UsageError
-from tests.pipelines.bridge import Bridge, bridge, command, start
+from tests.pipelines.bridge import Bridge, bridge, command, pulled, start
 
 COLUMNS = {
     "customers": {
@@ -37,9 +37,8 @@ COLUMNS = {
 
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[Bridge]:
-    with bridge(tmp_path) as fresh:
-        fresh.pull()
-        yield fresh
+    with pulled(tmp_path) as copied:
+        yield copied
 
 
 def test_the_tables_have_the_columns_of_the_design_and_every_row(made: Bridge) -> None:
