@@ -29,7 +29,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "WAREHOUSE__DESTINATION": "ducklake",
         "DESTINATION__DUCKLAKE__CREDENTIALS__DUCKLAKE_NAME": "shop",
         "DESTINATION__DUCKLAKE__CREDENTIALS__CATALOG": f"duckdb:///{tmp_path}/catalog.duckdb",
-        "DESTINATION__DUCKLAKE__CREDENTIALS__STORAGE": str(tmp_path / "lake"),
+        "DESTINATION__DUCKLAKE__CREDENTIALS__STORAGE__BUCKET_URL": (tmp_path / "lake").as_uri(),
     }
     return tmp_path / "catalog.duckdb"
 
@@ -94,6 +94,7 @@ def test_issue_15_2_a_ducklake_holds_what_is_published(tmp_path: Path, fresh: Br
     assert reconcile().exit_code == ExitCode.DONE
     assert copied() == tables(fresh.path)
     assert copied()["raw.customers"] == 41
+    assert list((tmp_path / "lake/orderbridge_raw/customers").glob("*.parquet"))
     with duckdb.connect() as connection:
         connection.execute(f"ATTACH 'ducklake:{lake}' AS shop")
         comment = "SELECT comment FROM duckdb_columns() WHERE database_name = 'shop' AND table_name = 'customers' "
