@@ -125,7 +125,8 @@ def match(
         buckets: number of hash buckets into which each key is split.
         over: maps a function over them: `map`, or that of a pool of processes or of a cluster.
         country: of phone numbers without a country code (ISO 3166-1 alpha-2); None: they are compared as written.
-        hash_texts: makes most of the match three times as fast, with the same result: see `equal_pairs`.
+        hash_texts: settles lines and customers that are equal in all fields first, with the same result and about a
+            seventh less work where most are equal: see `equal_pairs`.
     """
     lines, is_missing = _by_line(erp), customers["_missing_since"].notna()
     present = _by_id(customers[~is_missing] if is_missing.any() else customers)
