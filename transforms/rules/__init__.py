@@ -1,7 +1,7 @@
 """The catalogue of rules: for each kind of finding its severity, what it means, why it matters and what to do.
 
-In: nothing. Out: `RULES`, which findings, docs/rules.md and the report are made from. A new rule is one entry in the
-module of its entity.
+In: nothing. Out: `RULES`, which findings, docs/rules.md and the report are made from. A new rule is an entry in the
+module of its entity here, and a call of `rule_findings` with its name in the transform of that entity.
 """
 
 from __future__ import annotations
