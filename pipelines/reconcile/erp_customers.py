@@ -39,7 +39,7 @@ ERP_COLUMNS: Final = {
     "documents[0].fiscalAddress": "fiscal_address",
     "documents[0].email": "document_email",
 }
-"""The fields of a customer that are compared: their names in a mapping, and in `transforms.erp.match`."""
+"""The fields of a customer that are compared: their names in a mapping, and in `transforms.erp.columns`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,8 @@ def match_customers(
     Raises:
         BridgeError: a row of either side is in no row of the table, or in two.
     """
-    from transforms.erp.match import ERP_CUSTOMERS, ERP_DIFFERENCES, match
+    from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES
+    from transforms.erp.match import match
     from transforms.findings import FINDINGS, combine_findings, table_finding
     from transforms.frames import frame
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from sources.errors import UsageError
-from sources.files.candidates import describe_candidates
+from sources.files.encoding_candidates import describe_candidates
 from sources.files.file_kinds import check_kind
 from sources.files.mixed_encoding import UTF8_SEQUENCE, find_mixture, line_of
 from sources.files.plausibility import implausible_place

@@ -35,7 +35,8 @@ import pyarrow.feather as feather
 
 from pipelines.reconcile.erp_customers import hash_texts
 from tests.bench.measure import Cost, Failed, run
-from transforms.erp.match import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS, match
+from transforms.erp.columns import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
+from transforms.erp.match import match
 from transforms.frames import from_arrow, typed
 
 CODE = "erp_code"

@@ -13,14 +13,14 @@ each other: they are ambiguous, whether a customer has that code or not.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from transforms.documents import sort_documents
 from transforms.erp.cascade import Decisions, Mapper, Side, by_row, cascade
-from transforms.erp.compare import COMPARISONS, compare
+from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_FIELDS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
+from transforms.erp.compare import compare
 from transforms.erp.contradictions import contradicted
 from transforms.erp.equal_pairs import HashTexts, equal_pairs
 from transforms.erp.findings import code_findings, decision_findings, line_findings
@@ -28,9 +28,7 @@ from transforms.erp.match_keys import MATCH_KEYS, document_number
 from transforms.findings import combine_findings
 from transforms.frames import (
     BIGINT,
-    BOOLEAN,
     TEXT,
-    TIMESTAMP,
     Ints,
     constant,
     frame,
@@ -38,55 +36,6 @@ from transforms.frames import (
     typed,
 )
 from transforms.texts import tidied
-
-ERP_FIELDS: Final = tuple(COMPARISONS)
-"""Of the ERP's customer: columns of text, any of which may be absent. `_line` (bigint) is the line's number."""
-PLATFORM_CUSTOMERS: Final = {
-    "customer_id": TEXT,
-    "erp_code": TEXT,
-    "login_code": TEXT,
-    "email": TEXT,
-    "first_name": TEXT,
-    "last_name": TEXT,
-    "full_name": TEXT,
-    "phone": TEXT,
-    "price_list_id": TEXT,
-    "_missing_since": TIMESTAMP,
-}
-"""The columns of the reconciled customers that are used."""
-PLATFORM_DOCUMENTS: Final = {
-    "customer_id": TEXT,
-    "position": BIGINT,
-    "number": TEXT,
-    "fiscal_name": TEXT,
-    "fiscal_address": TEXT,
-    "email": TEXT,
-    "is_default": BOOLEAN,
-}
-"""The columns of the raw documents that are used."""
-ERP_CUSTOMERS: Final = {
-    "erp_code": TEXT,
-    "customer_id": TEXT,
-    "status": TEXT,
-    "matched_by": TEXT,
-    "difference_count": BIGINT,
-    "line": BIGINT,
-    "name": TEXT,
-    "members": TEXT,
-    "member_lines": TEXT,
-    "reason": TEXT,
-}
-"""`erp_code` is the ERP's, and the platform's in a row without a line. `matched_by` of an ambiguous row is the key that
-made it so, and `reason` says how. `members` are the ids of the customers that an ambiguous line may be, `member_lines`
-the lines that an ambiguous customer may be. `name` is the ERP's where there is a line."""
-ERP_DIFFERENCES: Final = {
-    "entity": TEXT,
-    "erp_code": TEXT,
-    "platform_id": TEXT,
-    "field": TEXT,
-    "erp_value": TEXT,
-    "platform_value": TEXT,
-}
 
 
 @dataclass(frozen=True, slots=True)

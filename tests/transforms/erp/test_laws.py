@@ -18,8 +18,9 @@ from pandas.testing import assert_frame_equal
 
 from tests.transforms.erp.test_match import GONE, customers, documents, erp, matched, reported
 from transforms.erp.buckets import bucket, split
+from transforms.erp.columns import ERP_FIELDS, PLATFORM_CUSTOMERS
 from transforms.erp.equal_pairs import Hashes, HashTexts, equal_pairs
-from transforms.erp.match import ERP_FIELDS, PLATFORM_CUSTOMERS, MatchResult, match
+from transforms.erp.match import MatchResult, match
 from transforms.erp.match_keys import MATCH_KEYS
 
 CODES = st.sampled_from(["A", "B", "C", "a", "01", "1", "-", "", None])
