@@ -101,7 +101,9 @@ def test_a_plan_in_another_folder_is_found_through_the_ledger(project: Path, tmp
     elsewhere.mkdir(mode=0o755)
     with Ledger.open(project / "ledger.sqlite") as ledger, ledger.transaction() as connection:
         connection.execute(
-            "INSERT INTO plans VALUES (1, 'p', 'customers', 'h', 'sandbox', ?, 'x', 0)", [str(elsewhere)]
+            "INSERT INTO plans (plan, plan_id, kind, host, environment, folder, operations_sha256, opened_at)"
+            " VALUES (1, 'p', 'customers', 'h', 'sandbox', ?, 'x', 0)",
+            [str(elsewhere)],
         )
         connection.execute(
             "INSERT INTO operations (plan, id, method, path, fields, state, updated_at)"
