@@ -3,7 +3,8 @@
 In: the published warehouse, and dlt's settings of the bucket. Out, in the folder `<prefix>` of the bucket:
 `<version>/<schema>/<table>.parquet`, and `current.json`, which names the version that counts and its tables. The
 pointer is replaced last and at once: a reader who follows it sees the old or the new version, and the version before is
-kept for readers who still have it open. Descriptions and keys are in the metadata of each file's columns.
+kept for readers who still have it open. In a folder of this machine, all of it is on disk before the pointer names it.
+Descriptions and keys are in the metadata of each file's columns.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
@@ -21,12 +23,14 @@ import pyarrow.parquet as pq
 
 from pipelines.warehouse.descriptions import column_comments, primary_keys
 from pipelines.warehouse.source import DataSource
-from sources.errors import UsageError
+from sources.disk import move_file, sync
+from sources.errors import PlatformError, UsageError
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped] # it ships no types
 
 POINTER: Final = "current.json"
+_NEW_POINTER: Final = f"{POINTER}.new"
 _VERSION: Final = re.compile(r"\d{8}T\d{12}Z")
 _HINT: Final = "Name another prefix in WAREHOUSE__DESTINATION_DATASET."
 
@@ -52,25 +56,35 @@ class ParquetStore:
             source: whose data is to be copied; None: not compared.
 
         Raises:
-            UsageError: the folder holds files of others, or another source's data.
+            UsageError: the folder holds files of others, or another source's data; the pointer is damaged.
         """
         path = f"{self.folder}/{POINTER}"
         self.files.invalidate_cache()
         if not self.files.exists(path):
-            others = [name for name in self._names() if not _VERSION.fullmatch(name)]
+            others = [name for name in self._names() if not _VERSION.fullmatch(name) and name != _NEW_POINTER]
             if others:
                 raise UsageError(
                     f"the folder {self.folder} holds files that orderbridge did not create: nothing was touched", _HINT
                 )
             return None
-        pointer: dict[str, Any] = json.loads(self.files.cat_file(path))
-        differences = DataSource(**pointer["source"]).differences(source) if source is not None else []
+        content = self.files.cat_file(path)
+        try:
+            pointer: dict[str, Any] = json.loads(content)
+            existing, is_valid = DataSource(**pointer["source"]), bool(_VERSION.fullmatch(pointer["version"]))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            is_valid = False
+        if not is_valid:
+            raise UsageError(
+                f"{path} is damaged, or another version of orderbridge wrote it: nothing was touched",
+                "Restore it, or delete it if this folder is only for this copy: the next copy writes it again.",
+            )
+        differences = existing.differences(source) if source is not None else []
         if differences:
             raise UsageError(f"the folder {self.folder} holds another source's data: {'; '.join(differences)}", _HINT)
         return pointer
 
     def copy(self, warehouse: duckdb.DuckDBPyConnection, tables: Iterable[tuple[str, str]], source: DataSource) -> None:
-        """Writes a new version, points to it, and removes all but it and the one before.
+        """Writes a new version, points to it, and removes those older than the one before.
 
         Args:
             warehouse: the published one.
@@ -79,14 +93,19 @@ class ParquetStore:
 
         Raises:
             UsageError: as `current`.
+            PlatformError: another run replaced the pointer since this copy began.
         """
         before = self.current(source)
         version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z"
         written = {f"{schema}.{table}": self._write(warehouse, version, schema, table) for schema, table in tables}
+        if self.current(source) != before:
+            raise PlatformError(
+                f"another run copied to the folder {self.folder} at the same time: its version stays the current one",
+                "Give each project a prefix of its own in WAREHOUSE__DESTINATION_DATASET, or run again.",
+            )
         self._point({"version": version, "source": asdict(source), "tables": written})
-        kept = {version, before["version"] if before else version}
-        for name in self._names():
-            if _VERSION.fullmatch(name) and name not in kept:
+        for name in self._names():  # a newer one that is not the current one may be the work of another run
+            if before and _VERSION.fullmatch(name) and name < before["version"]:
                 self.files.rm(f"{self.folder}/{name}", recursive=True)
 
     def _write(self, warehouse: duckdb.DuckDBPyConnection, version: str, schema: str, table: str) -> dict[str, Any]:
@@ -104,15 +123,23 @@ class ParquetStore:
             for batch in reader:
                 writer.write_table(pa.Table.from_batches([batch]).cast(columns))
                 rows += len(batch)
+        self._sync(path)
         return {"path": path, "rows": rows, "primary_key": list(key)}
 
     def _point(self, pointer: dict[str, Any]) -> None:
-        path, text = f"{self.folder}/{POINTER}", json.dumps(pointer, indent=2).encode()
+        text = json.dumps(pointer, indent=2).encode()
         if self.is_local:  # a rename is atomic there, and in an object store a put
-            self.files.pipe_file(f"{path}.new", text)
-            self.files.mv(f"{path}.new", path)
+            self.files.pipe_file(f"{self.folder}/{_NEW_POINTER}", text)
+            move_file(Path(self.folder, _NEW_POINTER), Path(self.folder, POINTER))
         else:
-            self.files.pipe_file(path, text)
+            self.files.pipe_file(f"{self.folder}/{POINTER}", text)
+
+    def _sync(self, path: str) -> None:
+        """Flushes a file of the folder, and the folders that name it, to the disk; an object store does so itself."""
+        if self.is_local:
+            for entry in (Path(path), *Path(path).parents):  # the last is the folder itself
+                sync(Path(self.folder, entry))
+            sync(Path(self.folder).parent)
 
     def _names(self) -> list[str]:
         if not self.files.exists(self.folder):

@@ -115,7 +115,10 @@ def test_issue_15_2_a_copy_that_fails_midway_leaves_the_version_before(
     assert pointer(copy) == before
     assert len(versions(copy)) == 2
     assert fresh.code() == 0
-    assert versions(copy) == [before["version"], pointer(copy)["version"]]
+    second = pointer(copy)
+    assert versions(copy)[0] == before["version"]  # the half version is newer: it may be the work of another run
+    assert fresh.code() == 0
+    assert versions(copy) == [second["version"], pointer(copy)["version"]]
     assert rows(copy) == tables(fresh.path)
 
 
@@ -141,3 +144,68 @@ def test_issue_15_2_check_names_the_folder_and_its_version(fresh: Bridge, bucket
     assert message() == f"filesystem, {bucket}/orderbridge: no copy yet"
     assert fresh.code() == 0
     assert message() == f"filesystem, {bucket}/orderbridge: {pointer(bucket / 'orderbridge')['version']}"
+
+
+def test_a_first_copy_killed_before_its_rename_does_not_block_the_next(fresh: Bridge, bucket: Path) -> None:
+    copy = bucket / "orderbridge"
+    copy.mkdir(parents=True)
+    (copy / f"{POINTER}.new").write_text('{"version": "2026')
+    assert fresh.code() == 0
+    assert sorted(path.name for path in copy.iterdir() if path.is_file()) == [POINTER]
+    assert rows(copy) == tables(fresh.path)
+
+
+def test_files_and_folders_are_on_disk_before_the_pointer_names_them(
+    fresh: Bridge, bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy, synced = bucket / "orderbridge", []
+
+    def record(path: Path) -> None:
+        synced.append((path, (copy / POINTER).exists()))
+
+    monkeypatch.setattr("sources.disk.sync", record)
+    monkeypatch.setattr("pipelines.warehouse.destination_files.sync", record)
+    assert fresh.code() == 0
+    version = copy / pointer(copy)["version"]
+    files = {copy / entry["path"] for entry in pointer(copy)["tables"].values()}
+    before = {path for path, is_pointed in synced if not is_pointed}
+    assert before >= {*files, version / "raw", version / "ops", version, copy, bucket, copy / f"{POINTER}.new"}
+    assert (copy, True) in synced
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"version": "1"}', "\xff", '{"version": 1, "source": {"new": "fact"}}'])
+def test_a_damaged_pointer_is_named_and_nothing_is_touched(fresh: Bridge, bucket: Path, content: str) -> None:
+    copy = bucket / "orderbridge"
+    copy.mkdir(parents=True)
+    (copy / POINTER).write_bytes(content.encode("latin-1"))
+    with pytest.raises(UsageError, match=r"bucket/orderbridge/current\.json is damaged") as error:
+        fresh.pull()
+    assert "delete it" in error.value.hint
+    assert [path.name for path in copy.iterdir()] == [POINTER]
+    (copy / POINTER).unlink()
+    assert fresh.code() == 0
+
+
+def test_a_copy_does_not_replace_the_pointer_of_another_that_was_faster(
+    fresh: Bridge, bucket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fresh.code() == 0
+    copy, write, theirs = bucket / "orderbridge", ParquetStore._write, "20260101T000000000000Z"
+
+    def overtaken(self: ParquetStore, warehouse: Any, version: str, schema: str, table: str) -> dict[str, Any]:
+        (copy / POINTER).write_text(json.dumps(pointer(copy) | {"version": theirs}))
+        return write(self, warehouse, version, schema, table)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ParquetStore, "_write", overtaken)
+        with pytest.raises(PlatformError, match="another run copied to the folder"):
+            fresh.pull()
+    assert pointer(copy)["version"] == theirs
+
+
+def test_a_copy_leaves_newer_versions_of_another_alone(fresh: Bridge, bucket: Path) -> None:
+    assert fresh.code() == 0
+    unfinished = bucket / "orderbridge" / "99990101T000000000000Z"
+    unfinished.mkdir()
+    assert fresh.code() == 0
+    assert unfinished.exists()
