@@ -10,10 +10,9 @@ remains the record from which first-seen and missing-since are derived.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,21 +22,24 @@ import duckdb
 
 from pipelines.warehouse.build import SCHEMAS, open_warehouse
 from pipelines.warehouse.descriptions import column_comments, primary_keys
+from pipelines.warehouse.destination_errors import PUBLISHED, destination_errors
 from pipelines.warehouse.destination_files import ParquetStore
-from pipelines.warehouse.destination_postgres import changed_columns, dependent_object, replace_rows, table_columns
+from pipelines.warehouse.destination_postgres import (
+    changed_columns,
+    exclusive_client,
+    replace_rows,
+    table_columns,
+    unquoted,
+)
 from pipelines.warehouse.destination_support import check_destination
 from pipelines.warehouse.source import DataSource, read_source
-from sources.errors import BridgeError, PlatformError, UsageError
+from sources.errors import PlatformError, UsageError
 from sources.settings import WarehouseSettings
 
 ROWS_PER_BATCH: Final = 100_000
 MARK: Final = "_orderbridge"
 """The table that lists, in each dataset, the tables of this project, and whose data they hold."""
 _STAGING: Final = "_orderbridge_staging"
-_PUBLISHED: Final = "The DuckDB file is published."
-_CREDENTIALS: Final = re.compile(r"(://)[^@\s/]*@|(password\s*=\s*)\S+", re.IGNORECASE)
-_VALUE_ERRORS: Final = ("DataError", "IntegrityError")
-"""Errors of databases whose texts hold values of rows."""
 
 
 def connect_destination(settings: WarehouseSettings) -> str:
@@ -48,7 +50,7 @@ def connect_destination(settings: WarehouseSettings) -> str:
         PlatformError: it cannot be reached.
     """
     check_destination(settings.destination)
-    with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, _errors(settings):
+    with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, destination_errors(settings):
         if (store := _parquet_store(settings, Path(folder))) is not None:
             version = (store.current(None) or {}).get("version", "no copy yet")
             return f"{settings.destination}, {store.folder}: {version}"
@@ -69,32 +71,35 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> bool:
 
     Raises:
         UsageError: a dataset holds tables that this project did not make, or the data of another source.
-        PlatformError: dlt could not load them. The DuckDB file is published already and stays.
+        PlatformError: dlt could not load them, or another run is copying to the same datasets. The DuckDB file is
+            published already and stays.
     """
     if not settings.destination:
         return False
     with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, open_warehouse(path) as warehouse:
         source = read_source(warehouse)
-        with _errors(settings):
+        with destination_errors(settings):
             if (store := _parquet_store(settings, Path(folder))) is not None:
                 store.copy(warehouse, ((s, name) for s in SCHEMAS for name in _tables(warehouse, s)), source)
                 return True
             datasets = [_Dataset(settings, schema, Path(folder)) for schema in SCHEMAS]
-            tables = {dataset.name: _tables(warehouse, dataset.schema) for dataset in datasets}
-            own = {dataset.name: dataset.own_tables(source, tables[dataset.name]) for dataset in datasets}
-            datasets = [dataset for dataset in datasets if tables[dataset.name]]
-            for dataset in datasets:
-                dataset.load(warehouse, tables[dataset.name])
-            if datasets:
-                with datasets[0].pipeline.sql_client() as client:
+            first, tables = datasets[0], {dataset.name: _tables(warehouse, dataset.schema) for dataset in datasets}
+            with exclusive_client(first.pipeline, settings) if first.is_postgres else nullcontext() as locked:
+                own = {dataset.name: dataset.own_tables(source, tables[dataset.name]) for dataset in datasets}
+                datasets = [dataset for dataset in datasets if tables[dataset.name]]
+                for dataset in datasets:
+                    dataset.load(warehouse, tables[dataset.name])
+                with first.pipeline.sql_client() if locked is None else nullcontext(locked) as client:
+                    for dataset in datasets:
+                        dataset.check_staging(client, warehouse, tables[dataset.name])
                     statements = [
                         statement
                         for dataset in datasets
                         for statement in dataset.swap(client, tables[dataset.name], own[dataset.name], source)
                     ]
                     _execute(client, statements)
-            for dataset in datasets:
-                dataset.drop_staging()
+                for dataset in datasets:
+                    dataset.drop_staging()
     return True
 
 
@@ -135,6 +140,11 @@ class _Dataset:
         """A DuckLake has no constraints."""
         return self.pipeline.destination.destination_type.endswith(".ducklake")
 
+    @property
+    def is_postgres(self) -> bool:
+        """Whether rows are replaced in place, and a lock keeps other runs away."""
+        return self.pipeline.destination.destination_type.endswith(".postgres")
+
     def own_tables(self, source: DataSource | None, wanted: list[str] | None = None) -> list[str]:
         """The tables that this project made; none where the dataset does not exist.
 
@@ -172,20 +182,31 @@ class _Dataset:
 
         self.drop_staging()
         self.comments = {name: column_comments(warehouse, self.schema, name) for name in tables}
-        is_postgres = self.settings.destination == "postgres"  # its CSV loader reads empty texts as null
         self.pipeline.run(
             [
                 dlt.resource(_rows(warehouse, f'{self.schema}."{name}"'), name=name, write_disposition="replace")
                 for name in tables
             ],
-            loader_file_format="insert_values" if is_postgres else "parquet",
+            # the CSV loader for Postgres reads empty texts as null
+            loader_file_format="insert_values" if self.is_postgres else "parquet",
         )
+
+    def check_staging(self, client: Any, warehouse: duckdb.DuckDBPyConnection, tables: list[str]) -> None:  # noqa: ANN401 # dlt's, untyped
+        """Compares the number of rows in staging with the warehouse's. Raises PlatformError."""
+        for table in tables:
+            ((expected,),) = warehouse.execute(f"SELECT count(*) FROM {self.schema}.{_quoted(table)}").fetchall()
+            staged = f"{_quoted(f'{self.name}{_STAGING}')}.{_quoted(table)}"
+            ((count,),) = client.execute_sql(f"SELECT count(*) FROM {staged}")
+            if count != expected:
+                raise PlatformError(
+                    f"{self.name}.{table}: {count} of {expected} rows are in staging: no table was replaced",
+                    f"Run again when no other run is copying to the same datasets. {PUBLISHED}",
+                )
 
     def swap(self, client: Any, tables: list[str], own: list[str], source: DataSource) -> Iterator[str]:  # noqa: ANN401 # dlt's, untyped
         """The statements that replace this dataset's tables by those in staging."""
         target, staging = _quoted(self.name), _quoted(f"{self.name}{_STAGING}")
-        is_postgres = client.capabilities.sqlglot_dialect == "postgres"
-        old, new = ({}, {}) if not is_postgres else map(partial(table_columns, client), (target, staging))
+        old, new = ({}, {}) if not self.is_postgres else map(partial(table_columns, client), (target, staging))
         yield f"CREATE SCHEMA IF NOT EXISTS {target}"
         for table in dict.fromkeys([*(name for name in own if name not in tables or name not in old), MARK]):
             yield f"DROP TABLE IF EXISTS {target}.{_quoted(table)}"
@@ -195,11 +216,11 @@ class _Dataset:
             changed = changed_columns(old[table], new[table]) if table in old else []
             if table in old:
                 yield from replace_rows(copy, staged, changed, old[table], new[table])
-            elif is_postgres:
+            elif self.is_postgres:
                 yield f"ALTER TABLE {staged} SET SCHEMA {target}"
             else:
                 yield f"CREATE TABLE {copy} AS SELECT * FROM {staged}"
-            if key and (table not in old or set(changed) & set(map(_quoted, key))):
+            if key and (table not in old or set(map(unquoted, changed)) & set(key)):
                 yield f"ALTER TABLE {copy} ADD PRIMARY KEY ({', '.join(map(_quoted, key))})"
             for column, text in self.comments[table].items():
                 yield f"COMMENT ON COLUMN {copy}.{_quoted(column)} IS {_text(text)}"
@@ -226,44 +247,6 @@ def _execute(client: Any, statements: list[str]) -> None:  # noqa: ANN401 # dlt'
     with client.begin_transaction():
         for statement in statements:
             client.execute_sql(statement)
-
-
-@contextmanager
-def _errors(settings: WarehouseSettings) -> Iterator[None]:
-    """Turns errors of dlt and of the database into PlatformError, with their reason and without secrets or values."""
-    try:
-        yield
-    except BridgeError:
-        raise
-    except Exception as error:  # dlt wraps whatever a database's driver raises
-        cause = _cause(error)
-        if dependent := dependent_object(cause):
-            raise PlatformError(
-                f"the destination {settings.destination} was not updated: other objects need its tables: {dependent}",
-                f"Drop the object, run again, then create it anew. {_PUBLISHED}",
-            ) from None
-        raise PlatformError(
-            f"the destination {settings.destination} could not be loaded: {_reason(cause)}",
-            f"Check its credentials in .dlt/secrets.toml and its permissions. {_PUBLISHED}",
-        ) from None
-
-
-def _cause(error: BaseException) -> BaseException:
-    """The error of the database's driver that dlt wrapped."""
-    while True:
-        inner = getattr(error, "dbapi_exception", None) or getattr(error, "exception", None) or error.__cause__
-        if not isinstance(inner, BaseException) or inner is error:
-            return error
-        error = inner
-
-
-def _reason(error: BaseException) -> str:
-    kinds = {kind.__name__ for kind in type(error).__mro__}
-    if kinds.intersection(_VALUE_ERRORS) or "JobFailed" in type(error).__name__:
-        return type(error).__name__
-    text = " ".join(str(error).split("DETAIL:")[0].split())
-    shown = _CREDENTIALS.sub(lambda match: f"{match[1]}***@" if match[1] else f"{match[2]}***", text)
-    return f"{type(error).__name__}: {shown[:300]}"
 
 
 def _tables(warehouse: duckdb.DuckDBPyConnection, schema: str) -> list[str]:

@@ -1,13 +1,18 @@
 """Tables of a copy in Postgres whose rows are replaced in place: grants and other people's views stay.
 
-In: the columns of a table before and after. Out: the statements that turn one into the other. Other databases have
-neither: their views find a table by its name, and its grants are those of the schema.
+In: the columns of a table before and after. Out: the statements that turn one into the other, and the connection that
+runs them while no other run can. Other databases have neither grants nor views of such a kind: their views find a table
+by its name, and its grants are those of the schema.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
+
+from sources.errors import PlatformError
+from sources.settings import WarehouseSettings
 
 Columns = dict[str, str]
 """Quoted names of columns → types, in order."""
@@ -21,6 +26,26 @@ _DEPENDENTS: Final = {"DependentObjectsStillExist": "message_detail", "ForeignKe
 """Errors about what others built on a table, and the part of each that names it. Neither part holds values of rows."""
 
 
+@contextmanager
+def exclusive_client(pipeline: Any, settings: WarehouseSettings) -> Iterator[Any]:  # noqa: ANN401 # dlt's, untyped
+    """A connection that keeps other runs from copying to the same datasets until it is closed.
+
+    The transaction that replaces the tables must use this connection: if it broke, the lock is gone.
+
+    Raises:
+        PlatformError: another run is copying to them.
+    """
+    prefix = settings.destination_dataset
+    with pipeline.sql_client() as client:
+        ((is_locked,),) = client.execute_sql("SELECT pg_try_advisory_lock(hashtext(%s))", f"orderbridge copy {prefix}")
+        if not is_locked:
+            raise PlatformError(
+                f"another run is copying to the datasets {prefix}_* at the moment: nothing was touched",
+                "Run again when it has ended, or name another prefix in WAREHOUSE__DESTINATION_DATASET.",
+            )
+        yield client
+
+
 def table_columns(client: Any, schema: str) -> dict[str, Columns]:  # noqa: ANN401 # dlt's, untyped
     """The columns of each table in a schema, whose name is quoted where it has to be."""
     columns: dict[str, Columns] = {}
@@ -32,6 +57,11 @@ def table_columns(client: Any, schema: str) -> dict[str, Columns]:  # noqa: ANN4
 def changed_columns(old: Columns, new: Columns) -> list[str]:
     """The old columns that are gone or have another type."""
     return [name for name, kind in old.items() if new.get(name) != kind]
+
+
+def unquoted(name: str) -> str:
+    """A column's name without the quotes of `quote_ident`."""
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
 def replace_rows(table: str, staged: str, changed: Sequence[str], old: Columns, new: Columns) -> Iterator[str]:

@@ -17,7 +17,9 @@ import pytest
 
 from pipelines.pull.check import check
 from pipelines.warehouse import failure as failures
+from pipelines.warehouse.destination import _Dataset, copy_to_destination
 from sources.errors import ExitCode, PlatformError, UsageError
+from sources.settings import warehouse_settings
 from tests.pipelines.bridge import Bridge, bridge, command
 
 psycopg2 = pytest.importorskip("psycopg2", reason="psycopg2 is not installed")
@@ -308,3 +310,58 @@ def test_issue_11_16_check_connects_to_the_destination(fresh: Bridge, database: 
     assert code == ExitCode.PLATFORM
     assert "Connection refused" in message
     assert PASSWORD not in message
+
+
+@pytest.mark.parametrize(("table", "key"), [("raw.customers", "id"), ("ops.observations", "value")])
+def test_a_table_whose_key_column_changed_its_type_has_its_primary_key_again(
+    fresh: Bridge, database: Database, table: str, key: str
+) -> None:
+    sql = f"""SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_index i
+        JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+        WHERE i.indrelid = 'orderbridge_{table}'::regclass AND i.indisprimary ORDER BY 1"""
+    assert fresh.code() == 0
+    keys = database.rows(sql)
+    assert key in dict(keys)
+    database.rows(f"ALTER TABLE orderbridge_{table} ALTER COLUMN {key} TYPE text")
+    assert fresh.code() == 0
+    assert database.rows(sql) == keys
+
+
+def test_a_second_run_is_refused_while_one_is_copying_to_the_same_datasets(
+    fresh: Bridge, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fresh.code() == 0
+    load, refused = _Dataset.load, []
+
+    def interrupted(self: _Dataset, warehouse: Any, names: list[str]) -> None:
+        load(self, warehouse, names)
+        with monkeypatch.context() as patch:
+            patch.setattr(_Dataset, "load", load)
+            with pytest.raises(PlatformError, match=r"another run is copying to the datasets orderbridge_\*") as error:
+                copy_to_destination(fresh.path, warehouse_settings())
+            refused.append(error.value.exit_code)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Dataset, "load", interrupted)
+        assert copy_to_destination(fresh.path, warehouse_settings())
+    assert refused == [ExitCode.PLATFORM] * 2
+    assert database.rows("SELECT count(*) FROM orderbridge_raw.customers") == [(40,)]
+    assert copy_to_destination(fresh.path, warehouse_settings())
+
+
+def test_a_staged_table_that_lacks_rows_replaces_nothing(
+    fresh: Bridge, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fresh.code() == 0
+    load = _Dataset.load
+
+    def lossy(self: _Dataset, warehouse: Any, names: list[str]) -> None:
+        load(self, warehouse, names)
+        if self.schema == "raw":
+            database.rows("DELETE FROM orderbridge_raw_orderbridge_staging.promotions WHERE id IS NOT NULL")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Dataset, "load", lossy)
+        with pytest.raises(PlatformError, match=r"orderbridge_raw\.promotions: 0 of 9 rows are in staging"):
+            copy_to_destination(fresh.path, warehouse_settings())
+    assert database.rows("SELECT count(*) FROM orderbridge_raw.promotions") == [(9,)]
