@@ -67,19 +67,22 @@ class PageFiles:
     """The files of one sweep. Until `finish` returns, its results belong to the decoding thread.
 
     Args:
-        record: what the pages hold. One without declared fields is typed from the whole sweep (design §6).
+        record: what the pages hold.
         folder: for the files.
         spool: keeps the pages.
         paginator: parses them when they are read again.
+        inferred: types of a record without declared fields, shared by all sweeps of a walk (design §6).
     """
 
-    def __init__(self, record: Record, folder: Path, spool: Spool, paginator: Paginator) -> None:
+    def __init__(
+        self, record: Record, folder: Path, spool: Spool, paginator: Paginator, inferred: InferredSchema | None
+    ) -> None:
         self.spool = spool
         self.quarantined: list[QuarantinedRow] = []
         self.repeated = RepeatedIds()
         self._record, self._folder, self._paginator = record, folder, paginator
         self._observations: Counter[tuple[str, str]] = Counter()
-        self._inferred = None if record.fields else InferredSchema(record)
+        self._inferred = inferred
         self._batches: list[_Batch] = []
         self._filling = _Batch()
         self._pending: list[Future[None]] = []
@@ -106,6 +109,11 @@ class PageFiles:
         while len(self._pending) > PENDING_MAX:
             self._pending.pop(0).result()
 
+    @property
+    def _version(self) -> int:
+        """Of the types, which every value that does not fit widens."""
+        return 0 if self._inferred is None else self._inferred.version
+
     def _decode(self, pages: list[Page]) -> Decoded:
         return decode(self._record, pages) if self._inferred is None else self._inferred.decode(pages)
 
@@ -117,10 +125,9 @@ class PageFiles:
         self._observations.update(decoded.observations)
         keys = decoded.tables[self._record.name][KEY_COLUMN]
         self._hashes.append(hash_ids(keys))
-        version = 0 if self._inferred is None else self._inferred.version
-        if self._files.version != version:
+        if self._files.version != self._version:
             self._files.close()
-            self._files = TableFiles(self._folder, f"{version}", version)
+            self._files = TableFiles(self._folder, f"{self._version}", self._version)
         batch.rows, batch.files = len(keys), self._files
         batch.group = self._files.add(self._without_places(decoded.tables))
         self._check_progress(batch.rows + len(decoded.quarantined))
@@ -219,6 +226,10 @@ class PageFiles:
             return False
         return np.array_equal(np.sort(self._ids), np.sort(other._ids))
 
+    def has_ids_of(self, other: PageFiles) -> bool:
+        """Whether this sweep has every id of the other one."""
+        return bool(np.isin(other._ids, self._ids).all())
+
     def write(self, later: Hashes | None) -> tuple[int, dict[str, TableFile], Hashes]:
         """The files of the rows that no later sweep has.
 
@@ -236,13 +247,14 @@ class PageFiles:
 
     def _files_with(self, rows: Rows) -> dict[str, TableFile]:
         """Files of these rows: those already written if they hold exactly these."""
+        is_typed = self._files.version == self._version
         parts = [
-            (batch, part, len(part) == batch.rows and batch.files is self._files)
+            (batch, part, is_typed and len(part) == batch.rows and batch.files is self._files)
             for batch, part in self._by_batch(rows)
         ]
         if all(is_whole for _, _, is_whole in parts):
             return self._written
-        files = TableFiles(self._folder, "merged", self._files.version)
+        files = TableFiles(self._folder, "merged", self._version)
         for batch, part, is_whole in parts:
             if len(part):
                 files.add(self._files.read(batch.group) if is_whole else self._decode_again(batch, part))

@@ -39,6 +39,11 @@ class RepeatedIds:
         self._places[key, digest] = place
         self._last[key] = digest
 
+    @property
+    def equal_rows(self) -> int:
+        """How many rows are equal to an earlier one."""
+        return self.counts.total() - len(self.counts)
+
     def conflicts(self, earlier: Sequence[RepeatedIds]) -> list[int]:
         """Places of the rows, other than the last one of their id, that the earlier sweeps have too, in order."""
         stable = set(self.counts).intersection(*(sweep.counts for sweep in earlier))

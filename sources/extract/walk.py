@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from sources.contract import LISTS, Operation
+from sources.decode.undocumented import InferredSchema
 from sources.errors import AccessError, BridgeError, ContractBroken, HttpRejected, Stopped
 from sources.extract.fetch import PageFetcher
 from sources.extract.legacy_pages import LegacyPages
@@ -132,13 +133,14 @@ class _ListWalk:
 
     def _sweep_until_proven(self, open_spools: ExitStack, progress: Progress) -> None:
         sweeps, files = self._result.sweeps, list[PageFiles]()
+        inferred = None if self._record.fields else InferredSchema(self._record)
         first_page: int | None = None
         sweeps_max = self._options.sweeps if self._is_paged else min(self._options.sweeps, CURSOR_SWEEPS_MAX)
         for number in range(1, sweeps_max + 1):
             limit = next_limit(sweeps, self._options.page_limit)
             paginator = paginator_for(self._operation, limit, self._record.key, first_page)
             spool = open_spools.enter_context(closing(self._spools.sweep(number)))
-            files.append(PageFiles(self._record, self._folder / f"sweep-{number}", spool, paginator))
+            files.append(PageFiles(self._record, self._folder / f"sweep-{number}", spool, paginator, inferred))
             sweeps.append(Sweep(number, limit))
             try:
                 self._sweep(sweeps[-1], paginator, files[-1], progress)
@@ -179,22 +181,26 @@ class _ListWalk:
         sweep.distinct, sweep.quarantined = counts.distinct, counts.quarantined
         sweep.duplicates = sweep.rows - sweep.quarantined - sweep.distinct
         sweep.issues = paginator.issues()
+        if equal := files.repeated.equal_rows:
+            sweep.issues.append(f"{equal} rows were read twice")
         self._result.observations.update(counts.observations)
         if isinstance(paginator, LegacyPages):
             sweep.assumed_end = paginator.assumed_end
             self._result.observations.update(observations_of(name, sweep, paginator.first_page))
 
     def _agree(self, files: list[PageFiles]) -> bool:
-        """Whether the last sweep proves the list: with the one before, or alone, by a cursor and each id once."""
-        if not self._is_paged and not files[-1].repeated.counts:
-            return True
-        return len(files) > 1 and agree(*self._result.sweeps[-2:]) and files[-2].same_rows(files[-1])
+        """Whether the last sweep has all rows: as the one before has them, or by a cursor, each id once."""
+        last = files[-1]
+        if not self._is_paged and not last.repeated.counts:
+            return all(map(last.has_ids_of, files[:-1]))
+        return len(files) > 1 and agree(*self._result.sweeps[-2:]) and files[-2].same_rows(last)
 
     def _conclude(self, files: list[PageFiles]) -> None:
         """The verdict, and the files of the rows that it is about."""
         result, sweeps = self._result, self._result.sweeps
         agree = self._agree(files)
-        is_proven = agree and not any(sweep.issues or sweep.quarantined for sweep in sweeps[-2:])
+        judged = sweeps[-2:] if self._is_paged else sweeps[-1:]
+        is_proven = agree and not any(sweep.issues or sweep.quarantined for sweep in judged)
         result.verdict = "complete" if is_proven else "unproven"
         used = list(zip(sweeps, files, strict=True))[-1 if agree else 0 :]
         result.used_sweeps = [sweep.number for sweep, _ in used]
@@ -211,5 +217,9 @@ class _ListWalk:
         if len(sweeps) == 1 and not agree:
             result.evidence.append("a single sweep does not prove a list: rows may have moved while it was read")
         elif len(sweeps) > 1:
-            result.evidence.append("the last two sweeps agree" if agree else "no two sweeps agree: all are merged")
+            is_equal = agree and files[-2].same_rows(files[-1])
+            proof = (
+                "the last two sweeps agree" if is_equal else "the last sweep has each id once, and all ids before it"
+            )
+            result.evidence.append(proof if agree else "no two sweeps agree: all are merged")
         log.debug("%s: %s", result.resource, result.verdict)

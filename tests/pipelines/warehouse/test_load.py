@@ -10,12 +10,28 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.warehouse.load import attached, load
+from pipelines.warehouse.load import LOADED, attached, load
 from sources.errors import BridgeError
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
 from tests.sources.platform import Platform
+
+
+def test_folders_named_like_columns_above_the_warehouse_change_nothing(tmp_path: Path) -> None:
+    platform: Any = Platform(list(range(1, 12)))
+    spool = SpoolFolder(tmp_path / "spool", {"list": "customers"})
+    result = walk("customers", platform, tmp_path / "files", spool, WalkOptions(10))
+    folder = tmp_path / "first_name=zz" / "org=acme" / "load"
+    folder.parent.mkdir(parents=True)
+    load([result], folder)
+    with duckdb.connect() as build, attached(build, [result], folder):
+        names = [name for name, *_ in build.execute(f"DESCRIBE {LOADED}.customers").fetchall()]
+        values = build.execute(f"SELECT DISTINCT first_name FROM {LOADED}.customers").fetchall()
+    ((path, _),) = result.files["customers"]
+    table = pq.read_table(path)
+    assert "org" not in names
+    assert {value for (value,) in values} == set(table["first_name"].to_pylist())
 
 
 def lost_document(result: ListResult) -> None:

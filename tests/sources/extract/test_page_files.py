@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sources.contract import LISTS
+from sources.decode.undocumented import InferredSchema
 from sources.extract import page_files
 from sources.extract.id_hashes import Hashes, hash_ids
 from sources.extract.legacy_pages import LegacyPages
@@ -39,7 +40,8 @@ def filled(folder: Path, spool: Spool, resource: str, pages: list[list[dict[str,
     record = LISTS[resource].records
     assert record is not None
     paginator: Paginator = LegacyPages(100) if resource == "customers" else V1Cursor(100)
-    files = PageFiles(record, folder / "files", spool, paginator)
+    inferred = None if record.fields else InferredSchema(record)
+    files = PageFiles(record, folder / "files", spool, paginator, inferred)
     for number, rows in enumerate(pages, 1):
         body = json.dumps({"data": rows, "hasMore": True}).encode()
         offset = spool.offset

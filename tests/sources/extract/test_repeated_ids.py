@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sources.extract.repeated_ids import CONFLICT
+from sources.http.responses import ReadResponse
 from tests.sources.extract.test_walk import ids, walked
 from tests.sources.platform import Platform
 
@@ -50,13 +52,74 @@ def test_issue_13_12_two_records_with_one_id_are_loaded_and_quarantined(tmp_path
 
 
 @pytest.mark.parametrize("page_limit", [3, 10, 100])
-def test_issue_13_12_the_same_row_twice_is_a_duplicate_and_the_list_is_complete(
-    tmp_path: Path, page_limit: int
-) -> None:
+def test_the_same_row_twice_is_a_duplicate_and_proves_nothing(tmp_path: Path, page_limit: int) -> None:
     result = walked(Platform([*range(20), 7, *range(20, 30), 7]), tmp_path, page_limit=page_limit)
-    assert (result.verdict, len(result.sweeps)) == ("complete", 2), result.evidence
-    assert (result.distinct, result.duplicates, result.quarantined) == (30, 2, [])
+    assert (result.verdict, len(result.sweeps)) == ("unproven", 6), result.evidence
+    assert (result.distinct, result.duplicates, result.quarantined) == (30, 6 * 32 - 30, [])
     assert "2 duplicate rows" in result.evidence[0]
+    assert "2 rows were read twice" in result.evidence[0]
+
+
+def test_a_first_page_from_an_older_copy_of_the_list_proves_nothing(tmp_path: Path) -> None:
+    """Every sweep reads one record twice and another one never, as many rows as the platform counts."""
+
+    class OldFirstPage(Platform):
+        def get(self, path: str, params: Any, *, check: Any) -> Any:
+            ids = self.ids
+            if int(params["page"]) == self.first_page:
+                self.ids = [25 if key == 3 else key for key in ids]
+            try:
+                return super().get(path, params, check=check)
+            finally:
+                self.ids = ids
+
+    result = walked(OldFirstPage(list(range(30)), pagination=True), tmp_path, page_limit=10)
+    assert (result.verdict, result.distinct) == ("unproven", 29), result.evidence
+
+
+class Orders:
+    """Serves `/orders` by cursor; each reading of the list has its own rows."""
+
+    def __init__(self, *readings: list[dict[str, Any]]) -> None:
+        self.readings = list(readings)
+
+    def get(self, path: str, params: Any, *, check: Any) -> Any:
+        start, size = int(params.get("startingAfter", "0")), 2
+        if not start:
+            self.rows = self.readings.pop(0)
+        rows, more = self.rows[start : start + size], start + size < len(self.rows)
+        envelope = {"data": rows, "hasMore": more, "nextCursor": str(start + size) if more else None}
+        raw = json.dumps(envelope).encode()
+        return check(raw), ReadResponse(200, raw, 0.0, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("second", "verdict", "words"),
+    [
+        ([9, 1, 2], "unproven", "no two sweeps agree"),  # 3 is gone, or was passed over
+        ([9, 3, 1, 2], "complete", "each id once, and all ids before it"),
+        ([1, 2, 2, 3], "unproven", "were read twice"),
+    ],
+)
+def test_a_cursor_that_repeats_an_id_proves_nothing_alone(
+    tmp_path: Path, second: list[int], verdict: str, words: str
+) -> None:
+    result = walked(Orders(*[[{"id": key} for key in keys] for keys in ([1, 2, 2, 3], second)]), tmp_path, "orders")
+    assert (result.verdict, len(result.sweeps)) == (verdict, 2), result.evidence
+    assert words in " ".join(result.evidence)
+    assert set(ids(result, "orders")) == {str(key) for key in (1, 2, 3, *second)}
+
+
+def test_two_sweeps_of_orders_have_the_same_types(tmp_path: Path) -> None:
+    first = [{"id": key, "total": key} for key in (1, 2, 2, 3)]
+    second = [{"id": 4, "total": 12.5, "note": "new"}, *({"id": key, "total": key} for key in (1, 1, 3))]
+    result = walked(Orders(first, second), tmp_path, "orders")
+    assert result.verdict == "unproven"
+    tables = [pq.read_table(path) for path, _ in result.files["orders"]]
+    assert len(tables) == 2
+    assert tables[0].schema == tables[1].schema
+    rows = {row["id"]: (row["total"], row["note"]) for table in tables for row in table.to_pylist()}
+    assert rows == {"4": (12.5, "new"), "1": (1.0, None), "2": (2.0, None), "3": (3.0, None)}
 
 
 def test_issue_13_12_sweeps_that_repeat_different_rows_prove_nothing(tmp_path: Path) -> None:
