@@ -67,10 +67,17 @@ MUTANTS: Final = (
         "tests/pipelines/warehouse/test_load.py",
     ),
     Mutant(
+        "a-folder-named-like-a-column-replaces-its-values",
+        "pipelines/warehouse/load.py",
+        '"hive_partitioning = false"',
+        '"hive_partitioning = true"',
+        "tests/pipelines/warehouse/test_load.py",
+    ),
+    Mutant(
         "totals-that-do-not-balance-are-published",
         "pipelines/warehouse/load.py",
-        'if balance != walk.total("rows") or in_files != walk.distinct or distinct != walk.distinct:',
-        "if distinct < 0:",
+        'if balance != walk.total("rows") or walk.duplicates < 0 or in_files != walk.distinct or distinct != ',
+        "if distinct < 0 and distinct != ",
         "tests/pipelines/warehouse/test_load.py",
     ),
     Mutant(

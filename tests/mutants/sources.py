@@ -195,9 +195,30 @@ MUTANTS: Final = (
     Mutant(
         "a-cursor-that-brought-an-id-twice-proves-its-list",
         "sources/extract/walk.py",
-        "if not self._is_paged and not files[-1].repeated.counts:",
+        "if not self._is_paged and not last.repeated.counts:",
         "if not self._is_paged:",
         "tests/sources/extract/test_walk_promises.py",
+    ),
+    Mutant(
+        "a-cursor-s-second-reading-without-a-row-of-the-first-is-proven",
+        "sources/extract/walk.py",
+        "return all(map(last.has_ids_of, files[:-1]))",
+        "return True",
+        "tests/sources/extract/test_repeated_ids.py",
+    ),
+    Mutant(
+        "a-row-that-is-read-twice-leaves-a-sweep-clean",
+        "sources/extract/walk.py",
+        "if equal := files.repeated.equal_rows:",
+        "if equal := 0:",
+        "tests/sources/extract/test_repeated_ids.py",
+    ),
+    Mutant(
+        "each-sweep-of-orders-has-types-of-its-own",
+        "sources/extract/page_files.py",
+        "self._inferred = inferred",
+        "self._inferred = inferred and InferredSchema(record)",
+        "tests/sources/extract/test_repeated_ids.py",
     ),
     Mutant(
         "of-two-records-with-one-id-one-is-lost",
@@ -209,8 +230,8 @@ MUTANTS: Final = (
     Mutant(
         "quarantined-rows-leave-a-list-complete",
         "sources/extract/walk.py",
-        "any(sweep.issues or sweep.quarantined for sweep in sweeps[-2:])",
-        "any(sweep.issues for sweep in sweeps[-2:])",
+        "any(sweep.issues or sweep.quarantined for sweep in judged)",
+        "any(sweep.issues for sweep in judged)",
         "tests/sources/extract/test_walk.py",
     ),
     Mutant(

@@ -111,8 +111,11 @@ def test_a_cursor_that_repeats_an_id_proves_nothing_alone(
 
 
 def test_two_sweeps_of_orders_have_the_same_types(tmp_path: Path) -> None:
-    first = [{"id": key, "total": key} for key in (1, 2, 2, 3)]
-    second = [{"id": 4, "total": 12.5, "note": "new"}, *({"id": key, "total": key} for key in (1, 1, 3))]
+    first: list[dict[str, Any]] = [{"id": key, "total": key} for key in (1, 2, 2, 3)]
+    second: list[dict[str, Any]] = [
+        {"id": 4, "total": 12.5, "note": "new"},
+        *({"id": key, "total": key} for key in (1, 1, 3)),
+    ]
     result = walked(Orders(first, second), tmp_path, "orders")
     assert result.verdict == "unproven"
     tables = [pq.read_table(path) for path, _ in result.files["orders"]]
