@@ -21,7 +21,8 @@ from pipelines.cli.process import STOP, exit_process, start
 @click.option(
     "--notify",
     metavar="URL",
-    help="Webhook (Slack, Teams …) that gets the run's summary as JSON. Default: the setting notify.url.",
+    help="Webhook (Slack, Teams …) that gets the run's summary as JSON. Default: the setting notify.url. Other users "
+    "can see a URL given here in the process list: set one with a token as NOTIFY__URL or in .dlt/secrets.toml.",
 )
 @log_option
 def command(

@@ -17,7 +17,7 @@ from typing import Any
 from pipelines.pull.model import PullResult
 from pipelines.reconcile.reconcile import ReconcileResult
 from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.failure import describe
+from pipelines.warehouse.failure import describe, was_published
 from pipelines.warehouse.schema_changes import schema_changes
 from sources.errors import ExitCode
 from sources.http.webhook import post_json
@@ -43,8 +43,10 @@ def notify_result(url: Secret | None, pulled: PullResult, reconciled: ReconcileR
 
 def _failure(error: Exception) -> dict[str, Any]:
     exit_code, message, hint = describe(error)
-    text = f"orderbridge run failed with exit code {int(exit_code)}: {message}"
-    return {"text": text, "exit_code": int(exit_code), "published": False, "message": message, "hint": hint}
+    published = was_published(error)
+    failed = "the warehouse was published, but its copy to the destination failed" if published else "failed"
+    text = f"orderbridge run{':' * published} {failed} with exit code {int(exit_code)}: {message}"
+    return {"text": text, "exit_code": int(exit_code), "published": published, "message": message, "hint": hint}
 
 
 def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[str, Any]:

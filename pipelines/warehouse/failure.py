@@ -20,6 +20,7 @@ from sources.errors import BridgeError, ExitCode
 log = logging.getLogger("orderbridge.failure")
 _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
 """Commands whose failure stays after a success of this one."""
+_PUBLISHED: Final = "The warehouse was published; only its copy to the destination failed."
 
 
 def failure_file(path: Path, *, is_destination: bool = False) -> Path:
@@ -33,6 +34,8 @@ def record_failure(
 ) -> Iterator[None]:
     """Writes the note where the block raises; before a run has begun only where a warehouse exists.
 
+    An error of a copy to the destination is marked for `was_published`.
+
     Args:
         path: of the warehouse.
         command: `pull`, `run` or `reconcile`.
@@ -43,6 +46,8 @@ def record_failure(
     try:
         yield
     except Exception as error:
+        if is_destination:
+            error.add_note(_PUBLISHED)
         if run_id or path.exists():
             exit_code, message, hint = describe(error)
             note = {
@@ -65,6 +70,11 @@ def describe(error: Exception) -> tuple[int, str, str]:
         return error.exit_code, error.message, error.hint
     # its text may hold values of rows
     return ExitCode.BUG, f"internal error in orderbridge: {type(error).__name__}", "The run wrote where to stderr."
+
+
+def was_published(error: Exception) -> bool:
+    """Whether the run had published its warehouse when only the copy to the destination failed."""
+    return _PUBLISHED in getattr(error, "__notes__", ())
 
 
 def _write(file: Path, note: dict[str, Any]) -> None:

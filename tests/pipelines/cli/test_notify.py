@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,6 +108,27 @@ def test_issue_15_6_a_run_that_fails_is_notified_with_its_reason(fresh: Bridge, 
     assert posted["text"].startswith("orderbridge run failed with exit code 3: ")
     assert posted["message"] in done.err
     assert "wrong-key" not in json.dumps(posted)
+
+
+def test_a_run_whose_copy_to_the_destination_failed_is_notified_as_published(
+    fresh: Bridge, webhook: Webhook, tmp_path: Path
+) -> None:
+    missing = str(tmp_path / "no such folder" / "other.duckdb")
+    done = run(
+        fresh, NOTIFY__URL=webhook.url, WAREHOUSE__DESTINATION="duckdb", DESTINATION__DUCKDB__CREDENTIALS=missing
+    )
+    assert done.code == 4
+    assert fresh.one("SELECT count(*) FROM raw.customers") == 40
+    (posted,) = webhook.posted
+    assert (posted["exit_code"], posted["published"]) == (4, True)
+    expected = "orderbridge run: the warehouse was published, but its copy to the destination failed with exit code 4: "
+    assert posted["text"].startswith(expected)
+    assert "The DuckDB file is published." in posted["hint"]
+
+
+def test_the_help_recommends_the_setting_for_a_url_with_a_token(tmp_path: Path) -> None:
+    text = " ".join(command("run", "--help", env={}, cwd=tmp_path).out.split())
+    assert "in the process list: set one with a token as NOTIFY__URL or in .dlt/secrets.toml." in text
 
 
 @pytest.mark.parametrize(
