@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from sources.errors import UsageError
-from sources.files.dialect import DELIMITERS, NAMES, Dialect, Record, lines_of, looks_like_names
+from sources.files.dialect import DELIMITERS, NAMES, Dialect, Record, lines_of, looks_like_names, width_of
 from sources.files.model import number_of_cells
 from sources.files.quotes import is_unclosed
 
@@ -67,18 +67,21 @@ def check_spaces(records: Sequence[Record]) -> bool:
     """Whether spaces certainly delimit the cells: a column of numbers or dates has a name without digits.
 
     Raises:
-        UsageError: every line has the same number of words, which may be one text or several cells.
+        UsageError: the lines have the same number of words, which may be one text or several cells.
     """
-    rows = [record.cells for record in records if record.cells]
-    width = len(rows[0]) if rows else 0
-    if width < 2 or sum(len(cells) == width for cells in rows) < 0.8 * len(rows):
+    lines = [record.cells for record in records if record.cells]
+    width = width_of(list(records))
+    rows = [cells for cells in lines if len(cells) == width]
+    if width < 2 or len(rows) <= len(lines) / 2:
         return False
-    types = _column_types([cells for cells in rows[1:] if len(cells) == width], width)
-    if any(_is_data(kind) and not _is_data(_type(name)) for name, kind in zip(rows[0], types, strict=True)):
+    types = zip(rows[0], _column_types(rows[1:], width), strict=True)
+    is_contrast = any(_is_data(kind) and not _is_data(_type(name)) for name, kind in types)
+    if is_contrast and len(lines[0]) == width:
         return True
-    if all(len(cells) == width for cells in rows) and len(rows) > 2:
+    if is_contrast or (len(rows) == len(lines) > 2):
+        each = "each line has" if len(rows) == len(lines) else "most lines have"
         raise UsageError(
-            f"each line has {width} words: one column of texts, or {width} columns separated by spaces",
+            f"{each} {width} words: one column of texts, or {width} columns separated by spaces",
             "For one column: --delimiter tab. For several: --delimiter spaces.",
         )
     return False

@@ -170,6 +170,17 @@ def test_12_words_between_spaces_are_cells_only_if_a_column_shows_it(tmp_path: P
     message = error_of(tmp_path, "first last\nAna Gil\nEva Rio\nLeo Paz\n")
     assert "each line has 2 words: one column of texts, or 2 columns separated by spaces" in message
     assert table(tmp_path, "Nombre\nAna Gil\nEva del Rio\nLeo Paz\n").columns == ("Nombre",)
+    two_words = "code name price\nA1 perno 1.50\nA2 tuerca inox 2.50\nA3 perno inox 3\nA4 clavo 4.00\nA5 clavo 4.00\n"
+    opened = table(tmp_path, two_words)
+    assert opened.columns == ("code", "name", "price")
+    assert rejected(opened) == [(3, "too_long"), (4, "too_long")]
+    rows = prices.removeprefix("code name price\n")
+    for lines in (f"Listado de precios de hoy\n\n{prices}", f"Nombre\nPerno acero inox\n{rows}"):
+        message = error_of(tmp_path, lines)
+        assert "most lines have 3 words: one column of texts, or 3 columns separated by spaces" in message
+        assert "--delimiter spaces" in message
+    text = "Listado de precios de hoy\n\n" + prices
+    assert table(tmp_path, text, ReadOptions(delimiter=" ")).columns == ("code", "name", "price")
 
 
 def test_12_spaces_after_the_delimiter_belong_to_it_where_most_lines_have_them(tmp_path: Path) -> None:
