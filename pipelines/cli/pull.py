@@ -92,16 +92,9 @@ def table(result: PullResult) -> Table:
 
 
 def _facts(result: PullResult, walk: ListResult) -> dict[str, object]:
-    change = result.changes.get(walk.resource)
     return {
-        "resource": walk.resource,
-        "verdict": walk.verdict,
-        "rows": walk.distinct,
-        "new": change.new if change else None,
-        "changed": change.changed if change else None,
-        "missing": change.newly_missing if change else None,
+        **result.counts(walk),
         "duplicates": walk.duplicates if walk.error is None else 0,
-        "quarantined": len(walk.quarantined),
         "sweeps": len(walk.sweeps),
         "evidence": walk.evidence,
         "hint": walk.error.hint if walk.error is not None else "",

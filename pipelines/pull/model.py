@@ -61,6 +61,19 @@ class PullResult:
     published: bool = False
     step_code: int = ExitCode.DONE
 
+    def counts(self, walk: ListResult) -> dict[str, str | int | None]:
+        """A list's verdict and rows, by the names that tables and JSON have; None where it was not merged."""
+        change = self.changes.get(walk.resource)
+        return {
+            "resource": walk.resource,
+            "verdict": walk.verdict,
+            "rows": walk.distinct,
+            "new": change.new if change else None,
+            "changed": change.changed if change else None,
+            "missing": change.newly_missing if change else None,
+            "quarantined": len(walk.quarantined),
+        }
+
     @property
     def exit_code(self) -> int:
         """That of a failed list, else of a list that was held back, else of quarantined rows, else of the step."""

@@ -54,26 +54,13 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
     findings: Counter[str] = Counter()
     for _, _, severity, count in reconciled.findings if reconciled else ():
         findings[severity] += count
-    lists = [
-        {
-            "resource": walk.resource,
-            "verdict": walk.verdict,
-            "rows": walk.distinct,
-            "new": change.new if change else None,
-            "changed": change.changed if change else None,
-            "missing": change.newly_missing if change else None,
-            "quarantined": len(walk.quarantined),
-        }
-        for walk in pulled.lists
-        for change in (pulled.changes.get(walk.resource),)
-    ]
     with open_warehouse(pulled.path) as warehouse:
         news = [change.text for change in schema_changes(warehouse, datetime.now(UTC))]
     summary: dict[str, Any] = {
         "run_id": pulled.run_id,
         "exit_code": int(pulled.exit_code),
         "published": pulled.published,
-        "lists": lists,
+        "lists": [pulled.counts(walk) for walk in pulled.lists],
         "findings": dict(findings),
         "schema_changes": news,
     }

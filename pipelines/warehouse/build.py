@@ -91,9 +91,8 @@ def _check_views(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
         "SELECT schema_name, view_name FROM duckdb_views() WHERE list_contains(?, schema_name)", [list(SCHEMAS)]
     ).fetchall()
     for view in views:
-        name = ".".join(f'"{part.replace(chr(34), chr(34) * 2)}"' for part in view)
         try:
-            connection.execute(f"DESCRIBE {name}")
+            connection.execute(f"DESCRIBE {sql_name(*view)}")
         except duckdb.PermissionException:
             connection.close()
             raise UsageError(
@@ -266,6 +265,11 @@ def _wal(file: Path) -> Path:
 def sql_text(value: object) -> str:
     """A text literal of SQL."""
     return "'" + str(value).replace("'", "''") + "'"
+
+
+def sql_name(*parts: str) -> str:
+    """A quoted name of SQL; `parts` are schema, table and column, as far as it has them."""
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
 
 def _storage_version(connection: duckdb.DuckDBPyConnection) -> tuple[int, ...]:

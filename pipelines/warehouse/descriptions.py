@@ -13,6 +13,7 @@ from typing import Final
 
 import duckdb
 
+from pipelines.warehouse.build import sql_name, sql_text
 from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
 from sources.contract import LISTS, Field, Operation
 from sources.decode.table_schema import snake
@@ -105,8 +106,8 @@ def write_comments(build: duckdb.DuckDBPyConnection) -> None:
     for schema, table, column, kind in build.execute(_COMMENTED, {"schemas": list(SCHEMAS)}).fetchall():
         text = table_description(schema, table) if column is None else column_comment(schema, table, column)
         if text:
-            name = ".".join(f'"{part.replace(chr(34), chr(34) * 2)}"' for part in (schema, table, column) if part)
-            statements.append(f"COMMENT ON {kind} {name} IS {_literal(text)};")
+            name = sql_name(*filter(None, (schema, table, column)))
+            statements.append(f"COMMENT ON {kind} {name} IS {sql_text(text)};")
     if statements:  # one transaction: each of its own would be written to disk
         build.execute("BEGIN;" + "".join(statements) + "COMMIT")
 
@@ -122,7 +123,3 @@ def column_comments(warehouse: duckdb.DuckDBPyConnection, schema: str, table: st
     sql = """SELECT column_name, comment FROM duckdb_columns()
         WHERE schema_name = $1 AND table_name = $2 AND comment IS NOT NULL ORDER BY column_index"""
     return dict(warehouse.execute(sql, [schema, table]).fetchall())
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

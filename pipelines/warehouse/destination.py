@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import duckdb
 
-from pipelines.warehouse.build import SCHEMAS, open_warehouse
+from pipelines.warehouse.build import SCHEMAS, open_warehouse, sql_name, sql_text
 from pipelines.warehouse.descriptions import column_comments, primary_keys
 from pipelines.warehouse.destination_errors import PUBLISHED, destination_errors
 from pipelines.warehouse.destination_files import ParquetStore
@@ -166,7 +166,7 @@ class _Dataset:
                     f"the dataset {self.name} holds tables that orderbridge did not create: nothing was touched", hint
                 )
             columns = "table_name, legacy_host, public_v1_host, environment, organization"
-            marks = client.execute_sql(f"SELECT {columns} FROM {_quoted(self.name)}.{MARK}") or ()
+            marks = client.execute_sql(f"SELECT {columns} FROM {sql_name(self.name)}.{MARK}") or ()
         own = [str(name) for name, *_ in marks]
         foreign = sorted((existing - set(own)) & set(wanted or ()))
         if foreign:
@@ -194,8 +194,8 @@ class _Dataset:
     def check_staging(self, client: Any, warehouse: duckdb.DuckDBPyConnection, tables: list[str]) -> None:  # noqa: ANN401 # dlt's, untyped
         """Compares the number of rows in staging with the warehouse's. Raises PlatformError."""
         for table in tables:
-            ((expected,),) = warehouse.execute(f"SELECT count(*) FROM {self.schema}.{_quoted(table)}").fetchall()
-            staged = f"{_quoted(f'{self.name}{_STAGING}')}.{_quoted(table)}"
+            ((expected,),) = warehouse.execute(f"SELECT count(*) FROM {self.schema}.{sql_name(table)}").fetchall()
+            staged = sql_name(f"{self.name}{_STAGING}", table)
             ((count,),) = client.execute_sql(f"SELECT count(*) FROM {staged}")
             if count != expected:
                 raise PlatformError(
@@ -205,13 +205,13 @@ class _Dataset:
 
     def swap(self, client: Any, tables: list[str], own: list[str], source: DataSource) -> Iterator[str]:  # noqa: ANN401 # dlt's, untyped
         """The statements that replace this dataset's tables by those in staging."""
-        target, staging = _quoted(self.name), _quoted(f"{self.name}{_STAGING}")
+        target, staging = sql_name(self.name), sql_name(f"{self.name}{_STAGING}")
         old, new = ({}, {}) if not self.is_postgres else map(partial(table_columns, client), (target, staging))
         yield f"CREATE SCHEMA IF NOT EXISTS {target}"
         for table in dict.fromkeys([*(name for name in own if name not in tables or name not in old), MARK]):
-            yield f"DROP TABLE IF EXISTS {target}.{_quoted(table)}"
+            yield f"DROP TABLE IF EXISTS {target}.{sql_name(table)}"
         for table in tables:
-            copy, staged = f"{target}.{_quoted(table)}", f"{staging}.{_quoted(table)}"
+            copy, staged = f"{target}.{sql_name(table)}", f"{staging}.{sql_name(table)}"
             key = () if self.is_ducklake else primary_keys(self.schema, table)
             changed = changed_columns(old[table], new[table]) if table in old else []
             if table in old:
@@ -221,9 +221,9 @@ class _Dataset:
             else:
                 yield f"CREATE TABLE {copy} AS SELECT * FROM {staged}"
             if key and (table not in old or set(map(unquoted, changed)) & set(key)):
-                yield f"ALTER TABLE {copy} ADD PRIMARY KEY ({', '.join(map(_quoted, key))})"
+                yield f"ALTER TABLE {copy} ADD PRIMARY KEY ({', '.join(map(sql_name, key))})"
             for column, text in self.comments[table].items():
-                yield f"COMMENT ON COLUMN {copy}.{_quoted(column)} IS {_text(text)}"
+                yield f"COMMENT ON COLUMN {copy}.{sql_name(column)} IS {_text(text)}"
         columns = ("legacy_host", "public_v1_host", "environment", "organization")
         listed = ", ".join(f"{name} VARCHAR" for name in columns)
         yield f"CREATE TABLE {target}.{MARK} (table_name VARCHAR, {listed})"
@@ -263,9 +263,5 @@ def _rows(warehouse: duckdb.DuckDBPyConnection, table: str) -> Iterator[Any]:
     yield from reader
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _text(value: str | None) -> str:
-    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
+    return "NULL" if value is None else sql_text(value)

@@ -135,6 +135,7 @@ class _ListWalk:
         sweeps, files = self._result.sweeps, list[PageFiles]()
         inferred = None if self._record.fields else InferredSchema(self._record)
         first_page: int | None = None
+        agree = False
         sweeps_max = self._options.sweeps if self._is_paged else min(self._options.sweeps, CURSOR_SWEEPS_MAX)
         for number in range(1, sweeps_max + 1):
             limit = next_limit(sweeps, self._options.page_limit)
@@ -156,9 +157,9 @@ class _ListWalk:
                 if sweeps[-2].is_clean and sweeps[-1].is_clean:
                     sweeps[-1].issues.append("the platform ignores `limit`: both sweeps had pages of the same size")
                 break  # further sweeps cannot prove more
-            if self._agree(files):
+            if agree := self._agree(files):
                 break
-        self._conclude(files)
+        self._conclude(files, agree=agree)
 
     def _sweep(self, sweep: Sweep, paginator: Paginator, files: PageFiles, progress: Progress) -> None:
         """Reads the list once, from its first page to its end."""
@@ -195,10 +196,9 @@ class _ListWalk:
             return all(map(last.has_ids_of, files[:-1]))
         return len(files) > 1 and agree(*self._result.sweeps[-2:]) and files[-2].same_rows(last)
 
-    def _conclude(self, files: list[PageFiles]) -> None:
+    def _conclude(self, files: list[PageFiles], *, agree: bool) -> None:
         """The verdict, and the files of the rows that it is about."""
         result, sweeps = self._result, self._result.sweeps
-        agree = self._agree(files)
         judged = sweeps[-2:] if self._is_paged else sweeps[-1:]
         is_proven = agree and not any(sweep.issues or sweep.quarantined for sweep in judged)
         result.verdict = "complete" if is_proven else "unproven"
@@ -217,7 +217,7 @@ class _ListWalk:
         if len(sweeps) == 1 and not agree:
             result.evidence.append("a single sweep does not prove a list: rows may have moved while it was read")
         elif len(sweeps) > 1:
-            is_equal = agree and files[-2].same_rows(files[-1])
+            is_equal = self._is_paged or files[-1].repeated.counts
             proof = (
                 "the last two sweeps agree" if is_equal else "the last sweep has each id once, and all ids before it"
             )

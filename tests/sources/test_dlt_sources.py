@@ -406,7 +406,7 @@ def content(pipe: dlt.Pipeline, bucket: Path, table: str) -> list[str]:
 def test_issue_11_shows_rows_are_equal_in_each_run(
     tmp_path: Path, platform: Sandbox, destination: Any, step: str
 ) -> None:
-    """dlt's filesystem destination appends Parquet files where it is told to merge, so it is run with replace only."""
+    """dlt's filesystem destination appends under the disposition merge, so it runs with replace only."""
     is_files = "filesystem" in destination.destination_type
     options: Any = {"loader_file_format": "parquet"} if is_files else {}
     pipe, source = pipeline(tmp_path, destination), legacy()
