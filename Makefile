@@ -1,5 +1,6 @@
-# Every target sets up what it needs: a private .venv from pinned, hashed requirements. Python 3.11 or newer and make
-# are all that the machine has to have. Another interpreter: make PYTHON=python3.12 test
+# Every target sets up what it needs: a private .venv from pinned, hashed requirements; the machine needs Python 3.11 or
+# newer and make. `setup` installs what orderbridge runs with, `dev` adds the tools of tests. Another interpreter:
+# make PYTHON=python3.12 test
 
 PYTHON ?= python3
 PYTHON_FOUND := $(shell command -v $(PYTHON))
@@ -7,6 +8,8 @@ VENV := .venv
 AUDIT_VENV := .venv-audit
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input --quiet
+# byte code is written when a module is first imported: most of what is installed never is
+INSTALL := $(PIP) install --no-compile --require-hashes
 LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate $(if $(UPGRADE),--upgrade)
 
@@ -15,9 +18,10 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # uv_build looks for its program on the path
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup demo notebooks test lint types unit ducklake orchestrators smoke soak mutants bench bench-plan bench-push bench-reconcile bench-accuracy bench-setup docs man audit sbom release format lock clean
+.PHONY: help setup dev demo notebooks test lint types unit ducklake orchestrators smoke soak mutants bench bench-plan bench-push bench-reconcile bench-accuracy bench-setup docs man audit sbom release format lock clean
 
 help:
+	@echo 'make setup    .venv with what orderbridge runs with; make dev adds the tools of tests'
 	@echo 'make demo     the whole bridge against the built-in sandbox; leaves demo/ to look at'
 	@echo 'make notebooks  the notebooks executed, of your warehouse or else the demo, into notebooks/executed/'
 	@echo 'make test     lint, types, tests, and the command from a wheel in an empty environment'
@@ -42,67 +46,77 @@ help:
 
 setup: $(VENV)/.project
 
-$(VENV)/.requirements: requirements-build.txt requirements-dev.txt
+dev: $(VENV)/.dev
+
+$(VENV)/.requirements: requirements-build.txt requirements.txt
 	@test -n '$(PYTHON_FOUND)' || { echo '$(PYTHON) is not there: install Python 3.11 or newer, or name one: make PYTHON=…' >&2; exit 2; }
 	@$(PYTHON_FOUND) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("$(PYTHON) is Python " + sys.version.split()[0] + ": orderbridge needs 3.11 or newer. Name one: make PYTHON=python3.12 …")'
-	@echo 'setting up $(VENV) (once)'
+	@echo 'setting up $(VENV) (once, about half a minute)'
 	@$(PYTHON_FOUND) -m venv --clear $(VENV)
-	@$(PIP) install --require-hashes -r requirements-build.txt
-	@$(PIP) install --require-hashes -r requirements-dev.txt
+	@$(INSTALL) -r requirements-build.txt
+	@$(INSTALL) -r requirements.txt
 	@touch $@
 
 $(VENV)/.project: pyproject.toml $(VENV)/.requirements
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
+$(VENV)/.notebooks: requirements-notebooks.txt $(VENV)/.project
+	@$(INSTALL) -r requirements-notebooks.txt
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.project
+	@$(INSTALL) -r requirements-dev.txt
+	@touch $@
+
 demo: setup
 	@$(VENV)/bin/orderbridge demo
 
-notebooks: setup
+notebooks: $(VENV)/.notebooks
 	@$(PY) -m tests.notebooks
 
 test: lint types unit smoke
 
-lint: setup
+lint: dev
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(VENV)/bin/lint-imports --no-logo
 
-types: setup
+types: dev
 	$(PY) -m mypy
 
-unit: setup
+unit: dev
 	$(PY) -m pytest $(PYTEST)
 
-ducklake: setup # the newest DuckDB that dlt can use for a DuckLake, with its extension
+ducklake: dev # the newest DuckDB that dlt can use for a DuckLake, with its extension
 	$(PY) -m venv .venv-ducklake
 	$(PIP) --python .venv-ducklake/bin/python install --require-hashes -r requirements-ducklake.txt
 	$(PIP) --python .venv-ducklake/bin/python install --no-deps --no-build-isolation -e .
 	.venv-ducklake/bin/python -m pytest -n0 tests/pipelines/warehouse/test_ducklake.py
 
-orchestrators: setup # each in an environment of its own
+orchestrators: dev # each in an environment of its own
 	@for one in dagster:dagster airflow:apache-airflow 'prefect:prefect fastapi<0.145'; do \
 		test -x .venv-$${one%%:*}/bin/python || { $(PY) -m venv .venv-$${one%%:*} \
 		&& .venv-$${one%%:*}/bin/python -m pip --disable-pip-version-check --no-input --quiet install $${one#*:}; } || exit; \
 	done
 	$(PY) -m pytest -n0 tests/test_orchestrators.py
 
-smoke: setup
+smoke: dev
 	.ci/smoke $(PY)
 
-soak: setup
+soak: dev
 	@$(PY) -m tests.soak --jobs $(or $(JOBS),2) $(or $(SEEDS),100) $(or $(FIRST),0) $(CAMPAIGNS)
 
-mutants: setup
+mutants: dev
 	@$(PY) -m tests.mutants --jobs $(or $(JOBS),1) $(NAMES)
 
-bench: setup
+bench: dev
 	$(PY) -m tests.bench $(BENCH)
 
-bench-plan: setup
+bench-plan: dev
 	$(PY) -m tests.bench.plan $(BENCH)
 
-bench-push: setup
+bench-push: dev
 	$(PY) -m tests.bench.push $(BENCH)
 
 bench-reconcile: bench-setup
@@ -113,11 +127,11 @@ bench-accuracy: bench-setup
 
 bench-setup: $(VENV)/.bench
 
-$(VENV)/.bench: requirements-bench.txt $(VENV)/.project # what only benchmarks compare with
-	@$(PIP) install --require-hashes -r requirements-bench.txt
+$(VENV)/.bench: requirements-bench.txt $(VENV)/.dev # what only benchmarks compare with
+	@$(INSTALL) -r requirements-bench.txt
 	@touch $@
 
-docs: setup
+docs: dev
 	$(PY) -m pipelines.reporting.rules_page > docs/rules.md
 	$(PY) -m pipelines.reporting.dictionary_page
 	$(PY) -m sources.settings.documents
@@ -132,10 +146,10 @@ $(AUDIT_VENV)/.requirements: requirements-build.txt requirements-audit.txt
 audit: $(AUDIT_VENV)/.requirements
 	.ci/audit $(AUDIT_VENV)/bin/pip-audit requirements.txt requirements-dev.txt requirements-audit.txt
 
-man: setup
+man: dev
 	PYTHONPATH=. $(PY) .ci/man dist/man
 
-release: setup
+release: dev
 	.ci/release $(PY)
 
 sbom: $(AUDIT_VENV)/.requirements
@@ -149,16 +163,17 @@ sbom: $(AUDIT_VENV)/.requirements
 site: .venv-docs/.requirements docs
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
 
-format: setup
+format: dev
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 	$(PY) -m tests.notebooks strip
 
-lock: setup
+lock: dev
 	$(LOCK) --group dev pyproject.toml -o requirements-dev.txt
 	$(LOCK) --constraints requirements-dev.txt pyproject.toml -o requirements.txt
 	$(LOCK) --constraints requirements-dev.txt --group build -o requirements-build.txt
 	$(LOCK) --group ducklake pyproject.toml -o requirements-ducklake.txt
+	$(LOCK) --constraints requirements-dev.txt --group notebooks -o requirements-notebooks.txt
 	$(LOCK) --constraints requirements-dev.txt --group bench -o requirements-bench.txt
 	$(LOCK) --group docs -o requirements-docs.txt
 	$(LOCK) --group audit -o requirements-audit.txt

@@ -124,7 +124,7 @@ def test_each_direct_dependency_is_pinned(file: str, dev: bool) -> None:
             assert pins[canonical(name[0])] == {exact[1]}, f"{requirement}: run make lock"
 
 
-@pytest.mark.parametrize("file", ["requirements.txt", "requirements-build.txt"])
+@pytest.mark.parametrize("file", ["requirements.txt", "requirements-build.txt", "requirements-notebooks.txt"])
 def test_the_requirements_files_agree(file: str) -> None:
     development = pinned("requirements-dev.txt")
     for name, versions in pinned(file).items():
@@ -139,6 +139,19 @@ def test_issue_15_4_what_only_benchmarks_need_is_not_set_up_by_make() -> None:
     assert {name: bench[name] for name in bench if name in development} == {
         name: development[name] for name in bench if name in development
     }
+
+
+@pytest.mark.parametrize(
+    ("target", "installed"),
+    [("demo", {"", "-build"}), ("notebooks", {"", "-build", "-notebooks"}), ("unit", {"", "-build", "-dev"})],
+)
+def test_issue_15_4_each_target_sets_up_only_what_it_needs(tmp_path: Path, target: str, installed: set[str]) -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("no make")
+    command = [make, "--dry-run", "--always-make", f"VENV={tmp_path / 'venv'}", target]
+    recipes = subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=True, text=True).stdout
+    assert set(re.findall(r"--no-compile --require-hashes -r requirements(-\w+)?\.txt", recipes)) == installed
 
 
 # --- supply chain (issue 14, 11) --------------------------------------------------------------------------------------
@@ -158,11 +171,13 @@ def test_issue_14_11_the_build_backend_and_pip_are_pinned_by_hash() -> None:
 
 
 def test_issue_14_11_every_installation_of_a_checkout_uses_hashes() -> None:
+    makefile = (CHECKOUT / "Makefile").read_text("utf-8")
+    (install,) = re.findall(r"^INSTALL := (.*)", makefile, re.MULTILINE)
     files = [CHECKOUT / "Makefile", *CHECKOUT.glob(".ci/*"), *CHECKOUT.glob("*.md"), CHECKOUT / "docs/schedules.md"]
     lines = [
         (file.name, line)
         for file in (*files, *EXAMPLES)
-        for line in file.read_text("utf-8").replace("\\\n", " ").splitlines()
+        for line in file.read_text("utf-8").replace("\\\n", " ").replace("$(INSTALL)", install).splitlines()
         if re.search(r"\b(pip|PIP\)|pip\[@\]\}\") .*\b(install|wheel)\b", line)
     ]
     assert len(lines) > 12
