@@ -1,7 +1,8 @@
 """Family B: Bearer keys with scopes, whoami, price lists, and orders by cursor.
 
 In: a call. Out: an answer, or a page open to alterations. A cursor holds the rank of the last row shown and a hash of
-the query, signed: a forged cursor, or one used with another query, is an error.
+the query, signed: a forged cursor, or one used with another query, is an error. It also holds how often the list was
+read to its end before: a cursor from before the last end is used again (reading `cursor_reuse`).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ KEYS: Final = {
     V1_EXPIRED_KEY: Key(expired=True),
     V1_NO_SCOPE_KEY: Key(scopes=()),
 }
-_MARK: Final = struct.Struct(">d8s")
+_MARK: Final = struct.Struct(">d8sI")
 _SIGNATURE_BYTES: Final = 12
 
 
@@ -56,6 +57,8 @@ class PublicV1:
         self._secret = hashlib.sha256(f"{config.seed}:cursors".encode()).digest()
         self._missing_scope = config.reading("missing_scope")
         self._whoami_names = config.reading("whoami_names")
+        self._cursor_reuse = config.reading("cursor_reuse")
+        self._ends = 0
 
     def refusal(self, call: Call) -> SandboxResponse | None:
         """The error for an absent, unknown or expired key or a missing scope; None where the call is allowed."""
@@ -112,17 +115,23 @@ class PublicV1:
             cursor = None
         bound = sorted([*query.items(), ("limit", limit_text)])
         mark = hashlib.sha256(repr(bound).encode()).digest()[:8]
-        rank = self._rank(cursor, mark) if cursor is not None else None
-        if cursor is not None and rank is None:
+        rank, ends = (self._rank(cursor, mark) if cursor is not None else None) or (None, self._ends)
+        is_reused = ends < self._ends
+        if cursor is not None and (rank is None or (is_reused and self._cursor_reuse == "rejected")):
             return invalid_cursor()
+        if is_reused and self._cursor_reuse == "restarts":
+            rank = None
         size = max(1, limit // 2) if "capped_limit" in call.faults else limit
         with self.state.lock:
             rows = self.state.lists["orders"]
             begin = 0 if rank is None else rows.after(rank)
+            if is_reused and self._cursor_reuse == "skips":
+                begin = min(begin + limit, len(rows.rows))
             end = begin + size
             taken = rows.rows[begin:end]
             more = end < len(rows.rows)
             next_cursor = self._cursor(rows.ranks[end - 1], mark) if more else None
+            self._ends += not more
             if "restarting_cursor" in call.faults:
                 more, next_cursor = True, f"{self.state.requests:024x}"
             before = rows.rows[begin - 1] if begin else b""
@@ -130,11 +139,11 @@ class PublicV1:
         return Page(taken, envelope, partial(joined, "data"), before, cursor or "")
 
     def _cursor(self, rank: float, mark: bytes) -> str:
-        held = _MARK.pack(rank, mark)
+        held = _MARK.pack(rank, mark, self._ends)
         return urlsafe_b64encode(held + self._signature(held)).decode()
 
-    def _rank(self, cursor: str, mark: bytes) -> float | None:
-        """The rank in a cursor of this query; None for an invalid cursor."""
+    def _rank(self, cursor: str, mark: bytes) -> tuple[float, int] | None:
+        """The rank in a cursor of this query, and the ends before it; None for an invalid cursor."""
         try:
             held = urlsafe_b64decode(cursor.encode("ascii"))
         except ValueError:
@@ -143,9 +152,9 @@ class PublicV1:
         if len(held) != _MARK.size + _SIGNATURE_BYTES or urlsafe_b64encode(held).decode() != cursor:
             return None
         signed, signature = held[: _MARK.size], held[_MARK.size :]
-        rank, marked = _MARK.unpack(signed)
+        rank, marked, ends = _MARK.unpack(signed)
         own = hmac.compare_digest(signature, self._signature(signed)) and marked == mark
-        return float(rank) if own else None
+        return (float(rank), int(ends)) if own else None
 
     def _signature(self, held: bytes) -> bytes:
         return hmac.digest(self._secret, held, "sha256")[:_SIGNATURE_BYTES]

@@ -7,7 +7,9 @@ is in a list now, what ever was and what always was. One lock guards it: a test'
 from __future__ import annotations
 
 import json
+import random
 import threading
+import zlib
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -75,6 +77,12 @@ class State:
         for name in RESOURCES:
             given = None if config.records is None else read_rows(config.records / f"{name}.json")
             self.lists[name] = Rows(map(self._generate[name], range(amounts[name])) if given is None else given)
+        self._order_sequence = config.reading("order_sequence")
+        if self._order_sequence != "oldest_first":
+            orders = self.lists["orders"].rows[::-1]
+            if self._order_sequence == "unordered":
+                random.Random(f"{config.seed}:sequence").shuffle(orders)
+            self.lists["orders"] = Rows(orders)
         self._serial = max(amounts.values())
         self._found: dict[str, tuple[int, list[bytes]]] = {}
         self.variants: dict[tuple[int, int], Variant] = {}
@@ -108,11 +116,14 @@ class State:
             return set(self.lists[resource].initial) - self.lists[resource].removed
 
     def add(self, resource: str, fields: Mapping[str, Any], position: int | None = None) -> Json:
-        """Adds a record, at the end or before a position, with a new id unless `fields` has one. Returns the record."""
+        """Adds a record where new ones are listed, or before a position. Returns it.
+
+        Its id is a new one unless `fields` has one.
+        """
         with self.lock:
-            rows = self.lists[resource]
             record = {"id": self._new_id(resource), **fields}
-            identifier = rows.put(len(rows.rows) if position is None else position, _encode(record))
+            position = self._position_of_new(resource) if position is None else position
+            identifier = self.lists[resource].put(position, _encode(record))
             self._note(resource, identifier, "added")
             return record
 
@@ -144,9 +155,9 @@ class State:
                 self._note(resource, rows.put(position % (len(rows.rows) + 1), row), "added")
 
     def grow(self, resource: str, count: int) -> None:
-        """Adds generated records at the end, as of the sandbox's own day."""
+        """Adds generated records, as of the sandbox's own day."""
         for _ in range(count):
-            self.drift(resource, len(self.lists[resource].rows), removes=False)
+            self.drift(resource, self._position_of_new(resource), removes=False)
 
     # The lists, for the routes.
 
@@ -198,6 +209,13 @@ class State:
                 kept.counts[name] += 1
                 adds = name in ("price", "stock") and self.config.reading(f"{name}_semantics") == "increment"
                 kept.fields[name] = _sum(kept.fields.get(name, 0), value) if adds else value
+
+    def _position_of_new(self, resource: str) -> int:
+        """Where a new record is listed: at the end, but for the readings of `order_sequence`."""
+        length = len(self.lists[resource].rows)
+        if resource != "orders" or self._order_sequence == "oldest_first":
+            return length
+        return 0 if self._order_sequence == "newest_first" else zlib.crc32(b"%d" % self._serial) % (length + 1)
 
     def _position(self, resource: str, identifier: str | int) -> int:
         try:

@@ -63,6 +63,18 @@ GAPS: Final = (
         "`id`, or the field that the setting sources.public_v1.order_key names; an order without it is quarantined",
     ),
     Gap(
+        "order_sequence",
+        "the order of GET /orders",
+        ("oldest_first", "newest_first", "unordered"),
+        "no walk depends on it; `pull --tail` continues only a list that was seen to have its new orders last",
+    ),
+    Gap(
+        "cursor_reuse",
+        "what a cursor leads to once its list was read to the end",
+        ("continues", "rejected", "restarts", "skips"),
+        "a tail must repeat the last page of the read before, else the list is read whole",
+    ),
+    Gap(
         "adjustment_types",
         "adjustmentType other than NONE",
         ("none_only", "percentage", "mixed"),

@@ -165,16 +165,25 @@ def page_of_array(data: bytes, field: str, key: str) -> PageBody:
     if not data.startswith(b"["):
         raise ContractBroken(f"`{field}` is {kind_of(data)}, not an array")
     try:
-        ids = [bytes(row.key) for row in _row_decoder(key).decode(data)]
-        if all(ids):
-            return PageBody(data, len(ids), frozenset(ids))
-    except (msgspec.MsgspecError, RecursionError):
-        pass
-    try:
-        rows = array_items(data)
+        ids = row_ids(data, key)
     except ValueError:
         raise BrokenBody(NOT_JSON) from None
-    return PageBody(data, len(rows), frozenset(_row_id(row, key) for row in rows))
+    return PageBody(data, len(ids), frozenset(ids))
+
+
+def row_ids(rows: bytes, key: str) -> list[bytes]:
+    """The ids of the rows of an array, in order and as written; a row without one counts as its own.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    try:
+        ids = [bytes(row.key) for row in _row_decoder(key).decode(rows)]
+        if all(ids):
+            return ids
+    except (msgspec.MsgspecError, RecursionError):
+        pass
+    return [_row_id(row, key) for row in array_items(rows)]
 
 
 def _row_id(row: bytes, key: str) -> bytes:

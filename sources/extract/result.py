@@ -12,8 +12,9 @@ from typing import Final, Literal
 from sources.decode.rows import QuarantinedRow
 from sources.errors import BridgeError
 from sources.extract.legacy_pages import AssumedEnd
+from sources.extract.tail import CursorPosition
 
-Verdict = Literal["complete", "unproven", "incomplete"]
+Verdict = Literal["complete", "unproven", "incomplete", "tail"]
 Progress = Callable[[str, int, int, int | None], None]
 """Called with the resource, its pages and rows so far, and the total if the platform reports one."""
 
@@ -84,7 +85,8 @@ class ListResult:
 
     Attributes:
         resource: its name.
-        verdict: `complete` (proven), `unproven` (rows may be missing) or `incomplete` (the walk failed: `error`).
+        verdict: `complete` (proven), `unproven` (rows may be missing), `incomplete` (the walk failed: `error`) or
+            `tail` (only what follows the end of an earlier walk was read: nothing is known of the other rows).
         sweeps: every sweep, in order.
         used_sweeps: numbers of the sweeps whose rows are published: the last one if two agree, otherwise all.
         files: Parquet files and their row counts by table; together they hold each distinct row once.
@@ -92,6 +94,7 @@ class ListResult:
         observations: (what, value) → count, for what the interface does not show (design §9).
         evidence: the reasons for the verdict, in words.
         distinct: rows in the files of the list's own table.
+        position: where a tail can continue; None where the list is not read by a cursor, or has no second page.
     """
 
     resource: str
@@ -104,6 +107,7 @@ class ListResult:
     evidence: list[str] = field(default_factory=list)
     distinct: int = 0
     error: BridgeError | None = None
+    position: CursorPosition | None = None
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     ended_at: datetime | None = None
 

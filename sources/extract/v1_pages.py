@@ -35,17 +35,18 @@ class V1Cursor:
     Args:
         limit: rows to request per page, 1 to 100. The cursor is bound to it: it is the same for the whole walk.
         key: the field of a row's id.
+        cursor: of an earlier walk, to continue there; None: from the first page.
     """
 
-    def __init__(self, limit: int, key: str = "id") -> None:
+    def __init__(self, limit: int, key: str = "id", cursor: str | None = None) -> None:
         self.limit = limit
         self._key = key
         self.size: int | None = None
         self.ended_by = ""
         self.total: int | None = None
-        self._cursor: str | None = None
+        self._cursor = cursor
         self._is_waiting = False
-        self._cursors: set[str] = set()
+        self._cursors: set[str | None] = {cursor} - {None}
         self._empty_pages = 0
         self._repeats = RepeatDetector()
 

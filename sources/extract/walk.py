@@ -16,7 +16,7 @@ from typing import Final
 
 from sources.contract import LISTS, Operation
 from sources.decode.undocumented import InferredSchema
-from sources.errors import AccessError, BridgeError, ContractBroken, HttpRejected, Stopped
+from sources.errors import AccessError, BridgeError, ContractBroken, HttpRejected, PlatformError, Stopped
 from sources.extract.fetch import PageFetcher
 from sources.extract.legacy_pages import LegacyPages
 from sources.extract.page_files import PageFiles
@@ -25,6 +25,7 @@ from sources.extract.proof import agree, evidence_of, ignores_limit, next_limit,
 from sources.extract.repeated_ids import distinct_rows
 from sources.extract.result import ListResult, Progress, Sweep, WalkOptions, no_progress
 from sources.extract.spool import SpoolFolder
+from sources.extract.tail import CursorPosition, CursorTrail, TailMismatch
 from sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
 from sources.http.client import Client
 
@@ -48,6 +49,7 @@ def walk(
     spools: SpoolFolder,
     options: WalkOptions | None = None,
     progress: Progress = no_progress,
+    start: CursorPosition | None = None,
 ) -> ListResult:
     """Walks a list to its end.
 
@@ -58,26 +60,34 @@ def walk(
         spools: for the response bodies.
         options: page size, sweeps, pages in flight.
         progress: called after each page.
+        start: where an earlier walk by cursor ended: only the rows from there on are read, and the verdict is `tail`.
 
     Returns:
         The list. If the walk failed it is `incomplete`, carries its error, and has no rows.
 
     Raises:
+        TailMismatch: the list does not continue at `start`.
         Stopped: the client was stopped; the spool keeps the pages read so far.
         OSError: the disk is full or cannot be written.
     """
-    return _ListWalk(LISTS[resource], client, folder, spools, options or WalkOptions()).run(progress)
+    return _ListWalk(LISTS[resource], client, folder, spools, options or WalkOptions(), start).run(progress)
 
 
 class _ListWalk:
     """One walk over one list."""
 
     def __init__(
-        self, operation: Operation, client: Client, folder: Path, spools: SpoolFolder, options: WalkOptions
+        self,
+        operation: Operation,
+        client: Client,
+        folder: Path,
+        spools: SpoolFolder,
+        options: WalkOptions,
+        start: CursorPosition | None,
     ) -> None:
         if operation.records is None:
             raise TypeError(f"{operation.name} is not a list")
-        self._operation, self._options = operation, options
+        self._operation, self._options, self._start = operation, options, start
         self._record = replace(operation.records, key=options.key or operation.records.key)
         self._folder, self._spools = folder, spools
         self._fetcher = PageFetcher(operation, client, options.window)
@@ -87,7 +97,10 @@ class _ListWalk:
     def run(self, progress: Progress) -> ListResult:
         result = self._result
         try:
-            self._walk(progress)
+            if self._start is None:
+                self._walk(progress)
+            else:
+                self._read_tail(self._start, progress)
             self._spools.finish()
             progress(result.resource, result.total("pages"), result.distinct, result.distinct)  # its end is known now
         except Stopped:
@@ -131,6 +144,31 @@ class _ListWalk:
             "Try later. If it persists, cursors expire before the next page can be requested.",
         )
 
+    def _read_tail(self, start: CursorPosition, progress: Progress) -> None:
+        """Reads what follows an earlier walk. Raises TailMismatch where that is not certain."""
+        inferred = None if self._record.fields else InferredSchema(self._record)
+        paginator = V1Cursor(start.limit, self._record.key, start.cursor)
+        sweep = Sweep(1, start.limit)
+        self._result.sweeps.append(sweep)
+        with closing(self._spools.sweep(sweep.number)) as spool:
+            files = PageFiles(self._record, self._folder / "sweep-1", spool, paginator, inferred)
+            try:
+                self._sweep(sweep, paginator, files, progress)
+            except CursorExpired:
+                raise TailMismatch("the platform rejected the saved cursor", "rejected") from None
+            except PlatformError as error:
+                raise TailMismatch(f"the saved cursor failed: {error.message}", "failed") from None
+            if sweep.issues or files.repeated.counts:
+                raise TailMismatch("ids occur twice after the saved cursor", "repeats rows")
+            self._take([(sweep, files)])
+        self._result.verdict = "tail"
+        self._result.observations["cursor_reuse", "continues"] += 1
+        self._result.evidence += [
+            f"continued at the last page of the read before: its {start.rows} rows came again, then "
+            f"{sweep.rows - start.rows} more; nothing is known of older rows",
+            evidence_of(sweep),
+        ]
+
     def _sweep_until_proven(self, open_spools: ExitStack, progress: Progress) -> None:
         sweeps, files = self._result.sweeps, list[PageFiles]()
         inferred = None if self._record.fields else InferredSchema(self._record)
@@ -164,15 +202,18 @@ class _ListWalk:
     def _sweep(self, sweep: Sweep, paginator: Paginator, files: PageFiles, progress: Progress) -> None:
         """Reads the list once, from its first page to its end."""
         name = self._record.name
+        trail = CursorTrail(self._record.key, self._start)
         try:
             for page in self._fetcher.pages(paginator, files.spool):
                 sweep.pages += 1
                 if page.is_listed:
                     sweep.rows += page.body.count
+                    trail.add(page.request, page.body)
                     files.add(int(page.request.params.get("page", sweep.pages)), page.body, page.offset)
                     if self._is_paged:
                         self._result.observations[f"{name}_data", page.body.form] += 1
                 progress(name, sweep.pages, sweep.rows, paginator.total)
+            self._result.position = trail.finish()
             counts = files.finish()
         except BaseException:
             files.abandon()
@@ -203,16 +244,7 @@ class _ListWalk:
         is_proven = agree and not any(sweep.issues or sweep.quarantined for sweep in judged)
         result.verdict = "complete" if is_proven else "unproven"
         used = list(zip(sweeps, files, strict=True))[-1 if agree else 0 :]
-        result.used_sweeps = [sweep.number for sweep, _ in used]
-        keys = None
-        for _, sweep_files in reversed(used):  # the newest row of an id wins
-            distinct, tables, keys = sweep_files.write(keys)
-            result.distinct += distinct
-            for table, file in tables.items():
-                result.files.setdefault(table, []).append(file)
-        used_files = [sweep_files for _, sweep_files in used]
-        result.quarantined = distinct_rows(sweep_files.quarantined for sweep_files in used_files)
-        result.quarantined += used_files[-1].conflicting_rows(used_files[:-1])
+        self._take(used)
         result.evidence += map(evidence_of, sweeps)
         if len(sweeps) == 1 and not agree:
             result.evidence.append("a single sweep does not prove a list: rows may have moved while it was read")
@@ -223,3 +255,17 @@ class _ListWalk:
             )
             result.evidence.append(proof if agree else "no two sweeps agree: all are merged")
         log.debug("%s: %s", result.resource, result.verdict)
+
+    def _take(self, used: list[tuple[Sweep, PageFiles]]) -> None:
+        """Takes the rows of these sweeps as the result; the newest row of an id wins."""
+        result = self._result
+        result.used_sweeps = [sweep.number for sweep, _ in used]
+        keys = None
+        for _, sweep_files in reversed(used):
+            distinct, tables, keys = sweep_files.write(keys)
+            result.distinct += distinct
+            for table, file in tables.items():
+                result.files.setdefault(table, []).append(file)
+        used_files = [sweep_files for _, sweep_files in used]
+        result.quarantined = distinct_rows(sweep_files.quarantined for sweep_files in used_files)
+        result.quarantined += used_files[-1].conflicting_rows(used_files[:-1])

@@ -243,6 +243,47 @@ LOOKS["legacy_error_status", "400"] = error_status(400)
 LOOKS["legacy_error_status", "422"] = error_status(422)
 
 
+def sequence(*, is_reversed: bool, is_sorted: bool = True) -> Look:
+    def look(sandbox: Sandbox, client: httpx.Client) -> None:
+        sandbox.state.grow("orders", 9)
+        numbers = [row["number"] for row in cursors(client, 50)]
+        assert (numbers == sorted(numbers, reverse=is_reversed)) == is_sorted
+        assert len({*numbers}) == 409
+
+    return look
+
+
+LOOKS["order_sequence", "oldest_first"] = sequence(is_reversed=False)
+LOOKS["order_sequence", "newest_first"] = sequence(is_reversed=True)
+LOOKS["order_sequence", "unordered"] = sequence(is_reversed=False, is_sorted=False)
+
+
+def reuse(status: int, first: int | None) -> Look:
+    """`first`: the position of the first order that the cursor after 300 orders leads to when it is used again."""
+
+    def look(sandbox: Sandbox, client: httpx.Client) -> None:
+        def page(cursor: str | None = None) -> httpx.Response:
+            return client.get(f"{V1}/orders", params={"limit": 100} | ({"startingAfter": cursor} if cursor else {}))
+
+        cursor = None
+        for _ in range(3):
+            cursor = page(cursor).json()["nextCursor"]
+        assert page(cursor).json()["hasMore"] is False
+        sandbox.state.grow("orders", 40)
+        answer = page(cursor)
+        assert answer.status_code == status
+        if first is not None:
+            assert answer.json()["data"][0]["id"] == sandbox.state.ids("orders")[first]
+
+    return look
+
+
+LOOKS["cursor_reuse", "continues"] = reuse(200, 300)
+LOOKS["cursor_reuse", "rejected"] = reuse(400, None)
+LOOKS["cursor_reuse", "restarts"] = reuse(200, 0)
+LOOKS["cursor_reuse", "skips"] = reuse(200, 400)
+
+
 def scope(status: int, has_body: bool) -> Look:
     def look(sandbox: Sandbox, client: httpx.Client) -> None:
         headers = {"Authorization": f"Bearer {sandbox.v1_no_scope_key}"}

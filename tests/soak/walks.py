@@ -33,6 +33,7 @@ from sources.extract.walk import walk
 from sources.gaps import GAPS
 from sources.http.client import Client
 from sources.http.retries import without_backoff
+from tests.pipelines.pull.mixtures import UNMIXED
 from tests.pipelines.pull.truth import Row, comparable, expected
 from tests.soak.outcome import Outcome
 from tests.soak.transport import InlineExecutor, SandboxTransport
@@ -70,7 +71,7 @@ class WalkSeed:
         names += [name for name in DANGEROUS if draw.random() < 0.25 and name not in names]
         if draw.random() < 0.2:
             names.append(draw.choice(HOSTILE))
-        gaps = draw.sample([gap for gap in GAPS if gap.name != "rate_limit"], draw.randrange(5))
+        gaps = draw.sample([gap for gap in GAPS if gap.name not in UNMIXED], draw.randrange(5))
         is_long = "page_drift" in names
         page_limit = draw.choice((3, 7, 10) if is_long else (1, 2, 3, 7, 10, 25))
         return cls(

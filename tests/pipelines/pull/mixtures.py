@@ -22,6 +22,8 @@ from tests.pipelines.pull.truth import RESOURCES, ids, same
 SLOW = {"stall", "drip", "drip_headers", "gzip_bomb"}
 READ_FAULTS = [fault.name for fault in FAULTS if fault.reach != "write" and fault.kind != "hostile"]
 MIXED_FAULTS = [name for name in READ_FAULTS if name not in SLOW]
+UNMIXED = {"rate_limit", "order_sequence", "cursor_reuse"}
+"""Readings that cost time, and those that a tail is for: a request that is repeated uses its cursor again too."""
 ALTERED = {"page_drift", "type_drift", "extra_fields"}
 """Faults by which a row comes otherwise than the platform holds it, or the platform changes meanwhile."""
 
@@ -40,7 +42,7 @@ def mixture(seed: int) -> Mixture:
     """The mixture of that number: up to three faults, up to four readings, a list of some length."""
     draw = random.Random(seed)
     rates = {name: draw.choice([0.02, 0.1, 0.3]) for name in draw.sample(MIXED_FAULTS, draw.randrange(4))}
-    gaps = draw.sample([gap for gap in GAPS if gap.name != "rate_limit"], draw.randrange(5))
+    gaps = draw.sample([gap for gap in GAPS if gap.name not in UNMIXED], draw.randrange(5))
     readings = {gap.name: draw.choice(gap.readings) for gap in gaps}
     return Mixture(seed, draw.choice([0, 1, 7, 20, 41, 90]), rates, readings)
 

@@ -1,0 +1,198 @@
+"""Tails: walks that continue where an earlier one ended, and every way in which they cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from sandbox.app import Platform
+from sandbox.config import V1_KEY, SandboxConfig
+from sources.errors import AccessError
+from sources.extract.pages import PageBody, Request, page_of_array
+from sources.extract.result import ListResult, WalkOptions
+from sources.extract.spool import SpoolFolder
+from sources.extract.tail import CURSOR_LENGTH_MAX, CursorPosition, CursorTrail, TailMismatch
+from sources.extract.walk import walk
+from sources.http.client import Client
+from tests.soak.transport import SandboxTransport
+from tests.soak.walks import inline
+
+LIMIT = 10
+
+
+class Orders:
+    """A platform without sockets, and walks over its orders."""
+
+    def __init__(self, folder: Path, orders: int = 25, **readings: str) -> None:
+        sizes = {"customers": 0, "promotions": 0, "price_lists": 0}
+        self.platform = Platform(SandboxConfig(orders=orders, readings=readings, **sizes))  # type: ignore[arg-type]
+        self.state, self.folder, self.walks = self.platform.state, folder, 0
+        self.transport = SandboxTransport(self.platform)
+
+    def walk(self, start: CursorPosition | None = None, *, key: str = V1_KEY, limit: int = LIMIT) -> ListResult:
+        self.walks += 1
+        folder = self.folder / str(self.walks)
+        with inline(), Client("public_v1", "http://127.0.0.1:9", key, transport=self.transport) as client:
+            spools = SpoolFolder(folder / "spool", {"walk": self.walks})
+            return walk("orders", client, folder / "files", spools, WalkOptions(limit), start=start)
+
+    def position(self) -> CursorPosition:
+        result = self.walk()
+        assert result.verdict == "complete"
+        assert result.position is not None
+        return result.position
+
+    def fault(self, name: str, rate: float = 1.0) -> None:
+        self.platform.plan.rates = {name: rate}
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> Orders:
+    return Orders(tmp_path)
+
+
+def ids(result: ListResult) -> list[str]:
+    return [key for path, _ in result.files["orders"] for key in pq.read_table(path)["id"].to_pylist()]
+
+
+@pytest.mark.parametrize("new", [0, 1, 4, 5, 6, 31])
+def test_issue_16_2_a_tail_has_the_last_page_again_and_what_follows_it(orders: Orders, new: int) -> None:
+    start = orders.position()
+    orders.state.grow("orders", new)
+    result = orders.walk(start)
+    assert (result.verdict, result.error) == ("tail", None)
+    assert ids(result) == orders.state.ids("orders")[20:]
+    assert f"its 5 rows came again, then {new} more" in result.evidence[0]
+    assert result.total("rows") == result.distinct == 5 + new
+    assert result.observations["cursor_reuse", "continues"] == 1
+
+
+def test_tails_continue_where_the_last_one_ended(orders: Orders) -> None:
+    position = orders.position()
+    for _ in range(4):
+        orders.state.grow("orders", 7)
+        result = orders.walk(position)
+        assert ids(result)[-7:] == orders.state.ids("orders")[-7:]
+        assert result.position is not None
+        assert result.position.rows <= LIMIT
+        position = result.position
+
+
+def test_a_tail_reads_a_changed_order_of_the_last_page_anew(orders: Orders) -> None:
+    start = orders.position()
+    orders.state.change("orders", orders.state.ids("orders")[-1], {"status": "LATER"})
+    result = orders.walk(start)
+    (path, _), *_ = result.files["orders"]
+    assert pq.read_table(path)["status"].to_pylist()[-1] == "LATER"
+
+
+def test_pages_that_became_smaller_are_compared_over_their_borders(orders: Orders) -> None:
+    start = orders.position()
+    orders.fault("capped_limit")
+    orders.state.grow("orders", 9)
+    assert ids(orders.walk(start)) == orders.state.ids("orders")[20:]
+
+
+@pytest.mark.parametrize(
+    ("reading", "message"),
+    [("rejected", "rejected the saved cursor"), ("restarts", "to other rows"), ("skips", "to other rows")],
+)
+def test_issue_16_2_a_cursor_that_does_not_continue_is_noticed(tmp_path: Path, reading: str, message: str) -> None:
+    orders = Orders(tmp_path, cursor_reuse=reading)
+    start = orders.position()
+    orders.state.grow("orders", 20)
+    with pytest.raises(TailMismatch, match=message):
+        orders.walk(start)
+
+
+def test_a_cursor_that_skips_past_the_end_is_noticed(tmp_path: Path) -> None:
+    orders = Orders(tmp_path, cursor_reuse="skips")
+    with pytest.raises(TailMismatch, match="to fewer rows"):
+        orders.walk(orders.position())
+
+
+def _removed(orders: Orders) -> None:
+    orders.state.remove("orders", orders.state.ids("orders")[22])
+
+
+def _inserted(orders: Orders) -> None:
+    orders.state.drift("orders", 23, removes=False)
+
+
+def _reordered(orders: Orders) -> None:
+    record = orders.state.records("orders")[21]
+    orders.state.remove("orders", record["id"])
+    orders.state.add("orders", record, 23)
+
+
+@pytest.mark.parametrize("change", [_removed, _inserted, _reordered])
+def test_a_last_page_that_differs_is_noticed(orders: Orders, change: Any) -> None:
+    start = orders.position()
+    orders.state.grow("orders", 6)
+    assert orders.walk(start).verdict == "tail"
+    change(orders)
+    with pytest.raises(TailMismatch, match="to other rows"):
+        orders.walk(start)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("repeated_cursor", "issued twice"),
+        ("null_cursor", "without a cursor"),
+        ("restarting_cursor", "to other rows"),
+        ("ignored_query", "to other rows"),
+        ("duplicate_records", "to other rows|occur twice"),
+        ("expired_cursor", "rejected the saved cursor"),
+        ("html_200", "the saved cursor failed"),
+        ("error_500", "the saved cursor failed"),
+    ],
+)
+def test_a_platform_that_breaks_a_tail_is_read_whole(orders: Orders, fault: str, message: str) -> None:
+    start = orders.position()
+    orders.state.grow("orders", 20)
+    orders.fault(fault)
+    with pytest.raises(TailMismatch, match=message):
+        orders.walk(start)
+
+
+def test_a_row_that_is_repeated_after_the_last_page_is_noticed(orders: Orders) -> None:
+    start = orders.position()
+    orders.state.grow("orders", 20)
+    orders.state.add("orders", orders.state.records("orders")[-1])
+    with pytest.raises(TailMismatch, match="occur twice"):
+        orders.walk(start)
+
+
+def test_a_key_that_is_rejected_is_an_error_of_the_tail(orders: Orders) -> None:
+    result = orders.walk(orders.position(), key="brand_test_expiredkey")
+    assert isinstance(result.error, AccessError)
+    assert (result.verdict, result.files) == ("incomplete", {})
+
+
+@pytest.mark.parametrize("count", [0, 1, LIMIT])
+def test_a_list_of_one_page_has_no_cursor_to_save(tmp_path: Path, count: int) -> None:
+    assert Orders(tmp_path, count).walk().position is None
+
+
+def test_an_empty_last_page_is_not_where_a_tail_starts() -> None:
+    trail = CursorTrail("id")
+    trail.add(Request({"limit": 2, "startingAfter": "a"}), page(b'[{"id":1}]'))
+    trail.add(Request({"limit": 2, "startingAfter": "b"}), page(b"[]"))
+    position = trail.finish()
+    assert position is not None
+    assert (position.cursor, position.rows) == ("a", 1)
+
+
+@pytest.mark.parametrize("cursor", ["x" * (CURSOR_LENGTH_MAX + 1), "a\nb", "a\x00b"])
+def test_a_cursor_that_cannot_be_saved_is_not(cursor: str) -> None:
+    trail = CursorTrail("id")
+    trail.add(Request({"limit": 1, "startingAfter": cursor}), page(b'[{"id":1}]'))
+    assert trail.finish() is None
+
+
+def page(rows: bytes) -> PageBody:
+    return page_of_array(rows, "data", "id")
