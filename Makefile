@@ -23,7 +23,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 help:
 	@echo 'make setup    .venv with what orderbridge runs with; make dev adds the tools of tests'
 	@echo 'make demo     the whole bridge against the built-in sandbox; leaves demo/ to look at'
-	@echo 'make notebooks  the notebooks executed, of your warehouse or else the demo, into notebooks/executed/'
+	@echo 'make notebooks  the notebooks executed, of your warehouse or else the demo: notebooks/executed/*.html'
 	@echo 'make test     lint, types, tests, and the command from a wheel in an empty environment'
 	@echo 'make ducklake  the copy in a DuckLake, tested with DuckDB 1.5 in an environment of its own'
 	@echo 'make orchestrators  the examples for Dagster, Airflow and Prefect, run by each in an environment of its own'

@@ -257,5 +257,5 @@ def _where_to_look(folder: Path, customers: Path, variants: Path) -> None:
     _step(f"Where to look, in {escape(folder)}")
     for name, description in files.items():
         click.echo(f"{name:<{width}}  {description}")
-    click.echo("Next: make notebooks       (the notebooks, executed with this warehouse)")
+    click.echo("Next: make notebooks       (the notebooks, executed with this warehouse, as pages for a browser)")
     click.echo("      orderbridge report   (the same page, for a warehouse of yours: orderbridge init)")

@@ -14,7 +14,7 @@ from typing import Any, Final
 from pipelines.reporting.charts import TimeChart, time_chart
 from pipelines.reporting.match_outcomes import count_outcomes
 from pipelines.reporting.report_data import ReportData, Rows
-from pipelines.reporting.tables import Table, bars, build_table, name_column, spaced
+from pipelines.reporting.tables import Table, bar_column, build_table, name_column, spaced
 
 RECENT_DAYS: Final = 30
 MAX_CURRENCIES: Final = 3
@@ -165,6 +165,6 @@ def _order_states(rows: Rows) -> Table:
             "status": name_column("status"),
             "orders": "orders",
             **{heading: heading for heading in headings},
-            "": bars(shown, "orders"),
+            "": bar_column(shown, "orders"),
         },
     )

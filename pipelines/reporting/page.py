@@ -1,24 +1,29 @@
-"""The report as HTML: `ReportData` laid out as tables and charts, and rendered by the templates beside this module.
+"""The report as HTML: `ReportData` laid out as tables and charts, and rendered by the templates.
 
-In: `ReportData`. Out: the page as text; it loads nothing from elsewhere and has no scripts. Jinja2 escapes every value,
-and `_written` is the one place that decides how a value is written. The page shows counts, ids, and names of
-promotions, price lists and fields, and no personal data.
+In: `ReportData`. Out: the page as text; it loads nothing from elsewhere and has no scripts. It shows counts, ids, and
+names of promotions, price lists and fields, and no personal data.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from datetime import UTC, timedelta
 from typing import Any, Final
 
-import jinja2
-from markupsafe import Markup, escape
-
-from pipelines.reporting.match_outcomes import LABELS, count_outcomes
+from pipelines.reporting.match_outcomes import outcomes_table
 from pipelines.reporting.order_sections import changes, orders
+from pipelines.reporting.rendering import render
 from pipelines.reporting.report_data import SOON_DAYS, TABLES, ReportData
 from pipelines.reporting.rules_page import anchor
-from pipelines.reporting.tables import Cell, bars, build_table, name_column, spaced, words
+from pipelines.reporting.tables import (
+    Cell,
+    bar_column,
+    build_table,
+    findings_table,
+    name_column,
+    promotion_css,
+    spaced,
+    words,
+)
 from transforms.rules import RULES
 from transforms.rules.rule import SEVERITIES
 
@@ -35,8 +40,6 @@ _ENDINGS: Final = {
     "one answer": "one answer with everything",
 }
 """How a list ended, for readers who do not know the interface."""
-_MATCH_CSS: Final = {"matched": "good", "ambiguous": "warning", "only_in_erp": "error", "only_in_platform": ""}
-_PROMOTION_CSS: Final = {"running": "good", "exhausted": "warning", "expired": "error"}
 _CHAINS: Final = {
     "root": "has prices of its own",
     "linked": "derives from another list",
@@ -56,42 +59,7 @@ def page(data: ReportData) -> str:
     """The whole page."""
     sections = (_summary, changes, _lists, _findings, _erp, orders, _catalogue)
     content = {name: value for section in sections for name, value in section(data).items()}
-    return START + _environment().get_template("report.html.j2").render(data=data, **content)
-
-
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("pipelines.reporting"),
-        autoescape=True,
-        finalize=_written,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"code": _with_code, "words": words}
-    return environment
-
-
-def _written(value: object) -> object:
-    """How a value is written: numbers with thousands separators, instants in UTC, no control characters."""
-    if hasattr(value, "__html__"):
-        return value
-    if value is None:
-        return "–"
-    if isinstance(value, datetime):
-        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
-    if isinstance(value, Decimal):
-        return f"{value:,.2f}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(value))
-
-
-def _with_code(text: str) -> Markup:
-    """Text in which what is between backticks becomes code."""
-    parts = [escape(_written(part)) for part in text.split("`")]
-    return Markup("").join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
+    return START + render("report.html.j2", data=data, **content)
 
 
 def _summary(data: ReportData) -> dict[str, object]:
@@ -147,15 +115,9 @@ def _findings(data: ReportData) -> dict[str, object]:
     rules = {(rule.entity, rule.name): rule for rule in RULES}
     return {
         "severities": SEVERITIES,
-        "findings": build_table(
+        "findings": findings_table(
             data.findings,
-            {
-                "severity": lambda row: Cell(row["severity"], row["severity"]),
-                "table": spaced("entity"),
-                "rule": lambda row: Cell(words(row["rule"]), href=f"#{anchor(row['entity'], row['rule'])}"),
-                "findings": "findings",
-                "": bars(data.findings, "findings", _bar_css, is_logarithmic=True),
-            },
+            lambda row: Cell(words(row["rule"]), href=f"#{anchor(row['entity'], row['rule'])}"),
         ),
         "rules": [
             {
@@ -172,25 +134,10 @@ def _findings(data: ReportData) -> dict[str, object]:
     }
 
 
-def _bar_css(row: dict[str, Any]) -> str:
-    return "" if row["severity"] == "info" else str(row["severity"])
-
-
 def _erp(data: ReportData) -> dict[str, object]:
     content: dict[str, object] = {}
     if data.matches is not None:
-        outcomes = [
-            {"status": status, "label": LABELS[status, step], "count": count}
-            for (status, step), count in count_outcomes(data.matches).items()
-        ]
-        content["matches"] = build_table(
-            outcomes,
-            {
-                "outcome": "label",
-                "customers": "count",
-                "": bars(outcomes, "count", lambda row: _MATCH_CSS[row["status"]]),
-            },
-        )
+        content["matches"] = outcomes_table(data.matches)
     if data.differences:
         content["differences"] = build_table(
             data.differences,
@@ -198,7 +145,7 @@ def _erp(data: ReportData) -> dict[str, object]:
                 "table": "entity",
                 "field": spaced("field"),
                 "records": "differences",
-                "": bars(data.differences, "differences"),
+                "": bar_column(data.differences, "differences"),
             },
         )
     if data.variants is not None:
@@ -226,7 +173,7 @@ def _catalogue(data: ReportData) -> dict[str, object]:
                 "name": name_column("name"),
                 "prices": lambda row: _CHAINS[row["chain_status"]],
                 "customers": "customer_count",
-                "": bars(data.price_lists, "customer_count"),
+                "": bar_column(data.price_lists, "customer_count"),
             },
         ),
         "soon_days": SOON_DAYS,
@@ -235,7 +182,7 @@ def _catalogue(data: ReportData) -> dict[str, object]:
             {
                 "status": "status",
                 "promotions": "promotions",
-                "": bars(data.promotion_status, "promotions", lambda row: _PROMOTION_CSS.get(row["status"], "faint")),
+                "": bar_column(data.promotion_status, "promotions", promotion_css),
             },
         ),
         "expiring": build_table(

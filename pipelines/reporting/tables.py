@@ -13,8 +13,11 @@ from typing import Any, Final
 
 from pipelines.reporting.report_data import Rows
 
+Columns = Mapping[str, str | Callable[[dict[str, Any]], object]]
+"""By heading, the key of a row or a function of it."""
 EXTRA_COLUMNS: Final = frozenset({"read until (UTC)", "how it ended", "prices", "before (UTC)", "used"})
 """Columns without which a table can be read on a phone: they are hidden there."""
+_PROMOTION_CSS: Final = {"running": "good", "exhausted": "warning", "expired": "error"}
 MAX_ROWS: Final = 40
 """Rows shown of a table; the others are counted."""
 
@@ -37,15 +40,21 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A table cell that draws a value as a bar.
+    """A table cell that draws a value as a bar; lengths and positions in percent of the column's width.
 
     Attributes:
-        percent: length, of the longest bar of the column.
+        percent: length.
         css: a class of the style sheet.
+        offset: where it begins.
+        line: position of a vertical line.
+        tooltip: shown while the pointer is on the cell.
     """
 
     percent: str
     css: str = ""
+    offset: str = ""
+    line: str = ""
+    tooltip: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +67,7 @@ class Table:
     hidden_rows: int
 
 
-def build_table(rows: Rows, columns: Mapping[str, str | Callable[[dict[str, Any]], object]]) -> Table:
+def build_table(rows: Rows, columns: Columns) -> Table:
     """A table of at most `MAX_ROWS` rows; a column is a key of the row, or a function of it.
 
     A column without a heading is one of bars, and left out where it has none.
@@ -82,7 +91,7 @@ def _kind(heading: str, cells: list[object]) -> str:
     return "bars" if any(isinstance(cell, Bar) for cell in cells) else ""
 
 
-def bars(
+def bar_column(
     rows: Rows, column: str, css: Callable[[dict[str, Any]], str] = lambda _: "", *, is_logarithmic: bool = False
 ) -> Callable[[dict[str, Any]], Bar | str]:
     """A column of bars for the numbers of another column; without any where all are the same."""
@@ -94,6 +103,32 @@ def bars(
         return lambda _: ""
     longest = max((length(row[column]) for row in rows), default=0.0) or 1.0
     return lambda row: Bar(f"{100 * length(row[column]) / longest:.1f}", css(row)) if row[column] else ""
+
+
+def findings_table(rows: Rows, rule: Callable[[dict[str, Any]], object]) -> Table:
+    """Findings by rule, on a logarithmic scale: a few errors are visible beside many of severity info.
+
+    Args:
+        rows: `entity`, `rule`, `severity`, `findings`, in drawing order.
+        rule: the cell with the rule's name.
+    """
+    return build_table(
+        rows,
+        {
+            "severity": lambda row: Cell(row["severity"], row["severity"]),
+            "table": spaced("entity"),
+            "rule": rule,
+            "findings": "findings",
+            "": bar_column(
+                rows, "findings", lambda row: "" if row["severity"] == "info" else row["severity"], is_logarithmic=True
+            ),
+        },
+    )
+
+
+def promotion_css(row: Mapping[str, Any]) -> str:
+    """The colour of a promotion's `status`, as a class of the style sheet."""
+    return _PROMOTION_CSS.get(row["status"], "faint")
 
 
 def name_column(column: str) -> Callable[[dict[str, Any]], Cell]:

@@ -1,6 +1,7 @@
-"""`make notebooks`: notebooks executed into notebooks/executed/; `strip`, of `make format`: outputs taken out.
+"""`make notebooks`: notebooks executed into notebooks/executed/, each also as a page for a browser.
 
-The warehouse is that of the settings; where there is none, the demo's, which is made where there is none either.
+`strip`, of `make format`: outputs taken out. The warehouse is that of the settings; where there is none, the demo's,
+which is made where there is none either.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import nbformat
 
 from pipelines.cli.process import prepare_environment
 from sources.settings import warehouse_path
-from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, executed, stripped
+from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, as_page, executed, stripped
 
 OUT = FOLDER / "executed"
 
@@ -28,8 +29,11 @@ def main(arguments: list[str]) -> None:
     os.umask(0o077)  # outputs may hold what SHOW_PERSONAL shows
     OUT.mkdir(exist_ok=True)
     for path in NOTEBOOKS:
-        nbformat.write(executed(path, warehouse), OUT / path.name)
-        sys.stdout.write(f"{(OUT / path.name).relative_to(CHECKOUT)}\n")
+        notebook = executed(path, warehouse)
+        nbformat.write(notebook, OUT / path.name)
+        page = (OUT / path.name).with_suffix(".html")
+        page.write_text(as_page(notebook, path.stem), "utf-8")
+        sys.stdout.write(f"{page.relative_to(CHECKOUT)}\n")
     sys.stdout.write(f"of {warehouse}\n")
 
 

@@ -1,7 +1,8 @@
 """Notebooks executed and stripped: by the tests, by `make notebooks`, by `make format`.
 
-In: a notebook and a warehouse. Out: the notebook with its outputs, or without them. The kernel is this very Python,
-whatever kernels a person has installed, and neither reads nor writes the home folder.
+In: a notebook and a warehouse. Out: the notebook with its outputs, the same as a page for a browser, or the notebook
+without outputs. The kernel is this very Python, whatever kernels a person has installed, and neither reads nor writes
+the home folder.
 """
 
 from __future__ import annotations
@@ -18,11 +19,26 @@ import nbformat
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
+from nbconvert import HTMLExporter
+
+from pipelines.reporting.rendering import render
 
 CHECKOUT: Final = Path(__file__).parents[2]
 FOLDER: Final = CHECKOUT / "notebooks"
 NOTEBOOKS: Final = tuple(sorted(FOLDER.glob("*.ipynb")))
 CELL_TIMEOUT_S: Final = 120
+_PAGE: Final = """\
+<!doctype html>
+<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>
+<style>{style}
+.output {{ overflow-x: auto; overflow-wrap: normal; }} .output pre {{ white-space: pre-wrap; }}
+.prompt, .anchor-link {{ display: none; }} p code, .input pre {{ background: var(--tint); }}
+.input pre {{ padding: .5rem .75rem; border-radius: 6px; overflow-x: auto; font-size: .78rem; line-height: 1.4; }}
+table.dataframe {{ border: 0; margin: .5rem 0; }} table.dataframe tr > * {{ border-width: 0 0 1px; }}
+table.dataframe tr > th {{ text-align: left; vertical-align: top; }} tbody th {{ font-weight: 400; }}
+</style>
+<main>{body}</main>
+"""
 
 
 class ThisPython(KernelSpecManager):
@@ -60,6 +76,14 @@ def executed(path: Path, warehouse: Path, cwd: Path = FOLDER) -> Any:
         )
         client.execute(env=dict(os.environ))
     return notebook
+
+
+def as_page(notebook: Any, title: str) -> str:
+    """An executed notebook as HTML that needs no other file and loads nothing from elsewhere."""
+    exporter = HTMLExporter(template_name="basic")  # type: ignore[no-untyped-call] # nbconvert is half typed
+    body, _ = exporter.from_notebook_node(notebook)
+    body = body.replace('.ipynb"', '.html"').replace('href="../docs/', 'href="../../docs/')
+    return _PAGE.format(title=title, style=render("style.css"), body=body)
 
 
 def stripped(path: Path) -> str:

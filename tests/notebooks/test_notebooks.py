@@ -19,12 +19,12 @@ from pipelines.reconcile.erp_customers import ErpFiles
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.reporting.notebook import MASK, has_rows, masked, tidy
 from pipelines.warehouse.build import open_warehouse
-from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, executed, stripped
+from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, as_page, executed, stripped
 from tests.pipelines.bridge import bridge
 from tests.pipelines.reconcile.erp_file import PRIVATE, write_erp_file
 
 NAMES = ("01_first_look", "02_customers_and_prices", "03_promotions_and_orders", "04_erp_match")
-PLOTS = {"01_first_look": 1, "02_customers_and_prices": 4, "03_promotions_and_orders": 5, "04_erp_match": 3}
+PLOTS = {"01_first_look": 2, "02_customers_and_prices": 4, "03_promotions_and_orders": 6, "04_erp_match": 3}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,11 @@ def shown(notebook: Any) -> str:
 
 
 def drawn_tables(notebook: Any) -> list[Any]:
-    return [output for output in outputs(notebook) if "text/html" in output.get("data", {})]
+    return [output for output in outputs(notebook) if "dataframe" in output.get("data", {}).get("text/html", "")]
+
+
+def drawn_plots(notebook: Any) -> list[Any]:
+    return [output for output in outputs(notebook) if "orderbridge-plot" in output.get("data", {}).get("text/html", "")]
 
 
 def cells(output: Any) -> list[list[str]]:
@@ -75,9 +79,11 @@ def test_a_notebook_runs_to_its_end_and_shows_nobodys_data(name: str, warehouse:
     notebook = executed(FOLDER / f"{name}.ipynb", warehouse)
     said = [output for output in outputs(notebook) if output.output_type in ("stream", "error")]
     assert [output for output in said if output.get("name") != "stdout"] == []
-    drawn = [output for output in outputs(notebook) if "image/svg+xml" in output.get("data", {})]
-    assert len(drawn) >= PLOTS[name]
+    assert len(drawn_plots(notebook)) >= PLOTS[name]
     reported = shown(notebook)
+    page = as_page(notebook, name)
+    assert not re.search(r"<script|https?:|@import|url\(", page)
+    assert page.count('orderbridge-plot">') == len(drawn_plots(notebook))
     tables = "".join(output["data"]["text/plain"] for output in drawn_tables(notebook))
     assert not re.search(r"\bNaN\b|\bNaT\b|<NA>|\d\.0\b", tables)
     assert not [value for value in {*private(warehouse), *PRIVATE} if value in reported]
@@ -210,4 +216,4 @@ def test_a_table_has_rows_or_not() -> None:
 def test_executed_copies_stay_out_of_git() -> None:
     ignored = (CHECKOUT / ".gitignore").read_text("utf-8").splitlines()
     assert "notebooks/executed/" in ignored
-    assert re.search(r"^notebooks: setup$", (CHECKOUT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert re.search(r"^notebooks: \$\(VENV\)/\.notebooks$", (CHECKOUT / "Makefile").read_text("utf-8"), re.MULTILINE)
