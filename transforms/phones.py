@@ -1,7 +1,8 @@
 """Phone numbers as people write them, compared by the subscriber that they reach.
 
 In: two text columns, and the country of numbers that name none. Out: whether they hold a number in common. Extensions,
-a second number, punctuation, a trunk prefix `0` and a missing country code make no difference.
+a second number, punctuation, a trunk prefix `0`, a missing country code and a missing `+` or `00` make no difference.
+The match with the ERP and the check of a create that was read back use the same rule.
 """
 
 from __future__ import annotations
@@ -45,14 +46,16 @@ def same_phone(left: pd.Series[str], right: pd.Series[str], country: str | None 
     Args:
         left: texts with one or several numbers.
         right: likewise, with the same index.
-        country: of numbers without a country code (ISO 3166-1 alpha-2). None: such a number is equal to one that is
-            written without a code too, and to no other.
+        country: of numbers without a country code (ISO 3166-1 alpha-2). None: such a number is equal only to one with
+            the same digits, regardless of zeros at the beginning.
 
     Returns:
         A boolean for each row. Where neither text has a digit, whether the texts are equal in any case.
     """
     left, right = single_spaced(left).str.lower(), single_spaced(right).str.lower()
-    is_same = (left == right) | (_number(left, country) == _number(right, country))
+    is_same = left == right
+    for one, other in zip(_readings(left, country), _readings(right, country), strict=True):
+        is_same |= one == other
     is_same = is_same.fillna(False).astype("bool")
     is_open = ~is_same & left.notna() & right.notna()
     if is_open.any():
@@ -64,19 +67,19 @@ def same_phone(left: pd.Series[str], right: pd.Series[str], country: str | None 
 def _numbers(texts: pd.Series[str], country: str | None) -> pd.DataFrame:
     """`row` (index of the text) and `number`: each number of each text once."""
     parts = texts.str.replace(_EXTENSION, "", regex=True).str.replace(_SEPARATOR, "|", regex=True).str.split("|")
-    each = parts.explode()
-    numbers = _number(each, country).rename("number").rename_axis("row").dropna().reset_index()
-    return numbers.drop_duplicates()
+    numbers = pd.concat(_readings(parts.explode(), country)).rename("number").rename_axis("row").dropna()
+    return numbers.reset_index().drop_duplicates()
 
 
-def _number(texts: pd.Series[str], country: str | None) -> pd.Series[str]:
-    """The digits of a number with `00` and the country's code in front; null without digits."""
+def _readings(texts: pd.Series[str], country: str | None) -> list[pd.Series[str]]:
+    """The digits of a number without zeros in front, and with `00` and the country's code; null without digits."""
     digits = texts.str.replace(r"^\(?\+", "00", regex=True).str.replace(r"[^0-9]+", "", regex=True)
-    digits = digits.where(digits != "")
+    significant = digits.str.lstrip("0")
+    significant = significant.where(significant != "", digits.where(digits != ""))
     if country is None or country not in CALLING_CODES:
-        return digits
+        return [significant]
     prefix = f"00{CALLING_CODES[country]}"
     # The trunk prefix goes: (0)20 7946 0000 at home is +44 20 7946 0000, which some write +44 (0)20 7946 0000.
     national = digits.str.removeprefix(prefix).str.replace("^0", "", regex=True)
     is_national = digits.str.startswith(prefix) | ~digits.str.startswith("00")
-    return digits.mask(is_national.fillna(False), prefix + national)
+    return [significant, digits.mask(is_national.fillna(False), prefix + national).where(digits != "")]

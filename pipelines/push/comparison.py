@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -21,7 +20,7 @@ def differing_fields(body: Mapping[str, Any], record: Mapping[str, Any], country
     """The fields of a create that differ on the platform; fields that cannot be read back are not compared.
 
     Texts are equal regardless of surrounding whitespace, e-mails regardless of the case of ASCII letters, numbers by
-    value, phone numbers by their digits.
+    value, phone numbers as in `transforms.phones`.
 
     Args:
         body: of the create.
@@ -43,9 +42,6 @@ def _is_same_phone(sent: object, actual: object, country: str | None) -> bool:
     """Whether the platform only writes the number in another way, such as without blanks or with `00` for `+`."""
     if not isinstance(sent, str) or not isinstance(actual, str):
         return False
-    digits = [re.sub("[^0-9]", "", text).lstrip("0") for text in (sent, actual)]
-    if digits[0] and digits[0] == digits[1]:
-        return True
     left, right = (pd.Series([text], dtype=pd.ArrowDtype(TEXT)) for text in (sent, actual))
     return bool(same_phone(left, right, country)[0])
 
