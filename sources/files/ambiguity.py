@@ -15,7 +15,7 @@ from typing import Final
 from sources.errors import UsageError
 from sources.files.dialect import DELIMITERS, NAMES, Dialect, Record, lines_of, looks_like_names, width_of
 from sources.files.model import number_of_cells
-from sources.files.quotes import is_unclosed
+from sources.files.quotes import begins_with_quote
 
 _NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
 _DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?")
@@ -88,9 +88,10 @@ def check_spaces(records: Sequence[Record]) -> bool:
 
 
 def _check_unclosed(header: Record) -> None:
-    if any(map(is_unclosed, header.cells or ())):
+    if any(map(begins_with_quote, header.cells or ())):
         raise UsageError(
-            f"line {header.line}, the header, has a quote that is not closed", "Fix the quotes in that line."
+            f"line {header.line}, the header, has a quote that does not enclose a whole name",
+            f"Fix the quotes in that line, or if they belong to the name: --header-row {header.line}.",
         )
 
 

@@ -71,13 +71,18 @@ def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple
         count = options.header_rows or count
     if at + count > len(rows):
         raise UsageError(f"--header-rows is {count}, but fewer rows follow", "Use a smaller --header-rows.")
-    header = rows[at : at + count]
+    header, below = rows[at : at + count], rows[at + count :]
     width = max(map(len, header))
-    kept = _trimmed(header + [cells for cells in rows[at + count :] if len(cells) == width], width)
+    kept = _trimmed(header + [cells for cells in below if len(cells) == width], width)
+    if sum(any(cells[kept:]) for cells in below) > len(below) / 2:
+        raise UsageError(
+            f"line {filled[at].line}, the header, has {kept} names, but most lines below it have more cells",
+            "Add the missing names to that line, or if the names are in another line: --header-row N.",
+        )
     names = _joined([cells + [""] * (width - len(cells)) for cells in header])[:kept]
     before = tuple(record.line for record in filled[:at])
     lines = tuple(record.line for record in filled[at : at + count])
-    surplus = _surplus(rows[at + count :], kept, width - kept)
+    surplus = _surplus(below, kept, width - kept)
     return _named(names, lines, filled[at + count - 1].last + 1, skipped + before, surplus)
 
 

@@ -41,9 +41,9 @@ def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> boo
     return first and last and (not inner or (any(inner) if width > 3 else all(inner)))
 
 
-def is_unclosed(cell: str) -> bool:
-    """Whether a cell begins with a quote that is never closed. A final quote or a pair may be inches."""
-    return cell.startswith('"') and not cell.endswith('"') and (cell.startswith('""') or cell.count('"') % 2 == 1)
+def begins_with_quote(cell: str) -> bool:
+    """Whether a cell that is read without quotes begins with one; a single one may be inches or a ditto mark."""
+    return cell.startswith('"') and cell != '"'
 
 
 def _sizes(cells: Sequence[str], delimiter: str) -> list[int]:
@@ -61,11 +61,19 @@ def _sizes(cells: Sequence[str], delimiter: str) -> list[int]:
     ]
 
 
-def has_stray_quotes(line: str, delimiter: str, *, is_padded: bool = False) -> bool:
-    """Whether a quote opens inside an unquoted cell and another one closes at the end of a later cell.
+def has_stray_quotes(line: str, following: str, width: int, delimiter: str, *, is_padded: bool = False) -> bool:
+    """Whether a quote opens inside an unquoted cell, and is closed at the end of a later cell or on the next line.
 
     `14"Screw M14, steel",14.50` has the right number of cells only by chance: the comma between the quotes was meant as
     text. Inches (`5" tube`, `3" x 4"`) have no text right after the quote, or no partner in another cell.
+
+    Args:
+        line: the only line, or the first one, of a record.
+        following: the line after a record of one line; it continues the cell if it has too few cells and no quote opens
+            in it.
+        width: the number of cells of a row.
+        delimiter: the delimiter of the file.
+        is_padded: whether spaces follow the delimiters.
     """
     if _STRAY.search(line) is None:
         return False
@@ -76,7 +84,14 @@ def has_stray_quotes(line: str, delimiter: str, *, is_padded: bool = False) -> b
         if is_open and cell.rstrip().endswith('"'):
             return True
         is_open = is_open or _OPENS_INSIDE.match(cell) is not None
-    return False
+    following = following.rstrip("\r\n")
+    continues = following.count(delimiter) < width - 1 and ('"' not in following or _closes(following, delimiter))
+    return is_open and bool(following.strip()) and continues
+
+
+def _closes(line: str, delimiter: str) -> bool:
+    """Whether the first quote of a line that is not doubled ends a cell."""
+    return re.match(rf'(?:[^"]|"")*"(?:{re.escape(delimiter)}|$)', line) is not None
 
 
 def _unquoted_cells(line: str, delimiter: str, *, is_padded: bool) -> Iterator[str]:

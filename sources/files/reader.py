@@ -29,14 +29,17 @@ from sources.files.model import (
     handle_reject,
     to_arrow,
 )
-from sources.files.quotes import has_stray_quotes, is_unclosed, swallows
+from sources.files.quotes import begins_with_quote, has_stray_quotes, swallows
 from sources.files.text import MAX_LINE, MIB, Text
 
 _SWALLOWS: Final = (
     "a quoted cell runs to line {} and contains what look like rows of the table; fix the quotes, or if they are "
     "right, confirm them with --quote double"
 )
-_UNCLOSED: Final = "a cell begins with a quote that is not closed; close it, or if it belongs to the cell: --quote none"
+_UNCLOSED: Final = (
+    "a cell begins with a quote that does not enclose the whole cell; fix the quotes, or if they belong to the cell: "
+    "--quote none"
+)
 _STRAY_QUOTE: Final = (
     "a quote inside a cell seems to open a text with the delimiter in it; put the whole cell in quotes and double the "
     "quotes within it, or if they are right, confirm them with --quote double"
@@ -62,7 +65,7 @@ class TextTable(SourceTable):
         self._shape = shape
         dialect, width = body.dialect, len(detected.columns)
         self._arrow = ArrowBlocks(dialect, shape, quote_given=quote_given)
-        self._checks_unclosed = not dialect.quote and not quote_given
+        self._checks_unclosed = dialect.quote != '"' and not quote_given
         self._widths = () if quote_given else (width, width + detected.dropped_columns)
         self._checks_quotes = not quote_given and dialect.quote in ('"', "") and len(dialect.delimiter) == 1
 
@@ -148,11 +151,9 @@ class TextTable(SourceTable):
                     raw = log.take()
                     if last > line and self._widths and swallows(cells, self._widths, self._dialect.delimiter):
                         yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last), raw=raw)
-                    elif self._checks_quotes and has_stray_quotes(
-                        raw[0], self._dialect.delimiter, is_padded=self._dialect.is_padded
-                    ):
+                    elif self._checks_quotes and '"' in raw[0] and self._has_stray_quotes(raw, log):
                         yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells), raw)
-                    elif self._checks_unclosed and any(map(is_unclosed, cells)):
+                    elif self._checks_unclosed and any(map(begins_with_quote, cells)):
                         yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells), raw)
                     elif len(cells) == width and not nul and width > 1 and all(cells) and cells[0] != first_name:
                         yield Row(line, tuple(cells))
@@ -169,6 +170,11 @@ class TextTable(SourceTable):
                     return
                 continue
             return
+
+    def _has_stray_quotes(self, raw: tuple[str, ...], log: _LineLog) -> bool:
+        dialect, width = self._dialect, len(self.columns) + self.format.dropped_columns
+        following = "" if len(raw) > 1 else log.peek()
+        return has_stray_quotes(raw[0], following, width, dialect.delimiter, is_padded=dialect.is_padded)
 
     def _broken(self, line: int, last: int, error: csv.Error) -> RejectedRow:
         """An error of csv as a rejected row; raises UsageError if reading cannot continue."""
@@ -188,15 +194,23 @@ class _LineLog:
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._lines = iter(lines)
+        self._next: str | None = None
         self._taken: list[str] = []
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        line = next(self._lines)
+        line = next(self._lines) if self._next is None else self._next
+        self._next = None
         self._taken.append(line)
         return line
+
+    def peek(self) -> str:
+        """The next line, which remains to be read; "" at the end."""
+        if self._next is None:
+            self._next = next(self._lines, None)
+        return self._next or ""
 
     def take(self) -> tuple[str, ...]:
         """The lines since the last call."""

@@ -183,6 +183,17 @@ def test_12_words_between_spaces_are_cells_only_if_a_column_shows_it(tmp_path: P
     assert table(tmp_path, text, ReadOptions(delimiter=" ")).columns == ("code", "name", "price")
 
 
+@pytest.mark.parametrize("end", ["", ";"])
+@pytest.mark.parametrize("reported", [None, ReadOptions(header_row=1)])
+def test_8_a_header_with_a_name_too_few_is_named(tmp_path: Path, end: str, reported: ReadOptions | None) -> None:
+    """A truncated last line would have as many cells as the header."""
+    lines = ["Código;Nombre;PVP", "A1;Perno;rojo;1,50", "A2;Tuerca;azul;2,00", "A3;Clavo;verde;2,10", "A4;Llave;"]
+    text = "".join(f"{line}{end}\n" for line in lines[:-1]) + lines[-1]
+    with pytest.raises(UsageError, match="line 1") as error:
+        table(tmp_path, text, reported)
+    assert ("Add the missing names to that line" if reported or end else "Fix line 1") in error.value.hint
+
+
 def test_12_spaces_after_the_delimiter_belong_to_it_where_most_lines_have_them(tmp_path: Path) -> None:
     text = 'code, name, price\n"1", "Perno, inox", 1.50\n"2", "Tuerca", 2.50\n3, x, 3\n'
     opened = table(tmp_path, text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -107,9 +108,30 @@ def test_a_quote_that_nothing_closes_is_refused_where_none_is_meant(tmp_path: Pa
 
 
 def test_inches_are_no_quotes(tmp_path: Path) -> None:
-    sizes = ['5"', '1/2" x 3/4"', '"a" b', 'x "y" z', '"', "'t Hoff", '4" tube']
+    sizes = ['5"', '1/2" x 3/4"', 'x "y" z', '"', "'t Hoff", '4" tube']
     text = "part,size,kind\n" + "".join(f"{n},{size},x\n" for n, size in enumerate(sizes))
-    opened = table(tmp_path, text + '7,"open,x\n')
+    opened = table(tmp_path, text + '7,"open,x\n8,"a" b,x\n9,"a" or "b",x\n')
     assert opened.format.quote == ""
-    assert walked(opened) == (list(range(2, 9)), [(9, 9, "quoting")])
+    assert walked(opened) == (list(range(2, 8)), [(8, 8, "quoting"), (9, 9, "quoting"), (10, 10, "quoting")])
     assert [row.cells[1] for row in opened.rows() if isinstance(row, Row)] == sizes
+
+
+def test_a_quoted_cell_beyond_the_sample_of_a_file_without_quotes_is_not_literal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["sources.files.open_text"], "SAMPLE", 300)
+    monkeypatch.setattr(texts, "CHUNK_BYTES", 100)
+    opened = table(tmp_path, customers(30, l4='u@b.c,"a" b,x,p', l29='u@b.c,"Ana",x,s'))
+    assert opened.format.quote == ""
+    assert walked(opened)[1] == [(4, 4, "quoting"), (29, 29, "quoting")]
+
+
+@pytest.mark.parametrize("tail", ['two ""x"""', 'two"', "two\nthree x"])
+def test_a_quote_inside_a_cell_that_the_next_line_closes_is_refused(tmp_path: Path, tail: str) -> None:
+    """A delimiter is missing before a quoted cell of two lines, and the delimiter in the cell makes up for it."""
+    text = customers(9, l4=f'u@b.c,Ana "one,x,s\n{tail}', l8='u@b.c,"Ana ""x""",x,s')
+    last = 4 + 1 + tail.count("\n")
+    rejected = [(line, line, "quoting" if line == 4 else "too_short") for line in range(4, last + 1)]
+    assert walked(table(tmp_path, text))[1] == rejected
+    inches = customers(9, l4='u@b.c,3"x4,x,s', l5='u@b.c,tube 3",x,s', l8='u@b.c,"Ana ""x""",x,s')
+    assert walked(table(tmp_path, inches))[1] == []

@@ -140,10 +140,12 @@ def test_backslashes_before_quotes_are_found(tmp_path: Path) -> None:
     assert cells(plain) == [('x "y"', "C:\\dir")]
 
 
-def test_inches_at_the_beginning_of_cells_mean_that_nothing_is_quoted(tmp_path: Path) -> None:
-    opened = table(tmp_path, 'part\tsize\n1\t"a" b\n2\t"c" d\n')
+def test_quotes_that_do_not_enclose_a_whole_cell_are_taken_literally_only_if_told(tmp_path: Path) -> None:
+    text = 'part\tsize\n1\t"a" b\n2\t"c" d\n'
+    opened = table(tmp_path, text)
     assert opened.format.quote == ""
-    assert cells(opened) == [("1", '"a" b'), ("2", '"c" d')]
+    assert [row.code for row in opened.rows() if isinstance(row, RejectedRow)] == ["quoting"] * 2
+    assert cells(table(tmp_path, text, ReadOptions(quote=""))) == [("1", '"a" b'), ("2", '"c" d')]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
