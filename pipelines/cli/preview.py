@@ -33,35 +33,6 @@ MAX_REPORTED: Final = 100
 MAX_SHOWN: Final = 40
 """Characters of a cell on a terminal; JSON and CSV have all of them."""
 WIDE: Final = 100_000
-_NONE: Final = {"none": "", "double": "", "doubled": ""}
-_QUOTES: Final = {"single": "'"} | _NONE | {"double": '"'}
-
-
-def read_options(
-    encoding: str | None,
-    delimiter: str | None,
-    quote: str | None,
-    escape: str | None,
-    header_row: int | None,
-    header_rows: int | None,
-    fill_short: bool,
-    sheet: str | None,
-) -> ReadOptions:
-    """The options of the command line: characters, or words for those that are hard to type in a shell."""
-    from sources.files import ReadOptions
-    from sources.files.dialect import NAMES
-
-    delimiters = {name: mark for mark, name in NAMES.items()} | {"\\t": "\t"}
-    return ReadOptions(
-        encoding,
-        delimiters.get(delimiter, delimiter) if delimiter is not None else None,
-        _QUOTES.get(quote, quote) if quote is not None else None,
-        {**_NONE, "backslash": "\\"}.get(escape, escape) if escape is not None else None,
-        header_row,
-        header_rows,
-        "fill" if fill_short else "reject",
-        sheet,
-    )
 
 
 @dataclass(frozen=True)
@@ -217,7 +188,7 @@ def _printable(cell: str) -> str:
 
 def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
     """The detected format as labelled values."""
-    from sources.files.dialect import NAMES
+    from sources.files.model import DELIMITER_NAMES
 
     if detected.kind == "workbook":
         yield "sheet", f"{detected.sheet} (of {', '.join(detected.sheets)})"
@@ -225,7 +196,7 @@ def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
         note = " (assumed)" if detected.is_encoding_assumed else ", byte order mark" if detected.has_bom else ""
         yield "encoding", f"{detected.encoding}{note}"
         padding = ", followed by spaces" if detected.is_padded else ""
-        yield "delimiter", f"{NAMES.get(detected.delimiter or '', repr(detected.delimiter))}{padding}"
+        yield "delimiter", f"{DELIMITER_NAMES.get(detected.delimiter or '', repr(detected.delimiter))}{padding}"
         escape = f"escaped by {detected.escape}" if detected.escape else "doubled in cells"
         yield "quote", f"{detected.quote or 'none'}, {escape}"
         yield "line ends", ", ".join(detected.line_ends) or "none"
@@ -284,11 +255,21 @@ def _writer(options: PreviewOptions, source: Path, table: SourceTable, width: in
 @click.option("--sheet", metavar="NAME", help="Sheet of a workbook: its name, or its number from 1.")
 @click.option("--keep-broken", is_flag=True, help="Show and write rejected lines too, marked; to look at, not to plan.")
 @json_option
-def command(file: Path, target: Path | None, rows: int, as_json: bool, keep_broken: bool, **options: object) -> None:
+def command(
+    file: Path,
+    target: Path | None,
+    rows: int,
+    as_json: bool,
+    keep_broken: bool,
+    fill_short: bool,
+    **options: Any,  # noqa: ANN401 # as click gives them: the other fields of ReadOptions
+) -> None:
     """Show how a CSV or .xlsx is read (encoding, dialect, header) and its first rows.
 
     Each cell is shown as its text. Rows that do not fit are reported on stderr, and the exit code is 5.
     """
+    from sources.files import ReadOptions
+
     STOP.listen()
-    given = read_options(**options)  # type: ignore[arg-type] # checked by click
-    exit_process(preview(file, given, PreviewOptions(rows, target, as_json, keep_broken)))
+    read = ReadOptions(**options, short_rows="fill" if fill_short else "reject")
+    exit_process(preview(file, read, PreviewOptions(rows, target, as_json, keep_broken)))

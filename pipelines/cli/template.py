@@ -80,10 +80,10 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
         return csv_template(kind)
     if file is None:
         return mapping_template(kind)
+    from pipelines.imports.open import open_mapped
     from pipelines.mapping import propose, to_toml
-    from sources.files import open_table
 
-    proposed = propose(open_table(file).columns, kind, conflicts="leave")
+    proposed = propose(open_mapped(file, None).columns, kind, conflicts="leave")
     first, rest = to_toml(proposed).split("\n", 1)
     return "".join([_HEAD, first, "\n", _IGNORE, rest, _PASSWORDS if KINDS[kind].has_login else "", _KEYS])
 

@@ -6,6 +6,7 @@ field at once. No row is converted yet.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping as Pairs
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from sources.inputs import paths, required, violations
 from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
 from transforms.upserts.bodies import Given, bodies
 
+_READ_OPTION: Final = re.compile(r"--(?:encoding|delimiter|quote|escape|header-rows?|sheet)\b")
 REJECT_COLUMNS: Final = ("line", "field", "code", "words")
 """The columns that a reject file has after those of the input; a name that was taken has a number."""
 
@@ -77,9 +79,26 @@ def open_inputs(
     return Inputs(file, table, Bindings(mapping, sources, lookups, login_mode), notes)
 
 
+def open_mapped(file: Path, options: ReadOptions | None) -> SourceTable:
+    """Opens a file for a command that takes the options for reading from a mapping.
+
+    Raises:
+        UsageError: the file cannot be read; the hint names an option of `preview` as a key of the mapping too.
+    """
+    try:
+        return open_table(file, options)
+    except UsageError as error:
+        option = _READ_OPTION.search(error.hint)
+        if option is None:
+            raise
+        key = option[0].removeprefix("--").replace("-", "_")
+        where = f"(`orderbridge preview` has these options; otherwise set {key} under [file] in the mapping.)"
+        raise UsageError(error.message, f"{error.hint}\n  {where}") from None
+
+
 def open_input_table(file: Path, options: ReadOptions | None, mapping: Mapping | None) -> SourceTable:
     """Opens a file; in a reject file, cells that were escaped as formulas are restored. Raises UsageError."""
-    table = open_table(file, options)
+    table = open_mapped(file, options)
     return UnescapedTable(table) if count_reject_columns(table.columns, mapping) else table
 
 

@@ -111,13 +111,14 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
         return None
     import pyarrow as pa
 
+    from pipelines.imports.open import open_mapped
     from pipelines.mapping import load, propose
-    from sources.files import CellRules, open_table
+    from sources.files import CellRules
     from transforms.erp.match_keys import MATCH_KEYS
     from transforms.frames import from_arrow
 
     mapping = load(files.mapping, "customers", files.lookups) if files.mapping is not None else None
-    table = open_table(files.customers, mapping.read_options if mapping is not None else None)
+    table = open_mapped(files.customers, mapping.read_options if mapping is not None else None)
     mapping = mapping or propose(table.columns, "customers")
     read = {
         ERP_COLUMNS[path]: column

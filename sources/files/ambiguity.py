@@ -13,12 +13,13 @@ from itertools import pairwise
 from typing import Final
 
 from sources.errors import UsageError
-from sources.files.dialect import DELIMITERS, NAMES, Dialect, Record, lines_of, looks_like_names, width_of
-from sources.files.model import number_of_cells
+from sources.files.dialect import DELIMITERS, Dialect, Record, lines_of, looks_like_names, width_of
+from sources.files.model import DELIMITER_NAMES, number_of_cells
 from sources.files.quotes import begins_with_quote
 
 _NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
 _DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?")
+_DECIMAL_COMMA: Final = re.compile(r"(?<=\d),(?=\d)")
 _DIGITS: Final = re.compile(r"\d+")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _CODE: Final = re.compile(r"\S*\d\S*")
@@ -55,12 +56,30 @@ def check_single_column(sample: str, dialect: Dialect) -> None:
             continue
         counts = [line.count(mark) for line in lines]
         if len(lines) > 2 and sum(map(bool, counts)) > len(lines) / 2:
-            given = mark.replace("\t", "tab").replace("|", "pipe")
+            name, another = DELIMITER_NAMES[mark], "tab" if mark != "\t" else "pipe"
             raise UsageError(
-                f"most lines contain a {NAMES[mark]}, but not the same number of them ({min(counts)} to {max(counts)})",
-                f'If it separates the cells: --delimiter "{given}" (lines of another width are rejected). If the file '
-                f'has a single column: --delimiter "{"tab" if mark != chr(9) else "pipe"}".',
+                f"most lines contain a {name}, but not the same number of them ({min(counts)} to {max(counts)})",
+                f"If it separates the cells: --delimiter {name} (lines of another width are rejected). If the file has "
+                f"a single column: --delimiter {another}.",
             )
+
+
+def check_decimal_commas(sample: str, records: Sequence[Record]) -> None:
+    """Raises if each comma of a file is between digits and spaces also make rows of equal width.
+
+    Args:
+        sample: of a file in which commas delimit the cells.
+        records: of the sample, delimited by spaces.
+    """
+    width = width_of(list(records))
+    rows = [record for record in records if record.cells and len(record.cells) == width]
+    is_decimal = sample.count(",") == len(_DECIMAL_COMMA.findall(sample))
+    if width > 1 and is_decimal and 2 * len(rows) > sum(bool(record.cells) for record in records):
+        raise UsageError(
+            f"each comma is between digits: decimal commas in {width} columns separated by spaces, or commas separate "
+            "the cells",
+            "For columns separated by spaces: --delimiter spaces. For commas: --delimiter comma.",
+        )
 
 
 def check_spaces(records: Sequence[Record]) -> bool:

@@ -21,7 +21,6 @@ from sources.files.text import MAX_LINE
 
 DELIMITERS: Final = (";", ",", "\t", "|")
 SPACE_RUNS: Final = ("  ", " ")
-NAMES: Final = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", "  ": "runs of two spaces", " ": "spaces"}
 _SEP: Final = re.compile(r'"?sep=(.)"?[ ,;\t|]*[\r\n]*$', re.IGNORECASE)
 _DIGIT: Final = re.compile(r"\d")
 _RUNS: Final = re.compile(r" {2,}")

@@ -22,11 +22,19 @@ _TOTALS: Final = re.compile(
     re.IGNORECASE,
 )
 OnReject = Callable[["RejectedRow"], object]
+DELIMITER_NAMES: Final = {
+    ",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", "  ": "runs of two spaces", " ": "spaces",
+}  # fmt: skip
+_DELIMITER_WORDS: Final = {name: mark for mark, name in DELIMITER_NAMES.items()} | {"\\t": "\t"}
+_QUOTE_WORDS: Final = {"none": "", "single": "'", "double": '"', "doubled": ""}
+_ESCAPE_WORDS: Final = {"none": "", "doubled": "", "double": "", "backslash": "\\"}
 
 
 @dataclass(frozen=True)
 class ReadOptions:
     """How to read a file. None: detect.
+
+    Words such as `tab`, `spaces`, `single`, `none` and `backslash` stand for characters that are hard to type.
 
     Attributes:
         encoding: a codec name of Python.
@@ -47,6 +55,11 @@ class ReadOptions:
     header_rows: int | None = None
     short_rows: Literal["reject", "fill"] = "reject"
     sheet: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, words in (("delimiter", _DELIMITER_WORDS), ("quote", _QUOTE_WORDS), ("escape", _ESCAPE_WORDS)):
+            value = getattr(self, name)
+            object.__setattr__(self, name, words.get(value, value))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from sources.files.ambiguity import check_single_column, check_spaces
+from sources.files.ambiguity import check_decimal_commas, check_single_column, check_spaces
 from sources.files.dialect import SPACE_RUNS, Dialect, best_dialect, detect_dialect, records_of, width_of
 from sources.files.encoding import read_text
 from sources.files.layout import detect_footnotes, detect_layout
@@ -68,6 +68,9 @@ def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple
     if options.delimiter is not None or detection.hint_lines:
         return dialect, detection.hint_lines
     records = records_of(body, dialect, cut_off=cut_off)
+    if dialect.delimiter == ",":
+        spaces, _ = best_dialect(body, SPACE_RUNS[1:], options, cut_off=cut_off)
+        check_decimal_commas(body, records_of(body, spaces, cut_off=cut_off))
     if detection.score < 0.2:
         runs, score = best_dialect(body, SPACE_RUNS[:1], options, cut_off=cut_off)
         if score > max(detection.score, 0.2):

@@ -7,18 +7,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pipelines.cli.preview import PreviewOptions, preview, read_options
+from pipelines.cli.preview import PreviewOptions, preview
 from sources.errors import UsageError
+from sources.files import ReadOptions
 
 DATA = "Listado\n\nCódigo;Nombre\n007;Peña, SL\n1E5;x;y\n008;\x1b[31m[red]\n"
-
-
-def said(**options: object) -> dict[str, object]:
-    names = ("encoding", "delimiter", "quote", "escape", "header_row", "header_rows", "fill_short", "sheet")
-    return {name: options.get(name, False if name == "fill_short" else None) for name in names}
 
 
 def shown(
@@ -28,10 +25,9 @@ def shown(
     target: Path | None = None,
     as_json: bool = False,
     keep_broken: bool = False,
-    **options: object,
+    **options: Any,  # of ReadOptions
 ) -> int:
-    given = read_options(**said(**options))  # type: ignore[arg-type] # as click gives them
-    return preview(path, given, PreviewOptions(rows, target, as_json, keep_broken))
+    return preview(path, ReadOptions(**options), PreviewOptions(rows, target, as_json, keep_broken))
 
 
 @pytest.fixture
@@ -117,9 +113,10 @@ def test_json_is_for_machines(file: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_words_stand_for_signs_that_a_shell_eats() -> None:
-    made = read_options(**said(delimiter="tab", quote="single", escape="backslash"))  # type: ignore[arg-type] # as click does
+    made = ReadOptions(delimiter="tab", quote="single", escape="backslash")
     assert (made.delimiter, made.quote, made.escape) == ("\t", "'", "\\")
-    assert read_options(**said(quote="none", escape="doubled")).quote == ""  # type: ignore[arg-type] # as click does
+    assert ReadOptions(quote="none", escape="doubled").quote == ""
+    assert (ReadOptions(delimiter="\\t").delimiter, ReadOptions(quote="double").quote) == ("\t", '"')
 
 
 def test_the_command_has_its_exit_codes(file: Path) -> None:

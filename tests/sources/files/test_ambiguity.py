@@ -158,7 +158,7 @@ def test_12_a_ragged_file_is_not_one_column(tmp_path: Path) -> None:
     lines = ["a;b;c", "a;b", "a;b;c;d", "a;b;c;d;e", "a;b;c;d;e;f", "a;b;c;d;e;f;g", "x", "a;b;c;d;e;f;g;h"]
     message = error_of(tmp_path, "\n".join(lines) + "\n")
     assert "most lines contain a semicolon, but not the same number of them (0 to 7)" in message
-    assert '--delimiter ";"' in message
+    assert "--delimiter semicolon" in message
     assert table(tmp_path, "\n".join(lines) + "\n", ReadOptions(delimiter="\t")).columns == ("a;b;c",)
 
 
@@ -181,6 +181,22 @@ def test_12_words_between_spaces_are_cells_only_if_a_column_shows_it(tmp_path: P
         assert "--delimiter spaces" in message
     text = "Listado de precios de hoy\n\n" + prices
     assert table(tmp_path, text, ReadOptions(delimiter=" ")).columns == ("code", "name", "price")
+
+
+@pytest.mark.parametrize("header", ["código nombre precio\n", "Lista\n\ncódigo nombre precio\n", ""])
+@pytest.mark.parametrize("price", ["12,50", "1.012,50"])
+def test_12_decimal_commas_between_columns_separated_by_spaces_are_asked_about(
+    tmp_path: Path, header: str, price: str
+) -> None:
+    text = f"{header}38 Tornillo {price}\n39 Tuerca 0,30\n40 Arandela 1,05\n41 Perno 3\n"
+    message = error_of(tmp_path, text)
+    assert "decimal commas in 3 columns separated by spaces, or commas separate the cells" in message
+    assert "--delimiter spaces. For commas: --delimiter comma." in message
+    opened = table(tmp_path, text, ReadOptions(delimiter="spaces", header_row=header.count("\n")))
+    rows = [row.cells for row in opened.rows() if isinstance(row, Row)]
+    assert rows[0] == ("38", "Tornillo", price)
+    assert [row[2] for row in rows[1:]] == ["0,30", "1,05", "3"]
+    assert table(tmp_path, "a,b c\n1,2 3\n4,5 6\n").columns == ("a", "b c")
 
 
 @pytest.mark.parametrize("end", ["", ";"])
@@ -232,7 +248,7 @@ def test_12_a_repeated_header_is_not_a_row(tmp_path: Path) -> None:
         ('"Código"x;Nombre;PVP\n' + ROWS + QUOTED, "line 1", "--header-row 2"),
         ("A0;Clavo;1,50\n" + ROWS, "line 1", "--header-row 0"),
         ("Cliente;Saldo;Zona\nC1;5;N\n\nCódigo;Nombre;PVP;Nota\nA1;x;1,5;n\nA2;y;2,5;m\n", "lines 1 to 2", "--header"),
-        ("a;b;c\na;b\na;b;c;d\nx\na;b;c;d;e\na;b;c;d;e;f\n", "most lines", '--delimiter ";"'),
+        ("a;b;c\na;b\na;b;c;d\nx\na;b;c;d;e\na;b;c;d;e;f\n", "most lines", '--delimiter semicolon'),
         ("first last\nAna Gil\nEva Rio\nLeo Paz\n", "each line", "--delimiter spaces"),
         ("Código;Nombre;PVP\n" + ROWS + QUOTED + 'A4;"Perno;1,00\n', "line 6", "--quote none"),
     ],
