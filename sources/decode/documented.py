@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 
 from sources.contract import Field, Record
 from sources.decode.extra_fields import read_extra_fields
-from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, parse, positions
+from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, parse, positions
 from sources.decode.row_by_row import by_rows
 from sources.decode.rows import Decoded, Page
-from sources.decode.table_schema import ABSENT, DECIMAL, MISTYPED, UNKNOWN, TableSchema, schema_of, table_schema
+from sources.decode.table_schema import ABSENT, DECIMAL, MISTYPED, UNKNOWN, TableSchema, merged, schema_of, table_schema
 
 _RawRows = list[dict[str, msgspec.Raw]]
 _raw_rows_decoder: Final = msgspec.json.Decoder(_RawRows)
@@ -43,17 +43,7 @@ def decode(record: Record, pages: Sequence[Page]) -> Decoded:
     tables = table_schema(record)
     whole = columnar(tables, pages)
     parts = [whole] if whole else [columnar(tables, [page]) or by_rows(tables, page) for page in pages]
-    observations: Counter[tuple[str, str]] = Counter()
-    for part in parts:
-        observations.update(part.observations)
-    return Decoded(
-        {
-            name: pa.concat_tables([schema.empty_table(), *(part.tables[name] for part in parts)])
-            for name, schema in schema_of(record).items()
-        },
-        [row for part in parts for row in part.quarantined],
-        observations,
-    )
+    return merged(parts, schema_of(record))
 
 
 def columnar(tables: TableSchema, pages: Sequence[Page]) -> Decoded | None:
@@ -104,7 +94,7 @@ class _Columnar:
         tables, name = self._tables, self._tables.record.name
         columns = self._read(tables.scalars, self._rows, name)
         key = columns.arrays[[f.name for f in tables.scalars].index(tables.record.key)]
-        if key.null_count or pc.any(pc.equal(key, "")).as_py():
+        if key.null_count or has_empty(key):
             raise ColumnarFallback
         for f, column in zip(tables.scalars, columns.arrays, strict=True):
             if f.required and (absent := column.null_count):
@@ -122,7 +112,7 @@ class _Columnar:
             result[child.name] = pa.Table.from_arrays(
                 [
                     key.take(parents),
-                    positions(lists),
+                    positions(parents),
                     *columns.arrays,
                     extra,
                     *(column.take(parents) for column in self._place),
@@ -209,9 +199,9 @@ def _column(field: Field, parsed: pa.Array) -> tuple[pa.Array, pa.Array | None]:
 
 def _dates(parsed: pa.Array, is_required: bool) -> tuple[pa.Array, pa.Array | None]:
     has_form = pc.and_(pc.match_substring_regex(parsed, _DATE), pc.invert(pc.starts_with(parsed, "0000")))
-    other = pc.fill_null(pc.invert(has_form), False)
-    if not pc.any(other, min_count=0).as_py():
+    if pc.all(has_form, min_count=0).as_py():
         return pc.cast(parsed, pa.date32()), None  # raises for a day that does not exist
     if is_required:
         raise ColumnarFallback
+    other = pc.fill_null(pc.invert(has_form), False)
     return pc.cast(pc.if_else(other, pa.scalar(None, pa.string()), parsed), pa.date32()), other

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from functools import lru_cache
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -83,12 +84,33 @@ def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "i
     parsed = lists.flatten()
     if lists.null_count or parsed.null_count:
         raise ColumnarFallback
-    numbers = pa.array([page.number for page in pages], pa.int32())
-    return ParsedRows(parsed, [numbers.take(pc.list_parent_indices(lists)), positions(lists)])
+    numbers = _int32_array(np.array([page.number for page in pages]))
+    parents = pc.list_parent_indices(lists)
+    return ParsedRows(parsed, [numbers.take(parents), positions(parents)])
 
 
-def positions(lists: pa.ListArray) -> pa.Array:
-    """The position of each item in its list, from 1."""
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-    starts = np.cumsum(lengths) - lengths
-    return pa.array(np.arange(1, lengths.sum() + 1) - np.repeat(starts, lengths), pa.int32())
+def positions(parents: pa.Array) -> pa.Array:
+    """The position of each item in its list, from 1; `parents` as Arrow's `list_parent_indices` gives them."""
+    starts = np.flatnonzero(np.diff(np.from_dlpack(parents), prepend=-1))
+    lengths = np.diff(starts, append=len(parents))
+    return _int32_array(np.arange(1, len(parents) + 1) - np.repeat(starts, lengths))
+
+
+# `pa.array` and `pa.scalar` import pandas, which costs a pull a quarter of a second.
+
+
+def _int32_array(values: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
+    return pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(values.astype(np.int32))])
+
+
+@lru_cache(maxsize=16)
+def text_scalar(text: str) -> pa.StringScalar:
+    """A text for Arrow's functions."""
+    data = text.encode()
+    buffers = [None, pa.py_buffer(np.array([0, len(data)], np.int32)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.string(), 1, buffers)[0]
+
+
+def has_empty(texts: pa.Array) -> bool:
+    """Whether a text is empty."""
+    return pc.min(pc.binary_length(texts)).as_py() == 0

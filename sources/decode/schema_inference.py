@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Flag, auto
+from functools import cached_property
 from typing import Final, Literal
 
 import pyarrow as pa
@@ -170,7 +171,7 @@ class InferredColumn:
     is_wide: bool = field(default=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InferredTable:
     """A table: of the rows themselves, or of the objects in an array.
 
@@ -185,7 +186,7 @@ class InferredTable:
     columns: tuple[InferredColumn, ...]
     children: tuple[InferredTable, ...]
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """All its columns."""
         places = [(name, pa.int32() if n else pa.string()) for n, name in enumerate(self.places)]

@@ -6,7 +6,8 @@ In: a record of the contract. Out: its `TableSchema`, which the columnar and the
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -15,6 +16,7 @@ from typing import Final
 import pyarrow as pa
 
 from sources.contract import Field, Record
+from sources.decode.rows import Decoded
 
 ABSENT: Final = "required by the interface, absent or null"
 UNKNOWN: Final = "field not in the interface"
@@ -87,6 +89,25 @@ def schema_of(record: Record) -> dict[str, pa.Schema]:
     """The columns of each table of a record, including those without a value in any row."""
     tables = table_schema(record)
     return {record.name: tables.schema, **{child.name: child.schema for child in tables.children}}
+
+
+def merged(
+    parts: Sequence[Decoded],
+    schemas: Mapping[str, pa.Schema],
+    observations: Mapping[tuple[str, str], int] | None = None,
+) -> Decoded:
+    """Batches as one, with these tables; `observations` are added to theirs."""
+    counts = Counter(observations)
+    for part in parts:
+        counts.update(part.observations)
+    return Decoded(
+        {
+            name: pa.concat_tables([part.tables[name] for part in parts]) if parts else schema.empty_table()
+            for name, schema in schemas.items()
+        },
+        [row for part in parts for row in part.quarantined],
+        counts,
+    )
 
 
 def parent_key(record: Record) -> str:

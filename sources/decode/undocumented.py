@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from sources.contract import Record
 from sources.decode import rows
 from sources.decode.json_text import KindMismatch, RawReader, coerce, dump, numbers_survive, parse_type
-from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, parse, positions
+from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, parse, positions, text_scalar
 from sources.decode.rows import Decoded, InvalidRow, Page, QuarantinedRow
 from sources.decode.schema_inference import (
     ARROW,
@@ -39,7 +39,7 @@ from sources.decode.schema_inference import (
     NodeBudget,
     tables_of,
 )
-from sources.decode.table_schema import shorten
+from sources.decode.table_schema import merged, shorten
 
 FOUND: Final = "field found, not shown by the interface"
 _PLAIN_TEXT: Final = r'[\x00-\x1f"\\]'
@@ -79,8 +79,8 @@ class InferredSchema:
             before = self.version, parse_type(self._root, self.record.key)
             self._widen([page for page, part in parts if part is None], observations)
             if (self.version, parse_type(self._root, self.record.key)) == before:
-                return self._merged(self._with_exact(parts), observations)
-        return self._merged([whole], observations)
+                return merged(self._with_exact(parts), self.schema_of(), observations)
+        return merged([whole], self.schema_of(), observations)
 
     def _with_exact(self, parts: list[tuple[Page, Decoded | None]]) -> list[Decoded]:
         """The parts in order, pages that have none read row by row: neighbours at once, since columns have a price."""
@@ -89,13 +89,6 @@ class InferredSchema:
             pages, decoded = zip(*group, strict=True)
             result += [self._by_rows(pages)] if is_missing else decoded
         return result
-
-    def _merged(self, parts: list[Decoded], observations: Counter[tuple[str, str]]) -> Decoded:
-        tables = {
-            name: pa.concat_tables([schema.empty_table(), *(part.tables[name] for part in parts)])
-            for name, schema in self.schema_of().items()
-        }
-        return Decoded(tables, [row for part in parts for row in part.quarantined], observations)
 
     def _widen(self, pages: Sequence[Page], observations: Counter[tuple[str, str]]) -> None:
         """Widens the types by the rows of pages; counts a new version if that changes a table."""
@@ -202,7 +195,7 @@ class _ColumnarBatch:
     def add(self, table: InferredTable, items: _Items) -> None:
         """Fills a table, and its child tables."""
         columns = [self._column(column, items) for column in table.columns]
-        if not items.places and (columns[0].null_count or pc.any(pc.equal(columns[0], "")).as_py()):
+        if not items.places and (columns[0].null_count or has_empty(columns[0])):
             raise ColumnarFallback
         extra = pa.nulls(len(items.values), pa.string())
         self.tables[table.name] = pa.Table.from_arrays(
@@ -217,7 +210,7 @@ class _ColumnarBatch:
             places = [column.take(parents) for column in items.places or columns[:1]]
             raw = self._reader.inner(child, items.raw) if self._reader is not None else []
             place = [column.take(parents) for column in items.place]
-            self.add(child, _Items(values, raw, [*places, positions(lists)], place))
+            self.add(child, _Items(values, raw, [*places, positions(parents)], place))
 
     def _column(self, column: InferredColumn, items: _Items) -> pa.Array:
         if _has(items.values.type, column.keys):
@@ -256,20 +249,27 @@ def _converted(column: InferredColumn, parsed: pa.Array) -> pa.Array:
 def _json_texts(parsed: pa.Array) -> pa.Array:
     """Arrays of strings or numbers, and objects and arrays that are always empty, as JSON text."""
     if pa.types.is_struct(parsed.type):
-        return pc.if_else(pc.is_valid(parsed), "{}", pa.scalar(None, pa.string()))
+        return _constant("{}", parsed)
     items = parsed.flatten()
     if items.null_count or (pa.types.is_null(items.type) and len(items)):
         raise ColumnarFallback
     if pa.types.is_null(items.type):
-        return pc.if_else(pc.is_valid(parsed), "[]", pa.scalar(None, pa.string()))
+        return _constant("[]", parsed)
     quote = '"' if pa.types.is_string(items.type) else ""
     if quote and pc.any(pc.match_substring_regex(items, _PLAIN_TEXT)).as_py():
         raise ColumnarFallback
     texts = parsed if quote else pc.cast(parsed, pa.list_(pa.string()))
     if pa.types.is_floating(items.type) and pc.any(pc.match_substring_regex(texts.flatten(), _NOT_PLAIN)).as_py():
         raise ColumnarFallback
-    joined = pc.binary_join_element_wise(f"[{quote}", pc.binary_join(texts, f"{quote},{quote}"), f"{quote}]", "")
-    return pc.if_else(pc.equal(pc.list_value_length(parsed), 0), "[]", joined)
+    begin, between, end = map(text_scalar, (f"[{quote}", f"{quote},{quote}", f"{quote}]"))
+    joined = pc.binary_join_element_wise(begin, pc.binary_join(texts, between), end, text_scalar(""))
+    has_items = pc.cast(pc.list_value_length(parsed), pa.bool_())
+    return pc.if_else(has_items, joined, text_scalar("[]"))
+
+
+def _constant(text: str, parsed: pa.Array) -> pa.Array:
+    """A text where there is a value."""
+    return pc.if_else(pc.is_valid(parsed), text_scalar(text), pa.nulls(1, pa.string())[0])
 
 
 def _values(table: InferredTable, item: dict[str, object]) -> list[object]:

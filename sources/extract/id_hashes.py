@@ -24,9 +24,9 @@ _MASKS: Final = np.array([(1 << 8 * n) - 1 for n in range(_WORD + 1)], np.uint64
 
 def hash_ids(ids: pa.ChunkedArray) -> Hashes:
     """The hash of each id; `ids` is a column of strings without nulls."""
-    array = pa.concat_arrays(ids.chunks) if ids.num_chunks else pa.array([], pa.string())
-    if not len(array):
+    if not len(ids):
         return np.array([], np.uint64)
+    array = pa.concat_arrays(ids.chunks)
     _, offset_buffer, data_buffer = array.buffers()
     starts = np.frombuffer(offset_buffer, np.int32)[array.offset : array.offset + len(array) + 1]
     lengths = np.diff(starts)

@@ -84,10 +84,10 @@ class LegacyPages:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        members = read_envelope(body, "data", "pagination")
+        members, ids = read_envelope(body, "data", "pagination", key=self._key)
         data = members["data"]
         is_object = data.startswith(b"{")
-        page = page_of_object(data, self._key) if is_object else page_of_array(data, "data", self._key)
+        page = page_of_object(data, self._key) if is_object else page_of_array(data, "data", self._key, ids)
         return replace(page, pagination=_pagination(members["pagination"]))
 
     def accept(self, request: Request, page: PageBody) -> bool:

@@ -7,7 +7,7 @@ envelope says about paging. A paginator decides the next request and the end of 
 from __future__ import annotations
 
 import json
-from collections import Counter
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -110,34 +110,55 @@ class Paginator(Protocol):
         """Why this sweep does not prove the list complete, in words; empty if nothing speaks against it."""
 
 
-def read_envelope(body: bytes, rows_field: str, *others: str) -> dict[str, bytes]:
-    """The members of a response, as bytes; empty where absent. What a row contains does not matter.
+def read_envelope(body: bytes, rows_field: str, *others: str, key: str = "id") -> tuple[dict[str, bytes], list[bytes]]:
+    """The members of a response, as bytes, and the ids of its rows. What a row contains does not matter.
 
     Args:
         body: the response.
         rows_field: the member with the rows.
         others: further members.
+        key: the field of a row's id.
+
+    Returns:
+        The members, empty where absent, and the ids, empty unless each row of an array has one.
 
     Raises:
         BrokenBody: not a complete JSON object.
         ContractBroken: a member occurs twice.
     """
     names = (rows_field, *others)
+    if (match := _first_member(rows_field).match(body)) and (end := body.rfind(b"]") + 1):
+        # The usual form needs one pass: what is cut out is a single array, and what is left a small object.
+        rows = body[match.end() : end]
+        if ids := _ids(rows, key):
+            return {**_members(body[: match.end()] + b"[]" + body[end:], names), rows_field: rows}, ids
     try:
         envelope = _envelope_decoder(names).decode(body)
         members = {name: bytes(getattr(envelope, f"f{n}")).strip() for n, name in enumerate(names)}
-        outline = _without(body, members[rows_field])
+        _members(_without(body, members[rows_field]), names)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        members, outline = {}, body
+        members = _members(body, names)
+    return members, _ids(members[rows_field], key)
+
+
+@lru_cache(maxsize=16)
+def _first_member(name: str) -> re.Pattern[bytes]:
+    """Matches an object up to the value of its first member, if that has this name and is an array."""
+    return re.compile(rb'\s*\{\s*"%b"\s*:\s*(?=\[)' % re.escape(name.encode()))
+
+
+def _members(body: bytes, names: tuple[str, ...]) -> dict[str, bytes]:
+    """These members of an object. Raises BrokenBody, ContractBroken."""
     try:
-        pairs = [(json.loads(name), value) for name, value in object_members(outline)]
+        pairs = [(json.loads(name), value) for name, value in object_members(body)]
     except ValueError:
         raise BrokenBody(NOT_JSON) from None
-    counts = Counter(name for name, _ in pairs)
+    found = [name for name, _ in pairs]
     for name in names:
-        if counts[name] > 1:
+        if found.count(name) > 1:
             raise ContractBroken(f"`{name}` occurs twice in the response")
-    return members or {name: dict(pairs).get(name, b"") for name in names}
+    members = dict(pairs)
+    return {name: members.get(name, b"") for name in names}
 
 
 def _without(body: bytes, value: bytes) -> bytes:
@@ -156,8 +177,14 @@ def _envelope_decoder(names: tuple[str, ...]) -> msgspec.json.Decoder[msgspec.St
     )
 
 
-def page_of_array(data: bytes, field: str, key: str) -> PageBody:
+def page_of_array(data: bytes, field: str, key: str, ids: list[bytes] | None = None) -> PageBody:
     """A page from an array; `key` is the field of a row's id.
+
+    Args:
+        data: the array.
+        field: where it was.
+        key: the field of a row's id.
+        ids: of the rows, if they have been read.
 
     Raises:
         ContractBroken: the field is absent or not an array. BrokenBody: it is not JSON.
@@ -165,7 +192,7 @@ def page_of_array(data: bytes, field: str, key: str) -> PageBody:
     if not data.startswith(b"["):
         raise ContractBroken(f"`{field}` is {kind_of(data)}, not an array")
     try:
-        ids = row_ids(data, key)
+        ids = ids or row_ids(data, key)
     except ValueError:
         raise BrokenBody(NOT_JSON) from None
     return PageBody(data, len(ids), frozenset(ids))
@@ -177,13 +204,16 @@ def row_ids(rows: bytes, key: str) -> list[bytes]:
     Raises:
         ValueError: it is not JSON.
     """
+    return _ids(rows, key) or [_row_id(row, key) for row in array_items(rows)]
+
+
+def _ids(rows: bytes, key: str) -> list[bytes]:
+    """The ids of an array of rows; empty if one has none, or the bytes are not such an array."""
     try:
         ids = [bytes(row.key) for row in _row_decoder(key).decode(rows)]
-        if all(ids):
-            return ids
     except (msgspec.MsgspecError, RecursionError):
-        pass
-    return [_row_id(row, key) for row in array_items(rows)]
+        return []
+    return ids if all(ids) else []
 
 
 def _row_id(row: bytes, key: str) -> bytes:

@@ -60,8 +60,8 @@ class V1Cursor:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        members = read_envelope(body, "data", "hasMore", "nextCursor")
-        page = page_of_array(members["data"], "data", self._key)
+        members, ids = read_envelope(body, "data", "hasMore", "nextCursor", key=self._key)
+        page = page_of_array(members["data"], "data", self._key, ids)
         has_more, cursor = members["hasMore"], members["nextCursor"]
         if has_more not in (b"true", b"false"):
             raise ContractBroken(f"`hasMore` is {kind_of(has_more)}, not a boolean")
@@ -136,7 +136,8 @@ class SinglePage:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        return page_of_array(read_envelope(body, "priceLists")["priceLists"], "priceLists", self._key)
+        members, ids = read_envelope(body, "priceLists", key=self._key)
+        return page_of_array(members["priceLists"], "priceLists", self._key, ids)
 
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator."""
