@@ -236,4 +236,6 @@ def file_resources(result: ListResult) -> Iterator[DltResource]:
 
 def _file_imports(files: list[TableFile]) -> Iterator[Any]:
     for path, rows in files:
-        yield dlt.mark.with_file_import(str(path), "parquet", rows, hints=pa.Table.from_batches([], pq.read_schema(path)))
+        yield dlt.mark.with_file_import(
+            str(path), "parquet", rows, hints=pa.Table.from_batches([], pq.read_schema(path))
+        )

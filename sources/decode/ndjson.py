@@ -113,4 +113,4 @@ def text_scalar(text: str) -> pa.StringScalar:
 
 def has_empty(texts: pa.Array) -> bool:
     """Whether a text is empty."""
-    return pc.min(pc.binary_length(texts)).as_py() == 0
+    return bool(pc.min(pc.binary_length(texts)).as_py() == 0)

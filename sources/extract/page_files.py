@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from sources.decode.rows import Decoded, InvalidRow, Page, QuarantinedRow, quara
 from sources.decode.table_schema import KEY_COLUMN
 from sources.decode.undocumented import InferredSchema
 from sources.errors import BridgeError, ContractBroken
-from sources.extract.id_hashes import Hashes, Rows, count_distinct, hash_ids, rows_with_shared_hash
+from sources.extract.id_hashes import IdHashes, Rows, hash_ids
 from sources.extract.pages import PageBody, Paginator
 from sources.extract.repeated_ids import CONFLICT, RepeatedIds
 from sources.extract.spool import Spool
@@ -87,7 +87,7 @@ class PageFiles:
         self._filling = _Batch()
         self._pending: list[Future[None]] = []
         self._files = TableFiles(folder, "0", 0)
-        self._hashes: list[Hashes] = []
+        self._ids = IdHashes(folder.with_name(f"{folder.name}.ids"))
         self._received, self._rows, self._distinct, self._next_check = 0, 0, 0, CHECK_ROWS
         self._pool = ThreadPoolExecutor(1, f"decode-{record.name}")
         folder.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ class PageFiles:
         self.quarantined += decoded.quarantined
         self._observations.update(decoded.observations)
         keys = decoded.tables[self._record.name][KEY_COLUMN]
-        self._hashes.append(hash_ids(keys))
+        self._ids.append(hash_ids(keys))
         if self._files.version != self._version:
             self._files.close()
             self._files = TableFiles(self._folder, f"{self._version}", self._version)
@@ -141,7 +141,7 @@ class PageFiles:
         self._rows += rows
         if self._rows < self._next_check:
             return
-        distinct = count_distinct(np.concatenate(self._hashes))
+        distinct = self._ids.count_distinct()
         distinct += len({row.key or row.row_hash for row in self.quarantined})
         if distinct == self._distinct:
             words = f"no new id in the last {self._next_check // 2} rows"
@@ -167,10 +167,7 @@ class PageFiles:
             raise BridgeError(f"{self._record.name}: {self._received} rows were read, {self._rows} decoded")
         self._written = self._files.close()
         self._starts = np.cumsum([0, *(batch.rows for batch in self._batches)])
-        hashes = np.concatenate(self._hashes)
-        self._hashes.clear()
-        dropped = self._find_repeated(rows_with_shared_hash(hashes))
-        self._last_rows, self._ids = np.delete(np.arange(len(hashes)), dropped), np.delete(hashes, dropped)
+        self._ids.drop(self._find_repeated(self._ids.shared()))
         return SweepCounts(len(self._ids), len(self.quarantined), self._observations)
 
     def abandon(self) -> None:
@@ -224,40 +221,32 @@ class PageFiles:
             return False
         if sorted(row.row_hash for row in self.quarantined) != sorted(row.row_hash for row in other.quarantined):
             return False
-        return np.array_equal(np.sort(self._ids), np.sort(other._ids))
+        return self._ids.equals(other._ids)
 
     def has_ids_of(self, other: PageFiles) -> bool:
         """Whether this sweep has every id of the other one."""
-        return bool(np.isin(other._ids, self._ids).all())
+        return self._ids.has_all(other._ids)
 
-    def write(self, later: Hashes | None) -> tuple[int, dict[str, TableFile], Hashes]:
+    def write(self, later: Sequence[PageFiles]) -> tuple[int, dict[str, TableFile]]:
         """The files of the rows that no later sweep has.
 
-        Args:
-            later: hashes of the ids in later sweeps; None if this is the last one.
-
         Returns:
-            Count of distinct rows, the file of each table, and the hashes of this sweep and the later ones.
+            Count of distinct rows, and the file of each table.
         """
-        if later is None:
-            return len(self._ids), self._files_with(self._last_rows), self._ids
-        is_new = ~np.isin(self._ids, later)
-        ids = self._ids[is_new]
-        return len(ids), self._files_with(self._last_rows[is_new]), np.concatenate([later, ids])
+        is_new = self._ids.new_rows([files._ids for files in later])
+        return int(np.count_nonzero(is_new)), self._files_with(is_new)
 
-    def _files_with(self, rows: Rows) -> dict[str, TableFile]:
+    def _files_with(self, selected: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, TableFile]:
         """Files of these rows: those already written if they hold exactly these."""
-        is_typed = self._files.version == self._version
-        parts = [
-            (batch, part, is_typed and len(part) == batch.rows and batch.files is self._files)
-            for batch, part in self._by_batch(rows)
-        ]
-        if all(is_whole for _, _, is_whole in parts):
+        current = self._files if self._files.version == self._version else None
+        if selected.all() and all(batch.files is current for batch in self._batches):
             return self._written
         files = TableFiles(self._folder, "merged", self._version)
-        for batch, part, is_whole in parts:
-            if len(part):
-                files.add(self._files.read(batch.group) if is_whole else self._decode_again(batch, part))
+        for batch, start in zip(self._batches, self._starts, strict=False):
+            rows = np.flatnonzero(selected[start : start + batch.rows])
+            if len(rows):
+                whole = current if batch.files is current and len(rows) == batch.rows else None
+                files.add(whole.read(batch.group) if whole is not None else self._decode_again(batch, rows))
         return files.close()
 
     def _decode_again(self, batch: _Batch, rows: Rows) -> dict[str, pa.Table]:

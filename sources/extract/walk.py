@@ -260,12 +260,11 @@ class _ListWalk:
         """Takes the rows of these sweeps as the result; the newest row of an id wins."""
         result = self._result
         result.used_sweeps = [sweep.number for sweep, _ in used]
-        keys = None
-        for _, sweep_files in reversed(used):
-            distinct, tables, keys = sweep_files.write(keys)
+        used_files = [sweep_files for _, sweep_files in used]
+        for position, sweep_files in reversed(list(enumerate(used_files))):
+            distinct, tables = sweep_files.write(used_files[position + 1 :])
             result.distinct += distinct
             for table, file in tables.items():
                 result.files.setdefault(table, []).append(file)
-        used_files = [sweep_files for _, sweep_files in used]
         result.quarantined = distinct_rows(sweep_files.quarantined for sweep_files in used_files)
         result.quarantined += used_files[-1].conflicting_rows(used_files[:-1])

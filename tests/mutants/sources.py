@@ -181,8 +181,8 @@ MUTANTS: Final = (
     Mutant(
         "sweeps-agree-although-the-second-has-one-row-more",
         "sources/extract/page_files.py",
-        "return np.array_equal(np.sort(self._ids), np.sort(other._ids))",
-        "return bool(np.isin(self._ids, other._ids).all())",
+        "return self._ids.equals(other._ids)",
+        "return other._ids.has_all(self._ids)",
         "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
@@ -237,8 +237,8 @@ MUTANTS: Final = (
     Mutant(
         "the-oldest-row-of-an-id-wins",
         "sources/extract/walk.py",
-        "for _, sweep_files in reversed(used):",
-        "for _, sweep_files in used:",
+        "sweep_files.write(used_files[position + 1 :])",
+        "sweep_files.write(used_files[:position])",
         "tests/sources/extract/test_walk.py",
     ),
     Mutant(
