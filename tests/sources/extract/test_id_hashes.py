@@ -81,9 +81,7 @@ def test_sweeps_are_compared_in_parts_as_they_would_be_whole(
         assert files[0].new_rows(files[1:]).tolist() == expected
 
 
-def test_a_comparison_reads_a_part_of_the_list_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_comparison_reads_a_part_of_the_list_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(id_hashes, "PART_ROWS", 1000)
     files = IdHashes(tmp_path / "ids")
     for number in range(20):
