@@ -12,11 +12,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Timer
+from threading import Event, Thread, Timer
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
@@ -53,9 +53,17 @@ def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def run(
-    module: str, *arguments: str, folder: Path, settings: Mapping[str, str], codes: Sequence[int] = (0,)
+    module: str,
+    *arguments: str,
+    folder: Path,
+    settings: Mapping[str, str],
+    codes: Sequence[int] = (0,),
+    watch: Callable[[int], None] | None = None,
 ) -> tuple[Cost, str]:
-    """Runs `python -m module` to its end; gives its cost and what it printed. Fails where it ends with another code."""
+    """Runs `python -m module` to its end; gives its cost and what it printed. Fails where it ends with another code.
+
+    `watch` is called with the process id, twice a second while it runs.
+    """
     said = folder / "said.txt"
     with said.open("wb") as out:
         begun = time.perf_counter()
@@ -71,6 +79,9 @@ def run(
         late = Timer(TIMEOUT_S, os.killpg, (process.pid, signal.SIGKILL))
         late.daemon = True
         late.start()
+        ended = Event()
+        watcher = Thread(target=_watch, args=(watch, process.pid, ended), daemon=True)
+        watcher.start()
         try:
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
@@ -80,6 +91,8 @@ def run(
             raise
         finally:
             late.cancel()
+            ended.set()
+            watcher.join()
         wall = time.perf_counter() - begun
     text = said.read_text("utf-8", "replace")
     if process.returncode not in codes:
@@ -88,18 +101,28 @@ def run(
     return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit), text
 
 
+def _watch(watch: Callable[[int], None] | None, process: int, ended: Event) -> None:
+    while watch is not None and not ended.wait(0.5):
+        watch(process)
+
+
 def asked(module: str, *arguments: str, folder: Path) -> Any:
     """What a module prints as JSON."""
     return json.loads(run(module, *arguments, folder=folder, settings={})[1])
 
 
-@contextmanager
-def sandbox(rows: int, latency_ms: int, folder: Path) -> Iterator[dict[str, str]]:
+def sandbox(rows: int, latency_ms: int, folder: Path) -> AbstractContextManager[dict[str, str]]:
     """The platform in a process of its own; gives the settings that reach it."""
     arguments = ["--customers", str(rows), "--orders", str(rows), "--latency-ms", str(latency_ms)]
+    return served("pipelines.cli", "sandbox", *arguments, folder=folder)
+
+
+@contextmanager
+def served(module: str, *arguments: str, folder: Path) -> Iterator[dict[str, str]]:
+    """A platform in a process of its own: a module that prints what `orderbridge sandbox` does."""
     with (folder / "sandbox.txt").open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "pipelines.cli", "sandbox", *arguments],
+            [sys.executable, "-m", module, *arguments],
             cwd=folder,
             env=environment(folder, {}),
             stdin=subprocess.DEVNULL,

@@ -1,0 +1,128 @@
+"""A pull of millions of rows: memory and disk over time, cost by rows, a kill near the end and the resumed run.
+
+    python -m tests.bench.scale --orders 200000 1000000 3000000 10000000 --kill --json scale.json
+    python -m tests.bench.scale --plot scale.json docs/assets/scale.svg
+
+For each number of orders, and a tenth as many customers, a pull of one sweep from a platform that generates its pages
+when they are requested. With `--kill`, a second pull of the largest is killed (SIGKILL) at 98 % of the orders, and
+run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+
+from tests.bench.measure import Failed, run, served
+
+KILL_AT: Final = 0.98
+_RSS: Final = re.compile(r"VmRSS:\s+(\d+)")
+_ROWS: Final = re.compile(r"orders: (\d+) rows")
+
+
+def samples_of(folder: Path, kill_at: int | None) -> tuple[list[tuple[float, float, float]], Callable[[int], None]]:
+    """Seconds, resident MB and MB on disk over time, and the watcher that collects them; it may kill the process."""
+    samples: list[tuple[float, float, float]] = []
+    began = time.monotonic()
+
+    def watch(process: int) -> None:
+        with suppress(OSError):
+            if found := _RSS.search(Path(f"/proc/{process}/status").read_text()):
+                disk = sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file())
+                samples.append((round(time.monotonic() - began, 1), int(found[1]) / 1024, disk / 1e6))
+            rows = _ROWS.findall((folder / "said.txt").read_text("utf-8", "replace")[-2000:])
+            if kill_at is not None and rows and int(rows[-1]) >= kill_at:
+                os.kill(process, signal.SIGKILL)
+
+    return samples, watch
+
+
+def measured(orders: int, *, with_kill: bool) -> list[dict[str, Any]]:
+    """One pull; with a kill, two more runs."""
+    runs = []
+    with tempfile.TemporaryDirectory(prefix="orderbridge-scale-") as temporary:
+        base = Path(temporary)
+        folder = base / "pull"
+        folder.mkdir()
+        with served("tests.bench.platform", str(orders // 10), str(orders), "0", folder=base) as settings:
+            settings |= {"WAREHOUSE__PATH": str(folder / "warehouse.duckdb")}
+            for name in ("pull", "killed", "resumed")[: 3 if with_kill else 1]:
+                kill_at = int(KILL_AT * orders) if name == "killed" else None
+                samples, watch = samples_of(folder, kill_at)
+                code = -signal.SIGKILL if kill_at else 0
+                command = ("pull", "customers", "orders", "--sweeps", "1")
+                cost, _ = run("pipelines.cli", *command, folder=folder, settings=settings, codes=[code], watch=watch)
+                runs.append({"run": name, "orders": orders, **vars_of(cost), "samples": samples})
+                print({name: value for name, value in runs[-1].items() if name != "samples"}, flush=True)
+        with duckdb.connect(str(folder / "warehouse.duckdb"), read_only=True) as warehouse:
+            found = warehouse.execute("SELECT count(*), count(DISTINCT id) FROM raw.orders").fetchone()
+        if found != (orders, orders):
+            raise Failed(f"{orders} orders were served, {found} are in the warehouse")
+    return runs
+
+
+def vars_of(cost: Any) -> dict[str, float]:
+    """Wall and CPU seconds, peak MB by the kernel."""
+    return {"wall_s": round(cost.wall_s, 1), "cpu_s": round(cost.cpu_s, 1), "peak_mb": round(cost.peak_mb)}
+
+
+def plot(runs: list[dict[str, Any]], file: Path) -> None:
+    """Memory of the largest run over time, and CPU by rows with its linear fit."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "orderbridge"
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+    largest = max(run["orders"] for run in runs)
+    for run_ in runs:
+        if run_["orders"] == largest:
+            seconds, memory, _ = zip(*run_["samples"][:: max(1, len(run_["samples"]) // 300)], strict=True)
+            left.plot([s / 60 for s in seconds], memory, label=run_["run"], linewidth=1)
+    left.axhline(1000, color="grey", linestyle=":", linewidth=1)
+    left.set(xlabel="minutes", ylabel="resident MB", ylim=(0, 1100), title=f"{largest:,} orders")
+    left.legend()
+    whole = [run_ for run_ in runs if run_["run"] == "pull"]
+    rows, cpu = [run_["orders"] / 1e6 for run_ in whole], [run_["cpu_s"] for run_ in whole]
+    right.plot(rows, cpu, "o")
+    slope, fixed = np.polyfit(rows, cpu, 1)
+    right.plot([0, max(rows)], [fixed, fixed + slope * max(rows)], linewidth=1)
+    right.set(xlabel="million orders", ylabel="CPU s", title=f"{fixed:.1f} s + {slope:.1f} s per million")
+    figure.savefig(file, metadata={"Date": None})
+
+
+def main() -> int:
+    """Measures, or plots what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--orders", type=int, nargs="+", default=[200_000])
+    parser.add_argument("--kill", action="store_true", help="with the largest: kill a second pull, and run it again")
+    parser.add_argument("--json", type=Path, help="file for the samples")
+    parser.add_argument("--plot", type=Path, nargs=2, metavar=("JSON", "SVG"))
+    options = parser.parse_args()
+    if options.plot:
+        plot(json.loads(options.plot[0].read_text()), options.plot[1])
+        return 0
+    runs = []
+    for orders in options.orders:
+        runs += measured(orders, with_kill=options.kill and orders == max(options.orders))
+        if options.json:
+            options.json.write_text(json.dumps(runs))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
