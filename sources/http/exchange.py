@@ -6,12 +6,10 @@ returned, not raised: an exception would carry the request along, key included.
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections.abc import Generator
-from http.cookiejar import CookieJar, DefaultCookiePolicy
+from contextlib import closing
 from time import monotonic
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import httpx
 
@@ -21,25 +19,21 @@ from sources.http.failures import BrokenBody, Failure, UnacceptableBody, connect
 from sources.http.limits import Caps, Timeouts
 from sources.http.responses import RawResponse
 
-# At info level, httpx logs each request with its query, which may hold a customer's data.
-logging.getLogger("httpx").setLevel(logging.WARNING)
+_HEADERS: Final = ((b"Accept", b"application/json"), (b"Accept-Encoding", b"gzip"), (b"User-Agent", b"orderbridge"))
 
 
-class KeyAuth(httpx.Auth):
+class KeyAuth:
     """The header with the key: masked when printed, not pickled.
 
     Attributes:
+        header: its name and value.
         secrets: texts that no error may contain: the key, and other keys that a platform could echo.
     """
 
     def __init__(self, family: Family, key: str, secrets: tuple[str, ...] = ()) -> None:
-        self._name, self._value = ("api-key", key) if family == "legacy" else ("Authorization", f"Bearer {key}")
+        name, value = ("api-key", key) if family == "legacy" else ("Authorization", f"Bearer {key}")
+        self.header = (name.encode(), value.encode())
         self.secrets = tuple({key, *secrets})
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """See httpx.Auth."""
-        request.headers[self._name] = self._value
-        yield request
 
     def __repr__(self) -> str:
         return "KeyAuth(***)"
@@ -68,17 +62,12 @@ class Exchanger:
         timeouts: Timeouts,
         caps: Caps,
     ) -> None:
-        self.family, self.host = family, httpx.URL(base_url).netloc.decode()
+        host = httpx.URL(base_url).netloc
+        self.family, self.host = family, host.decode()
         self._base_url, self._timeouts, self._caps = base_url, timeouts, caps
-        self._http = httpx.Client(
-            auth=auth,
-            headers={"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "orderbridge"},
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            timeout=httpx.Timeout(timeouts.read_s, connect=timeouts.connect_s, pool=timeouts.total_s),
-            event_hooks={"response": [_ignore_redirect]},
-            transport=transport,
-            trust_env=False,
-        )
+        self._transport = transport
+        self._headers = [(b"Host", host), *_HEADERS, auth.header]
+        self._waits = httpx.Timeout(timeouts.read_s, connect=timeouts.connect_s, pool=timeouts.total_s).as_dict()
         self._closed = threading.Event()
 
     @property
@@ -89,7 +78,7 @@ class Exchanger:
     def close(self) -> None:
         """Closes every connection; exchanges under way fail."""
         self._closed.set()
-        self._http.close()
+        self._transport.close()
 
     def exchange(self, verb: Verb, target: str, body: bytes, seconds: float) -> RawResponse | Failure:
         """One request and its response within `seconds`; `target` is a path, with the query."""
@@ -104,15 +93,21 @@ class Exchanger:
         return Failure("protocol", "the client was closed")
 
     def _exchange(self, verb: Verb, target: str, body: bytes, seconds: float) -> RawResponse:
-        extensions = {"deadline": monotonic() + seconds}
-        headers = {"Content-Type": "application/json"} if body else None
-        url = self._base_url + target
-        with self._http.stream(verb, url, content=body or None, headers=headers, extensions=extensions) as response:
+        headers = self._headers
+        if body:
+            headers = [*headers, (b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(body))]
+        request = httpx.Request(
+            verb,
+            self._base_url + target,
+            headers=headers,
+            stream=httpx.ByteStream(body),
+            extensions={"deadline": monotonic() + seconds, "timeout": self._waits},
+        )
+        with closing(self._transport.handle_request(request)) as response:
             fields = response.headers
             content_type = fields.get("content-type", "").partition(";")[0].strip().lower()
-            reply = RawResponse(
-                response.status_code, b"", response.extensions["location"], fields.get("retry-after"), content_type
-            )
+            location = fields.get("location", "")
+            reply = RawResponse(response.status_code, b"", location, fields.get("retry-after"), content_type)
             try:
                 wire = read_wire(response.iter_raw(), self._caps.wire_bytes)
                 reply.body = decode(wire, fields.get("content-encoding"), self._caps.plain_bytes)
@@ -134,8 +129,3 @@ class Exchanger:
             words = f"{words}; the response is a web page (HTML)"
             hint = f"Check sources.{self.family}.base_url: it may name a website, or a proxy answers with a login page."
         return Failure("broken_body", words, hint, reply.status)
-
-
-def _ignore_redirect(response: httpx.Response) -> None:
-    """Takes the location away: httpx would build the next request of it, and fail if it is not an address."""
-    response.extensions["location"] = response.headers.pop("location", "")

@@ -30,11 +30,13 @@ class Exchange:
 
     Attributes:
         deadline: when both must be over, on the monotonic clock.
+        has_body: the request has a body; its head is sent together with the first part of it.
         is_sent: a byte of the request may have left this machine.
         head_bytes: received before the headers were complete; None once they are.
     """
 
     deadline: float
+    has_body: bool = False
     is_sent: bool = False
     head_bytes: int | None = 0
 
@@ -138,6 +140,7 @@ class DeadlineStream(httpcore.NetworkStream):
         self._stream, self._backend, self._handle = stream, backend, handle
         self._carries_requests = is_tls == backend.is_tls
         self._is_spoiled = False
+        self._head = b""
         self.tail = b""
         self.has_read = False
 
@@ -154,9 +157,14 @@ class DeadlineStream(httpcore.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """See NetworkStream."""
+        """See NetworkStream. The head of a request waits for the body: one packet instead of two."""
         exchange = self._backend.exchange
         self.has_read = False
+        if self._carries_requests and exchange.has_body:
+            exchange.has_body = False
+            self._head = buffer
+            return
+        buffer, self._head = self._head + buffer, b""
         for start in range(0, len(buffer), _WRITE_BYTES):
             left = exchange.remaining_s(timeout, httpcore.WriteTimeout)
             exchange.is_sent |= self._carries_requests

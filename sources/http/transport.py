@@ -60,7 +60,8 @@ class Transport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """See BaseTransport; the body of the response is to be read on the same thread."""
-        exchange = self._backend.exchange = Exchange(request.extensions["deadline"])
+        has_body = request.headers.get("content-length", "0") != "0"
+        exchange = self._backend.exchange = Exchange(request.extensions["deadline"], has_body)
         url = request.url
         with _as_httpx(exchange):
             exchange.remaining_s(None, httpcore.ConnectTimeout)

@@ -406,3 +406,22 @@ def test_a_body_that_check_rejects_leaves_the_connection_in_use() -> None:
     with serving(keeping(short, KEPT)) as server, legacy(server) as one:
         assert one.get("/customers", check=check)[1].attempts == 2
         assert len(server.seen) == 1
+
+
+def test_the_head_and_the_body_of_a_write_travel_together() -> None:
+    """Two packets would cost a second call of the system here, and wake the server twice."""
+    packets: list[bytes] = []
+
+    def script(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")  # the server has read this request
+        packets.append(connection.recv(65536))
+        connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+        connection.recv(1)
+
+    with serving(script) as server, legacy(server) as client:
+        for path in ("/products/1/variants/1", "/products/1/variants/2"):
+            assert client.send("PATCH", path, BODY).status == 204
+    (first,) = server.seen
+    for packet, variant in ((first, b"1"), (packets[0], b"2")):
+        assert packet.startswith(b"PATCH /products/1/variants/" + variant)
+        assert packet.endswith(b"\r\n\r\n" + BODY)
