@@ -24,7 +24,7 @@ from sources.extract.result import ListResult, Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
 from sources.http.client import Client
-from sources.settings import PublicV1Settings
+from sources.settings import PublicV1Settings, load_dlt
 
 T = TypeVar("T")
 WHOAMI_WAIT_S: Final = 5.0
@@ -56,6 +56,7 @@ class ListWalks:
         families = dict.fromkeys(LISTS[name].family for name in names)
         clients = {family: self._targets.client(family, self._stop) for family in families}
         pool = ThreadPoolExecutor(len(names) + 2, "walk")
+        load_dlt()  # changes the environment for a moment: before there are other threads
         threading.Thread(target=warm, name="warm", daemon=True).start()
         try:
             organization = pool.submit(_organization, clients.get("public_v1"))

@@ -6,12 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-import pandas as pd
-
 from pipelines.ledger.keys import comparable
 from sources.contract import CUSTOMER
-from transforms.frames import TEXT
-from transforms.phones import same_phone
 
 _NOT_COMPARED: Final = ("password", "notification")
 
@@ -42,6 +38,11 @@ def _is_same_phone(sent: object, actual: object, country: str | None) -> bool:
     """Whether the platform only writes the number in another way, such as without blanks or with `00` for `+`."""
     if not isinstance(sent, str) or not isinstance(actual, str):
         return False
+    import pandas as pd  # not needed by a push of variants
+
+    from transforms.frames import TEXT
+    from transforms.phones import same_phone
+
     left, right = (pd.Series([text], dtype=pd.ArrowDtype(TEXT)) for text in (sent, actual))
     return bool(same_phone(left, right, country)[0])
 

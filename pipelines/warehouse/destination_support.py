@@ -11,12 +11,14 @@ from typing import Any
 import duckdb
 
 from sources.errors import UsageError
+from sources.settings import load_dlt
 
 
 def check_destination(destination: str | None) -> None:
     """Checks that dlt knows the destination and has what it needs. Raises UsageError; None means no destination."""
     if not destination:
         return
+    load_dlt()
     from dlt.common.destination.reference import Destination
 
     try:

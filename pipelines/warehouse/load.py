@@ -21,6 +21,7 @@ from pipelines.warehouse.build import sql_text
 from sources.disk import is_disk_full
 from sources.errors import BridgeError
 from sources.extract.result import ListResult
+from sources.settings import load_dlt
 
 if TYPE_CHECKING:
     from dlt.common.destination import DestinationCapabilitiesContext
@@ -43,6 +44,7 @@ def load(walked: Sequence[ListResult], folder: Path) -> None:
         BridgeError: dlt failed. Its own text is left out: it can hold values of rows.
         OSError: the disk is full.
     """
+    load_dlt()
     import dlt
     from dlt.pipeline.exceptions import PipelineStepFailed
 

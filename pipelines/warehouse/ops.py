@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from sources.extract.result import ListResult
+if TYPE_CHECKING:
+    from sources.extract.result import ListResult
 
 TABLES: Final = {
     "runs": """

@@ -15,7 +15,7 @@ from sources.settings.loaders import (
     warehouse_path,
     warehouse_settings,
 )
-from sources.settings.root import find_root, prepare_dlt, set_project
+from sources.settings.root import find_root, load_dlt, prepare_dlt, set_project
 from sources.settings.secret import Secret
 from sources.settings.sections import (
     HttpSettings,
@@ -50,6 +50,7 @@ __all__ = [
     "ledger_path",
     "ledger_settings",
     "legacy_settings",
+    "load_dlt",
     "notify_settings",
     "prepare_dlt",
     "public_v1_settings",

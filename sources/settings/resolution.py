@@ -1,7 +1,7 @@
 """Raw values of settings, in dlt's order: environment, `.dlt/secrets.toml`, `.dlt/config.toml`.
 
 In: a section and the project's root. Out: raw values by name; misspelt names and unreadable files are errors. dlt
-takes seconds to import, so it is imported when a value is first asked for.
+takes a second to import, so it is imported only where secrets are mounted as files, which it reads.
 """
 
 from __future__ import annotations
@@ -10,11 +10,15 @@ import os
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Final
 
 from sources.errors import UsageError
 from sources.settings.files import FILES, key_paths, read_toml
 from sources.settings.root import check_private, find_root, load_dlt
 from sources.settings.table import SETTINGS, Setting, named, settings_of, variable
+
+MOUNTED_SECRETS: Final = Path("/run/secrets")
+"""Where Docker and Kubernetes mount secrets as files."""
 
 
 class Resolution:
@@ -106,13 +110,14 @@ class Resolution:
 
 
 def _from_environment(setting: Setting) -> str | None:
-    """A setting's variable, through dlt: a secret can be a mounted file, `/run/secrets/<name>`."""
+    """A setting's variable; a secret can be a mounted file instead, `/run/secrets/<name>`, which dlt reads."""
+    if not (setting.is_secret and MOUNTED_SECRETS.is_dir()):
+        return os.environ.get(setting.variable)
     load_dlt()
     from dlt.common.configuration.providers import EnvironProvider
     from dlt.common.typing import TSecretStrValue
 
-    hint: type[object] = TSecretStrValue if setting.is_secret else str
-    value, _ = EnvironProvider().get_value(setting.name, hint, "", *setting.section.split("."))
+    value, _ = EnvironProvider().get_value(setting.name, TSecretStrValue, "", *setting.section.split("."))
     # dlt returns a mounted file with its last newline, and puts it without that into the environment
     return None if value is None else os.environ.get(setting.variable, str(value))
 

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from dlt.common.configuration.providers import environ
 
 from sources.errors import UsageError
 from sources.settings import (
@@ -14,6 +15,7 @@ from sources.settings import (
     ledger_path,
     legacy_settings,
     public_v1_settings,
+    resolution,
     warehouse_path,
 )
 from tests.sources.settings.samples import KEY, LEGACY, V1, write
@@ -179,3 +181,16 @@ def test_effective_settings_name_their_origin_and_mask_secrets(root: Path, monke
     assert facts["sources.legacy.page_limit"] == ("7", "SOURCES__LEGACY__PAGE_LIMIT")
     assert facts["sources.http.timeout_s"] == ("120", "default")
     assert not {"ledger.path", "sources.public_v1.base_url"} & set(facts)
+
+
+def test_a_secret_may_be_a_mounted_file(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Docker and Kubernetes provide them; other settings are read from variables."""
+    write(root, LEGACY)
+    mounted = tmp_path / "secrets"
+    mounted.mkdir()
+    (mounted / "sources--legacy--api-key").write_text("mounted-key\n")
+    (mounted / "sources--legacy--base-url").write_text("https://mounted.example\n")
+    monkeypatch.setattr(resolution, "MOUNTED_SECRETS", mounted)
+    monkeypatch.setattr(environ, "SECRET_STORAGE_PATH", f"{mounted}/%s")
+    assert legacy_settings().api_key.reveal() == "mounted-key"
+    assert legacy_settings().base_url == "https://a.example"

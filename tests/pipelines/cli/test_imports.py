@@ -1,0 +1,48 @@
+"""Libraries that take long to import are imported by the commands that need them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[3]
+PROGRAM = """
+import sys
+from contextlib import suppress
+from sources.errors import UsageError
+from pipelines.cli.main import main
+from pipelines.cli.process import prepare_environment
+from sources.settings import http_settings, known_secrets, legacy_settings, warehouse_settings
+
+def check(step, *modules):
+    print(step, *[name for name in modules if name in sys.modules])
+
+check("main", "dlt", "duckdb", "httpx", "pandas", "pyarrow", "pydantic", "matplotlib", "jinja2")
+prepare_environment()
+legacy_settings(), http_settings(), warehouse_settings(), known_secrets()
+from pipelines.reporting.status import read_status
+with suppress(UsageError):  # there is no warehouse
+    read_status(None)
+check("status", "dlt", "httpx", "pandas", "pydantic", "matplotlib", "jinja2")
+from pipelines.cli import push
+import pipelines.push.run
+check("push", "dlt", "pandas", "pydantic", "matplotlib", "jinja2")
+from pipelines.cli import plan, preview, verify
+import pipelines.plan.make, pipelines.push.verify
+check("plan", "dlt", "matplotlib", "jinja2")
+"""
+
+
+def test_issue_16_5_commands_import_only_what_they_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """dlt alone takes almost a second, pandas half of one."""
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+    monkeypatch.setenv("SOURCES__LEGACY__BASE_URL", "https://a.example")
+    monkeypatch.setenv("SOURCES__LEGACY__API_KEY", "a-planted-key")
+    monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", "sandbox")
+    monkeypatch.setenv("WAREHOUSE__PATH", str(tmp_path / "w.duckdb"))
+    result = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (result.stdout, result.stderr) == ("main\nstatus\npush\nplan\n", "")
