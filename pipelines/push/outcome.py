@@ -28,6 +28,7 @@ CONFIRMING: Final = {
 }
 """Statuses that confirm a write. The interface does not show the numbers, only labels."""
 _OK: Final = 200
+_NO_CONTENT: Final = 204
 _JSON_TYPE: Final = "application/json"
 _FAMILIES: Final[tuple[Family, ...]] = ("legacy", "public_v1")
 _UNIQUE_FIELDS: Final = tuple({name: None for kind in KINDS.values() for name in kind.unique_fields})
@@ -65,6 +66,11 @@ def classify(operation: PlannedOperation, outcome: WriteOutcome | None, is_doubt
         response["words"] = f"status {outcome.status}, but {reason}"
         return StateChange(operation.id, "in_doubt", doubt_at=now, **response)
     return StateChange(operation.id, "confirmed", remote_id=remote_id(outcome.body), **response)
+
+
+def is_plain_success(outcome: WriteOutcome) -> bool:
+    """Whether an outcome confirms any repeatable write: 204 without a body. Others are to be looked at at once."""
+    return outcome.status == _NO_CONTENT and outcome.state == "answered" and not outcome.body
 
 
 def _doubt_about(operation: PlannedOperation, outcome: WriteOutcome) -> str | None:

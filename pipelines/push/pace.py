@@ -29,6 +29,7 @@ class Pace:
         clock: monotonic seconds.
 
     Attributes:
+        gap_s: seconds between two requests.
         halted: set when no further request may start.
     """
 
@@ -39,7 +40,7 @@ class Pace:
         stop: threading.Event,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._gap_s = 1.0 / rate if rate else 0.0
+        self.gap_s = 1.0 / rate if rate else 0.0
         self._policy, self._stop, self._clock = policy, stop, clock
         self._lock = threading.Lock()
         self._next_at = clock()
@@ -54,7 +55,7 @@ class Pace:
                 now = self._clock()
                 wait_s = self._next_at - now
                 if wait_s <= 0:
-                    self._next_at = max(self._next_at, now - self._gap_s) + self._gap_s
+                    self._next_at = max(self._next_at, now - self.gap_s) + self.gap_s
                     return now
             self.halted.wait(min(wait_s, WAIT_STEP_S))
         return None

@@ -148,7 +148,7 @@ class PlanLedger:
         """Puts the operations that a killed push left in flight in doubt.
 
         Args:
-            deadline_s: total seconds allowed for a request.
+            deadline_s: seconds after the commit of an intent at which its request is over.
             now: ledger time; the sending process has ended, so nothing is sent after this.
 
         Returns:

@@ -29,7 +29,7 @@ from pipelines.push.pace import Pace
 from pipelines.push.passwords import load_passwords, remove_unsent
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.resolutions import Answers, manual_resolutions, read_answers
-from pipelines.push.send import SendContext, SendLoop
+from pipelines.push.send import INTENT_MAX_AGE_S, SendContext, SendLoop
 from pipelines.push.tasks import SendResult, SendTask
 from pipelines.warehouse.lock import run_lock
 from sources.disk import disk_errors
@@ -136,7 +136,8 @@ class _PushRun:
 
     def run(self) -> PushResult:
         """Rounds of assessing and sending, then the results."""
-        self.ledger.recover(self.dependencies.deadline_s or http_settings().timeout_s, self.ledger.now())
+        deadline_s = self.dependencies.deadline_s or http_settings().timeout_s
+        self.ledger.recover(INTENT_MAX_AGE_S + deadline_s, self.ledger.now())
         self._resolve_manually()
         try:
             self._rounds()
@@ -272,6 +273,7 @@ class _PushRun:
             concurrency=self.options.concurrency or CONCURRENCY[self.kind.operation.verb],
             grace_s=self.dependencies.grace_s,
             stop=self.hooks.stop,
+            uptime=lambda: self.dependencies.read_clock().uptime,
         )
         return SendLoop(context).run(tasks)
 

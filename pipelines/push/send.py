@@ -1,8 +1,9 @@
 """The send loop: the intent to disk, the request, then its outcome to disk.
 
 In: tasks, in order. Out: their new states in the ledger, and why the loop ended early, if it did. Only the calling
-thread uses the ledger; worker threads send. Each commit contains the outcomes received and the next intents, so that
-many operations share one sync of the disk.
+thread uses the ledger; worker threads send. Each commit contains the outcomes received and the next intents: many
+operations share one sync of the disk. Workers wake the calling thread when it has something to decide or to send next,
+not after each response, since threads that wake each other cost more than the ledger.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from time import monotonic
 from typing import Final
 
 from pipelines.ledger.model import StateChange
 from pipelines.plan.model import PlannedOperation
-from pipelines.push.outcome import classify
+from pipelines.push.outcome import classify, is_plain_success
 from pipelines.push.pace import WAIT_STEP_S, Pace
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.tasks import CompletedTask, Sender, SendResult, SendTask
@@ -26,8 +27,11 @@ from sources.http.responses import WriteOutcome
 
 DOUBTS_MAX: Final = 5
 """Outcomes in doubt in a row after which nothing more is sent: the cause is not a single request."""
-INTENTS_AHEAD: Final = 8
+INTENTS_AHEAD: Final = 16
 """Intents of repeatable operations committed ahead, per worker: a crash costs a harmless repeat."""
+INTENT_MAX_AGE_S: Final = 300.0
+"""An intent that is older when its turn comes is committed again: what the ledger has as the time of a request is never
+much earlier than the request, however slow the queue is and however long the machine slept."""
 WAITING_MAX: Final = 100
 """Operations waiting for another one on the same target; no more are read while this many wait."""
 
@@ -48,6 +52,7 @@ class SendContext:
         concurrency: requests at once.
         grace_s: seconds allowed for requests in flight after a stop.
         stop: set when a person stops the push.
+        uptime: seconds, time asleep included.
     """
 
     ledger: PlanLedger
@@ -61,6 +66,7 @@ class SendContext:
     concurrency: int
     grace_s: float
     stop: threading.Event
+    uptime: Callable[[], float]
 
 
 class SendLoop:
@@ -69,8 +75,10 @@ class SendLoop:
     def __init__(self, context: SendContext) -> None:
         self._context = context
         self._stop, self._pace = context.stop, context.pace
-        self._tasks: SimpleQueue[SendTask | None] = SimpleQueue()
-        self._completed: SimpleQueue[CompletedTask] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[SendTask, float] | None] = SimpleQueue()
+        self._completed: deque[CompletedTask] = deque()
+        self._wake = threading.Event()
+        self._queued_min = context.concurrency * INTENTS_AHEAD // 2
         self._in_flight: dict[int, SendTask] = {}
         self._targets: set[str] = set()
         self._next: deque[SendTask] = deque()
@@ -108,9 +116,10 @@ class SendLoop:
         while True:
             intents = self._intents(tasks)
             in_flight = [StateChange(task.operation.id, "in_flight", clear=task.clear) for task in intents]
+            intended_at = self._context.uptime()
             self._context.ledger.commit([*changes, *in_flight], self._context.ledger.now())
             for task in intents:
-                self._tasks.put(task)
+                self._tasks.put((task, intended_at))
             if not self._in_flight:
                 return
             changes = [self._change(completed) for completed in self._receive()]
@@ -142,22 +151,17 @@ class SendLoop:
         return intents
 
     def _receive(self) -> list[CompletedTask]:
-        """Waits for at least one completed task, and takes all that are there."""
+        """Waits until a worker wakes this thread, or a moment, and takes all completed tasks; at least one."""
         close_at: float | None = None
         while True:
-            try:
-                completed = [self._completed.get(timeout=WAIT_STEP_S)]
-                break
-            except Empty:
-                if self._stop.is_set():
-                    close_at = close_at or monotonic() + self._context.grace_s
-                    if monotonic() > close_at:
-                        self._context.sender.close()  # requests in flight end now, in doubt
-        while True:
-            try:
-                completed.append(self._completed.get_nowait())
-            except Empty:
-                return completed
+            self._wake.wait(WAIT_STEP_S)
+            self._wake.clear()
+            if self._completed:
+                return [self._completed.popleft() for _ in range(len(self._completed))]
+            if self._stop.is_set():
+                close_at = close_at or monotonic() + self._context.grace_s
+                if monotonic() > close_at:
+                    self._context.sender.close()  # requests in flight end now, in doubt
 
     def _change(self, completed: CompletedTask) -> StateChange:
         """The change of state that an outcome makes; also what it means for the tasks that follow."""
@@ -169,7 +173,8 @@ class SendLoop:
         self._targets.discard(operation.target)
         if operation.target in self._waiting:
             self._next.extendleft(reversed(self._waiting.pop(operation.target)))
-        if outcome is not None and self._react(completed, outcome, change):
+        if completed.is_expired or (outcome is not None and self._react(completed, outcome, change)):
+            self._next.appendleft(SendTask(operation, task.is_repeatable, task.is_doubted))
             return change
         if change.to == "confirmed":
             values = self._context.values(operation)
@@ -183,7 +188,6 @@ class SendLoop:
 
     def _react(self, completed: CompletedTask, outcome: WriteOutcome, change: StateChange) -> bool:
         """Ends the loop, slows it down or lets it continue. Returns whether the loop sends the operation again."""
-        task = completed.task
         if outcome.status == 429:
             self._result.observed.add(("rate_limit", "legacy: 429 received"))
         elif outcome.status in (401, 403):
@@ -192,7 +196,6 @@ class SendLoop:
         if not completed.can_continue:
             self._result.error = self._result.error or outcome.error or Unreachable("no request gets through")
         elif _is_setback(outcome):
-            self._next.appendleft(SendTask(task.operation, task.is_repeatable, task.is_doubted))
             return True
         elif change.to == "in_doubt":
             self._doubts_in_row += 1
@@ -206,11 +209,16 @@ class SendLoop:
 
     def _work(self) -> None:
         """A worker: sends the tasks of the queue, each in its turn."""
-        while (task := self._tasks.get()) is not None:
+        while (queued := self._tasks.get()) is not None:
+            task, intended_at = queued
             started_at = self._pace.wait()
             completed = CompletedTask(task, None)
             try:
-                if started_at is not None:
+                if started_at is None:
+                    pass
+                elif self._context.uptime() - intended_at > max(INTENT_MAX_AGE_S, 2 * self._pace.gap_s):
+                    completed = CompletedTask(task, None, is_expired=True)
+                else:
                     operation = task.operation
                     outcome = self._context.sender.send(operation.method, operation.path, self._context.body(operation))
                     completed = CompletedTask(task, outcome, self._can_continue(outcome, started_at))
@@ -218,7 +226,10 @@ class SendLoop:
                 pass  # before anything was sent
             except BaseException as error:  # raised again by the loop
                 completed = CompletedTask(task, None, error=error)
-            self._completed.put(completed)
+            self._completed.append(completed)
+            is_routine = completed.outcome is not None and task.is_repeatable and is_plain_success(completed.outcome)
+            if not is_routine or self._tasks.qsize() < self._queued_min:
+                self._wake.set()
 
     def _can_continue(self, outcome: WriteOutcome, started_at: float) -> bool:
         """Delays or halts all workers at once if the response concerns more than its operation."""

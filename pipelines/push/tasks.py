@@ -42,6 +42,7 @@ class CompletedTask(NamedTuple):
 
     Attributes:
         outcome: None if the request was not started.
+        is_expired: it was not started, because its intent is too old.
         can_continue: False if the response means that the push must end.
         error: an exception to raise in the loop.
     """
@@ -49,6 +50,7 @@ class CompletedTask(NamedTuple):
     task: SendTask
     outcome: WriteOutcome | None
     can_continue: bool = True
+    is_expired: bool = False
     error: BaseException | None = None
 
 

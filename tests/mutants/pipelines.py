@@ -213,10 +213,24 @@ MUTANTS: Final = (
         "requests-leave-before-their-intent-is-on-disk",
         "pipelines/push/send.py",
         "            self._context.ledger.commit([*changes, *in_flight], self._context.ledger.now())\n"
-        "            for task in intents:\n                self._tasks.put(task)\n",
-        "            for task in intents:\n                self._tasks.put(task)\n"
+        "            for task in intents:\n                self._tasks.put((task, intended_at))\n",
+        "            for task in intents:\n                self._tasks.put((task, intended_at))\n"
         "            self._context.ledger.commit([*changes, *in_flight], self._context.ledger.now())\n",
         f"{PUSH} -k intent",
+    ),
+    Mutant(
+        "a-request-leaves-long-after-its-intent",
+        "pipelines/push/send.py",
+        "elif self._context.uptime() - intended_at > max(INTENT_MAX_AGE_S, 2 * self._pace.gap_s):",
+        "elif self._context.uptime() < intended_at:",
+        f"{PUSH} -k intent",
+    ),
+    Mutant(
+        "an-outcome-that-needs-a-decision-waits-for-a-full-queue",
+        "pipelines/push/send.py",
+        "if not is_routine or self._tasks.qsize() < self._queued_min:",
+        "if self._tasks.qsize() < self._queued_min:",
+        f"{PUSH} -k decided_at_once",
     ),
     Mutant(
         "the-error-body-of-a-family-confirms-a-write",

@@ -14,6 +14,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -21,10 +22,10 @@ from pipelines.cli.push import print_result
 from pipelines.ledger.clock import ClockReading
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import PlannedOperation
-from pipelines.push import passwords
+from pipelines.push import passwords, send
 from pipelines.push.model import SETTLE_S, PushOptions, PushResult
 from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.send import DOUBTS_MAX
+from pipelines.push.send import DOUBTS_MAX, INTENT_MAX_AGE_S, INTENTS_AHEAD
 from sources.errors import HttpRejected, LockedError, Unreachable, UsageError
 from sources.http.client import Client
 from sources.http.responses import WriteOutcome
@@ -282,6 +283,54 @@ def test_an_intent_is_committed_before_a_byte_leaves(at: Place, kind: KindName, 
     at.means = means(client=lambda settings, stop: client, read_customers=_nobody)
     assert at.push(plan, replace(YES, concurrency=concurrency)).exit_code == 0
     assert committed == ["in_flight"] * len(operations)
+
+
+def test_no_request_leaves_long_after_its_intent(at: Place) -> None:
+    """A doubt that a kill leaves is dated by the intent: `INTENT_MAX_AGE_S` bounds what the request may be later."""
+    now = [1_000_000.0]
+    sent: dict[str, float] = {}
+
+    class Slow(Answering):
+        def send(self, verb: Any, path: str, json_body: bytes) -> WriteOutcome:
+            sent[path] = now[0]
+            now[0] += INTENT_MAX_AGE_S / 2 + 1
+            return super().send(verb, path, json_body)
+
+    client = Slow([])
+    at.means = means(client=lambda settings, stop: client, clock=lambda: now[0])
+    plan = at.plan([patch(n, n) for n in range(1, 9)], "variants")
+    assert at.push(plan, replace(YES, concurrency=1)).states == {"confirmed": 8}
+    rows = at.rows(plan)
+    assert [row.attempts for row in rows][:2] == [1, 1]
+    assert all(row.attempts > 1 for row in rows[2:])
+    assert all(0 <= sent[row.path] - (row.sent_at or 0) <= INTENT_MAX_AGE_S for row in rows)
+
+
+def test_an_outcome_is_decided_at_once_and_others_are_committed_together(
+    at: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 16, item 5: workers wake the loop for what ends or changes the push, not for each confirmation."""
+
+    class Losing(Answering):
+        def send(self, verb: Any, path: str, json_body: bytes) -> WriteOutcome:
+            if self.answers and self.answers[0].state == "in_doubt":
+                time.sleep(0.02)  # the loop can react
+            return super().send(verb, path, json_body)
+
+    monkeypatch.setattr(send, "WAIT_STEP_S", 5.0)
+    commits = mock.Mock()
+    commit = PlanLedger.commit
+    monkeypatch.setattr(PlanLedger, "commit", lambda *given: (commits(), commit(*given)))
+    client = Losing([WriteOutcome("answered", 204), *[WriteOutcome("in_doubt", error=Unreachable("lost"))] * 50])
+    at.means = means(client=lambda settings, stop: client)
+    operations = [patch(n, n) for n in range(1, 101)]
+    assert at.push(at.plan(operations, "variants"), replace(YES, concurrency=1)).broke
+    assert len(client.sent) <= 1 + DOUBTS_MAX + 1
+    at.means = means(client=lambda settings, stop: Answering([]))
+    commits.reset_mock()
+    result = at.push(at.plan([patch(n, n) for n in range(200, 300)], "variants"), replace(YES, concurrency=1))
+    assert result.states == {"confirmed": 100}
+    assert commits.call_count <= 100 / (INTENTS_AHEAD / 2) + INTENTS_AHEAD
 
 
 def test_retry_after_is_honoured_before_the_next_request(at: Place) -> None:
