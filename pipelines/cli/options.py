@@ -72,8 +72,13 @@ lookup_option = click.option(
 
 
 def erp_options(function: F) -> F:
-    """The ERP files that `reconcile` and `run` compare, and the lookup files of their mappings."""
-    function = lookup_option(function)
+    """The ERP files that `reconcile` and `run` compare, the lookup files of their mappings, and where they match."""
+    function = click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Scheduler of a Dask cluster that matches --erp-customers, such as tcp://10.0.0.5:8786. Requires "
+        "orderbridge[dask].",
+    )(lookup_option(function))
     for name, text in (
         ("--erp-variants-mapping", "Mapping for --erp-variants. Default: detected from the column names."),
         ("--erp-variants", "Variants exported from the ERP, compared with what was last confirmed."),

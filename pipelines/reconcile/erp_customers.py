@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from pipelines.reconcile.cluster import Cluster
     from sources.files import RejectedRow
-    from transforms.erp.equal_pairs import Hashes
 
 ERP_COLUMNS: Final = {
     "erpCode": "erp_code",
@@ -46,7 +46,8 @@ ERP_COLUMNS: Final = {
 class ErpFiles:
     """The files of the ERP to compare, None for none; and their mappings, None: detected by the columns' names.
 
-    `lookups` are the lookup files that a mapping may read outside its own folder.
+    `lookups` are the lookup files that a mapping may read outside its own folder. `scheduler` is the address of the
+    Dask cluster that matches the customers; None: this process does.
     """
 
     customers: Path | None = None
@@ -54,6 +55,7 @@ class ErpFiles:
     variants: Path | None = None
     variants_mapping: Path | None = None
     lookups: tuple[Path, ...] = field(default=(), kw_only=True)
+    scheduler: str | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,18 +164,12 @@ def _without_empty(cells: pa.ChunkedArray, empty: Sequence[str]) -> pa.ChunkedAr
     return pc.if_else(pc.is_in(cells, value_set=pa.array(empty, pa.string())), pa.scalar(None, pa.string()), cells)
 
 
-def hash_texts(texts: pa.Array) -> Hashes:
-    """The hash of each text, by DuckDB: a million take 0.02 s."""
-    import pyarrow as pa
-
-    with duckdb.connect() as connection:
-        connection.register("texts", pa.table({"text": texts}))
-        hashes: Hashes = connection.sql("SELECT hash(text) AS hash FROM texts").fetchnumpy()["hash"]
-    return hashes
-
-
 def match_customers(
-    build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpCustomers | None, inputs: Inputs
+    build: duckdb.DuckDBPyConnection,
+    run_id: str,
+    erp: ErpCustomers | None,
+    inputs: Inputs,
+    cluster: Cluster | None = None,
 ) -> tuple[MatchSummary | None, pd.DataFrame]:
     """Makes the tables of the match in a build.
 
@@ -182,13 +178,17 @@ def match_customers(
         run_id: of this run, for the control totals.
         erp: the ERP's customers; None makes the tables empty.
         inputs: has the reconciled customers and the raw documents.
+        cluster: that matches; None: this process.
 
     Returns:
         The counts, None without a file; and the findings.
 
     Raises:
         BridgeError: a row of either side is in no row of the table, or in two.
+        UsageError: see `Cluster.mapper`.
     """
+    from pipelines.reconcile.match_on_cluster import match_on_cluster
+    from pipelines.reconcile.match_tasks import hash_texts
     from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES
     from transforms.erp.match import match
     from transforms.findings import FINDINGS, combine_findings, table_finding
@@ -198,13 +198,18 @@ def match_customers(
         replace(build, "erp_customers", frame(ERP_CUSTOMERS))
         replace(build, "erp_differences", frame(ERP_DIFFERENCES))
         return None, frame(FINDINGS)
-    customers, documents = inputs.reconciled["customers"], inputs.raw[DOCUMENTS]
-    result = match(erp.rows, customers, documents, country=inputs.settings.country, hash_texts=hash_texts)
-    replace(build, "erp_customers", result.customers)
-    replace(build, "erp_differences", result.differences)
-    totals = _totals(build, len(erp.rows), result.repeated)
+    country = inputs.settings.country
+    if cluster is not None:
+        match_findings, repeated = match_on_cluster(build, erp.rows, country, cluster)
+    else:
+        customers, documents = inputs.reconciled["customers"], inputs.raw[DOCUMENTS]
+        result = match(erp.rows, customers, documents, country=country, hash_texts=hash_texts)
+        match_findings, repeated = result.findings, result.repeated
+        replace(build, "erp_customers", result.customers)
+        replace(build, "erp_differences", result.differences)
+    totals = _totals(build, len(erp.rows), repeated)
     ops.record_totals(build, run_id, "reconciled.erp_customers", {**totals, "refused": len(erp.refused)})
-    findings = [result.findings, _refused_findings(erp)]
+    findings = [match_findings, _refused_findings(erp)]
     gap = inputs.coverage_gap("customers") if len(erp.rows) else ""
     if gap:
         detail = f"{totals['only_in_erp']} lines only in the ERP: {gap}"
@@ -214,7 +219,7 @@ def match_customers(
         ambiguous_lines=totals["ambiguous_in_erp"],
         ambiguous_customers=totals["ambiguous_in_platform"],
         differences=build.execute(_DIFFERENCES).fetchall(),
-        repeated=result.repeated,
+        repeated=repeated,
         refused=[line.line for line in erp.refused],
         columns=dict(erp.columns),
         unread=erp.unread,

@@ -14,6 +14,7 @@ from typing import Final
 
 import duckdb
 
+from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.entities import ENTITIES, STEPS, Entity, Inputs
 from pipelines.reconcile.erp_customers import ErpCustomers, ErpFiles, MatchSummary, match_customers, read_customers
 from pipelines.reconcile.erp_variants import ErpVariants, VariantSummary, compare_variants, read_variants
@@ -58,15 +59,24 @@ class ReconcileResult:
 
 @dataclass(frozen=True, slots=True)
 class ErpInputs:
-    """The contents of the ERP's files, read before anything else is done; None without a file."""
+    """The contents of the ERP's files, read before anything else is done; None without a file.
+
+    `cluster` is the one that matches the customers; None: this process does.
+    """
 
     customers: ErpCustomers | None = None
     variants: ErpVariants | None = None
+    cluster: Cluster | None = None
 
     @classmethod
     def read(cls, files: ErpFiles) -> ErpInputs:
-        """Reads the files. Raises UsageError."""
-        return cls(read_customers(files), read_variants(files))
+        """Reads the files, and connects to the cluster once. Raises UsageError."""
+        cluster = Cluster(files.scheduler) if files.scheduler is not None else None
+        if cluster is not None:
+            if files.customers is None:
+                raise UsageError("--scheduler requires --erp-customers", "Name the file with --erp-customers FILE.")
+            cluster.check()
+        return cls(read_customers(files), read_variants(files), cluster)
 
 
 def reconcile(files: ErpFiles | None = None) -> ReconcileResult:
@@ -155,7 +165,7 @@ def build_tables(
         result.rows[history.name], current = record_history(build, history)
         totals = {"versions": result.rows[history.name], "current": current}
         ops.record_totals(build, result.run_id, history.table, totals)
-    result.match, match_findings = match_customers(build, result.run_id, erp.customers, inputs)
+    result.match, match_findings = match_customers(build, result.run_id, erp.customers, inputs, erp.cluster)
     result.variants = compare_variants(build, result.run_id, erp.variants)
     findings.append(match_findings)
     for name in ENTITIES:

@@ -4,7 +4,6 @@ For each amount of rows, so many customers of the platform and lines of the ERP 
 some that differ. Each contender joins and compares them in a process of its own:
 
     ours      transforms.erp.match: four keys, normalised comparison, findings
-    buckets   the same, each key split into hash buckets that two threads map over
     lost      the same, where every twentieth line has lost its code and is found by its login code
     pandas    one merge on the code, columns compared as they stand
     duckdb    one join on the code in SQL, likewise
@@ -23,7 +22,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,7 +31,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.feather as feather
 
-from pipelines.reconcile.erp_customers import hash_texts
+from pipelines.reconcile.match_tasks import hash_texts
 from tests.bench.measure import Cost, Failed, run
 from transforms.erp.columns import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.erp.match import match
@@ -87,7 +85,7 @@ def _sides(folder: Path) -> tuple[pa.Table, pa.Table]:
     )
 
 
-def _ours(folder: Path, buckets: int = 1, lost: bool = False) -> Callable[[], Counts]:
+def _ours(folder: Path, lost: bool = False) -> Callable[[], Counts]:
     lines, known = _sides(folder)
     if lost:
         is_kept = pa.array(np.arange(len(lines)) % 20 > 0)
@@ -108,8 +106,7 @@ def _ours(folder: Path, buckets: int = 1, lost: bool = False) -> Callable[[], Co
     documents = typed(from_arrow(pa.table({name: papers[name] for name in PLATFORM_DOCUMENTS})), PLATFORM_DOCUMENTS)
 
     def work() -> Counts:
-        with ThreadPoolExecutor(2) as pool:
-            found = match(erp, customers, documents, buckets, pool.map, hash_texts=hash_texts)
+        found = match(erp, customers, documents, hash_texts=hash_texts)
         status = found.customers["status"].value_counts()
         fields = found.differences["field"].value_counts()
         if lost:
@@ -188,7 +185,6 @@ def _datacompy(folder: Path) -> Callable[[], Counts]:
 
 CONTENDERS: dict[str, Callable[[Path], Callable[[], Counts]]] = {
     "ours": _ours,
-    "buckets": lambda folder: _ours(folder, buckets=8),
     "lost": lambda folder: _ours(folder, lost=True),
     "pandas": _pandas,
     "duckdb": _duckdb,

@@ -2,28 +2,22 @@
 
 In: the values of each key on both sides. Out: which line is which customer, and which of them are ambiguous and why.
 What a key has decided takes no part in the later ones.
-
-A key takes two steps. `shared_groups` finds the values that both sides have, and can run bucket by bucket in other
-processes. `settle` decides what is one to one, which takes all buckets: a customer may have several documents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.erp.buckets import split
 from transforms.erp.match_keys import FREQUENT, MATCH_KEYS
 from transforms.frames import TEXT, Ints, array, column, constant
 
-Mapper = Callable[[Callable[..., Any], Iterable[Any], Iterable[Any]], Iterable[Any]]
-"""`map`, or the one of a pool of processes or of a cluster."""
 MEMBERS_MAX: Final = 20
 """So many members of a group are listed, then the number of the others."""
 
@@ -75,14 +69,12 @@ _NO_ROWS: Final = _empty("row", "matched_by", "members", "reason")
 _NOTHING: Final = Decisions(_empty("line", "customer", "matched_by"), _NO_ROWS, _NO_ROWS, _empty("row", "matched_by"))
 
 
-def cascade(lines: Side, customers: Side, buckets: int = 1, over: Mapper = map) -> Decisions:
+def cascade(lines: Side, customers: Side) -> Decisions:
     """Pairs lines and customers by each key that the file has, in the order of `MATCH_KEYS`.
 
     Args:
         lines: each row has at most one value of a key.
         customers: a row may have several values of a key.
-        buckets: number of hash buckets into which each key is split.
-        over: maps a function over the buckets.
     """
     is_open, is_open_there = np.ones(len(lines.names), np.bool_), np.ones(len(customers.names), np.bool_)
     decisions = []
@@ -91,8 +83,7 @@ def cascade(lines: Side, customers: Side, buckets: int = 1, over: Mapper = map) 
         left = left[is_open[left.index]]
         right = MATCH_KEYS[key].normalize(right[is_open_there[right.index]]).dropna()
         is_key = MATCH_KEYS[key].identifies(left)
-        groups = shared_groups_by_bucket(left[is_key], right, buckets, over)
-        decided = settle(key, groups, left.index[~is_key], lines.names, customers.names)
+        decided = settle(key, shared_groups(left[is_key], right), left.index[~is_key], lines.names, customers.names)
         is_open[decided.pairs["line"]] = is_open[decided.ambiguous_lines["row"]] = False
         is_open_there[decided.pairs["customer"]] = is_open_there[decided.ambiguous_customers["row"]] = False
         decisions.append(decided)
@@ -132,15 +123,6 @@ def shared_groups(lines: pd.Series[str], customers: pd.Series[str]) -> Groups:
     if not there.index.is_unique:  # two documents of one customer may have one number
         there = there[~there.rename_axis("row").reset_index(name="group").duplicated().to_numpy()]
     return Groups(pd.Series(first_line.to_numpy()[of_lines], lines.index), there)
-
-
-def shared_groups_by_bucket(lines: pd.Series[str], customers: pd.Series[str], buckets: int, over: Mapper) -> Groups:
-    """As `shared_groups`, bucket by bucket; `over` maps it over them."""
-    if buckets == 1:
-        return shared_groups(lines, customers)
-    sides = ([values.iloc[rows] for rows in split(array(values), buckets)] for values in (lines, customers))
-    parts: list[Groups] = list(over(shared_groups, *sides))
-    return Groups(*(pd.concat(side).sort_index(kind="stable") for side in zip(*parts, strict=True)))
 
 
 def settle(

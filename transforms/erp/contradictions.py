@@ -75,10 +75,12 @@ def _is_evidence(differences: pd.DataFrame, customers: Mapping[str, pd.Series[st
 
 
 def _is_frequent(values: pd.Series[str], fields: pd.Series[str], side: Mapping[str, pd.Series[str]]) -> pd.Series[bool]:
-    """Whether each value of a field is one that many rows of its side have."""
+    """Whether each value of a field identifies someone, yet many rows of its side have it."""
     is_frequent = pd.Series(False, values.index)
     for name in fields.unique():
+        key = MATCH_KEYS[name]
         of_field = values[fields == name]
+        of_field = of_field[key.identifies(key.normalize(of_field))]
         counts = side[name][side[name].isin(of_field)].value_counts()
         is_frequent[of_field.index] = of_field.isin(counts[counts > FREQUENT].index).astype("bool")
     return is_frequent

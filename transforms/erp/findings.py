@@ -6,7 +6,7 @@ named by its number in the file: codes, addresses and names stay out of the find
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ import pandas as pd
 from transforms.erp.cascade import Decisions, Side
 from transforms.erp.match_keys import MATCH_KEYS, code, loose_code
 from transforms.findings import rule_findings, shared_value_findings
-from transforms.frames import Bools, is_repeated, joined_text
+from transforms.frames import TEXT, Bools, is_repeated, joined_text
 
 LINE_ENTITY: Final = "erp_customers"
 """The entity of findings about lines; their `entity_id` is the line's number."""
@@ -59,32 +59,51 @@ def decision_findings(decisions: Decisions, lines: Side, customers: Side) -> lis
     return [*findings, rule_findings(LINE_ENTITY, "key_stand_in", rows_of_lines, detail=stand_ins["matched_by"])]
 
 
-def code_findings(
-    decisions: Decisions, lines: Side, customers: Side, missing_codes: pd.Series[str]
-) -> list[pd.DataFrame]:
-    """Codes of the ERP that contradict a match, or nearly make one.
-
-    Args:
-        decisions: what the keys have decided.
-        lines: of the ERP.
-        customers: the present ones.
-        missing_codes: those of customers that went missing.
-    """
+def contradicting_codes(decisions: Decisions, lines: Side, customers: Side) -> pd.DataFrame:
+    """Lines that another key has matched although the ERP codes of both sides differ."""
     if "erp_code" not in lines.keys:
-        return []
-    codes, known, pairs = lines.keys["erp_code"], customers.keys["erp_code"], decisions.pairs
-    others = pairs[pairs["matched_by"] != "erp_code"]
-    ours, theirs = codes.reindex(others["line"]).array, code(known.iloc[others["customer"]]).array
+        return _about(lines.names[:0], "erp_code_contradicts")
+    others = decisions.pairs[decisions.pairs["matched_by"] != "erp_code"]
+    ours = lines.keys["erp_code"].reindex(others["line"]).array
+    theirs = code(customers.keys["erp_code"].iloc[others["customer"]]).array
     contradicts = (pd.Series(ours) != pd.Series(theirs)).fillna(False).to_numpy(np.bool_)
+    return _about(lines.names.iloc[others["line"][contradicts]], "erp_code_contradicts")
+
+
+class UnmatchedCodes(NamedTuple):
+    """The ERP codes of rows that no key has decided.
+
+    Attributes:
+        lines: the normalized codes, indexed by line number as text.
+        customers: as given.
+    """
+
+    lines: pd.Series[str]
+    customers: pd.Series[str]
+
+
+def unmatched_codes(decisions: Decisions, lines: Side, customers: Side) -> UnmatchedCodes:
+    """The codes to which `unmatched_code_findings` refers; none where the file has no codes."""
+    codes, known = lines.keys.get("erp_code"), customers.keys["erp_code"]
+    if codes is None:
+        return UnmatchedCodes(lines.names[:0], known[:0])
+    pairs = decisions.pairs
     codes = codes[_undecided(len(lines.names), pairs["line"], decisions.ambiguous_lines["row"])[codes.index]]
     known = known[_undecided(len(known), pairs["customer"], decisions.ambiguous_customers["row"])]
-    was_there = codes.isin(code(missing_codes))
-    is_near = loose_code(codes).isin(loose_code(code(known)))
-    return [
-        _about(lines.names.iloc[others["line"][contradicts]], "erp_code_contradicts"),
-        _about(lines.names.iloc[codes.index[was_there]], "customer_missing"),
-        _about(lines.names.iloc[codes.index[is_near]], "erp_code_nearly"),
-    ]
+    return UnmatchedCodes(codes.set_axis(lines.names.iloc[codes.index]), known)
+
+
+def unmatched_code_findings(unmatched: UnmatchedCodes, missing_codes: pd.Series[str]) -> list[pd.DataFrame]:
+    """Unmatched lines whose code a missing customer had, or whose code nearly equals that of an unmatched customer.
+
+    Args:
+        unmatched: codes of all unmatched rows.
+        missing_codes: ERP codes of customers that went missing, as given.
+    """
+    names, codes = pd.Series(unmatched.lines.index, dtype=pd.ArrowDtype(TEXT)), unmatched.lines.reset_index(drop=True)
+    is_missing = codes.isin(code(missing_codes))
+    is_near = loose_code(codes).isin(loose_code(code(unmatched.customers)))
+    return [_about(names[is_missing], "customer_missing"), _about(names[is_near], "erp_code_nearly")]
 
 
 def _undecided(size: int, *rows: pd.Series[int]) -> Bools:

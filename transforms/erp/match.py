@@ -18,12 +18,19 @@ import numpy as np
 import pandas as pd
 
 from transforms.documents import sort_documents
-from transforms.erp.cascade import Decisions, Mapper, Side, by_row, cascade
+from transforms.erp.cascade import Decisions, Side, by_row, cascade
 from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_FIELDS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.erp.compare import compare
 from transforms.erp.contradictions import contradicted
 from transforms.erp.equal_pairs import HashTexts, equal_pairs
-from transforms.erp.findings import code_findings, decision_findings, line_findings
+from transforms.erp.findings import (
+    UnmatchedCodes,
+    contradicting_codes,
+    decision_findings,
+    line_findings,
+    unmatched_code_findings,
+    unmatched_codes,
+)
 from transforms.erp.match_keys import MATCH_KEYS, document_number
 from transforms.findings import combine_findings
 from transforms.frames import (
@@ -56,12 +63,28 @@ class MatchResult:
     repeated: int
 
 
+@dataclass(frozen=True, slots=True)
+class PartialMatch:
+    """The match of lines and customers that share no key with any others; together with the others' it is the whole.
+
+    Attributes:
+        customers, repeated: see `MatchResult`.
+        differences: likewise, and `line`, the number of the line.
+        findings: all but those about unmatched codes.
+        unmatched: codes that are compared with those of the other parts.
+    """
+
+    customers: pd.DataFrame
+    differences: pd.DataFrame
+    findings: pd.DataFrame
+    repeated: int
+    unmatched: UnmatchedCodes
+
+
 def match(
     erp: pd.DataFrame,
     customers: pd.DataFrame,
     documents: pd.DataFrame,
-    buckets: int = 1,
-    over: Mapper = map,
     country: str | None = None,
     hash_texts: HashTexts | None = None,
 ) -> MatchResult:
@@ -71,15 +94,34 @@ def match(
         erp: `_line` and any of `ERP_FIELDS`; blank is like null.
         customers: the columns of `PLATFORM_CUSTOMERS`.
         documents: the columns of `PLATFORM_DOCUMENTS`.
-        buckets: number of hash buckets into which each key is split.
-        over: maps a function over them: `map`, or that of a pool of processes or of a cluster.
         country: of phone numbers without a country code (ISO 3166-1 alpha-2); None: they are compared as written.
         hash_texts: settles lines and customers that are equal in all fields first, with the same result and about a
             seventh less work where most are equal: see `equal_pairs`.
     """
-    lines, is_missing = _by_line(erp), customers["_missing_since"].notna()
-    present = _by_id(customers[~is_missing] if is_missing.any() else customers)
-    missing = customers[is_missing]
+    is_missing = customers["_missing_since"].notna()
+    present = customers[~is_missing] if is_missing.any() else customers
+    part = match_part(erp, present, documents, country, hash_texts)
+    findings = [part.findings, *unmatched_code_findings(part.unmatched, customers.loc[is_missing, "erp_code"])]
+    return MatchResult(part.customers, part.differences.drop(columns="line"), combine_findings(findings), part.repeated)
+
+
+def match_part(
+    erp: pd.DataFrame,
+    customers: pd.DataFrame,
+    documents: pd.DataFrame,
+    country: str | None = None,
+    hash_texts: HashTexts | None = None,
+) -> PartialMatch:
+    """Matches lines and customers that share no key with any others: see `transforms.erp.components`, and `match`.
+
+    Args:
+        erp: lines.
+        customers: without those that went missing.
+        documents: of these customers and any others.
+        country: of phone numbers.
+        hash_texts: settles equal pairs first.
+    """
+    lines, present = _by_line(erp), _by_id(customers)
     owned = _owned(documents, present)
     settled = frame(ERP_CUSTOMERS)
     if hash_texts is not None:
@@ -94,7 +136,7 @@ def match(
         present["customer_id"],
         {name: present[name] for name in MATCH_KEYS if name in present} | {"document_number": papers},
     )
-    decisions = cascade(left, right, buckets, over)
+    decisions = cascade(left, right)
     differences = compare(lines, present, owned, decisions.pairs, left.keys.get("document_number"), country)
     vetoed = contradicted(decisions.pairs, differences, {name: lines[name] for name in left.keys}, right.keys)
     decisions = _veto(decisions, vetoed, left, right)
@@ -105,13 +147,14 @@ def match(
     findings = [
         *line_findings(left, _numbers(repeated), decisions),
         *decision_findings(decisions, left, right),
-        *code_findings(decisions, left, right, missing["erp_code"]),
+        contradicting_codes(decisions, left, right),
     ]
-    return MatchResult(
+    return PartialMatch(
         _by_line_number(settled, _customers(lines, present, decisions, pairs)),
         _differences(lines, present, pairs, differences),
         combine_findings(findings),
         len(repeated),
+        unmatched_codes(decisions, left, right),
     )
 
 
@@ -251,8 +294,12 @@ def _names(lines: pd.DataFrame) -> pd.Series[str]:
 def _differences(
     lines: pd.DataFrame, customers: pd.DataFrame, pairs: pd.DataFrame, differences: pd.DataFrame
 ) -> pd.DataFrame:
-    """The rows of `ERP_DIFFERENCES`."""
+    """The rows of `ERP_DIFFERENCES`, and `line`."""
     of_pairs = pairs.loc[differences["pair"]]
     codes = lines.get("erp_code", pd.Series(None, lines.index, pd.ArrowDtype(TEXT))).iloc[of_pairs["line"]].array
     ids = customers["customer_id"].iloc[of_pairs["customer"]].array
-    return typed(differences.assign(entity="customers", erp_code=codes, platform_id=ids), ERP_DIFFERENCES)
+    numbers = lines["_line"].iloc[of_pairs["line"]].array
+    return typed(
+        differences.assign(entity="customers", erp_code=codes, platform_id=ids, line=numbers),
+        {**ERP_DIFFERENCES, "line": BIGINT},
+    )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,6 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from tests.transforms.erp.test_match import GONE, customers, documents, erp, matched, reported
-from transforms.erp.buckets import bucket, split
 from transforms.erp.columns import ERP_FIELDS, PLATFORM_CUSTOMERS
 from transforms.erp.equal_pairs import Hashes, HashTexts, equal_pairs
 from transforms.erp.match import MatchResult, match
@@ -127,10 +124,8 @@ def test_it_is_what_a_plain_reading_makes_of_it_and_no_row_is_lost_or_twice_ther
         assert (count or 0) == counts.get(customer, 0)
 
 
-@given(SIDES, st.randoms(use_true_random=False), st.sampled_from([1, 2, 7]))
-def test_the_order_of_rows_and_columns_and_the_buckets_change_nothing(
-    sides: Sides, chance: random.Random, buckets: int
-) -> None:
+@given(SIDES, st.randoms(use_true_random=False))
+def test_the_order_of_rows_and_columns_changes_nothing(sides: Sides, chance: random.Random) -> None:
     frames = [erp(*sides[0]), customers(*sides[1]), documents(*sides[2])]
     first = matched(*frames)
 
@@ -140,7 +135,7 @@ def test_the_order_of_rows_and_columns_and_the_buckets_change_nothing(
         chance.shuffle(names)
         return table.iloc[rows][names]
 
-    again = matched(*map(shuffled, frames), buckets=buckets)
+    again = matched(*map(shuffled, frames))
     for name in ("customers", "differences", "findings"):
         assert_frame_equal(getattr(first, name), getattr(again, name))
         assert serialized(getattr(first, name)) == serialized(getattr(again, name))
@@ -195,26 +190,6 @@ def serialized(table: pd.DataFrame) -> bytes:
         stream.write_table(arrow)
     whole: bytes = sink.getvalue().to_pybytes()
     return whole
-
-
-def test_buckets_can_be_mapped_by_other_processes() -> None:
-    lines = [{"erp_code": str(n % 90), "email": f"{n}@x"} for n in range(100)]
-    known = [{"erp_code": str(n), "email": f"{n}@x"} for n in range(120)]
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        there = matched(erp(*lines), customers(*known), buckets=4, over=pool.map)
-    here = matched(erp(*lines), customers(*known))
-    assert_frame_equal(there.customers, here.customers)
-
-
-def test_a_key_has_the_same_bucket_everywhere() -> None:
-    # Known values: another hash would part the sides of a join that two versions or machines work on.
-    assert bucket(pa.array(["", "007", "ALFKI", "ñandú", "x" * 300]), 1000).tolist() == [774, 434, 304, 141, 28]
-    keys = pa.array([str(n) for n in range(20_000)])
-    parts = split(keys, 16)
-    assert sorted(np.concatenate(parts).tolist()) == list(range(20_000))
-    assert max(map(len, parts)) < 1.2 * min(map(len, parts))
-    for number, rows in enumerate(parts):
-        assert set(bucket(keys.take(pa.array(rows)), 16).tolist()) == {number}
 
 
 def test_an_independent_comparer_agrees() -> None:

@@ -1,0 +1,116 @@
+"""A Dask cluster that tasks run on: connected, checked, and its errors put in words.
+
+In: the address of a scheduler. Out: a function that maps tasks over the workers, as `map` does here. Scheduling, moving
+results, retries after a worker died and TLS (`tls://` addresses) are Dask's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import warnings
+from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sources.errors import UsageError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from pipelines.reconcile.match_tasks import Mapper
+
+CONNECT_TIMEOUT_S: Final = 5
+_PACKAGES: Final = ("orderbridge", "pyarrow", "duckdb")
+"""Besides those that Dask compares itself: Python, Dask, pandas, numpy and what carries its messages."""
+_UNTOUCHED: Final = "The published warehouse is untouched."
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster by the address of its scheduler, such as `tcp://10.0.0.5:8786`."""
+
+    address: str
+
+    def check(self) -> None:
+        """Connects once, before a run begins. Raises UsageError: see `connected`."""
+        with self.connected():
+            pass
+
+    @contextmanager
+    def connected(self) -> Iterator[Client]:
+        """A client of the cluster.
+
+        Raises:
+            UsageError: the extra is not installed, the scheduler cannot be reached, it has no workers, or the versions
+                of packages differ.
+        """
+        try:
+            from distributed import Client, Security
+            from distributed.comm.core import connect
+        except ModuleNotFoundError:
+            raise UsageError(
+                "--scheduler requires Dask, which is not installed", "Install it: pip install 'orderbridge[dask]'."
+            ) from None
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails is reported by an error
+        with warnings.catch_warnings(record=True) as mismatches:
+            warnings.simplefilter("always")
+            try:  # a client that never connected could not be closed
+                security = Security().get_connection_args("client")
+                asyncio.run(connect(self.address, CONNECT_TIMEOUT_S, **security)).abort()
+            except (OSError, ValueError, TypeError) as error:  # no answer; malformed address; TLS without certificates
+                raise UsageError(
+                    f"no Dask scheduler answers at {self.address}: {error}",
+                    "Name the address that `dask scheduler` prints, such as --scheduler tcp://10.0.0.5:8786.",
+                ) from None
+            with Client(self.address, timeout=CONNECT_TIMEOUT_S, set_as_default=False) as client:
+                client.get_versions(check=True, packages=_PACKAGES)
+                if mismatches:
+                    raise UsageError(
+                        f"the cluster has other versions: {mismatches[-1].message}",
+                        "Install the same orderbridge and requirements on this machine, the scheduler and all workers.",
+                    )
+                if not client.nthreads():
+                    raise UsageError(
+                        f"the scheduler at {self.address} has no workers", "Start some: dask worker ADDRESS"
+                    )
+                yield client
+
+    @contextmanager
+    def mapper(self, folder: Path) -> Iterator[Mapper]:
+        """Maps tasks over the workers, all of which have to see the folder.
+
+        Raises:
+            UsageError: see `connected`; a worker does not see the folder or has too little memory; the connection is
+                lost.
+        """
+        from distributed import KilledWorker
+        from distributed.comm.core import CommClosedError
+
+        with self.connected() as client:
+            blind = [worker for worker, is_folder in client.run(folder.is_dir).items() if not is_folder]
+            if blind:
+                raise UsageError(
+                    f"{', '.join(blind)}: worker does not see {folder.parent}",
+                    "The warehouse must be in a folder that all workers share, under the same path.",
+                )
+
+            def over(task: Any, *arguments: Iterable[Any]) -> Iterable[Any]:  # noqa: ANN401 any function
+                results: list[Any] = client.gather(client.map(task, *map(list, arguments), pure=False))
+                return results
+
+            try:
+                yield over
+            except (KilledWorker, MemoryError):
+                raise UsageError(
+                    "workers of the cluster died repeatedly, mostly because their memory did not suffice",
+                    f"Give each worker more memory (dask worker --memory-limit), then run again. {_UNTOUCHED}",
+                ) from None
+            except (CommClosedError, CancelledError, TimeoutError) as error:
+                raise UsageError(
+                    f"the connection to the scheduler at {self.address} is lost ({type(error).__name__})",
+                    f"Check the cluster, then run again. {_UNTOUCHED}",
+                ) from None

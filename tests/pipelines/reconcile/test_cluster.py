@@ -1,0 +1,100 @@
+"""`reconcile --scheduler`: the same tables by a Dask cluster of two processes, and nothing published when it fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from distributed import LocalCluster
+
+from pipelines.reconcile import cluster as cluster_module
+from pipelines.reconcile import match_on_cluster
+from pipelines.reconcile.cluster import Cluster
+from pipelines.reconcile.erp_customers import ErpFiles
+from pipelines.reconcile.reconcile import ErpInputs, reconcile
+from sources.errors import ExitCode, UsageError
+from tests.pipelines.reconcile.test_erp_customers import Shop
+from tests.pipelines.reconcile.test_erp_customers import shop as shop
+from tests.pipelines.reconcile.test_match_tasks import assert_equal, match_in_buckets, some_frames
+from transforms.erp.match import match
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A cluster whose workers are not replaced when a task kills them."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+def test_issue_16_3_a_cluster_makes_the_same_match(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = some_frames(4, 60)
+    monkeypatch.setattr(match_on_cluster, "ROWS_PER_BUCKET", 200)
+    assert_equal(match(*frames, country="PE"), match_in_buckets(*frames, cluster=Cluster(address)))
+
+
+def test_issue_16_3_a_run_on_a_cluster_publishes_the_same_tables_or_none(
+    shop: Shop, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tables() -> list[Any]:
+        names = ("erp_customers", "erp_differences", "exceptions")
+        return [shop.made.rows(f"FROM reconciled.{name}") for name in names]
+
+    shop.made.pull()
+    here = reconcile(ErpFiles(shop.file))
+    whole = tables()
+    there = reconcile(ErpFiles(shop.file, scheduler=address))
+    assert tables() == whole
+    assert there.match == here.match
+
+    published = shop.made.path.read_bytes()
+    monkeypatch.setattr(match_on_cluster, "match_files", lambda job, codes, over: over(os._exit, [1]))
+    with pytest.raises(UsageError, match="workers of the cluster died repeatedly") as error:
+        reconcile(ErpFiles(shop.file, scheduler=address))
+    assert error.value.exit_code == ExitCode.USAGE
+    assert shop.made.path.read_bytes() == published
+    assert not list(shop.made.folder.rglob("*.parquet"))
+
+
+def test_workers_that_do_not_see_the_folder_are_named(address: str) -> None:
+    with pytest.raises(UsageError, match="worker does not see"), Cluster(address).mapper(Path("/nowhere/match")):
+        pass
+
+
+def test_other_versions_on_the_workers_end_the_run(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("distributed.versions._version_cached", lambda name: "0")  # the workers have a process each
+    with pytest.raises(UsageError, match=r"the cluster has other versions: (?s:.*)orderbridge"):
+        Cluster(address).check()
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9: Timed out"),
+        ("nonsense", "no Dask scheduler answers at nonsense: missing port"),
+        ("tls://127.0.0.1:9", "no Dask scheduler answers at tls://127.0.0.1:9: TLS expects"),
+    ],
+)
+def test_an_address_without_a_scheduler_ends_the_run_in_five_seconds(
+    address: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cluster_module.CONNECT_TIMEOUT_S == 5
+    monkeypatch.setattr(cluster_module, "CONNECT_TIMEOUT_S", 0.2)
+    with pytest.raises(UsageError, match=message):
+        Cluster(address).check()
+
+
+def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"(?s)not installed.*orderbridge\[dask\]") as error:
+        ErpInputs.read(ErpFiles(tmp_path / "clientes.csv", scheduler="tcp://127.0.0.1:9"))
+    assert error.value.exit_code == ExitCode.USAGE
+    with pytest.raises(UsageError, match="--scheduler requires --erp-customers"):
+        ErpInputs.read(ErpFiles(scheduler="tcp://127.0.0.1:9"))

@@ -1,0 +1,99 @@
+"""The match in buckets is the match: the same rows, differences and findings, whatever connects the rows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import duckdb
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+from pipelines.reconcile import match_on_cluster, match_tasks
+from pipelines.reconcile.cluster import Cluster
+from pipelines.reconcile.match_tasks import Mapper
+from pipelines.warehouse.tables import replace
+from tests.transforms.erp.test_laws import good_hashes
+from tests.transforms.erp.test_match import GONE, customers, documents, erp
+from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES
+from transforms.erp.match import MatchResult, match
+from transforms.erp.match_keys import MATCH_KEYS
+from transforms.frames import from_arrow, typed
+
+
+class Here(Cluster):
+    """Tasks run in this process."""
+
+    @contextmanager
+    def mapper(self, folder: Path) -> Iterator[Mapper]:
+        yield map
+
+
+def match_in_buckets(
+    lines: pd.DataFrame, known: pd.DataFrame, papers: pd.DataFrame, cluster: Cluster | None = None
+) -> MatchResult:
+    """The match by way of a build on disk, and of files and buckets of two rows."""
+    with TemporaryDirectory() as folder, duckdb.connect(f"{folder}/build.duckdb") as build:
+        build.execute("SET TimeZone = 'UTC'; CREATE SCHEMA raw; CREATE SCHEMA reconciled")
+        replace(build, "customers", known.assign(is_missing=known["_missing_since"].notna()))
+        replace(build, "papers", papers)
+        build.execute("CREATE TABLE raw.customers__documents AS FROM reconciled.papers")
+        findings, repeated = match_on_cluster.match_on_cluster(build, lines, "PE", cluster or Here(""))
+        rows, differences = (
+            typed(from_arrow(build.sql(f"FROM reconciled.{name}").to_arrow_table()), schema)
+            for name, schema in (("erp_customers", ERP_CUSTOMERS), ("erp_differences", ERP_DIFFERENCES))
+        )
+    return MatchResult(rows, differences, findings, repeated)
+
+
+def assert_equal(whole: MatchResult, parts: MatchResult) -> None:
+    for name in ("customers", "differences", "findings"):
+        assert_frame_equal(getattr(whole, name), getattr(parts, name))
+    assert whole.repeated == parts.repeated
+
+
+def some_frames(seed: int, rows: int = 150) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Lines, customers and documents: keys that few, many or hundreds share, stand-ins, look-alikes, and equal rows."""
+    chance = random.Random(seed)
+    common = ["0", "-", "S/N", "", None, "A", "a", "01", "1", "00001"]
+
+    def code(letter: str) -> str | None:
+        number = int(chance.expovariate(chance.choice([1, 5, 1 / rows])))
+        return chance.choice([f"{letter}{number}", f"{letter}-{number}", f"{letter}0{number}", chance.choice(common)])
+
+    def row() -> dict[str, Any]:
+        email = chance.choice([f"{code('e')}@x", f"{code('e')}@x", f"{code('e')}@ſhop.es", "noemail@x", None])
+        values = {"erp_code": code("C"), "login_code": code("L"), "email": email, "first_name": code("N")}
+        return {**values, "document_number": code("D"), "phone": chance.choice(["+51 1", "00511", "1", None])}
+
+    lines = [row() for _ in range(rows)]
+    twins = [{**chance.choice(lines), **chance.choice([{}, {}, {"email": "x@x"}, row()])} for _ in range(rows)]
+    known = [{name: value for name, value in twin.items() if name != "document_number"} for twin in twins]
+    known += [{"erp_code": f"only {n}"} for n in range(9)]
+    for gone in chance.sample(known, rows // 7):
+        gone["_missing_since"] = GONE
+    papers = [{"customer_id": str(n), "number": twin["document_number"]} for n, twin in enumerate(twins, 1)]
+    papers += [{"customer_id": str(chance.randint(1, rows + 9)), "number": code("D")} for _ in range(rows // 2)]
+    lines += [*chance.sample(lines, rows // 7), {"phone": "7"}, {"phone": "7"}, {"erp_code": "0"}, {"erp_code": "0 "}]
+    return erp(*lines), customers(*known), documents(*papers)
+
+
+@pytest.mark.parametrize(("seed", "frequent"), [(1, 3), (2, 50)])
+def test_issue_16_3_the_match_in_buckets_is_the_match(seed: int, frequent: int) -> None:
+    frames = some_frames(seed)
+    with (
+        patch.multiple(match_on_cluster, ROWS_PER_BUCKET=250, ROWS_PER_GROUP=60),
+        patch.multiple(match_tasks, GROUPS_PER_PIECE=2, hash_texts=good_hashes),
+        patch("transforms.erp.cascade.FREQUENT", frequent),
+        patch("transforms.erp.contradictions.FREQUENT", frequent),
+    ):
+        whole = match(*frames, country="PE")
+        assert_equal(whole, match_in_buckets(*frames))
+    assert set(whole.customers["status"]) == {"matched", "ambiguous", "only_in_erp", "only_in_platform"}
+    assert set(whole.customers["matched_by"].dropna()) == set(MATCH_KEYS)
