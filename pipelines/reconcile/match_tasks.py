@@ -51,6 +51,11 @@ class Piece:
     first: int
     end: int
 
+    @property
+    def name(self) -> str:
+        """Of its files."""
+        return f"-{self.side}-{self.first}"
+
 
 @dataclass(frozen=True, slots=True)
 class MatchJob:
@@ -134,10 +139,17 @@ def match_files(job: MatchJob, missing_codes: pd.Series[str], over: Mapper = map
 
 
 def write_links(job: MatchJob, piece: Piece) -> None:
-    """Task: writes the links of a piece, by the bucket of their values."""
-    rows = _read(job, piece)
-    hashes = key_hashes(rows, job.key_columns[piece.side])
-    found = links(hashes.values(), _homes(job, piece, rows))
+    """Task: writes the homes of a piece, and its links by the bucket of their values."""
+    rows, columns = _read(job, piece), job.key_columns
+    hashes = key_hashes(rows, columns[piece.side], hash_texts)
+    if piece.side == "lines":
+        homes = row_homes(rows, hashes.values(), job.fields, hash_texts)
+    else:
+        owner = "owner_" if piece.side == "documents" else ""
+        keys = key_hashes(rows, {key: owner + name for key, name in columns["customers"].items()}, hash_texts)
+        homes = row_homes(rows, keys.values(), ["customer_id"], hash_texts)
+    _write(job.file("homes", piece.name), [pa.table({"home": homes})])
+    found = links(hashes.values(), homes)
     _write_by_bucket(job, "links", piece, found, (found["value"] % job.buckets).to_numpy(np.int64))
 
 
@@ -148,8 +160,9 @@ def find_connected_homes(job: MatchJob, pieces: Sequence[Piece], bucket: int) ->
 
 def write_rows(job: MatchJob, piece: Piece) -> None:
     """Task: writes the rows of a piece, by bucket."""
-    rows, roots = _read(job, piece), pq.read_table(job.file("roots")).to_pandas()
-    _write_by_bucket(job, "rows", piece, rows, buckets(_homes(job, piece, rows), roots, job.buckets))
+    homes = pq.read_table(job.file("homes", piece.name))["home"].to_numpy()
+    roots = pq.read_table(job.file("roots")).to_pandas()
+    _write_by_bucket(job, "rows", piece, _read(job, piece), buckets(homes, roots, job.buckets))
 
 
 def match_bucket(job: MatchJob, pieces: Sequence[Piece], bucket: int) -> BucketResult:
@@ -172,14 +185,6 @@ def hash_texts(texts: pa.Array) -> Hashes:
     return hashes
 
 
-def _homes(job: MatchJob, piece: Piece, rows: pd.DataFrame) -> Hashes:
-    if piece.side == "lines":
-        return row_homes(rows, key_hashes(rows, job.key_columns["lines"]).values(), job.fields)
-    owner = "owner_" if piece.side == "documents" else ""
-    columns = {key: owner + name for key, name in job.key_columns["customers"].items()}
-    return row_homes(rows, key_hashes(rows, columns).values(), ["customer_id"])
-
-
 def _read(job: MatchJob, piece: Piece) -> pd.DataFrame:
     with pq.ParquetFile(job.file(piece.side)) as file:
         return from_arrow(file.read_row_groups(range(piece.first, piece.end)))
@@ -189,7 +194,7 @@ def _read_bucket(job: MatchJob, stage: str, pieces: Sequence[Piece], bucket: int
     """What `_write_by_bucket` wrote of a bucket of these pieces."""
     tables = []
     for piece in pieces:
-        with pq.ParquetFile(job.file(stage, f"-{piece.side}-{piece.first}")) as file:
+        with pq.ParquetFile(job.file(stage, piece.name)) as file:
             tables.append(file.read_row_group(bucket))
     return from_arrow(pa.concat_tables(tables))
 
@@ -200,7 +205,7 @@ def _write_by_bucket(job: MatchJob, stage: str, piece: Piece, rows: pd.DataFrame
     table = pa.Table.from_pandas(rows, preserve_index=False).take(order)
     ends = np.searchsorted(numbers[order], np.arange(job.buckets + 1))
     groups = (table.slice(begin, end - begin) for begin, end in pairwise(ends))
-    _write(job.file(stage, f"-{piece.side}-{piece.first}"), groups)
+    _write(job.file(stage, piece.name), groups)
 
 
 def _write(path: Path, groups: Iterable[pa.Table]) -> None:

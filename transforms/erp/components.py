@@ -14,48 +14,51 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
+from transforms.erp.equal_pairs import Hashes, HashTexts
 from transforms.erp.match_keys import MATCH_KEYS
-from transforms.frames import Ints
+from transforms.frames import Ints, array, joined_text
 from transforms.texts import tidied
 
-Hashes = npt.NDArray[np.uint64]
 LINKS: Final = ("value", "home")
 
 
-def key_hashes(rows: pd.DataFrame, columns: Mapping[str, str]) -> dict[str, pd.Series[int]]:
+def key_hashes(rows: pd.DataFrame, columns: Mapping[str, str], hash_texts: HashTexts) -> dict[str, pd.Series[int]]:
     """The hashes of the values that identify someone, by key, indexed by row number.
 
     Args:
         rows: with an index from 0.
         columns: the column of each key.
+        hash_texts: the same on all machines.
     """
     hashes = {}
     for key, column in columns.items():
         values = MATCH_KEYS[key].normalize(rows[column]).dropna()
         values = values[MATCH_KEYS[key].identifies(values)]
-        hashed = pd.util.hash_array(values.to_numpy(np.object_), hash_key=f"{key:>16}", categorize=False)
-        hashes[key] = pd.Series(hashed, values.index)
+        of_key = hash_texts(pa.array([key]))  # equal values of two keys must not connect
+        hashes[key] = pd.Series(hash_texts(array(values)) ^ of_key, values.index)
     return hashes
 
 
-def row_homes(rows: pd.DataFrame, hashes: Iterable[pd.Series[int]], identity: Sequence[str]) -> Hashes:
+def row_homes(
+    rows: pd.DataFrame, hashes: Iterable[pd.Series[int]], identity: Sequence[str], hash_texts: HashTexts
+) -> Hashes:
     """The home of each row: the first of its hashes, else a hash of the columns that are its identity."""
     homes, is_open = np.zeros(len(rows), np.uint64), np.ones(len(rows), np.bool_)
     for of_key in hashes:
         of_open = of_key[is_open[of_key.index]]
         homes[of_open.index], is_open[of_open.index] = of_open, False
-    others = rows.loc[is_open, list(identity)].apply(tidied).fillna("").astype(np.object_)
-    homes[is_open] = pd.util.hash_pandas_object(others, index=False, categorize=False)
+    others = [tidied(rows.loc[is_open, name]).fillna("") for name in identity]
+    homes[is_open] = hash_texts(array(joined_text(others, "\0")))
     return homes
 
 
 def links(hashes: Iterable[pd.Series[int]], homes: Hashes) -> pd.DataFrame:
-    """`value` (a hash) and `home` of each row that has the value, each pair once."""
+    """`value` (a hash) and `home` of each row that has the value."""
     parts = [pd.DataFrame({"value": of_key, "home": homes[of_key.index]}) for of_key in hashes]
-    return pd.concat([pd.DataFrame(columns=list(LINKS), dtype=np.uint64), *parts]).drop_duplicates()
+    return pd.concat([pd.DataFrame(columns=list(LINKS), dtype=np.uint64), *parts])
 
 
 def connected_homes(links: pd.DataFrame) -> pd.DataFrame:
