@@ -24,7 +24,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
-from transforms.erp.components import Hashes, buckets, components, connected_homes, key_hashes, links, row_homes
+from transforms.erp.components import buckets, components, connected_homes, key_hashes, links, row_homes
+from transforms.erp.equal_pairs import Hashes
 from transforms.erp.findings import UnmatchedCodes, unmatched_code_findings
 from transforms.erp.match import match_part
 from transforms.erp.match_keys import MATCH_KEYS

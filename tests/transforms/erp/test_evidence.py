@@ -75,9 +75,11 @@ def test_values_that_many_rows_have_do_not_contradict() -> None:
 def test_a_stand_in_that_many_documents_have_is_no_frequent_number() -> None:
     lines = [{"erp_code": f"A{n}", "email": f"erp{n}@x", "document_number": f"8000{n}"} for n in range(60)]
     known = [{"erp_code": f"A{n}", "email": f"c{n}@shop.x"} for n in range(60)]
-    papers = [{"customer_id": str(n), "number": number} for n in range(1, 61) for number in ("S/N", f"D{n}")]
-    for paper in papers[::2]:
-        paper["is_default"] = True
+    papers = [
+        {"customer_id": str(n), "number": number, "is_default": number == "S/N"}
+        for n in range(1, 61)
+        for number in ("S/N", f"D{n}")
+    ]
     result = matched(erp(*lines), customers(*known), documents(*papers))
     assert set(reported(result, "status", "reason")) == {("ambiguous", "email, document_number differ")}
 
