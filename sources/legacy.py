@@ -2,7 +2,7 @@
 
     dlt.pipeline("erp", destination="duckdb").run(legacy())
 
-Settings are resolved by dlt (`sources.legacy.*`, design §4) or given as arguments. Each list is walked to its end and
+Settings are resolved by dlt (`sources.legacy.*`) or given as arguments. Each list is walked to its end and
 checked before a row of it is loaded; a list that fails raises, and nothing of it is loaded.
 """
 
@@ -21,12 +21,13 @@ from sources.resources import ListSource, ListWalker, list_resources
 __all__ = ["legacy"]
 
 
-@dlt.source(name="legacy", section="legacy", _impl_cls=ListSource)
+@dlt.source(name="legacy", section="legacy", _impl_cls=ListSource, root_key=True)
 def legacy(
     base_url: str = dlt.config.value,
     api_key: dlt.TSecretStrValue = dlt.secrets.value,
     page_limit: int = 100,
     sweeps: int = SWEEPS_MAX,
+    nested: bool = False,
 ) -> Iterator[DltResource]:
     """The lists of the legacy family (interface, Family A).
 
@@ -37,18 +38,19 @@ def legacy(
     | `promotions` | GET /promotions | `id` | replace |
 
     The source can be run any number of times; each run walks the lists again. Resources yield Arrow tables, also to
-    `add_map`, `add_filter` and `add_limit`. `with_resources("customers")` includes the documents, which are always
-    those of the last walk: they are replaced even if customers are merged.
+    `add_map`, `add_filter` and `add_limit`. `with_resources("customers")` includes the documents; if customers are
+    merged, the documents of the merged customers are replaced.
 
     Args:
         base_url: of the legacy host; http for loopback only.
         api_key: sent in the header `api-key`.
         page_limit: rows to request per page; the platform may return fewer.
         sweeps: most sweeps to prove a list; a single one does not prove it.
+        nested: yield Python rows instead of Arrow tables; dlt makes its own nested tables of the documents.
 
     Raises:
         BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
     """
     walker = ListWalker(lambda: Client.with_http_settings("legacy", base_url, api_key), WalkOptions(page_limit, sweeps))
     for operation in (LIST_CUSTOMERS, LIST_PROMOTIONS):
-        yield from list_resources(operation, walker)
+        yield from list_resources(operation, walker, nested)

@@ -2,7 +2,7 @@
 
     dlt.pipeline("erp", destination="duckdb").run(public_v1())
 
-Settings are resolved by dlt (`sources.public_v1.*`, design §4) or given as arguments. The fields of an order are not
+Settings are resolved by dlt (`sources.public_v1.*`) or given as arguments. The fields of an order are not
 shown: their types are those of all values of the walk.
 """
 
@@ -21,12 +21,13 @@ from sources.resources import ListSource, ListWalker, list_resources
 __all__ = ["public_v1"]
 
 
-@dlt.source(name="public_v1", section="public_v1", _impl_cls=ListSource)
+@dlt.source(name="public_v1", section="public_v1", _impl_cls=ListSource, root_key=True)
 def public_v1(
     base_url: str = dlt.config.value,
     api_key: dlt.TSecretStrValue = dlt.secrets.value,
     page_limit: int = PUBLIC_V1_LIMIT_MAX,
     order_key: str = ORDER.key,
+    nested: bool = False,
 ) -> Iterator[DltResource]:
     """The lists of the public v1 family (interface, Family B).
 
@@ -37,14 +38,15 @@ def public_v1(
     | `orders__children` | arrays of objects in an order: `orders__lines` … | – | replace |
 
     The source can be run any number of times; each run walks the lists again. Resources yield Arrow tables, also to
-    `add_map`, `add_filter` and `add_limit`. `with_resources("orders")` includes the child tables, which are always
-    those of the last walk: they are replaced even if orders are merged.
+    `add_map`, `add_filter` and `add_limit`. `with_resources("orders")` includes the child tables; if orders are merged,
+    the child rows of the merged orders are replaced.
 
     Args:
         base_url: without `/public/v1`; http for loopback only.
         api_key: the Bearer key.
         page_limit: rows to request per page, 1 to 100.
         order_key: the field that identifies an order (not shown); the column is `id`.
+        nested: yield Python rows instead of Arrow tables; dlt makes its own nested tables of the arrays in an order.
 
     Raises:
         BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
@@ -53,5 +55,5 @@ def public_v1(
     orders = ListWalker(
         lambda: Client.with_http_settings("public_v1", base_url, api_key), WalkOptions(page_limit, key=order_key)
     )
-    yield from list_resources(LIST_PRICE_LISTS, lists)
-    yield from list_resources(LIST_ORDERS, orders)
+    yield from list_resources(LIST_PRICE_LISTS, lists, nested)
+    yield from list_resources(LIST_ORDERS, orders, nested)

@@ -1,8 +1,8 @@
 """dlt resources over lists: for pipelines of users, and for the load of a pull.
 
 In: lists to walk, or lists that were walked. Out: resources with keys and a frozen contract, rows as Arrow tables or as
-Parquet files; no Python object per row. A child table is a resource of its own, since dlt does not take Arrow tables
-into a nested table.
+Parquet files; no Python object per row. dlt 1.31 nests the items of Python rows only, so a child table of Arrow tables
+is a resource of its own that references its list; with `nested`, a list yields Python rows that contain their items.
 
 A source can be run any number of times: each run walks its lists anew, and all resources of a run share one walk.
 """
@@ -31,6 +31,7 @@ from dlt.extract.source import SourceInjectableContext
 
 from sources.contract import Field, Operation, Record
 from sources.decode.table_schema import KEY_COLUMN, PLACE, parent_key, schema_of, snake, table_schema
+from sources.extract.nested_rows import nested_rows
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.table_files import TableFile, read_batches
@@ -44,6 +45,16 @@ STEP_ROWS: Final = 100
 """Rows per table where a resource has steps (add_limit, add_map …)."""
 
 
+REMOVED: Final = "_removed"
+_MARKER: Final[TTableSchemaColumns] = {
+    REMOVED: {
+        "name": REMOVED,
+        "data_type": "bool",
+        "nullable": True,
+        "hard_delete": True,
+        "description": "null; marks the rows that delete the items of a merged record",
+    }
+}
 _EXTRA: Final = {"_extra": "fields that the interface does not name, as JSON"}
 
 
@@ -126,11 +137,17 @@ class ListWalker:
         return entry.result
 
 
-def list_resources(operation: Operation, walker: ListWalker) -> Iterator[DltResource]:
+def list_resources(operation: Operation, walker: ListWalker, nested: bool = False) -> Iterator[DltResource]:
     """The resources of a list: its own table, and its child tables. A list that is not selected is not walked.
 
-    Child tables are replaced in each run, whatever the disposition of the list: they are those of the last walk. The
-    child tables of an undocumented record are known after its walk only: one resource, `orders__children`, has all.
+    Child tables follow the disposition of their list: merged, the items of each merged record are replaced; otherwise
+    they are those of the last walk. The child tables of an undocumented record are known after its walk only: one
+    resource, `orders__children`, has all.
+
+    Args:
+        operation: that lists the records.
+        walker: walks the list.
+        nested: a single resource of Python rows, whose child tables are dlt's own nested tables.
     """
     record = operation.records
     if record is None:
@@ -143,15 +160,25 @@ def list_resources(operation: Operation, walker: ListWalker) -> Iterator[DltReso
 
     tables, schemas = table_schema(record), schema_of(record)
     key: TTableSchemaColumns = {KEY_COLUMN: {"name": KEY_COLUMN, "data_type": "text", "nullable": False}}
-    yield _resource(
-        rows, record.name, primary_key=KEY_COLUMN, columns=_columns(schemas[record.name], tables.scalars) | key
-    )
+    columns = _columns(schemas[record.name], tables.scalars) | key
+    child_columns = {}
     for child in tables.children:
-        columns = _columns(schemas[child.name], child.field.fields)
-        columns[parent_key(record)]["description"] = f"`{KEY_COLUMN}` in `{record.name}`"
-        columns["position"]["description"] = f"place in `{child.field.name}`, from 1"
-        read = partial(_child_rows, walker, record.name, child.name)
-        yield _resource(read, child.name, primary_key="", columns=columns, references=_references(record))
+        child_columns[child.name] = _columns(schemas[child.name], child.field.fields)
+        child_columns[child.name][parent_key(record)]["description"] = f"`{KEY_COLUMN}` in `{record.name}`"
+        child_columns[child.name]["position"]["description"] = f"place in `{child.field.name}`, from 1"
+    if nested:
+        dlt.current.source_schema().remove_type_detection("iso_timestamp")  # texts stay texts, as in Arrow tables
+        hints = {
+            table.removeprefix(f"{record.name}__"): dlt.mark.make_nested_hints(columns=hint)
+            for table, hint in child_columns.items()
+        }
+        read = partial(nested_rows, record, walker.batches)
+        yield _resource(read, record.name, primary_key=KEY_COLUMN, columns=columns, nested_hints=hints)
+        return
+    yield _resource(rows, record.name, primary_key=KEY_COLUMN, columns=columns)
+    for table, hint in child_columns.items():
+        read = partial(_child_rows, walker, record, table)
+        yield _resource(read, table, primary_key="", columns=hint | _MARKER, references=_references(record))
     if not record.fields:
         yield _resource(partial(_all_children, walker, record), f"{record.name}__children", primary_key="")
 
@@ -178,30 +205,52 @@ def _references(record: Record) -> TTableReferenceParam:
     ]
 
 
-def _child_rows(walker: ListWalker, name: str, child: str) -> Iterator[Any]:
-    for table, batch in walker.batches(name):
-        if table == child:
-            for part in _sized(batch):
-                yield dlt.mark.with_hints(part, dlt.mark.make_hints(write_disposition="replace"))
+def _child_rows(walker: ListWalker, record: Record, child: str) -> Iterator[Any]:
+    hints = dlt.mark.make_hints(**_child_hints(record))
+    for rows in chain(_removals(walker, record), _rows_of(walker, record, child)):
+        yield dlt.mark.with_hints(rows, hints)
 
 
 def _all_children(walker: ListWalker, record: Record) -> Iterator[Any]:
-    name = record.name
-    known = {table for table in dlt.current.source_schema().tables if table.startswith(f"{name}__")}
-    for table, batch in walker.batches(name):
-        known.discard(table)
-        if table != name:
-            for part in _sized(batch):
-                yield _variant(record, table, part)
-    for table in known - {f"{name}__children"}:  # no order has it any more
-        yield _variant(record, table, pa.table({parent_key(record): pa.array([], pa.string())}))
+    prefix = f"{record.name}__"
+    known = {table for table in dlt.current.source_schema().tables if table.startswith(prefix)} - {f"{prefix}children"}
+    walked = dict.fromkeys(table for table, _ in walker.batches(record.name) if table != record.name)
+    hints = {"primary_key": "", "references": _references(record), **_child_hints(record)}
+    no_rows = [pa.table({parent_key(record): pa.array([], pa.string())})]  # of a table that no record has any more
+    for table in walked | dict.fromkeys(known):
+        for rows in chain(_removals(walker, record), _rows_of(walker, record, table) if table in walked else no_rows):
+            yield dlt.mark.with_hints(rows, dlt.mark.make_hints(table, **hints), create_table_variant=True)
 
 
-def _variant(record: Record, table: str, rows: pa.Table) -> object:
-    hints = dlt.mark.make_hints(
-        table_name=table, primary_key="", write_disposition="replace", references=_references(record)
-    )
-    return dlt.mark.with_hints(rows, hints, create_table_variant=True)
+def _rows_of(walker: ListWalker, record: Record, table: str) -> Iterator[pa.Table]:
+    for name, batch in walker.batches(record.name):
+        if name == table:
+            yield from _sized(batch)
+
+
+def _is_merged(record: Record) -> bool:
+    """Whether this run merges the list, which its child tables follow. dlt appends where it cannot merge."""
+    listed = Container()[SourceInjectableContext].source.resources.get(record.name)
+    disposition = listed.write_disposition if listed else "replace"
+    name = disposition.get("disposition") if isinstance(disposition, dict) else disposition
+    destination = dlt.current.pipeline().destination
+    return name == "merge" and "delete-insert" in (destination.capabilities().supported_merge_strategies or ())
+
+
+def _child_hints(record: Record) -> dict[str, Any]:
+    if not _is_merged(record):
+        return {"write_disposition": "replace", "columns": _MARKER}
+    key = parent_key(record)
+    merge_key = {"name": key, "data_type": "text", "nullable": True, "merge_key": True}
+    return {"write_disposition": "merge", "columns": {key: merge_key} | _MARKER}
+
+
+def _removals(walker: ListWalker, record: Record) -> Iterator[pa.Table]:
+    """A row for each merged record, which deletes its present items: it may have no item any more."""
+    if _is_merged(record):
+        for table, batch in walker.batches(record.name):
+            if table == record.name:
+                yield pa.table({parent_key(record): batch[KEY_COLUMN], REMOVED: pa.repeat(True, len(batch))})
 
 
 def _sized(batch: pa.Table) -> Iterator[pa.Table]:

@@ -471,3 +471,88 @@ def test_issue_15_1_appended_lists_have_the_child_rows_of_the_last_walk(tmp_path
             "customers": 230 * run,
             "customers__documents": children(platform)["customers__documents"],
         }
+
+
+CHILDREN = [("customers", "customers__documents", "customer_id"), ("orders", "orders__lines", "order_id")]
+
+
+def without_items(platform: Sandbox, name: str, field: str) -> tuple[str, str]:
+    """Takes a record with items from the platform, and from another one its items. Returns their ids."""
+    gone, bare = [str(record["id"]) for record in platform.state.records(name) if record.get(field)][:2]
+    platform.state.remove(name, gone)
+    platform.state.change(name, bare, {field: []})
+    return gone, bare
+
+
+@pytest.mark.parametrize("destination", ["duckdb", "postgres"], indirect=True)
+def test_issue_15_1_merging_keeps_the_child_rows_of_the_records_that_it_keeps(
+    tmp_path: Path, platform: Sandbox, destination: Any
+) -> None:
+    pipe = pipeline(tmp_path, destination)
+    sources = [legacy().with_resources("customers"), public_v1().with_resources("orders")]
+    for disposition in ("replace", "merge"):
+        for source in sources:
+            pipe.run(source, write_disposition=disposition)
+    before = {child: content(pipe, tmp_path / "bucket", child) for _, child, _ in CHILDREN}
+    ids = {name: without_items(platform, name, child.split("__")[1]) for name, child, _ in CHILDREN}
+    for source in sources:
+        pipe.run(source, write_disposition="merge")
+    for name, child, key in CHILDREN:
+        gone, bare = ids[name]
+        after = content(pipe, tmp_path / "bucket", child)
+        assert after == [row for row in before[child] if f"('{key}', '{bare}')" not in row]
+        assert any(f"('{key}', '{gone}')" in row for row in after)
+        assert query(pipe, f"SELECT count(*) FROM {child} WHERE _removed") == [(0,)]
+    for source in sources:
+        pipe.run(source, write_disposition="replace")
+    assert counts(pipe, *children(platform)) == children(platform)
+
+
+def test_issue_15_1_nested_rows_become_nested_tables_of_dlt(tmp_path: Path, platform: Sandbox) -> None:
+    platform.state.change("orders", platform.state.ids("orders")[0], {"extra": {"notes": [{"text": "2026-01-01"}]}})
+    pipe, plain = pipeline(tmp_path), pipeline(tmp_path / "plain")
+    for source, arrow in ((legacy(nested=True), legacy()), (public_v1(nested=True), public_v1())):
+        pipe.run(source)
+        plain.run(arrow)
+    tables: dict[str, Any] = {name: table for schema in pipe.schemas.values() for name, table in schema.tables.items()}
+    for child, parent in (
+        ("customers__documents", "customers"),
+        ("orders__lines", "orders"),
+        ("orders__lines__taxes", "orders__lines"),
+        ("orders__extra__notes", "orders"),
+    ):
+        assert tables[child]["parent"] == parent
+        joined = f"SELECT count(*) FROM {child} c JOIN {parent} p ON c._dlt_parent_id = p._dlt_id"
+        assert query(pipe, joined) == query(plain, f"SELECT count(*) FROM {child}") != [(0,)]
+    for table in (*COUNTS, *children(platform)):
+        names = [name for name, column in tables[table]["columns"].items() if not name.startswith("_dlt")]
+        both = [sorted(map(str, query(pipe_, f"SELECT {', '.join(names)} FROM {table}"))) for pipe_ in (pipe, plain)]
+        assert both[0] == both[1]
+    ids = {name: without_items(platform, name, child.split("__")[1]) for name, child, _ in CHILDREN}
+    for source in (legacy(nested=True), public_v1(nested=True)):
+        pipe.run(source, write_disposition="merge")
+    for name, child, key in CHILDREN:
+        counted = [query(pipe, f"SELECT count(*) FROM {child} WHERE {key} = '{id_}'")[0][0] for id_ in ids[name]]
+        assert counted[0] > 0
+        assert counted[1] == 0
+
+
+def test_issue_15_1_nested_rows_take_steps_on_rows(tmp_path: Path, platform: Sandbox) -> None:
+    pipe, source = pipeline(tmp_path), legacy(nested=True).with_resources("customers")
+    source.customers.add_map(lambda row: row | {"email": None}).add_filter(lambda row: bool(row["documents"]))
+    source.customers.apply_hints(write_disposition={"disposition": "merge", "strategy": "scd2"})
+    pipe.run(source)
+    expected = sum(bool(record.get("documents")) for record in platform.state.records("customers"))
+    assert query(pipe, "SELECT count(*), count(_dlt_valid_from) FROM customers") == [(expected, expected)]
+
+
+def test_issue_15_1_dlt_does_not_load_arrow_tables_into_nested_tables(tmp_path: Path) -> None:
+    """Why child tables reference their lists instead. If this fails, dlt can: docs/sources.md, Child tables."""
+
+    def tables() -> Iterator[Any]:
+        hints = dlt.mark.make_hints("lists__items", parent_table_name="lists")
+        yield pa.table({"id": ["1"]})
+        yield dlt.mark.with_hints(pa.table({"list_id": ["1"]}), hints, create_table_variant=True)
+
+    with pytest.raises(PipelineStepFailed, match="'resource'"):
+        pipeline(tmp_path).run(dlt.resource(tables, name="lists"))

@@ -1,0 +1,68 @@
+"""The rows of a list as Python rows that contain their items, for dlt to make nested tables of.
+
+In: the Arrow tables of a list and its child tables. Out: a list of rows per batch; objects that were flattened into
+columns (`customer__id`) are objects again. The items of the whole list are in memory meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from sources.contract import Record
+from sources.decode.table_schema import KEY_COLUMN
+
+_Row = dict[str, Any]
+_Items = defaultdict[tuple[str, tuple[Any, ...]], dict[str, list[_Row]]]
+"""Items by their holder (its table, and the values that identify its row there) and field."""
+
+
+def nested_rows(record: Record, batches: Callable[[str], Iterator[tuple[str, pa.Table]]]) -> Iterator[list[_Row]]:
+    """The rows of a list, a batch at a time.
+
+    Args:
+        record: of the list.
+        batches: the tables of a list, by name, a batch at a time.
+    """
+    tables = [(name, batch) for name, batch in batches(record.name) if name != record.name]
+    items = _items(record, tables)
+    arrays = {name.removeprefix(f"{record.name}__") for name, table in tables if _depth(table) == 1}
+    for name, batch in batches(record.name):
+        if name == record.name:
+            rows = batch.to_pylist()
+            yield [
+                _unflattened(row | {array: [] for array in arrays} | items.pop((name, (row[KEY_COLUMN],)), {}))
+                for row in rows
+            ]
+
+
+def _items(record: Record, tables: list[tuple[str, pa.Table]]) -> _Items:
+    depths = {record.name: 0} | {name: _depth(table) for name, table in tables}
+    items: _Items = defaultdict(dict)
+    for name, table in sorted(tables, key=lambda pair: depths[pair[0]], reverse=True):
+        depth = depths[name]
+        holder = max((t for t in depths if name.startswith(f"{t}__") and depths[t] == depth - 1), key=len)
+        for row in table.to_pylist():
+            place = tuple(row.values())[: depth + 1]
+            item = _unflattened(row | items.pop((name, place), {}))
+            items[holder, place[:-1]].setdefault(name.removeprefix(f"{holder}__"), []).append(item)
+    return items
+
+
+def _depth(table: pa.Table) -> int:
+    """How many arrays hold an item: its table begins with the record's key, the positions of its holders, its own."""
+    return list(table.column_names).index("position")
+
+
+def _unflattened(row: _Row) -> _Row:
+    result: _Row = {}
+    for name, value in row.items():
+        *path, last = name.split("__")
+        place = result
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return result
