@@ -1,4 +1,4 @@
-"""The command `check`: prints each thing that was checked, what is wrong, and how to fix it."""
+"""The command `check`: prints on stdout each thing that was checked, what is wrong, and how to fix it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def run_checks(reporter: Reporter) -> ExitCode:
 
 def _reported(result: CheckResult, reporter: Reporter) -> CheckResult:
     if result.is_warning:
-        reporter.event("check", f"warn  {result.message}", ok=False)
+        reporter.result("check", f"warn  {result.message}", ok=False)
     elif not result.what:
-        reporter.event("check", f"      {result.message}")
+        reporter.result("check", f"      {result.message}")
     elif result.exit_code == ExitCode.DONE:
-        reporter.event("check", f"ok    {result.what}: {result.message}", what=result.what, ok=True)
+        reporter.result("check", f"ok    {result.what}: {result.message}", what=result.what, ok=True)
     else:
         message = f"wrong {result.what}: {result.message}"
-        reporter.event("check", message, what=result.what, ok=False, exit_code=int(result.exit_code))
+        reporter.result("check", message, what=result.what, ok=False, exit_code=int(result.exit_code))
     return result

@@ -7,7 +7,6 @@ terminal, and no value of a row is ever printed.
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
 from datetime import UTC, datetime
@@ -51,6 +50,7 @@ class Reporter:
 
     def __init__(self, style: Style = "auto") -> None:
         self.err = _Console(stderr=True, highlight=False)
+        self._out = _Console(highlight=False)
         self.style: Style = "plain" if style == "auto" and not self.err.is_terminal else style
         self._lock = threading.Lock()
         self._tasks: dict[str, TaskID] = {}
@@ -96,9 +96,16 @@ class Reporter:
 
     def event(self, name: str, message: str, **facts: object) -> None:
         """One event on stderr: its message, or with `--log json` an object with its name and facts."""
+        self._write(self.err, name, message, facts)
+
+    def result(self, name: str, message: str, **facts: object) -> None:
+        """A part of the result, on stdout in the same form."""
+        self._write(self._out, name, message, facts)
+
+    def _write(self, console: Console, name: str, message: str, facts: dict[str, object]) -> None:
         if self.style == "json":
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
-            sys.stderr.write(json.dumps({"at": at, "event": name, "message": message, **facts}, default=str) + "\n")
-            sys.stderr.flush()
+            console.file.write(json.dumps({"at": at, "event": name, "message": message, **facts}, default=str) + "\n")
+            console.file.flush()
         else:
-            self.err.print(escape_lines(message), markup=False, soft_wrap=True)
+            console.print(escape_lines(message), markup=False, soft_wrap=True)

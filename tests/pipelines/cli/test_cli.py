@@ -222,8 +222,8 @@ def test_with_log_json_every_line_is_json(pulled: tuple[Bridge, Done]) -> None:
 def test_check_says_ok_of_each_thing(pulled: tuple[Bridge, Done]) -> None:
     made, _ = pulled
     done = run(made, "check", "--log", "json")
-    assert (done.code, done.out) == (0, "")
-    lines = as_json(done.err)
+    assert (done.code, done.err) == (0, "")
+    lines = as_json(done.out)
     assert all(line.get("ok", True) for line in lines)
     assert {line["what"] for line in lines if "what" in line} >= {f"first page of {name}" for name in RESOURCES}
 
@@ -232,9 +232,10 @@ def test_check_with_a_wrong_key_ends_with_3_and_looks_at_the_rest(pulled: tuple[
     made, _ = pulled
     done = run(made, "check", SOURCES__LEGACY__API_KEY=HIDDEN)
     assert done.code == 3
-    assert "wrong first page of customers: legacy GET /customers: authentication failed" in done.err
-    assert "Check sources.legacy.api_key" in done.err
-    assert "ok    first page of orders" in done.err
+    assert "wrong first page of customers: legacy GET /customers: authentication failed" in done.out
+    assert "Check sources.legacy.api_key" in done.out
+    assert "ok    first page of orders" in done.out
+    assert done.err == ""
     assert HIDDEN not in done.said
 
 
@@ -461,7 +462,7 @@ def test_errors_are_json_too(
 ) -> None:
     done = run(pulled[0], *arguments, **more)
     assert done.code == code
-    assert as_json(done.err)
+    assert as_json(done.out if arguments[0] == "check" else done.err)
 
 
 def test_a_closed_pipe_is_reported_by_its_signal(pulled: tuple[Bridge, Done]) -> None:

@@ -109,10 +109,10 @@ def test_check_lists_the_settings_that_are_set_with_their_origin(tmp_path: Path)
         done = command("check", env=made.environment(SOURCES__HTTP__TIMEOUT_S="60"), cwd=made.folder)
         key = made.environment()["SOURCES__PUBLIC_V1__API_KEY"]
     assert done.code == 0
-    assert "sources.http.timeout_s = 60 (SOURCES__HTTP__TIMEOUT_S)" in done.err
-    assert "sources.legacy.page_limit = 20 (SOURCES__LEGACY__PAGE_LIMIT)" in done.err
-    assert "sources.public_v1.api_key = *** (SOURCES__PUBLIC_V1__API_KEY)" in done.err
-    assert "read_timeout_s" not in done.err
+    assert "sources.http.timeout_s = 60 (SOURCES__HTTP__TIMEOUT_S)" in done.out
+    assert "sources.legacy.page_limit = 20 (SOURCES__LEGACY__PAGE_LIMIT)" in done.out
+    assert "sources.public_v1.api_key = *** (SOURCES__PUBLIC_V1__API_KEY)" in done.out
+    assert "read_timeout_s" not in done.out
     assert key not in done.said
 
 
@@ -147,8 +147,8 @@ def test_issue_15_4_check_names_an_unknown_host_and_the_reason_within_5_s(
         assert re.search(rf"cannot connect to no-such-host\.invalid: ({reasons})", result.message)
     assert not [what for what in results if what.startswith("first page")]
     assert refused.code == 4
-    assert "wrong host of the family legacy: legacy: cannot connect to 127.0.0.1:1: connection refused" in refused.err
-    assert "ok    first page of orders" in refused.err
+    assert "wrong host of the family legacy: legacy: cannot connect to 127.0.0.1:1: connection refused" in refused.out
+    assert "ok    first page of orders" in refused.out
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["a resolver that hangs", "a host that is unknown"])

@@ -198,7 +198,7 @@ def test_check_lists_all_that_is_missing_at_once_and_shows_what_is_set(tmp_path:
     assert done.code == 2
     for key in ("base_url", "api_key"):
         for section in ("LEGACY", "PUBLIC_V1"):
-            assert f"Set SOURCES__{section}__{key.upper()}, or `{key}` under" in done.err
-    assert "sources.legacy.environment = sandbox (.dlt/config.toml)" in done.err
-    assert "Settings(" not in done.err
-    assert "None" not in done.err
+            assert f"Set SOURCES__{section}__{key.upper()}, or `{key}` under" in done.out
+    assert "sources.legacy.environment = sandbox (.dlt/config.toml)" in done.out
+    assert "Settings(" not in done.out
+    assert "None" not in done.out

@@ -134,7 +134,7 @@ def test_a_folder_that_takes_no_files_is_reported(made: Bridge) -> None:
     refused(made, Path("/proc/warehouse.duckdb"), "/proc: ", "writable")
     done = command("check", env=made.environment(WAREHOUSE__PATH="/proc/warehouse.duckdb"), cwd=made.folder)
     assert done.code == 2
-    assert "wrong warehouse: /proc: " in done.err
+    assert "wrong warehouse: /proc: " in done.out
 
 
 @pytest.mark.parametrize(
