@@ -103,6 +103,21 @@ def _check_views(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
             continue
 
 
+def _check_table_names(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Finds views that have the name of a table that a run creates. Raises UsageError."""
+    from pipelines.warehouse.descriptions import table_description
+
+    sql = "SELECT schema_name, view_name FROM duckdb_views() WHERE list_contains(?, schema_name)"
+    taken = [view for view in connection.execute(sql, [list(SCHEMAS)]).fetchall() if table_description(*view)]
+    taken = [view for view in taken if view != ("ops", "last_read")]  # the one view of ours in these schemas
+    if taken:
+        names = ", ".join(".".join(view) for view in taken)
+        raise UsageError(
+            f"{file} has a view with the name of a table that orderbridge creates: {names}",
+            "Rename or drop the view, then run again. Views of your own are safe in a schema of your own.",
+        )
+
+
 def _no_database(file: Path) -> UsageError:
     return UsageError(
         f"{file} is not a DuckDB file that this version can read",
@@ -149,7 +164,8 @@ class Build:
             raise UsageError(f"{self.path} is not a file", "Name a file in WAREHOUSE__PATH.")
         self._check_wal()
         if self.path.exists():
-            connect(self.path, read_only=True).close()
+            with connect(self.path, read_only=True) as connection:
+                _check_table_names(connection, self.path)
 
     def _check_wal(self) -> None:
         if _wal(self.path).exists():

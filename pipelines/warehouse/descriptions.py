@@ -30,12 +30,12 @@ _KEYS: Final = {
 }
 _RAW_ORDER_COLUMNS: Final = ("id", "order_id", "position")
 _COMMENTED: Final = """
-    SELECT schema_name, table_name, NULL AS column_name, 'TABLE' AS kind FROM duckdb_tables()
-    WHERE comment IS NULL AND list_contains($schemas, schema_name)
-    UNION ALL SELECT schema_name, view_name, NULL, 'VIEW' FROM duckdb_views()
-    WHERE comment IS NULL AND list_contains($schemas, schema_name)
-    UNION ALL SELECT schema_name, table_name, column_name, 'COLUMN' FROM duckdb_columns()
-    WHERE comment IS NULL AND list_contains($schemas, schema_name)"""
+    SELECT schema_name, table_name, NULL AS column_name, 'TABLE' AS kind, comment FROM duckdb_tables()
+    WHERE list_contains($schemas, schema_name)
+    UNION ALL SELECT schema_name, view_name, NULL, 'VIEW', comment FROM duckdb_views()
+    WHERE list_contains($schemas, schema_name)
+    UNION ALL SELECT schema_name, table_name, column_name, 'COLUMN', comment FROM duckdb_columns()
+    WHERE list_contains($schemas, schema_name)"""
 
 
 def primary_keys(schema: str, table: str) -> tuple[str, ...]:
@@ -101,11 +101,11 @@ def _field(operation: Operation, child: str, column: str) -> Field | None:
 
 
 def write_comments(build: duckdb.DuckDBPyConnection) -> None:
-    """Describes the tables, views and columns of a build that have no comment yet."""
+    """Describes the tables, views and columns of a build; tables of earlier runs get the texts of this version."""
     statements = []
-    for schema, table, column, kind in build.execute(_COMMENTED, {"schemas": list(SCHEMAS)}).fetchall():
+    for schema, table, column, kind, comment in build.execute(_COMMENTED, {"schemas": list(SCHEMAS)}).fetchall():
         text = table_description(schema, table) if column is None else column_comment(schema, table, column)
-        if text:
+        if text and text != comment:
             name = sql_name(*filter(None, (schema, table, column)))
             statements.append(f"COMMENT ON {kind} {name} IS {sql_text(text)};")
     if statements:  # one transaction: each of its own would be written to disk

@@ -21,7 +21,7 @@ from typing import Any, Final
 import duckdb
 
 from pipelines.warehouse.build import SCHEMAS, open_warehouse, sql_name, sql_text
-from pipelines.warehouse.descriptions import column_comments, primary_keys
+from pipelines.warehouse.descriptions import column_comments, primary_keys, table_description
 from pipelines.warehouse.destination_errors import PUBLISHED, destination_errors
 from pipelines.warehouse.destination_files import ParquetStore
 from pipelines.warehouse.destination_postgres import (
@@ -222,6 +222,8 @@ class _Dataset:
                 yield f"CREATE TABLE {copy} AS SELECT * FROM {staged}"
             if key and (table not in old or set(map(unquoted, changed)) & set(key)):
                 yield f"ALTER TABLE {copy} ADD PRIMARY KEY ({', '.join(map(sql_name, key))})"
+            if description := table_description(self.schema, table):
+                yield f"COMMENT ON TABLE {copy} IS {_text(description)}"
             for column, text in self.comments[table].items():
                 yield f"COMMENT ON COLUMN {copy}.{sql_name(column)} IS {_text(text)}"
         columns = ("legacy_host", "public_v1_host", "environment", "organization")

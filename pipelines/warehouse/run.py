@@ -83,7 +83,7 @@ class WarehouseRun:
                 clear_destination_failure(path)
 
     def record(self, connection: duckdb.DuckDBPyConnection, exit_code: int, **facts: str | None) -> None:
-        """Writes this run's row of `ops.runs`, and comments on tables and columns that have none.
+        """Writes this run's row of `ops.runs`, and the comments on tables and columns.
 
         Args:
             connection: of the build.

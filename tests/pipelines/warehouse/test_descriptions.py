@@ -13,6 +13,7 @@ from pipelines.reconcile.reconcile import reconcile
 from pipelines.reporting.dictionary_page import RELATIONS, tables
 from pipelines.warehouse.descriptions import ORDER_FIELD
 from pipelines.warehouse.views import SCHEMA, VIEWS, statements
+from sources.errors import UsageError
 from tests.pipelines.bridge import Bridge
 
 DESCRIBED = "schema_name IN ('raw', 'reconciled', 'ops', 'bi')"
@@ -52,8 +53,13 @@ def test_issue_15_5_every_table_view_and_column_has_a_comment(reconciled: Bridge
     for kind, name in (("tables", "table_name"), ("views", "view_name")):
         sql = f"SELECT {name} FROM duckdb_{kind}() WHERE {DESCRIBED} AND comment IS NULL"
         assert reconciled.rows(sql) == [], kind
+    with duckdb.connect(str(reconciled.path)) as connection:
+        connection.execute("COMMENT ON TABLE ops.runs IS 'of an earlier version'")
+        connection.execute("COMMENT ON COLUMN ops.runs.run_id IS 'of an earlier version'")
     reconciled.pull()
     assert reconciled.rows(f"SELECT column_name FROM duckdb_columns() WHERE {DESCRIBED} AND comment IS NULL") == []
+    later = "SELECT comment FROM duckdb_{} WHERE comment = 'of an earlier version'"
+    assert reconciled.rows(later.format("tables()")) == reconciled.rows(later.format("columns()")) == []
 
 
 def test_the_dictionary_describes_nothing_that_is_not_there() -> None:
@@ -110,3 +116,17 @@ def test_a_schema_bi_with_tables_of_somebody_else_is_left_alone(fresh: Bridge) -
         connection.execute("CREATE SCHEMA bi; CREATE TABLE bi.orders AS SELECT 'theirs' AS mine")
     reconcile()
     assert fresh.rows("SELECT * FROM bi.orders") == [("theirs",)]
+
+
+def test_issue_15_a_view_with_the_name_of_a_table_of_ours_is_named(reconciled: Bridge) -> None:
+    with duckdb.connect(str(reconciled.path)) as connection:
+        connection.execute("CREATE VIEW reconciled.new_customers AS FROM reconciled.customers")  # may stay
+    reconcile()
+    with duckdb.connect(str(reconciled.path)) as connection:
+        connection.execute("ALTER TABLE reconciled.customers RENAME TO old_customers")
+        connection.execute("CREATE VIEW reconciled.customers AS FROM reconciled.old_customers")
+    content = reconciled.path.read_bytes()
+    with pytest.raises(UsageError, match=r"a view with the name of a table .*: reconciled\.customers") as caught:
+        reconcile()
+    assert "Rename or drop the view" in caught.value.hint
+    assert reconciled.path.read_bytes() == content

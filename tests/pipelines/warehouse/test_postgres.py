@@ -17,6 +17,7 @@ import pytest
 
 from pipelines.pull.check import check
 from pipelines.warehouse import failure as failures
+from pipelines.warehouse.descriptions import table_description
 from pipelines.warehouse.destination import _Dataset, copy_to_destination
 from sources.errors import ExitCode, PlatformError, UsageError
 from sources.settings import warehouse_settings
@@ -136,6 +137,8 @@ def test_issue_11_16_the_copy_has_its_own_datasets_keys_and_comments_and_leaves_
     comment = "SELECT col_description('orderbridge_raw.customers'::regclass, attnum) FROM pg_attribute"
     where = "WHERE attrelid = 'orderbridge_raw.customers'::regclass AND attname = '_missing_since'"
     assert database.rows(f"{comment} {where}") == [("first complete read without the record; null where it is listed",)]
+    described = database.rows("SELECT obj_description('orderbridge_ops.runs'::regclass)")
+    assert described == [(table_description("ops", "runs"),)]
 
 
 def test_issue_11_16_tables_of_others_in_a_dataset_of_the_same_name_are_refused(
