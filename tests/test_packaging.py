@@ -12,6 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from pipelines.cli.main import orderbridge
+from sources.errors import UsageError
 
 CHECKOUT = Path(__file__).parents[1]
 PACKAGES = ("sources", "sandbox", "transforms", "pipelines")
@@ -154,6 +158,36 @@ def test_issue_15_4_each_target_sets_up_only_what_it_needs(tmp_path: Path, targe
     assert set(re.findall(r"--no-compile --require-hashes -r requirements(-\w+)?\.txt", recipes)) == installed
 
 
+# --- operating systems (issue 15, 4) ----------------------------------------------------------------------------------
+LINUX_ONLY = {"O_PATH", "O_TMPFILE", "copy_file_range", "eventfd", "memfd_create", "pidfd_open", "posix_fadvise"}
+LINUX_ONLY |= {"posix_fallocate", "sched_getaffinity", "splice", "unshare", "SIGPWR", "sigwaitinfo", "sigtimedwait"}
+POSIX_MODULES = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_issue_15_4_nothing_is_used_that_macos_lacks(path: Path) -> None:
+    for node in ast.walk(ast.parse((CHECKOUT / path).read_text("utf-8"))):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in {"os", "signal"}:
+            assert node.attr not in LINUX_ONLY, f"{path}:{node.lineno}"
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("/proc/"):
+            assert path == Path("pipelines/ledger/clock.py"), f"{path}:{node.lineno}"  # it has a fallback
+
+
+def test_issue_15_4_modules_that_windows_lacks_are_not_imported_before_its_message() -> None:
+    for path in MODULES:
+        for node in ast.parse((CHECKOUT / path).read_text("utf-8")).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not POSIX_MODULES & set(names), path
+
+
+def test_issue_15_4_on_windows_the_command_names_wsl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.cli.main._IS_WINDOWS", True)
+    result = CliRunner().invoke(orderbridge, ["status"])
+    assert isinstance(result.exception, UsageError)
+    assert "WSL 2" in str(result.exception)
+
+
 # --- supply chain (issue 14, 11) --------------------------------------------------------------------------------------
 EXAMPLES = [*CHECKOUT.glob("docs/**/*.yml"), *CHECKOUT.glob(".github/workflows/*.yml")]
 
@@ -174,10 +208,15 @@ def test_issue_14_11_every_installation_of_a_checkout_uses_hashes() -> None:
     makefile = (CHECKOUT / "Makefile").read_text("utf-8")
     (install,) = re.findall(r"^INSTALL := (.*)", makefile, re.MULTILINE)
     files = [CHECKOUT / "Makefile", *CHECKOUT.glob(".ci/*"), *CHECKOUT.glob("*.md"), CHECKOUT / "docs/schedules.md"]
+    files.append(CHECKOUT / "docs/orchestrators/Dockerfile")
     lines = [
         (file.name, line)
         for file in (*files, *EXAMPLES)
-        for line in file.read_text("utf-8").replace("\\\n", " ").replace("$(INSTALL)", install).splitlines()
+        for line in file.read_text("utf-8")
+        .replace("\\\n", " ")
+        .replace("$(INSTALL)", install)
+        .replace(" && ", "\n")
+        .splitlines()
         if re.search(r"\b(pip|PIP\)|pip\[@\]\}\") .*\b(install|wheel)\b", line)
     ]
     assert len(lines) > 12

@@ -16,13 +16,14 @@ import click
 from pipelines.cli.process import STOP, Output, exit_process, forbid_core_dumps, open_streams, print_error
 from pipelines.cli.terminal import escape
 from sources import __version__
-from sources.errors import BridgeError, ExitCode
+from sources.errors import BridgeError, ExitCode, UsageError
 
 COMMANDS: Final = (
     "check", "demo", "init", "plan", "preview", "pull", "push", "reconcile", "report", "run", "sandbox", "status",
     "template", "verify",
 )  # fmt: skip
 """Each is a module of this package that holds one command."""
+_IS_WINDOWS: Final = os.name == "nt"
 _KEPT: Final = "; nothing was published, and pages already fetched are kept for the next run"
 
 
@@ -66,6 +67,11 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
     Then with your own:      orderbridge check
                              orderbridge pull
     """  # noqa: D301 # \b is a control character that click requires to keep line breaks
+    if _IS_WINDOWS:
+        raise UsageError(
+            "orderbridge does not run on Windows itself: it protects its files by POSIX owners and modes",
+            "Run it in WSL 2 or in a container (docs/orchestrators/Dockerfile).",
+        )
     os.umask(0o077)
     forbid_core_dumps()
     STOP.keeps_pages = context.invoked_subcommand in ("pull", "run")
