@@ -32,6 +32,7 @@ from pipelines.warehouse.destination_postgres import (
     unquoted,
 )
 from pipelines.warehouse.destination_support import check_destination
+from pipelines.warehouse.load import computed_once
 from pipelines.warehouse.source import DataSource, read_source
 from sources.errors import PlatformError, UsageError
 from sources.settings import WarehouseSettings
@@ -134,6 +135,8 @@ class _Dataset:
             destination=self.settings.destination,
             dataset_name=f"{self.name}{_STAGING}",
         )
+        destination = self.pipeline.destination
+        destination.capabilities = computed_once(destination.capabilities)  # type: ignore[method-assign]
 
     @property
     def is_ducklake(self) -> bool:

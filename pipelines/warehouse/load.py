@@ -59,7 +59,7 @@ def load(walked: Sequence[ListResult], folder: Path) -> None:
 
     # Not by the name "filesystem": its settings are those of the user's own destination.
     files = dlt.destinations.filesystem(str(folder), layout=_LAYOUT, destination_name="orderbridge_load")
-    files.capabilities = _computed_once(files.capabilities)  # type: ignore[method-assign]
+    files.capabilities = computed_once(files.capabilities)  # type: ignore[method-assign]
     pipeline = dlt.pipeline("orderbridge", pipelines_dir=str(folder / ".dlt"), destination=files, dataset_name=DATASET)
     pipeline.config.restore_from_destination = False  # a new folder holds no state
     try:
@@ -83,7 +83,7 @@ def warm() -> None:
     import sources.resources  # noqa: F401 # likewise
 
 
-def _computed_once(compute: Capabilities) -> Capabilities:
+def computed_once(compute: Capabilities) -> Capabilities:
     """A destination's capabilities, which dlt asks for some forty times in a load.
 
     It resolves all settings of the destination each time, which is a tenth of the CPU of a small pull.

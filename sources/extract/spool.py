@@ -25,6 +25,8 @@ from sources.disk import open_private, replace_file
 
 RESUME_WITHIN_S: Final = 3600.0
 """An older spool is not resumed: its first pages are out of date."""
+DIGEST_COST = 2**12
+"""How slow it is to guess a key: `n` of scrypt. 10 ms of CPU a guess."""
 
 _HEADER: Final = struct.Struct("<4sIIII")  # magic, bytes of label and packed body, crc32, bytes of body
 _MAGIC: Final = b"OBS2"
@@ -152,4 +154,4 @@ class SpoolFolder:
 
 def _digest(key: str, salt: bytes) -> str:
     """A digest that is slow to guess."""
-    return hashlib.scrypt(key.encode(), salt=salt, n=2**12, r=8, p=1).hex()
+    return hashlib.scrypt(key.encode(), salt=salt, n=DIGEST_COST, r=8, p=1).hex()

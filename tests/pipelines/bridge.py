@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import socket
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import duckdb
 
+import tests.fast_dlt  # noqa: F401 # makes dlt faster
 from pipelines.cli.main import main
 from pipelines.cli.process import prepare_environment
 from pipelines.pull.model import PullOptions, PullResult
@@ -25,7 +29,9 @@ from pipelines.pull.pull import pull
 from pipelines.warehouse.build import connect
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.errors import BridgeError
+from sources.extract import spool
 
+mock.patch.object(spool, "DIGEST_COST", 2).start()  # of a guess at a key: 40 ms of each pull otherwise
 SMALL: dict[str, Any] = {"customers": 40, "orders": 30, "promotions": 9, "price_lists": 6}
 
 
@@ -157,18 +163,70 @@ class Done:
         return self.out + self.err
 
 
-def start(*arguments: str, env: Mapping[str, str], cwd: Path, **more: Any) -> subprocess.Popen[str]:
-    """The command `orderbridge`, in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "pipelines.cli", *arguments],
-        env={**env, "PYTHONPATH": str(Path(__file__).parents[2])},
-        cwd=cwd,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        **more,
-    )
+class Started:
+    """A command that was started: what of `subprocess.Popen[str]` the tests use."""
+
+    def __init__(self, *arguments: Any) -> None:
+        """Forks it from a process that has imported the program, which saves a second of CPU."""
+        pipes = [_FORKS.Pipe(duplex=False) for _ in range(2)]
+        self._process = _FORKS.Process(target=_run, args=(*arguments, *(write for _, write in pipes)))
+        self._process.start()
+        for _, write in pipes:
+            write.close()
+        self.stdout, self.stderr = (os.fdopen(os.dup(read.fileno()), encoding="utf-8") for read, _ in pipes)
+        for read, _ in pipes:
+            read.close()
+        self.pid = self._process.pid or 0
+        self._code: int | None = None
+
+    def __enter__(self) -> Started:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stdout.close()
+        self.stderr.close()
+        self._process.join()
+        self.poll()
+        self._process.close()
+
+    @property
+    def returncode(self) -> Any:
+        return self.poll()
+
+    def poll(self) -> int | None:
+        if self._code is None:
+            self._code = self._process.exitcode
+        return self._code
+
+    def wait(self, timeout: float) -> int:
+        self._process.join(timeout)
+        if (code := self.poll()) is None:
+            raise subprocess.TimeoutExpired("orderbridge", timeout)
+        return code
+
+    def communicate(self, timeout: float = 60) -> tuple[str, str]:
+        """Reads both streams to their ends, and waits for the end of the process."""
+        texts: dict[str, str] = {}
+        readers = [
+            threading.Thread(target=lambda name=name: texts.update({name: getattr(self, name).read()}), daemon=True)
+            for name in ("stdout", "stderr")
+        ]
+        until = time.monotonic() + timeout
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(max(0.0, until - time.monotonic()))
+        self.wait(max(0.0, until - time.monotonic()))
+        self.stdout.close()
+        self.stderr.close()
+        return texts["stdout"], texts["stderr"]
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
 
 _FORKS = multiprocessing.get_context("forkserver")
@@ -180,48 +238,53 @@ _FORKS.set_forkserver_preload(
 )  # fmt: skip
 
 
-def command(*arguments: str, env: Mapping[str, str], cwd: Path, timeout: float = 60, **more: Any) -> Done:
-    """Runs the command to its end, in a process of its own.
+def start(
+    *arguments: str, env: Mapping[str, str], cwd: Path, preexec_fn: Callable[[], object] | None = None
+) -> Started:
+    """Starts the command `orderbridge` in a process of its own.
 
     Args:
         arguments: of the command line.
         env: the whole environment.
         cwd: the current folder.
-        timeout: seconds until the process is killed and the test fails.
-        more: of `subprocess.Popen`. Without any, the process is forked from one that has imported the program already,
-            which saves a second of CPU.
+        preexec_fn: called in the new process before the command; it must be picklable.
     """
-    if more:
-        with start(*arguments, env=env, cwd=cwd, **more) as process:
-            out, err = process.communicate(timeout=timeout)
-            return Done(process.returncode, out, err)
-    with tempfile.TemporaryDirectory(prefix="orderbridge-command-") as folder:
-        streams = Path(folder, "out"), Path(folder, "err")
-        forked = _FORKS.Process(target=_run, args=(arguments, dict(env), cwd, streams))
-        forked.start()
-        forked.join(timeout)
-        if forked.exitcode is None:
-            forked.kill()
-            forked.join()
-            raise TimeoutError(f"{' '.join(arguments)} took more than {timeout} s")
-        out, err = (stream.read_text("utf-8") for stream in streams)
-        return Done(forked.exitcode, out, err)
+    return Started(arguments, dict(env), cwd, preexec_fn)
 
 
-def _run(arguments: tuple[str, ...], env: dict[str, str], cwd: Path, streams: tuple[Path, Path]) -> None:
+def command(*arguments: str, env: Mapping[str, str], cwd: Path, timeout: float = 60, **more: Any) -> Done:
+    """Runs the command to its end: `start()`, with the seconds until it is killed and the test fails."""
+    with start(*arguments, env=env, cwd=cwd, **more) as process:
+        try:
+            out, err = process.communicate(timeout)
+        finally:
+            process.kill()
+        return Done(process.wait(timeout), out, err)
+
+
+def _run(
+    arguments: tuple[str, ...],
+    env: dict[str, str],
+    cwd: Path,
+    preexec_fn: Callable[[], object] | None,
+    *streams: Connection,
+) -> None:
     """The command in a forked process: with an environment, a folder and streams of its own."""
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
     os.chdir(cwd)
     os.umask(0o022)
-    paths: tuple[str | Path, ...] = (os.devnull, *streams)
-    for number, path in enumerate(paths):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY), number)
+    for number, stream in enumerate((os.open(os.devnull, os.O_RDONLY), *(stream.fileno() for stream in streams))):
+        os.dup2(stream, number)
+    for one in streams:
+        one.close()
     sys.stdin, sys.stdout, sys.stderr = (
         open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: SIM115 # for the process
         for number in range(3)
     )
+    if preexec_fn is not None:
+        preexec_fn()
     sys.argv = ["orderbridge", *arguments]
     warnings.resetwarnings()
     warnings.simplefilter("error")

@@ -420,7 +420,7 @@ def test_the_sandbox_says_when_it_is_ready_and_ends_when_reported(tmp_path: Path
     env = bare(tmp_path)
     with start("sandbox", "--customers", "3", "--fault", "error_503=0.1", env=env, cwd=tmp_path) as process:
         assert process.stdout is not None
-        lines = [process.stdout.readline().strip() for _ in range(6)]
+        lines = [process.stdout.readline().strip() for _ in range(7)]
         assert re.fullmatch(r"ready http://127\.0\.0\.1:\d+", lines[0])
         reported = dict(line.split("=", 1) for line in lines[1:])
         warehouse = tmp_path / "w" / "warehouse.duckdb"

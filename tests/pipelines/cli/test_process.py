@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -71,9 +72,7 @@ def test_issue_14_5_a_command_writes_no_core_file_with_keys_in_it(made: Bridge) 
     if hard == 0:
         pytest.skip("core files are forbidden here already")
 
-    def allow() -> None:
-        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
-
+    allow = partial(resource.setrlimit, resource.RLIMIT_CORE, (hard, hard))
     with start("sandbox", env=made.environment(), cwd=made.folder, preexec_fn=allow) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("ready ")

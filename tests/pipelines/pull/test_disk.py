@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import resource
 import shutil
-import signal
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -44,11 +44,7 @@ def made(tmp_path: Path, kept: Path) -> Iterator[Bridge]:
 def files_up_to(bytes_: int) -> Callable[[], None]:
     """For the child: no file grows beyond that, as if the disk were full. Root is bound by it, too."""
 
-    def limit() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))
-
-    return limit
+    return partial(resource.setrlimit, resource.RLIMIT_FSIZE, (bytes_, bytes_))  # Python ignores SIGXFSZ
 
 
 def refused(made: Bridge, path: Path, match: str, hint: str) -> None:

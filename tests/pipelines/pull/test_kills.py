@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.pipelines.bridge import Bridge, bridge, start, wait_for
+from tests.pipelines.bridge import Bridge, Started, bridge, start, wait_for
 from tests.pipelines.pull.truth import RESOURCES, same
 from tests.pipelines.pull.versions import MARKED, change_all, version_sql
 
@@ -35,7 +35,7 @@ def lock_file(made: Bridge) -> Path:
     return made.folder / f".{made.path.name}.lock"
 
 
-def works(made: Bridge, process: subprocess.Popen[str]) -> bool:
+def works(made: Bridge, process: Started) -> bool:
     """Whether the run holds the lock, or has ended already."""
     try:
         return bool(json.loads(lock_file(made).read_text())["pid"] == process.pid)

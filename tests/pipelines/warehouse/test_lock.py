@@ -18,7 +18,7 @@ import pytest
 from pipelines.warehouse.lock import run_lock
 from sources.contract import LISTS
 from sources.errors import LockedError, UsageError
-from tests.pipelines.bridge import Bridge, bridge, command, start, wait_for
+from tests.pipelines.bridge import Bridge, Started, bridge, command, start, wait_for
 
 HINT = "make the folder writable"
 
@@ -28,7 +28,7 @@ def lock_file(made: Bridge) -> Path:
 
 
 @contextmanager
-def stalled_pull(made: Bridge) -> Iterator[subprocess.Popen[str]]:
+def stalled_pull(made: Bridge) -> Iterator[Started]:
     """A pull in another process that waits for its first answers; killed at the end."""
     made.platform.set_faults({"stall": 1.0})
     with start("run", env=made.environment(), cwd=made.folder) as process:

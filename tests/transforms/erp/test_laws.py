@@ -35,6 +35,8 @@ DOCUMENT = st.fixed_dictionaries(
 )
 SIDES = st.tuples(st.lists(LINE, max_size=8), st.lists(CUSTOMER, max_size=8), st.lists(DOCUMENT, max_size=8))
 Row = dict[str, Any]
+few = settings(max_examples=settings().max_examples // 2)
+"""Two matches an example, which are slow."""
 Sides = tuple[list[Row], list[Row], list[Row]]
 
 
@@ -124,6 +126,7 @@ def test_it_is_what_a_plain_reading_makes_of_it_and_no_row_is_lost_or_twice_ther
         assert (count or 0) == counts.get(customer, 0)
 
 
+@few
 @given(SIDES, st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_columns_changes_nothing(sides: Sides, chance: random.Random) -> None:
     frames = [erp(*sides[0]), customers(*sides[1]), documents(*sides[2])]
@@ -154,7 +157,7 @@ def good_hashes(texts: pa.Array) -> Hashes:
 TWINS = st.lists(st.tuples(st.sampled_from("12345678"), st.sampled_from("12345678")), max_size=8)
 
 
-@settings(max_examples=100, deadline=None)
+@few
 @given(SIDES, TWINS, st.sampled_from([few_hashes, good_hashes]))
 def test_issue_16_4_equal_pairs_change_nothing(
     sides: Sides, twins: list[tuple[str, str]], hash_texts: HashTexts

@@ -1,0 +1,50 @@
+"""dlt, whose questions about types of settings are answered from memory.
+
+dlt resolves its settings anew at each step of a load, and asks of every field what kind of type it has, some hundred
+thousand times in a pull with a copy: a third of the CPU of such a test. The answers depend on the type alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any
+
+import dlt
+import dlt.destinations.impl.filesystem.filesystem
+import dlt.load
+import dlt.normalize
+from dlt.common import typing as types
+from dlt.common.configuration.specs import base_configuration as specs
+
+QUESTIONS: tuple[Callable[..., Any], ...] = (
+    types.extract_inner_type, types.is_literal_type, types.is_optional_type, types.is_union_type,
+    specs.extract_inner_hint, specs.is_base_configuration_inner_hint, specs.is_context_inner_hint,
+    specs.is_hint_not_resolvable, specs.is_secret_hint, specs.is_valid_hint,
+)  # fmt: skip
+
+
+def remembering(question: Callable[..., Any]) -> Callable[..., Any]:
+    remembered = cache(question)
+
+    @wraps(question)
+    def answer(*arguments: Any, **more: Any) -> Any:
+        try:
+            return remembered(*arguments, **more)
+        except TypeError:  # a type that has no hash
+            return question(*arguments, **more)
+
+    return answer
+
+
+def remember() -> None:
+    """Puts the remembering functions in the place of dlt's, in every module of it that is imported."""
+    answers = {question: remembering(question) for question in QUESTIONS}
+    for module in [module for name, module in sys.modules.items() if name.partition(".")[0] == dlt.__name__]:
+        for name, value in list(vars(module).items()):
+            if callable(value) and getattr(value, "__hash__", None) and value in answers:
+                setattr(module, name, answers[value])
+
+
+remember()
