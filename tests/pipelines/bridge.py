@@ -190,8 +190,11 @@ class Started:
         self._process.close()
 
     @property
-    def returncode(self) -> Any:
-        return self.poll()
+    def returncode(self) -> int:
+        """Of a process that has ended."""
+        code = self.poll()
+        assert code is not None
+        return code
 
     def poll(self) -> int | None:
         if self._code is None:
