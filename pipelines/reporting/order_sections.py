@@ -41,7 +41,7 @@ def changes(data: ReportData) -> dict[str, object]:
                 "new": "new",
                 "changed": "changed",
                 "no longer listed": "missing",
-                "before (UTC)": "previous_at",
+                "compared with (UTC)": "previous_at",
             },
         ),
         "match_rate": _match_rate(data),
@@ -49,6 +49,7 @@ def changes(data: ReportData) -> dict[str, object]:
         "recent_revenue": _revenue_charts(recent, f", the last {RECENT_DAYS} days", as_of, (first, as_of)),
         "recent_orders": {
             "orders": sum(row["orders"] for row in recent),
+            "cancelled": sum(row["cancelled"] for row in recent),
             "totals": " and ".join(_money(total, currency) for currency, total in totals.items()),
         },
         "latest_order_day": str(max((row["day"] for row in data.order_days), default="")),
@@ -122,7 +123,9 @@ def orders(data: ReportData) -> dict[str, object]:
         "order_charts": [*charts, *_revenue_charts(data.order_days, "", as_of, most=1)],
         "order_totals": _order_totals(data.order_days, first, as_of),
         "order_states": _order_states(data.order_states),
-        "undated_orders": sum(row["orders"] - row["dated"] for row in data.order_status),
+        "order_counts": {
+            name: sum(row[name] for row in data.order_status) for name in ("orders", "cancelled", "undated")
+        },
     }
 
 
@@ -140,7 +143,7 @@ def _order_totals(days: Rows, first: date, last: date) -> Table:
             "currency": lambda row: row["currency"] or "unknown",
             "revenue": "total",
             "orders": "orders",
-            f"last {RECENT_DAYS} days": lambda row: recent.get(row["currency"], Decimal(0)),
+            f"revenue, last {RECENT_DAYS} days": lambda row: recent.get(row["currency"], Decimal(0)),
             "change": lambda row: _change(recent.get(row["currency"]), before.get(row["currency"])),
         },
     )

@@ -31,13 +31,15 @@ START: Final = "<!doctype html>\n<!-- orderbridge report -->\n"
 """The first bytes of every report, by which a file is recognised as one."""
 _HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)
-_SEVERITY_NAMES: Final = {"error": "errors", "warning": "warnings", "info": "notes"}
 _ENDINGS: Final = {
     "empty page": "an empty page",
     "repeated page": "a repeated page",
     "hasNextPage false": "marked as the last page",
     "hasMore false": "marked as the end",
-    "one answer": "one answer with everything",
+    "single response": "one answer with everything",
+    "assumed: status 400": "assumed: the next page was rejected",
+    "assumed: status 404": "assumed: no further page was found",
+    "error": "an error",
 }
 """How a list ended, for readers who do not know the interface."""
 _CHAINS: Final = {
@@ -66,7 +68,9 @@ def _summary(data: ReportData) -> dict[str, object]:
     by_severity = dict.fromkeys(SEVERITIES, 0)
     for row in data.findings:
         by_severity[row["severity"]] += row["findings"]
-    return {"main_tables": TABLES, "by_severity": by_severity, "severity_names": _SEVERITY_NAMES}
+    names = {"error": "errors", "warning": "warnings", "info": "info"}
+    listed = {name: data.counts[name][0] - (data.counts[name][1] or 0) for name in TABLES}
+    return {"listed": listed, "by_severity": by_severity, "severity_names": names}
 
 
 def _lists(data: ReportData) -> dict[str, object]:

@@ -65,8 +65,8 @@ _EXPIRING: Final = """
         AND expires_at >= $as_of AND expires_at < $as_of + to_days($days)
     ORDER BY expires_at, promotion_id"""
 _ORDER_DAYS: Final = """
-    SELECT ordered_at::DATE AS day, {currency} AS currency, count(*) AS orders,
-        sum(total) FILTER (NOT {cancelled}) AS total
+    SELECT ordered_at::DATE AS day, {currency} AS currency, count(*) FILTER (NOT {cancelled}) AS orders,
+        count(*) FILTER ({cancelled}) AS cancelled, sum(total) FILTER (NOT {cancelled}) AS total
     FROM reconciled.orders WHERE ordered_at IS NOT NULL AND NOT is_missing GROUP BY ALL ORDER BY ALL"""
 _CURRENCY: Final = "CASE WHEN regexp_full_match(currency::VARCHAR, '[A-Z]{3}') THEN currency::VARCHAR END"
 """Anything else in a field that the interface does not show could be anything, and is not shown."""
@@ -77,7 +77,7 @@ _ORDER_STATES: Final = """
 _ACTIVE: Final = """
     SELECT count(*) AS customers, count(*) FILTER (is_active_30_days) AS days_30,
         count(*) FILTER (is_active_90_days) AS days_90, count(*) FILTER (is_active_365_days) AS days_365
-    FROM reconciled.customer_orders"""
+    FROM reconciled.customer_orders JOIN reconciled.customers USING (customer_id) WHERE NOT is_missing"""
 _CHANGES: Final = """
     WITH taken AS (SELECT DISTINCT resource, run_id FROM ops.coverage WHERE published AND ended_at <= $as_of),
     numbered AS (SELECT *, row_number() OVER (PARTITION BY resource ORDER BY run_id DESC) AS nth FROM taken),
@@ -91,7 +91,9 @@ _CHANGES: Final = """
     GROUP BY resource, previous_run_id, previous_at
     ORDER BY list_position(['customers', 'promotions', 'price_lists', 'orders'], resource), resource"""
 _ORDER_STATUS: Final = """
-    SELECT coalesce(customer_status, 'not looked for') AS status, count(*) AS orders, count(ordered_at) AS dated
+    SELECT coalesce(customer_status, 'not looked for') AS status, count(*) FILTER (NOT {cancelled}) AS orders,
+        count(*) FILTER ({cancelled}) AS cancelled,
+        count(*) FILTER (NOT {cancelled} AND ordered_at IS NULL) AS undated
     FROM reconciled.orders WHERE NOT is_missing GROUP BY customer_status ORDER BY orders DESC, status"""
 _MATCHES: Final = """
     SELECT status, count(*) AS customers,
@@ -122,9 +124,10 @@ class ReportData:
         doubts: what is unproven because a list is not complete; their details name no record.
         changes: per list what the last published walk changed, with the run before it (None for a first walk).
         schema_changes: fields, types and values of enumerations that the last pull saw for the first time.
-        order_days: per day and currency (None if unknown) orders, and their total without cancelled ones.
+        order_days: per day and currency (None if unknown) orders and their total, and cancelled orders.
         order_states: orders by status and currency; empty if the column has more values than a status.
-        active: customers with an order in the last 30, 90 and 365 days; None in a warehouse of an earlier version.
+        active: listed customers with an order in the last 30, 90 and 365 days; None in a warehouse of an earlier
+            version.
         findings, price_lists, price_list_status, promotion_status, expiring, order_status: see their SQL.
         matches, differences: the comparison with the ERP's customers; None if there was none.
         matched_before: percent of the ERP's customers matched in the comparison before; None if there was none.
@@ -202,7 +205,7 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     currency = _CURRENCY if "currency" in order_columns else "NULL::VARCHAR"
     cancelled = _CANCELLED if "order_status" in order_columns else "false"
     data.order_days = rows(_ORDER_DAYS.format(currency=currency, cancelled=cancelled))
-    data.order_status = rows(_ORDER_STATUS)
+    data.order_status = rows(_ORDER_STATUS.format(cancelled=cancelled))
     if "order_status" in order_columns:
         states = rows(_ORDER_STATES.format(currency=currency))
         data.order_states = states if len({row["status"] for row in states}) <= MAX_ORDER_STATES else []

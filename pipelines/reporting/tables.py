@@ -15,7 +15,7 @@ from pipelines.reporting.report_data import Rows
 
 Columns = Mapping[str, str | Callable[[dict[str, Any]], object]]
 """By heading, the key of a row or a function of it."""
-EXTRA_COLUMNS: Final = frozenset({"read until (UTC)", "how it ended", "prices", "before (UTC)", "used"})
+EXTRA_COLUMNS: Final = frozenset({"read until (UTC)", "how it ended", "prices", "compared with (UTC)", "used"})
 """Columns without which a table can be read on a phone: they are hidden there."""
 _PROMOTION_CSS: Final = {"running": "good", "exhausted": "warning", "expired": "error"}
 MAX_ROWS: Final = 40

@@ -153,6 +153,8 @@ def test_it_counts_what_the_tables_hold(warehouse: Path) -> None:
     ):
         assert step in words
     assert "never sent 1" in words
+    for word in ("an empty page", "one answer with everything", "marked as the end"):
+        assert word in words
     for table in ("customer history 40 –", "erp customers 43", "erp differences", "erp variants 1 –"):
         assert table in words
 
@@ -178,6 +180,24 @@ def test_the_same_warehouse_gives_the_same_bytes(warehouse: Path, tmp_path: Path
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"wrote {again}: as of run ")
     assert again.read_bytes() == once.read_bytes()
+
+
+def test_issue_15_5_what_is_no_longer_listed_is_not_counted_as_listed(warehouse: Path) -> None:
+    change(
+        warehouse,
+        """UPDATE reconciled.customers SET is_missing = TRUE;
+        UPDATE reconciled.customers SET is_missing = FALSE WHERE customer_id = (SELECT min(id) FROM raw.customers)""",
+    )
+    words = " ".join(made(warehouse).words.split())
+    assert "Records listed now, and findings by severity 1 customers " in words
+    assert re.search(r"Customers who ordered: .* in 365 days, of 1\.", words)
+    assert "customers 40 39" in words
+
+
+def test_issue_15_5_severities_have_the_same_words_everywhere(warehouse: Path) -> None:
+    words = " ".join(made(warehouse).words.split())
+    assert re.search(r"\d errors \d+ warnings \d+ info Lists", words)
+    assert "notes" not in words
 
 
 def test_what_expires_soon_is_reported_of_the_instant_of_the_run(warehouse: Path) -> None:
@@ -366,10 +386,15 @@ def test_revenue_by_day_is_summed_by_currency_and_the_running_month_is_marked(wa
     )
     page = made(warehouse)
     words = " ".join(page.words.split())
-    assert "4 orders in the 30 days before the run, 20.50 EUR and 10.25 (currency unknown) in total." in words
+    assert (
+        "3 orders in the 30 days before the run, 20.50 EUR and 10.25 (currency unknown) in total "
+        "(cancelled and not counted: 1)."
+    ) in words
+    assert "4 orders are counted below. 1 more are listed and cancelled" in words
+    assert re.search(r"currency revenue orders revenue, last 30 days change EUR 21.00 3 20.50", words)
     assert "Revenue by day in EUR, the last 30 days" in words
     assert "2026-03-18: 20.50 EUR" in words
-    assert "2026-03 so far: 4 orders" in words
+    assert "2026-03 so far: 3 orders" in words
     assert "DELIVERED 4" in words
     assert "Cancelled 1" in words
     assert "The fainter bar is the running month" in words
