@@ -130,7 +130,7 @@ def _nice(value: Decimal) -> Decimal:
 
 
 def _short(value: Decimal) -> str:
-    for size, name in ((10**9, "G"), (10**6, "M"), (10**4, "k")):
+    for size, name in ((10**9, "bn"), (10**6, "M"), (10**4, "k")):
         if value >= size:
             divisor = 1000 if name == "k" else size
             return f"{(value / divisor).normalize():f}{name}"

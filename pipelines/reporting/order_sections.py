@@ -32,6 +32,7 @@ def changes(data: ReportData) -> dict[str, object]:
     as_of, first = _recent_days(data)
     recent = _between(data.order_days, first, as_of)
     totals = _totals(recent)
+    shown = list(totals.items())[:MAX_CURRENCIES]
     return {
         "is_first_run": all(row["previous_run_id"] is None for row in data.changes),
         "changes": build_table(
@@ -50,7 +51,8 @@ def changes(data: ReportData) -> dict[str, object]:
         "recent_orders": {
             "orders": sum(row["orders"] for row in recent),
             "cancelled": sum(row["cancelled"] for row in recent),
-            "totals": " and ".join(_money(total, currency) for currency, total in totals.items()),
+            "totals": " and ".join(_money(total, currency) for currency, total in shown)
+            + (f" (and {len(totals) - len(shown)} more currencies)" if len(totals) > len(shown) else ""),
         },
         "latest_order_day": str(max((row["day"] for row in data.order_days), default="")),
     }

@@ -1,7 +1,7 @@
 """Plots of the notebooks, drawn like those of the report: tables with bars, and charts over time.
 
 In: counts, or frames of them with the column names of the reconciled tables. Out: `Plot`, which a notebook displays as
-HTML without scripts. The same frame gives the same HTML. Labels come from outside: they are shortened and escaped.
+HTML without scripts. The same frame gives the same HTML. Names come from outside: they are shortened and escaped.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from pipelines.reporting.tables import (
     bar_column,
     build_table,
     findings_table,
+    label,
     name_column,
     promotion_css,
     words,
 )
 
-MAX_LABEL: Final = 40
 _AROUND: Final = timedelta(days=365)
 """A timeline shows at most this much before and after the run."""
 
@@ -54,7 +54,7 @@ def bars(counts: Mapping[str, int], title: str, unit: str) -> Plot:
         title: of the plot.
         unit: what is counted.
     """
-    rows = [{"label": label(name), unit: count} for name, count in counts.items()]
+    rows = [{"label": name, unit: count} for name, count in counts.items()]
     columns: Columns = {" ": name_column("label"), unit: unit, "": bar_column(rows, unit)}
     return _plot(build_table(rows, columns), title)
 
@@ -129,7 +129,7 @@ def timeline(frame: pd.DataFrame, as_of: datetime) -> Plot:
         return 100 * (min(max(day, first), last) - first).days / max((last - first).days, 1)
 
     rows = [
-        {"name": label(name), "status": status, "start": start, "end": end}
+        {"name": name, "status": status, "start": start, "end": end}
         for name, status, start, end in zip(frame["name"], frame["status"], starts, ends, strict=True)
     ]
 
@@ -140,7 +140,7 @@ def timeline(frame: pd.DataFrame, as_of: datetime) -> Plot:
             promotion_css(row),
             offset=f"{left:.1f}",
             line=f"{position(today):.1f}",
-            tooltip=f"{row['name']}: {row['start']} to {row['end']}",
+            tooltip=f"{label(row['name'])}: {row['start']} to {row['end']}",
         )
 
     columns: Columns = {
@@ -153,12 +153,6 @@ def timeline(frame: pd.DataFrame, as_of: datetime) -> Plot:
     return _plot(
         build_table(rows, columns), f"When promotions run; bars from {first} to {last}, the dashed line is {today}"
     )
-
-
-def label(text: object) -> str:
-    """A text from outside as a label of limited length."""
-    shown = str(text)
-    return shown if len(shown) <= MAX_LABEL else shown[: MAX_LABEL - 1] + "…"
 
 
 def _plot(table: Table, title: str) -> Plot:

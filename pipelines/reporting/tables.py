@@ -18,6 +18,7 @@ Columns = Mapping[str, str | Callable[[dict[str, Any]], object]]
 EXTRA_COLUMNS: Final = frozenset({"read until (UTC)", "how it ended", "prices", "compared with (UTC)", "used"})
 """Columns without which a table can be read on a phone: they are hidden there."""
 _PROMOTION_CSS: Final = {"running": "good", "exhausted": "warning", "expired": "error"}
+MAX_LABEL: Final = 60
 MAX_ROWS: Final = 40
 """Rows shown of a table; the others are counted."""
 
@@ -133,7 +134,13 @@ def promotion_css(row: Mapping[str, Any]) -> str:
 
 def name_column(column: str) -> Callable[[dict[str, Any]], Cell]:
     """A column of names from outside."""
-    return lambda row: Cell(row[column], is_name=True)
+    return lambda row: Cell(None if row[column] is None else label(row[column]), is_name=True)
+
+
+def label(text: object) -> str:
+    """A text from outside, shortened to `MAX_LABEL` characters."""
+    shown = str(text)
+    return shown if len(shown) <= MAX_LABEL else shown[: MAX_LABEL - 1] + "…"
 
 
 def spaced(column: str) -> Callable[[dict[str, Any]], str]:

@@ -16,6 +16,7 @@ import pytest
 from pipelines.reporting import plots
 from pipelines.reporting.charts import HEIGHT, TOP
 from pipelines.reporting.plots import Plot
+from pipelines.reporting.tables import MAX_LABEL, label
 
 AS_OF = datetime(2026, 11, 21, 3, 15, tzinfo=UTC)
 NAMES = ["$\\frac{1}$ off", "bidi \u202e turned", "line\nbreak\x07", "<b>&amp;--></b>", "汉字", "x" * 500, ""]
@@ -74,10 +75,8 @@ def test_a_name_from_outside_is_drawn_as_it_stands(name: str) -> None:
         (shown,) = ["".join(element.itertext()) for element in elements(plot).iter("bdi")]
         assert not list(elements(plot).iter("b"))
         assert shown.isprintable()
-        assert len(shown) <= plots.MAX_LABEL
-        assert shown == "".join(
-            char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in plots.label(name)
-        )
+        assert len(shown) <= MAX_LABEL
+        assert shown == "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in label(name))
 
 
 @pytest.mark.parametrize(

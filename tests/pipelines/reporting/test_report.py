@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import duckdb
 import pytest
 
-from pipelines.reconcile.erp_customers import ErpFiles
-from pipelines.reconcile.reconcile import reconcile
 from pipelines.reporting.page import START
 from pipelines.reporting.report import report
 from pipelines.reporting.rules_page import anchor
 from pipelines.warehouse.build import open_warehouse
 from sources.errors import UsageError
-from tests.pipelines.bridge import bridge, command
-from tests.pipelines.reconcile.erp_file import PRIVATE, write_erp_file
+from tests.pipelines.bridge import command
+from tests.pipelines.reconcile.erp_file import PRIVATE
+from tests.pipelines.reporting.page import change, made
 from transforms.rules import RULES
 
 NASTY = "</bdi><script>alert(1)</script> $\\frac{ & \u202e\u0007'\""
@@ -29,63 +25,6 @@ VARIANTS = """
     CREATE OR REPLACE TABLE reconciled.erp_variants AS
         SELECT '1' AS product_id, '2' AS variant_id, 'V-1' AS erp_code, 'S-1' AS sku, 'never_sent' AS status,
             'nothing was sent' AS evidence"""
-
-
-class Page(HTMLParser):
-    """Elements with their attributes, and the visible text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.words = ""
-        self._hidden = False
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self._hidden = tag == "style"
-        self.found.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag: str) -> None:
-        self._hidden = False
-
-    def handle_data(self, data: str) -> None:
-        self.words += "" if self._hidden else f"{data} "
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.found if name == tag]
-
-
-@pytest.fixture(scope="module")
-def reconciled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    before = dict(os.environ)
-    with bridge(tmp_path_factory.mktemp("report")) as made:
-        made.pull()
-        write_erp_file(made)
-        reconcile(ErpFiles(made.folder / "clientes.csv"))
-        yield made.path
-    os.environ.clear()
-    os.environ.update(before)
-
-
-@pytest.fixture
-def warehouse(reconciled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    copy = tmp_path / "warehouse.duckdb"
-    shutil.copyfile(reconciled, copy)
-    monkeypatch.setenv("WAREHOUSE__PATH", str(copy))
-    return copy
-
-
-def change(path: Path, sql: str) -> None:
-    with duckdb.connect(str(path)) as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute(sql)
-
-
-def made(path: Path) -> Page:
-    out = path.with_name("report.html")
-    report(out)
-    return Page(out.read_text("utf-8"))
 
 
 def test_the_page_needs_nothing_beside_it(warehouse: Path) -> None:

@@ -1,0 +1,47 @@
+"""The report as a test reads it, and changes of the warehouse that it is made from."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import duckdb
+
+from pipelines.reporting.report import report
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, and the visible text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.words = ""
+        self._hidden = False
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self._hidden = tag == "style"
+        self.found.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden = False
+
+    def handle_data(self, data: str) -> None:
+        self.words += "" if self._hidden else f"{data} "
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def change(path: Path, sql: str) -> None:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(sql)
+
+
+def made(path: Path) -> Page:
+    out = path.with_name("report.html")
+    report(out)
+    return Page(out.read_text("utf-8"))

@@ -1,0 +1,99 @@
+"""The report's numbers, computed again from the raw tables; and reports of very small and very large warehouses."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+from pipelines.warehouse.build import open_warehouse
+from tests.pipelines.reporting.page import change, made
+from transforms.rules import RULES
+
+
+def words_of(path: Path) -> str:
+    return " ".join(made(path).words.split())
+
+
+def test_issue_15_5_the_numbers_of_orders_are_those_of_the_raw_table(warehouse: Path) -> None:
+    with open_warehouse(warehouse) as connection:
+        orders = connection.execute(
+            "SELECT created_at, status, total, customer__id::VARCHAR FROM raw.orders"
+        ).fetchall()
+        customers = {key for (key,) in connection.execute("SELECT id FROM raw.customers").fetchall()}
+        ((ended,),) = connection.execute("SELECT max(ended_at) FROM ops.runs").fetchall()
+        ((bi_orders, bi_cancelled, bi_revenue),) = connection.execute(
+            "SELECT sum(orders), sum(cancelled_orders), sum(revenue) FROM bi.revenue_by_day"
+        ).fetchall()
+    today = ended.astimezone(UTC).date()
+    first = today - timedelta(days=29)
+    days: Counter[date] = Counter()
+    revenue: dict[date, Decimal] = {}
+    known = cancelled = 0
+    for created_at, status, total, customer in orders:
+        if status == "CANCELLED":
+            cancelled += 1
+            continue
+        day = datetime.fromisoformat(created_at).astimezone(UTC).date()
+        days[day] += 1
+        revenue[day] = revenue.get(day, Decimal(0)) + Decimal(str(total))
+        known += customer in customers
+    assert cancelled
+    recent = [day for day in days if first <= day <= today]
+    words = words_of(warehouse)
+    assert f"{sum(days[day] for day in recent)} orders in the 30 days before the run" in words
+    for day in recent:
+        assert f"{day}{' so far' if day == today else ''}: {revenue[day]:,.2f} PEN" in words
+    assert f"PEN {sum(revenue.values()):,.2f} {days.total()} {sum(revenue[day] for day in recent):,.2f}" in words
+    assert f"Orders: {known} by a known customer" in words
+    assert f"{days.total()} orders are counted below. {cancelled} more are listed and cancelled" in words
+    assert (bi_orders, bi_cancelled, bi_revenue) == (days.total(), cancelled, sum(revenue.values()))
+
+
+def test_issue_15_5_joins_of_the_views_add_no_row(warehouse: Path) -> None:
+    with open_warehouse(warehouse) as connection:
+        for view, table in {
+            "customers": "raw.customers",
+            "orders": "raw.orders",
+            "promotions": "raw.promotions",
+            "price_lists": "raw.price_lists",
+            "order_lines": "raw.orders__lines",
+        }.items():
+            ((rows, expected),) = connection.execute(
+                f"SELECT (SELECT count(*) FROM bi.{view}), (SELECT count(*) FROM {table})"
+            ).fetchall()
+            assert rows == expected, view
+
+
+def test_a_warehouse_with_one_customer_has_a_short_report(warehouse: Path) -> None:
+    for table in ("promotions", "price_lists", "orders", "exceptions", "erp_customers", "erp_differences"):
+        change(warehouse, f"DELETE FROM reconciled.{table}")
+    change(warehouse, "DELETE FROM reconciled.customers WHERE customer_id <> (SELECT min(id) FROM raw.customers)")
+    words = words_of(warehouse)
+    assert "findings by severity 1 customers 0 promotions" in words
+    assert re.search(r"Price lists and their customers Customers: 1 on \w+", words)
+    assert warehouse.with_name("report.html").stat().st_size < 14_000
+
+
+def test_a_hundred_thousand_findings_and_names_of_any_length_have_a_report_of_bounded_size(warehouse: Path) -> None:
+    rules = ", ".join(f"('{rule.entity}', '{rule.name}', '{rule.severity}')" for rule in RULES)
+    change(
+        warehouse,
+        f"""INSERT INTO reconciled.exceptions SELECT entity, i::VARCHAR, rule, severity, 'detail ' || i
+        FROM (VALUES {rules}) AS rules(entity, rule, severity), range({100_000 // len(RULES) + 1}) numbers(i);
+        INSERT INTO reconciled.price_lists BY NAME SELECT 'L' || i AS price_list_id, repeat('name ', 99) AS name,
+            'root' AS chain_status, 1234567 AS customer_count, FALSE AS is_missing FROM range(3000) numbers(i);
+        UPDATE reconciled.promotions SET status = 'running', name = repeat('name ', 99),
+            expires_at = (SELECT max(ended_at) FROM ops.runs) + INTERVAL 1 DAY;
+        UPDATE reconciled.orders SET total = total * 1000000, currency = chr(65 + (number % 20)::INTEGER) || 'BC',
+            ordered_at = (SELECT max(ended_at) FROM ops.runs), order_status = 'CONFIRMED'""",
+    )
+    words = words_of(warehouse)
+    assert re.search(r"\d{2},\d{3} errors \d{2},\d{3} warnings", words)
+    assert "more currencies" in words
+    assert "name name…" in words.replace(" …", "…")
+    assert len(RULES) > 40
+    assert f"And {len(RULES) - 40} more." in words
+    assert warehouse.with_name("report.html").stat().st_size < 150_000
