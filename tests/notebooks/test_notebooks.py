@@ -19,6 +19,7 @@ from pipelines.reconcile.erp_customers import ErpFiles
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.reporting.notebook import MASK, has_rows, masked, tidy
 from pipelines.warehouse.build import open_warehouse
+from tests.artefacts import leftovers
 from tests.notebooks.execute import CHECKOUT, FOLDER, NOTEBOOKS, as_page, executed, stripped
 from tests.pipelines.bridge import bridge
 from tests.pipelines.reconcile.erp_file import PRIVATE, write_erp_file
@@ -85,7 +86,8 @@ def test_a_notebook_runs_to_its_end_and_shows_nobodys_data(name: str, warehouse:
     assert not re.search(r"<script|https?:|@import|url\(", page)
     assert page.count('orderbridge-plot">') == len(drawn_plots(notebook))
     tables = "".join(output["data"]["text/plain"] for output in drawn_tables(notebook))
-    assert not re.search(r"\bNaN\b|\bNaT\b|<NA>|\d\.0\b", tables)
+    assert leftovers(tables) == []
+    assert leftovers("".join(html for output in drawn_plots(notebook) for html in output["data"]["text/html"])) == []
     assert not [value for value in {*private(warehouse), *PRIVATE} if value in reported]
     assert not (FOLDER / "warehouse.duckdb").exists()
 

@@ -23,6 +23,7 @@ from pipelines.pull.pull import pull
 from pipelines.warehouse.failure import failure_file
 from sources import errors
 from sources.settings.table import SETTINGS
+from tests.artefacts import leftovers, leftovers_in
 from tests.pipelines.bridge import SMALL, Bridge, Done, bridge, command, start
 from tests.pipelines.pull.truth import RESOURCES
 
@@ -398,6 +399,8 @@ def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(tmp_p
     others = [path for path in (work / "shown").rglob("*") if path.is_file() and path.name != "passwords.csv"]
     assert not [path for path in others if any(secret.encode() in path.read_bytes() for secret in secrets)]
     assert not [secret for secret in secrets if secret in done.said]
+    assert leftovers(done.out) == []
+    assert leftovers_in(work / "shown") == {}
 
 
 def test_the_demo_leaves_a_folder_of_others_alone(tmp_path: Path) -> None:
