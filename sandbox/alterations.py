@@ -1,7 +1,7 @@
-"""Alterations: a page that arrives intact with content that differs from the list.
+"""Alterations: faults that change the rows or the pagination of a page.
 
-In: a page before it is written, the names of its faults, a seeded generator. Out: the page, altered in place.
-The field that identifies a row is never changed, so that a test can compare the result with the list.
+In: a page before it is encoded, the names of its faults, a seeded generator. Out: the page, altered in place. Ids are
+never changed, so that a test can compare the result with the list.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BAD_MEMBERS: Final = {
     "control_character": '"nickname":"two\nlines"',
     "deep_row": '"tree":' + _DEEP,
 }
-"""What makes a single row unreadable, by the fault's name."""
+"""A member that makes a row unreadable, by the name of the fault."""
 
 
 def drift(state: State, resource: str, chance: random.Random) -> None:
@@ -64,12 +64,12 @@ def alter(page: Page, names: frozenset[str], chance: random.Random) -> None:
 
 
 def fresh_cursor(chance: random.Random) -> str:
-    """A cursor that the platform has never issued."""
+    """A cursor that the platform did not issue."""
     return f"{chance.getrandbits(96):024x}"
 
 
 def break_cursor(page: Page, name: str) -> None:
-    """Breaks the page's cursor: repeats the one sent, or gives none though more remains."""
+    """Breaks the page's cursor: repeats that of the request, or is null although rows remain."""
     page.envelope["hasMore"] = True
     page.envelope["nextCursor"] = page.given_cursor if name == "repeated_cursor" else None
 
@@ -86,7 +86,7 @@ def _with_deep_member(write: Writer) -> Writer:
 
 
 def _twice(write: Writer) -> Writer:
-    """Writes the member that holds the rows a second time, empty and first: parsers keep the last one or the first."""
+    """Writes the member with the rows twice, first empty: some parsers keep the first one, some the last."""
 
     def write_page(rows: list[bytes], envelope: dict[str, Any]) -> bytes:
         body = write(rows, envelope)

@@ -1,6 +1,6 @@
 """The application: routes of both families, and latency, rate limit, faults and log around each operation.
 
-In: ASGI requests, routed by Starlette straight to each operation. Out: answers, intact or broken by the drawn faults.
+In: ASGI requests, which Starlette routes to an operation. Out: responses, some of them broken by the drawn faults.
 Faults of the connection apply before the operation, faults of a body after it, as on a real platform.
 """
 
@@ -28,7 +28,7 @@ from sandbox.state import Logged, State
 from sandbox.wire import Exchange, gzip_bomb, gzip_cut
 from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Operation
 
-PLANTED_PASSWORD: Final = "hunter2-planted"  # noqa: S105 # planted, to be looked for where it must not be
+PLANTED_PASSWORD: Final = "hunter2-planted"  # noqa: S105 # tests search for it where it must not be
 PLANTED_KEY: Final = "brand_live_planted"
 HTML: Final = b"<!doctype html><html><head><title>Just a moment</title></head><body>Checking your browser</body></html>"
 _ERRORS: Final = {"error_500": 500, "error_502": 502, "error_503": 503, "error_504": 504}
@@ -40,7 +40,7 @@ class Platform:
 
     Attributes:
         state: the data of the platform.
-        plan: the faults; their rates may change while it serves.
+        plan: the faults; their rates may change while the sandbox runs.
     """
 
     def __init__(self, config: SandboxConfig) -> None:
@@ -78,7 +78,7 @@ class Platform:
         await self._respond(exchange, call, drawn)
 
     async def _respond(self, exchange: Exchange, call: Call, drawn: Draw) -> None:
-        """Answers, or carries out the drawn fault. Logs first: a test may read the log once it has the answer."""
+        """Responds, or applies the drawn fault. Logs first: a test may read the log as soon as it has the response."""
         name = drawn.disruption
 
         def log(status: int) -> None:
@@ -95,7 +95,7 @@ class Platform:
             log(0)
             await exchange.reset()
             return
-        if name == "stall" and await exchange.client_gone(self.config.stall_s):
+        if name == "stall" and await exchange.disconnected(self.config.stall_s):
             log(0)
             return
         answer = self._break_body(name, call, self._answer(call, drawn))
@@ -103,11 +103,11 @@ class Platform:
         await self._send(exchange, answer, name)
 
     def _answer(self, call: Call, drawn: Draw) -> SandboxResponse:
-        """The operation's answer, its page altered by the drawn faults."""
+        """The operation's response, with its page altered by the drawn faults."""
         family = self._legacy if call.operation.family == "legacy" else self._public_v1
-        refusal = family.refusal(call)
-        if refusal is not None:
-            return refusal
+        auth_error = family.auth_error(call)
+        if auth_error is not None:
+            return auth_error
         if drawn.alterations:
             if "page_drift" in drawn.alterations and call.operation.records:
                 drift(self.state, call.operation.records.name, self.plan.random)
@@ -123,7 +123,7 @@ class Platform:
         return result.answer()
 
     def _substitute(self, name: str, call: Call) -> SandboxResponse | None:
-        """An answer instead of running the operation; None where the operation runs."""
+        """A response in place of the operation's; None if the operation runs."""
         error = partial(family_error, call.operation.family, code=call.operation.error_code)
         if name in _ERRORS:
             return error(_ERRORS[name], "internal", "something went wrong")
@@ -135,7 +135,7 @@ class Platform:
             case "error_with_password":
                 header = b"api-key" if call.operation.family == "legacy" else b"authorization"
                 presented = call.headers.get(header, b"").decode("latin-1")
-                words = f"refused: {call.body.decode('utf-8', 'replace')} key={presented} password={PLANTED_PASSWORD}"
+                words = f"rejected: {call.body.decode('utf-8', 'replace')} key={presented} password={PLANTED_PASSWORD}"
                 return error(self.plan.choice(400, 500), "internal", words)
             case "redirect":
                 location = f"http://localhost:1/login?api_key={PLANTED_KEY}".encode()
@@ -152,7 +152,7 @@ class Platform:
                 return None
 
     def _break_body(self, name: str, call: Call, answer: SandboxResponse) -> SandboxResponse:
-        """The operation's answer after faults of its body; the operation has been applied."""
+        """The response after faults of its body; the operation has been applied."""
         if name == "applied_5xx":
             error = partial(family_error, call.operation.family, code=call.operation.error_code)
             return error(self.plan.choice(500, 502), "internal", "something went wrong")
@@ -184,7 +184,7 @@ class Platform:
                 await exchange.answer(answer)
 
     def _over_the_limit(self, call: Call) -> SandboxResponse | None:
-        """The 429 of a family that used up its requests of this second (reading `rate_limit=per_second`)."""
+        """The 429 if the family has no request left this second (reading `rate_limit=per_second`)."""
         if not self._limited:
             return None
         family = call.operation.family
@@ -197,20 +197,20 @@ class Platform:
         return _with_retry_after(family_error(family, 429, "rate", _RATE_WORDS, call.operation.error_code), 1)
 
     async def _not_found(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The 404 of a path that no operation has."""
+        """404: no operation has this path."""
         if scope["type"] == "http":
-            await self.refuse(
+            await self._reply(
                 family_error(_family(scope), 404, "not_found", "no such operation", "string"), scope, receive, send
             )
 
-    async def refuse_verb(self, allowed: Iterable[str], scope: Scope, receive: Receive, send: Send) -> None:
-        """The 405 of a path whose operations have other verbs."""
+    async def verb_not_allowed(self, allowed: Iterable[str], scope: Scope, receive: Receive, send: Send) -> None:
+        """405: the operations of this path have other verbs."""
         answer = family_error(_family(scope), 405, "verb", "no operation of this path has this verb", "string")
         allow = ", ".join(sorted(allowed)).encode()
-        await self.refuse(replace(answer, headers=(*answer.headers, (b"allow", allow))), scope, receive, send)
+        await self._reply(replace(answer, headers=(*answer.headers, (b"allow", allow))), scope, receive, send)
 
-    async def refuse(self, answer: SandboxResponse, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request to no operation, and logs it."""
+    async def _reply(self, answer: SandboxResponse, scope: Scope, receive: Receive, send: Send) -> None:
+        """Responds to a request that no operation takes, and logs it."""
         self.state.requests += 1
         query = scope["query_string"].decode("latin-1")
         self.state.log.append(Logged(scope["method"], scope["path"], query, answer.status, ""))
@@ -218,18 +218,18 @@ class Platform:
 
 
 class _Endpoint:
-    """The operations of one path, by verb, as an ASGI application: Starlette adds no Request around these."""
+    """The operations of one path, by verb, as an ASGI application, to which Starlette passes the plain scope."""
 
     def __init__(self, platform: Platform, operations: Mapping[str, Operation]) -> None:
         self._platform = platform
         self._operations = operations
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # Only requests still waiting at shutdown are cancelled; uvicorn would report each as an error.
+        # Requests that still wait at shutdown are cancelled; uvicorn would log each as an error.
         with suppress(asyncio.CancelledError):
             operation = self._operations.get(scope["method"])
             if operation is None:
-                await self._platform.refuse_verb(self._operations, scope, receive, send)
+                await self._platform.verb_not_allowed(self._operations, scope, receive, send)
             else:
                 await self._platform.handle(operation, scope, receive, send)
 
@@ -239,10 +239,10 @@ def _family(scope: Scope) -> str:
 
 
 def _echoed_key(family: str) -> SandboxResponse:
-    """An error of one family whose code is the key of the other."""
+    """An error with the key of the other family as its code."""
     if family == "public_v1":
-        return v1_error(400, LEGACY_KEY, "refused")
-    return SandboxResponse(400, encoded({"errors": [{"message": "refused", "code": V1_KEY}]}))
+        return v1_error(400, LEGACY_KEY, "rejected")
+    return SandboxResponse(400, encoded({"errors": [{"message": "rejected", "code": V1_KEY}]}))
 
 
 def _path(operation: Operation) -> str:

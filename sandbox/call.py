@@ -1,4 +1,4 @@
-"""One request as the routes receive it."""
+"""A request as operations receive it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sources.contract import Operation
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request to an operation; header names are lower case, a repeated query parameter keeps its last value."""
+    """A request to an operation. Header names are lower case; of a repeated query parameter the last value counts."""
 
     operation: Operation
     path: str

@@ -21,7 +21,7 @@ def run(config: SandboxConfig, on_ready: Callable[[list[str]], None] | None = No
 
     Args:
         config: what to serve.
-        on_ready: called with the lines that are printed next, once the address is known.
+        on_ready: called with the lines to print once the address is known.
 
     Raises:
         SandboxConfigError: the files of records cannot be served.
@@ -35,7 +35,7 @@ def run(config: SandboxConfig, on_ready: Callable[[list[str]], None] | None = No
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with serve(config) as sandbox:
-            gc.freeze()  # keeps the collector from scanning a million rows each time
+            gc.freeze()  # the garbage collector must not scan a million rows each time
             if on_ready is not None:
                 on_ready(lines(sandbox))
             sys.stdout.write("\n".join(lines(sandbox)) + "\n")

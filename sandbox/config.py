@@ -1,7 +1,6 @@
-"""Configuration of a sandbox: amounts, seed, readings of the gaps, faults and their rates.
+"""Configuration of a sandbox: numbers of records, seed, readings of the gaps, faults and their rates.
 
-In: values from the command line or a test. Out: a frozen, validated configuration, so that a misspelt name
-fails at the start and not halfway into a run.
+In: values from the command line or a test. Out: a frozen configuration, validated when created.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from sandbox.faults import NAMES
 from sources.gaps import GAPS
 
 ZONE: Final = timezone(timedelta(hours=-5))
-"""Of the platform's dates."""
+"""Time zone of the platform's dates."""
 LEGACY_KEY: Final = "sandbox-legacy-key"
 V1_KEY: Final = "brand_test_sandboxkey"
 V1_LIVE_KEY: Final = "brand_live_sandboxkey"
@@ -33,16 +32,16 @@ class SandboxConfig:
     """A sandbox's configuration, validated when created.
 
     Attributes:
-        seed: the same seed gives the same records, on the same day, and the same draws of faults.
-        today: the day to which the dates of records are relative: orders end the day before, promotions run around it.
+        seed: the same seed gives the same records (on the same day) and the same faults.
+        today: dates of records are relative to this day: orders end the day before it.
         customers, orders, promotions, price_lists: how many records to generate.
         readings: of the gaps, by name; the others take the first of the contract's readings.
         faults: rate from 0 to 1 by name, see `sandbox.faults.NAMES`.
         records: folder with JSON arrays customers.json, promotions.json, price_lists.json, orders.json; a resource
             whose file is absent is generated.
-        latency_ms: waited before each answer.
-        stall_s: how long a stalled answer is held while the client stays.
-        drip_s: seconds between two bytes of a dripped answer.
+        latency_ms: delay of each response.
+        stall_s: how long a stalled response is delayed while the client is connected.
+        drip_s: seconds between two bytes of a dripped response.
         late_s: seconds after which a `late_apply` write is applied.
         rate_per_s: requests per second allowed to a family under the reading `rate_limit=per_second`.
         login_mode: `email` or `code`: what customers log in by.
@@ -73,21 +72,21 @@ class SandboxConfig:
         known = {gap.name: gap.readings for gap in GAPS}
         for name, value in self.readings.items():
             if name not in known:
-                raise SandboxConfigError(f"no reading is named {name!r}; take one of: {', '.join(sorted(known))}")
+                raise SandboxConfigError(f"no reading is named {name!r}. Use one of: {', '.join(sorted(known))}")
             if value not in known[name]:
-                raise SandboxConfigError(f"{name} has no reading {value!r}; take one of: {', '.join(known[name])}")
+                raise SandboxConfigError(f"{name} has no reading {value!r}. Use one of: {', '.join(known[name])}")
         check_faults(self.faults)
-        for amount in ("customers", "orders", "promotions", "price_lists", "latency_ms", "stall_s", "drip_s", "late_s"):
-            if getattr(self, amount) < 0:
-                raise SandboxConfigError(f"{amount} is {getattr(self, amount)}; give 0 or more")
+        for name in ("customers", "orders", "promotions", "price_lists", "latency_ms", "stall_s", "drip_s", "late_s"):
+            if getattr(self, name) < 0:
+                raise SandboxConfigError(f"{name} is {getattr(self, name)}. Use 0 or more")
         if self.rate_per_s < 1:
-            raise SandboxConfigError(f"rate_per_s is {self.rate_per_s}; give 1 or more")
+            raise SandboxConfigError(f"rate_per_s is {self.rate_per_s}. Use 1 or more")
         if self.login_mode not in ("email", "code"):
-            raise SandboxConfigError(f"login mode is {self.login_mode!r}; give `email` or `code`")
+            raise SandboxConfigError(f"login mode is {self.login_mode!r}. Use `email` or `code`")
         if not 0 <= self.port <= 65535:
-            raise SandboxConfigError(f"port is {self.port}; give 0 (a free one) to 65535")
+            raise SandboxConfigError(f"port is {self.port}. Use 0 (a free one) to 65535")
         if self.records is not None and not self.records.is_dir():
-            raise SandboxConfigError(f"{self.records} is no folder; name one that holds customers.json, orders.json …")
+            raise SandboxConfigError(f"{self.records} is not a folder. Name one with customers.json, orders.json …")
 
     def reading(self, name: str) -> str:
         """The reading of a gap: the configured one, else the contract's first."""
@@ -102,6 +101,6 @@ def check_faults(faults: Mapping[str, float]) -> None:
     """
     for name, rate in faults.items():
         if name not in NAMES:
-            raise SandboxConfigError(f"no fault is named {name!r}; take one of: {', '.join(NAMES)}")
+            raise SandboxConfigError(f"no fault is named {name!r}. Use one of: {', '.join(NAMES)}")
         if not 0 <= rate <= 1:
-            raise SandboxConfigError(f"the rate of {name} is {rate}; give a number from 0 to 1")
+            raise SandboxConfigError(f"the rate of {name} is {rate}. Use a number from 0 to 1")

@@ -1,7 +1,7 @@
 """Family A: header `api-key`, lists by page and limit, the creates and the variant update.
 
-In: a call. Out: an answer, or a page open to alterations. What the interface does not show follows the configured
-readings: first page, limits, end of the customers, form of the promotions, statuses, bodies, failures.
+In: a call. Out: a response, or a page that faults may alter. What the interface does not show follows the configured
+readings: first page, limits, end of the customers, form of the promotions, statuses, bodies, errors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LIMIT_MAX: Final = 1_000_000
 PICKY_LIMITS: Final = ("10", "20", "50", "100")
 JSON_DIGITS_MAX: Final = 300
 INT_DIGITS_MAX: Final = 18
-"""Digits of a number in a path or a query; beyond, int() takes long or refuses."""
+"""Digits of a number in a path or a query: int() is slow for more, or raises."""
 _ID: Final = re.compile(rb'"id":"?([^",}]+)')
 
 
@@ -39,7 +39,7 @@ class Legacy:
         self.state = state
         self._readings = {name: config.reading(name) for name in _READINGS}
 
-    def refusal(self, call: Call) -> SandboxResponse | None:
+    def auth_error(self, call: Call) -> SandboxResponse | None:
         """The error for an absent or unknown key; None for a valid one."""
         if compare_digest(call.headers.get(b"api-key", b""), LEGACY_KEY.encode()):
             return None
@@ -52,7 +52,7 @@ class Legacy:
         return SandboxResponse(status, text, ((b"content-type", b"text/plain; charset=utf-8"),) if text else ())
 
     def answer(self, call: Call) -> SandboxResponse | Page:
-        """Answers a call with a valid key."""
+        """The response to a call with a valid key."""
         operation = call.operation
         if operation.verb == "GET":
             return self._list(call)
@@ -65,7 +65,7 @@ class Legacy:
             *found,
         ]
         if found:
-            return self._refuse(operation, found)
+            return self._invalid(operation, found)
         plain = _plain(body)
         return self._write(operation, call, plain if isinstance(plain, dict) else {})
 
@@ -79,11 +79,11 @@ class Legacy:
             record = self.state.create_subcategory(call.parts["categoryId"], body)
         else:
             record = self.state.create_warehouse(body)
-        # The interface gives a numeric status for this operation only.
+        # The interface shows a numeric status for this operation only.
         status = 201 if operation.name == "create_warehouse" else int(self._readings["created_status"])
         bodies = {"record": record, "id_only": {"id": record["id"]}, "wrapped": {"data": record}}
-        kept = bodies.get(self._readings["created_body"])
-        return SandboxResponse(status, b"", ()) if kept is None else SandboxResponse(status, encoded(kept))
+        content = bodies.get(self._readings["created_body"])
+        return SandboxResponse(status, b"", ()) if content is None else SandboxResponse(status, encoded(content))
 
     def _required(self, operation: Operation) -> frozenset[str]:
         if operation.name == "create_customer":
@@ -92,7 +92,7 @@ class Legacy:
             return frozenset({"name"})
         return frozenset()
 
-    def _refuse(self, operation: Operation, found: list[Problem]) -> SandboxResponse:
+    def _invalid(self, operation: Operation, found: list[Problem]) -> SandboxResponse:
         return legacy_errors(int(self._readings["legacy_error_status"]), found, operation.error_code)
 
     def _path_parts(self, call: Call) -> dict[str, int | None]:
@@ -106,12 +106,12 @@ class Legacy:
         resource = "promotions" if promotions else "customers"
         size = self._size(query.get("limit"))
         first = 0 if self._readings["legacy_first_page"] == "zero" else 1
-        asked = query.get("page", str(first))
-        page = _bounded_int(asked)
+        text = query.get("page", str(first))
+        page = _bounded_int(text)
         if size is None or page is None:
-            return self._refuse(call.operation, [Problem("query", "page and limit must be numbers, limit at least 1")])
+            return self._invalid(call.operation, [Problem("query", "page and limit must be numbers, limit at least 1")])
         if "picky_limit" in call.faults and query.get("limit") not in PICKY_LIMITS:
-            return self._refuse(call.operation, [Problem("query", f"limit must be one of {', '.join(PICKY_LIMITS)}")])
+            return self._invalid(call.operation, [Problem("query", f"limit must be one of {', '.join(PICKY_LIMITS)}")])
         form = self._readings["promotions_data"] if promotions else "array"
         size = 1 if form == "object_single" else max(1, size // 2) if "capped_limit" in call.faults else size
         with self.state.lock:
@@ -149,15 +149,17 @@ class Legacy:
         return Page(taken, envelope, partial(_written, form), before)
 
     def _size(self, text: str | None) -> int | None:
-        """Rows per page; None where `limit` is not a number of at least 1."""
+        """Rows per page; None if `limit` is not a number, or less than 1."""
         reading = self._readings["legacy_limit"]
         if text is None or reading == "ignored":
             return DEFAULT_LIMIT
         try:
-            number = Decimal(text)  # the interface calls it a number: 50.0 is one
+            number = Decimal(text)  # the interface says number: 50.0 is valid
         except ArithmeticError:
             return None
-        if not number.is_finite() or not 1 <= number <= LIMIT_MAX:  # before int(): 1e20000000 is a number too
+        if (
+            not number.is_finite() or not 1 <= number <= LIMIT_MAX
+        ):  # checked before int(): 1e20000000 is a valid Decimal
             return None
         size = int(number)
         return min(size, CAP) if reading == "capped" else size
@@ -184,7 +186,7 @@ def _written(form: str, rows: list[bytes], envelope: dict[str, Any]) -> bytes:
 
 
 def _id_of(row: bytes) -> str:
-    """The id of a row, which a fault may have made unreadable behind it."""
+    """The id of a row; a fault may have made the rest of the row unreadable."""
     try:
         return str(json.loads(row, strict=False)["id"])
     except RecursionError:
@@ -200,29 +202,29 @@ def _body(call: Call) -> tuple[Any, list[Problem]]:
         value = json.loads(call.body, parse_float=_decimal, parse_int=_integer, parse_constant=_no_constant)
         encoded(_plain(value))
     except (ValueError, RecursionError):
-        return None, [Problem("body", "the body is not JSON that can be stored")]
+        return None, [Problem("body", "the body is not valid JSON")]
     return value, []
 
 
 def _decimal(text: str) -> Decimal:
     number = Decimal(text)
     if not math.isfinite(float(number)):
-        raise ValueError("a number beyond what a double holds")
+        raise ValueError("number out of range")
     return number
 
 
 def _integer(text: str) -> int:
     if len(text) > JSON_DIGITS_MAX:
-        raise ValueError("a number with too many digits")
+        raise ValueError("number with too many digits")
     return int(text)
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _plain(value: object) -> object:
-    """Replaces decimals, which only the validation needs, by floats."""
+    """The value with floats in place of decimals, which only the validation needs."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, dict):
@@ -231,7 +233,7 @@ def _plain(value: object) -> object:
 
 
 def _bounded_int(text: str) -> int | None:
-    """The integer that a path or a query holds; None where it is no integer, or has too many digits."""
+    """A number of a path or a query; None if it is not an integer or has too many digits."""
     digits = text.removeprefix("-")
     is_integer = text.isascii() and digits.isdigit() and len(digits) <= INT_DIGITS_MAX
     return int(text) if is_integer else None

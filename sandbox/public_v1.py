@@ -1,8 +1,8 @@
 """Family B: Bearer keys with scopes, whoami, price lists, and orders by cursor.
 
-In: a call. Out: an answer, or a page open to alterations. A cursor holds the rank of the last row shown and a hash of
-the query, signed: a forged cursor, or one used with another query, is an error. It also holds how often the list was
-read to its end before: a cursor from before the last end is used again (reading `cursor_reuse`).
+In: a call. Out: a response, or a page that faults may alter. A cursor has the rank of the last row shown and a hash of
+the query, and is signed: a forged cursor, or one of another query, is an error. It also has the number of times that
+the list was read to its end: a cursor from before the last end is used again (reading `cursor_reuse`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sources.contract import (
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a known key may do. Scope names other than prices:read are not shown, so none are used."""
+    """The permissions of a key. The interface shows no scope but prices:read, so no other is used."""
 
     environment: str = "SANDBOX"
     scopes: tuple[str, ...] = ("prices:read",)
@@ -60,8 +60,8 @@ class PublicV1:
         self._cursor_reuse = config.reading("cursor_reuse")
         self._ends = 0
 
-    def refusal(self, call: Call) -> SandboxResponse | None:
-        """The error for an absent, unknown or expired key or a missing scope; None where the call is allowed."""
+    def auth_error(self, call: Call) -> SandboxResponse | None:
+        """The error for an absent, unknown or expired key or a missing scope; None if the call is allowed."""
         given = call.headers.get(b"authorization")
         if given is None:
             return v1_error(401, "UNAUTHENTICATED", "the Authorization header is missing")
@@ -139,8 +139,8 @@ class PublicV1:
         return Page(taken, envelope, partial(joined, "data"), before, cursor or "")
 
     def _cursor(self, rank: float, mark: bytes) -> str:
-        held = _MARK.pack(rank, mark, self._ends)
-        return urlsafe_b64encode(held + self._signature(held)).decode()
+        content = _MARK.pack(rank, mark, self._ends)
+        return urlsafe_b64encode(content + self._signature(content)).decode()
 
     def _rank(self, cursor: str, mark: bytes) -> tuple[float, int] | None:
         """The rank in a cursor of this query, and the ends before it; None for an invalid cursor."""
@@ -148,23 +148,23 @@ class PublicV1:
             held = urlsafe_b64decode(cursor.encode("ascii"))
         except ValueError:
             return None
-        # The decoder skips characters outside base64: accept only the canonical spelling.
+        # The decoder skips characters outside base64: accept the canonical form only.
         if len(held) != _MARK.size + _SIGNATURE_BYTES or urlsafe_b64encode(held).decode() != cursor:
             return None
         signed, signature = held[: _MARK.size], held[_MARK.size :]
         rank, marked, ends = _MARK.unpack(signed)
-        own = hmac.compare_digest(signature, self._signature(signed)) and marked == mark
-        return (float(rank), int(ends)) if own else None
+        is_valid = hmac.compare_digest(signature, self._signature(signed)) and marked == mark
+        return (float(rank), int(ends)) if is_valid else None
 
     def _signature(self, held: bytes) -> bytes:
         return hmac.digest(self._secret, held, "sha256")[:_SIGNATURE_BYTES]
 
 
 def expired_key() -> SandboxResponse:
-    """The 401 of an expired key."""
+    """401: expired key."""
     return v1_error(401, "KEY_EXPIRED", "the key has expired")
 
 
 def invalid_cursor() -> SandboxResponse:
-    """The 400 of a cursor that is none."""
+    """400: invalid cursor."""
     return v1_error(400, "INVALID_CURSOR", "the cursor is invalid for this query")

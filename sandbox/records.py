@@ -51,13 +51,13 @@ PROMOTION_STATES: Final = (
 FIRST_CUSTOMER: Final = 1001
 FIRST_ORDER: Final = 50_001
 DAYS: Final = 730
-"""Orders and new customers are spread over this many days, which end the day before the sandbox's."""
+"""Orders and new customers are spread over this many days, up to the day before `SandboxConfig.today`."""
 _GROWTH: Final = 4.0
-"""How many times more is sold a day at the end of that time than at its beginning."""
+"""Sales of the last day, relative to those of the first."""
 _SEASONS: Final = (0.8, 0.85, 0.95, 1.0, 1.05, 0.95, 1.1, 0.9, 0.95, 1.05, 1.25, 1.6)
-"""Sales by month, January first."""
+"""Relative sales by month, January first."""
 _WEEKDAYS: Final = (1.25, 1.15, 1.1, 1.1, 1.2, 0.6, 0.2)
-"""Sales by weekday, Monday first."""
+"""Relative sales by weekday, Monday first."""
 _MOMENTS: Final = 4096
 _OPENING_H: Final = 8
 _MINUTES_OPEN: Final = 11 * 60
@@ -68,7 +68,7 @@ encode: Final = msgspec.json.Encoder().encode
 
 
 def format_time(moment: datetime, form: str) -> str:
-    """A time as text, in one of the readings of `date_format` (interface, Resources)."""
+    """A time as text in a reading of `date_format`."""
     match form:
         case "iso_naive":
             return moment.strftime("%Y-%m-%dT%H:%M:%S")
@@ -98,7 +98,7 @@ def generators(config: SandboxConfig) -> dict[str, Generate]:
 
 @cache
 def _moments(today: date, form: str) -> list[str]:
-    """Times of sales until the day before `today`, ascending: more in season and on working days, within hours."""
+    """Ascending times of sales until the day before `today`: more in season and on working days, in business hours."""
     days = [today - timedelta(days=DAYS - n) for n in range(DAYS)]
     weights = accumulate(
         _GROWTH ** (n / DAYS) * _SEASONS[day.month - 1] * _WEEKDAYS[day.weekday()] for n, day in enumerate(days)
@@ -117,7 +117,7 @@ def _at(day: date, second: int = 0) -> datetime:
 
 
 def _chronological(config: SandboxConfig, count: int) -> Callable[[int], str]:
-    """When the nth of `count` records was made; those added later are of the sandbox's own day."""
+    """The creation time of the nth of `count` records; that of records added later is on the sandbox's day."""
     form = config.reading("date_format")
     moments, today = _moments(config.today, form), format_time(_at(config.today, -_OPENING_H * 3600), form)
     return lambda n: moments[n * _MOMENTS // count] if n < count else today
@@ -172,7 +172,7 @@ def _promotions(config: SandboxConfig) -> Generate:
     def generate(n: int) -> bytes:
         state = PROMOTION_STATES[n % len(PROMOTION_STATES)]
         length = 21 + n * 11 % 60
-        # days from today to the end; every second promotion that runs ends within the month
+        # days from today to the end; every second running promotion ends within a month
         end = {"scheduled": length + 9 + n * 7 % 90, "expired": -3 - n * 13 % 300, "inactive": -60 + n * 17 % 120}.get(
             state, 4 + n * 7 % 25 if n % 2 else 33 + n * 7 % 60
         )
@@ -195,7 +195,7 @@ def _promotions(config: SandboxConfig) -> Generate:
 
 
 def coupon_code(number: int) -> str:
-    """A promotion's coupon code: searched by `term`, never returned."""
+    """A promotion's coupon code: found by `term`, never returned."""
     return f"CUPON-{number:05d}"
 
 
@@ -209,7 +209,7 @@ def _price_lists(config: SandboxConfig) -> Generate:
             "name": f"Lista {('Básica', 'Mayorista', 'Región')[n % 3]} {n + 1}",
         }
         if n % 4:
-            # Chains of up to four; the last list has a source that is not listed.
+            # Chains of up to four lists; the last list has a source that is not listed.
             record["sourcePriceListId"] = str(n)
         elif n and n + 4 >= config.price_lists:
             record["sourcePriceListId"] = str(900 + n)
@@ -249,7 +249,7 @@ def _orders(config: SandboxConfig) -> Generate:
         return record, quantity * price
 
     def status(n: int) -> str:
-        """Of the newest tenth most are still on their way."""
+        """Most of the newest tenth are not delivered yet."""
         chance = draw()
         if chance < 0.06:
             return "CANCELLED"
@@ -294,5 +294,5 @@ def _attribute(k: int, serial: int) -> object:
 
 
 def current_time(form: str) -> str:
-    """The current time in one of the readings of `date_format`."""
+    """The current time as text in a reading of `date_format`."""
     return format_time(datetime.now(UTC), form)

@@ -1,7 +1,7 @@
-"""Answers as data, and the error bodies of both families.
+"""Responses as data, and the error bodies of both families.
 
-In: the result of a route. Out: status, headers and body, or a page whose rows faults may still alter before it is
-written. The numbers and names of family A's codes are the sandbox's own: not shown.
+In: the result of an operation. Out: status, headers and body, or a page whose rows faults may alter before it is
+encoded. The error codes of family A are made up: the interface does not show them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _requests: Final = count(1)
 
 @dataclass(frozen=True, slots=True)
 class SandboxResponse:
-    """A whole answer."""
+    """A complete response."""
 
     status: int
     body: bytes = b""
@@ -40,9 +40,9 @@ class Page:
 
     Attributes:
         rows: of this page, encoded.
-        envelope: the members beside the rows.
+        envelope: the other members of the body.
         write: puts rows and envelope together.
-        before: the last row of the page before, if any.
+        before: the last row of the previous page, if any.
         given_cursor: the cursor of the request.
     """
 
@@ -54,7 +54,7 @@ class Page:
     status: int = field(default=200)
 
     def answer(self) -> SandboxResponse:
-        """The page as an answer."""
+        """The page as a response."""
         return SandboxResponse(self.status, self.write(self.rows, self.envelope))
 
 
@@ -64,23 +64,23 @@ def encoded(value: object) -> bytes:
 
 
 def joined(member: str, rows: list[bytes], envelope: dict[str, Any]) -> bytes:
-    """`{"<member>": [rows], …envelope}` with the rows as they are."""
+    """`{"<member>": [rows], …envelope}`."""
     tail = encoded(envelope)
     rest = b"," + tail[1:] if envelope else b"}"
     return b'{"%s":[%s]%s' % (member.encode(), b",".join(rows), rest)
 
 
 def legacy_errors(status: int, found: list[Problem], code: str) -> SandboxResponse:
-    """Family A's `errors` array; `code` is the JSON type of its codes, a text where the interface shows none."""
+    """Family A's `errors` array; `code` is the JSON type of its codes, text if the interface shows none."""
     errors = [
-        {"message": problem.words, "code": CODES[problem.kind] if code == "integer" else problem.kind.upper()}
+        {"message": problem.message, "code": CODES[problem.kind] if code == "integer" else problem.kind.upper()}
         for problem in found
     ]
     return SandboxResponse(status, encoded({"errors": errors}))
 
 
 def v1_error(status: int, code: str, message: str) -> SandboxResponse:
-    """Family B's `error` object, with a request id of its own."""
+    """Family B's `error` object, with a new request id."""
     error = {"code": code, "message": message, "requestId": f"req_{next(_requests):012x}"}
     return SandboxResponse(status, encoded({"error": error}))
 

@@ -1,6 +1,6 @@
 """One list of the platform: encoded rows in order, generated or read from a file.
 
-In: rows as JSON bytes. Out: slices for pages, and positions by rank, so that a cursor finds its place again.
+In: rows as JSON bytes. Out: slices for pages, and positions by rank, which cursors refer to.
 """
 
 from __future__ import annotations

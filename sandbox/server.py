@@ -1,6 +1,6 @@
-"""The server: uvicorn in a thread, on loopback, with a protocol that gives the faults access to its transport.
+"""The server: uvicorn in a thread, on loopback, with a protocol that gives faults access to the transport.
 
-In: a configuration. Out: a handle with the address, the keys and the state, until it is stopped.
+In: a configuration. Out: a running sandbox with its address, keys and state.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Sandbox:
     """A running sandbox.
 
     Attributes:
-        url: base of the legacy family; public v1 lies under its `/public/v1`.
+        url: base URL of the legacy family; that of public v1 is `/public/v1` below it.
         legacy_key, v1_key: keys to use.
         v1_expired_key, v1_no_scope_key, v1_live_key: known keys: expired, without scopes, of the other environment.
-        state: its data and its history, for assertions.
+        state: its data and their history.
     """
 
     legacy_key: str = LEGACY_KEY
@@ -47,7 +47,7 @@ class Sandbox:
         self._server = _Server(
             uvicorn.Config(
                 self._platform.app(),
-                http=_LendingProtocol,
+                http=_Protocol,
                 lifespan="off",
                 ws="none",
                 log_config=None,
@@ -60,7 +60,7 @@ class Sandbox:
         )
         # Bad requests are expected and not logged; an exception in the sandbox goes to stderr.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-        logging.getLogger("uvicorn.error").addFilter(_unless_on_purpose)
+        logging.getLogger("uvicorn.error").addFilter(_is_unexpected)
         self._thread = threading.Thread(target=self._server.run, args=([self._listener],), name="sandbox", daemon=True)
         self.url = f"http://{HOST}:{self._listener.getsockname()[1]}"
 
@@ -81,7 +81,7 @@ class Sandbox:
             raise RuntimeError("the sandbox did not start")
 
     def stop(self) -> None:
-        """Stops serving at once, requests in progress included; stopping again does nothing."""
+        """Stops at once and cancels requests in progress; does nothing if it is stopped."""
         self._server.end()
         self._thread.join()
         self._listener.close()
@@ -103,12 +103,12 @@ def serve(config: SandboxConfig | None = None) -> Iterator[Sandbox]:
         sandbox.stop()
 
 
-def _unless_on_purpose(record: logging.LogRecord) -> bool:
-    """Hides uvicorn's complaint about faults that close the connection instead of answering."""
+def _is_unexpected(record: logging.LogRecord) -> bool:
+    """False for uvicorn's message about faults that close the connection without a response."""
     return not record.getMessage().startswith("ASGI callable returned without")
 
 
-class _LendingProtocol(HttpToolsProtocol):
+class _Protocol(HttpToolsProtocol):
     """uvicorn's protocol, with the transport in each request's scope."""
 
     def on_message_begin(self) -> None:
@@ -117,7 +117,7 @@ class _LendingProtocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, stopped by an event and at once: it must not wait for answers that a fault stalls."""
+    """uvicorn's server, stopped at once by an event: it must not wait for responses that a fault stalls."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -126,7 +126,7 @@ class _Server(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def end(self) -> None:
-        """Ends it, from any thread."""
+        """Stops the server, from any thread."""
         if self._loop is not None and self._end is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._end.set)
 
@@ -142,7 +142,7 @@ class _Server(uvicorn.Server):
             transport = getattr(connection, "transport", None)
             if transport is not None:
                 transport.abort()
-        # Handlers that wait for a client notice on the next turn of the loop that it is gone; the others are cancelled.
+        # Handlers that wait for a client to disconnect end in the next iteration of the loop; the others are cancelled.
         await asyncio.sleep(0.001)
         tasks = list(self.server_state.tasks)
         for task in tasks:

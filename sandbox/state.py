@@ -1,7 +1,7 @@
 """The data of the sandbox: its lists as encoded rows, what was written to it, and the history of both.
 
-In: generated or given records, then changes by requests, drift and tests. Out: encoded rows for pages; for tests, what
-is in a list now, what ever was and what always was. One lock guards it: a test's thread and the server share it.
+In: generated or given records, then changes by requests, faults and tests. Out: encoded rows for pages; for tests, the
+ids that are in a list now, were in it at any time, and were always in it. A lock guards it: tests run in other threads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """One answered request; `status` is 0 where a fault withheld the answer."""
+    """One request; `status` is 0 if a fault suppressed the response."""
 
     method: str
     path: str
@@ -63,7 +63,7 @@ class State:
         variants: by product and variant id.
         subcategories, warehouses: as created, in order.
         customer_inputs: bodies of the applied customer creates, in order.
-        log: the last requests.
+        log: the latest requests.
         truth: every change of a list, in order.
         requests: number of requests so far.
     """
@@ -72,18 +72,18 @@ class State:
         self.lock = threading.RLock()
         self.config = config
         self._generate: dict[str, Generate] = generators(config)
-        amounts = {name: int(getattr(config, name)) for name in RESOURCES}
+        counts = {name: int(getattr(config, name)) for name in RESOURCES}
         self.lists: dict[str, Rows] = {}
         for name in RESOURCES:
             given = None if config.records is None else read_rows(config.records / f"{name}.json")
-            self.lists[name] = Rows(map(self._generate[name], range(amounts[name])) if given is None else given)
+            self.lists[name] = Rows(map(self._generate[name], range(counts[name])) if given is None else given)
         self._order_sequence = config.reading("order_sequence")
         if self._order_sequence != "oldest_first":
             orders = self.lists["orders"].rows[::-1]
             if self._order_sequence == "unordered":
                 random.Random(f"{config.seed}:sequence").shuffle(orders)
             self.lists["orders"] = Rows(orders)
-        self._serial = max(amounts.values())
+        self._serial = max(counts.values())
         self._found: dict[str, tuple[int, list[bytes]]] = {}
         self.variants: dict[tuple[int, int], Variant] = {}
         self.subcategories: list[Json] = []
@@ -93,7 +93,7 @@ class State:
         self.truth: list[Change] = []
         self.requests = 0
 
-    # The lists, for the tests.
+    # Lists, for tests.
 
     def records(self, resource: str) -> list[Json]:
         """The records of a list now, in order."""
@@ -116,10 +116,7 @@ class State:
             return set(self.lists[resource].initial) - self.lists[resource].removed
 
     def add(self, resource: str, fields: Mapping[str, Any], position: int | None = None) -> Json:
-        """Adds a record where new ones are listed, or before a position. Returns it.
-
-        Its id is a new one unless `fields` has one.
-        """
+        """Adds a record, with a new id unless `fields` has one; at `position` or where new ones are listed."""
         with self.lock:
             record = {"id": self._new_id(resource), **fields}
             position = self._position_of_new(resource) if position is None else position
@@ -155,11 +152,11 @@ class State:
                 self._note(resource, rows.put(position % (len(rows.rows) + 1), row), "added")
 
     def grow(self, resource: str, count: int) -> None:
-        """Adds generated records, as of the sandbox's own day."""
+        """Adds generated records, dated on the day the sandbox started."""
         for _ in range(count):
             self.drift(resource, self._position_of_new(resource), removes=False)
 
-    # The lists, for the routes.
+    # Lists, for routes.
 
     def found(self, resource: str, term: str) -> list[bytes]:
         """Rows whose name or coupon code contains the term, ignoring case."""
@@ -167,11 +164,11 @@ class State:
             rows = self.lists[resource]
             if not term:
                 return rows.rows
-            kept = self._found.get(term)
-            if kept is None or kept[0] != rows.version:
-                kept = (rows.version, [row for row in rows.rows if term.casefold() in _searched(row)])
-                self._found = {term: kept}
-            return kept[1]
+            cached = self._found.get(term)
+            if cached is None or cached[0] != rows.version:
+                cached = (rows.version, [row for row in rows.rows if term.casefold() in _searched(row)])
+                self._found = {term: cached}
+            return cached[1]
 
     # Writes.
 
@@ -203,15 +200,15 @@ class State:
     def update_variant(self, product: int, variant: int, body: Json) -> None:
         """Applies an update; price and stock by their readings."""
         with self.lock:
-            kept = self.variants.setdefault((product, variant), Variant())
-            kept.applied += 1
+            record = self.variants.setdefault((product, variant), Variant())
+            record.applied += 1
             for name, value in body.items():
-                kept.counts[name] += 1
+                record.counts[name] += 1
                 adds = name in ("price", "stock") and self.config.reading(f"{name}_semantics") == "increment"
-                kept.fields[name] = _sum(kept.fields.get(name, 0), value) if adds else value
+                record.fields[name] = _sum(record.fields.get(name, 0), value) if adds else value
 
     def _position_of_new(self, resource: str) -> int:
-        """Where a new record is listed: at the end, but for the readings of `order_sequence`."""
+        """Where a new record is listed: at the end, except for orders by the reading `order_sequence`."""
         length = len(self.lists[resource].rows)
         if resource != "orders" or self._order_sequence == "oldest_first":
             return length
@@ -221,7 +218,7 @@ class State:
         try:
             return self.lists[resource].ids.index(str(identifier))
         except ValueError:
-            raise KeyError(f"{resource} holds no {identifier}") from None
+            raise KeyError(f"{resource} has no {identifier}") from None
 
     def _new_id(self, resource: str) -> int | str:
         serial = self._next_serial()
@@ -237,7 +234,7 @@ class State:
                 return 301 + serial
 
     def _next_serial(self) -> int:
-        # Starts after the largest amount, so that a new id never equals a generated one.
+        # Starts after the largest number of records: a new id never equals a generated one.
         self._serial += 1
         return self._serial
 
@@ -252,7 +249,7 @@ def _searched(row: bytes) -> str:
 
 
 def _sum(before: float, value: float) -> float:
-    """A sum in decimals: 0.1 + 0.2 is 0.3."""
+    """The decimal sum: 0.1 + 0.2 is 0.3."""
     total = Decimal(str(before)) + Decimal(str(value))
     return int(total) if isinstance(before, int) and isinstance(value, int) else float(total)
 

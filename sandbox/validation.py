@@ -1,4 +1,4 @@
-"""Validation of inputs, by the fields of the contract alone.
+"""Validation of inputs by the fields of the contract.
 
 In: a decoded body and a record. Out: every problem found, each with the kind that selects its error code.
 Unknown fields are accepted: how the platform treats them is not shown.
@@ -20,10 +20,10 @@ _DECIMAL: Final = re.compile(r"-?\d+(\.\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem: its kind, and the path of the field with what is required of it."""
+    """A problem of an input: its kind, and a message with the path of the field."""
 
     kind: str
-    words: str
+    message: str
 
 
 def problems(record: Record, body: object, required: frozenset[str] = frozenset()) -> list[Problem]:
@@ -97,7 +97,7 @@ def _of_number(field: Field, value: int | Decimal, where: str) -> list[Problem]:
 
 
 def _wrong_type(kind: str, value: object) -> str:
-    """The expected type in words; empty where the type is right."""
+    """The expected type in words; empty if the value has it."""
     number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
     is_text = isinstance(value, str)
     right, words = {

@@ -1,8 +1,7 @@
 """Low-level faults of a connection: resets, drips, stalls.
 
-In: the ASGI messages of one request and the transport that the server's protocol provides. Out: bytes on the socket as
-no well-behaved server would write them. Afterwards the connection is closed and uvicorn knows it, so that it neither
-answers itself nor complains.
+In: the ASGI messages of one request and the transport of its connection. Out: interrupted or delayed responses. The
+connection is closed through the transport, so uvicorn sends no error response of its own and logs nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Exchange:
         self._send = send
 
     async def body(self) -> bytes:
-        """The request's body, whole."""
+        """The complete request body."""
         parts: list[bytes] = []
         while True:
             message = await self._receive()
@@ -44,7 +43,7 @@ class Exchange:
                 return b"".join(parts)
 
     async def answer(self, answer: SandboxResponse) -> None:
-        """Sends a normal answer."""
+        """Sends a response."""
         length = () if answer.status == HTTPStatus.NO_CONTENT else ((b"content-length", b"%d" % len(answer.body)),)
         await self._send(
             {"type": "http.response.start", "status": answer.status, "headers": [*answer.headers, *length]}
@@ -52,27 +51,27 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": answer.body})
 
     async def reset(self) -> None:
-        """Resets the connection (RST, not FIN), and waits until the server has noticed."""
+        """Resets the connection (RST, not FIN) and waits until the server has noticed."""
         descriptor = self._transport.get_extra_info("socket")
         if descriptor is not None and not self._transport.is_closing():
-            # A duplicate shares its options with the original; the loop's own socket objects do not all take them.
+            # Not every event loop's socket can set options; a duplicate of its descriptor can, and shares them.
             with socket.fromfd(descriptor.fileno(), socket.AF_INET, socket.SOCK_STREAM) as twin:
                 twin.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NONE)
         self._transport.abort()
-        await self.client_gone(None)
+        await self.disconnected(None)
 
     async def reset_after(self, answer: SandboxResponse, share: float) -> None:
-        """Sends that share of the body under its whole length, then resets."""
+        """Sends a share of the body with the Content-Length of all of it, then resets the connection."""
         head = _head(answer, b"keep-alive")
         self._transport.write(head + answer.body[: int(len(answer.body) * share)])
-        # A reset overtakes what still waits in a buffer: what was written must have left.
+        # A reset discards what is still in the buffer.
         while self._transport.get_write_buffer_size():
             await asyncio.sleep(_SETTLE_S)
         await asyncio.sleep(_SETTLE_S)
         await self.reset()
 
     async def drip(self, answer: SandboxResponse, pause_s: float, headers_too: bool) -> None:
-        """Sends one byte at a time, until the client leaves."""
+        """Sends one byte at a time until the client disconnects."""
         head = _head(answer, b"close")
         if not headers_too:
             self._transport.write(head)
@@ -82,12 +81,12 @@ class Exchange:
             self._transport.write(bytes((byte,)))
             await asyncio.sleep(pause_s)
         self._transport.close()
-        await self.client_gone(None)
+        await self.disconnected(None)
 
-    async def client_gone(self, patience_s: float | None) -> bool:
-        """Waits for the client to disconnect; False if it is still connected after `patience_s`."""
+    async def disconnected(self, timeout_s: float | None) -> bool:
+        """Waits for the client to disconnect; False if it is still connected after `timeout_s` seconds."""
         try:
-            async with asyncio.timeout(patience_s):
+            async with asyncio.timeout(timeout_s):
                 while (await self._receive())["type"] != "http.disconnect":
                     pass
         except TimeoutError:
@@ -96,14 +95,14 @@ class Exchange:
 
 
 def gzip_cut(answer: SandboxResponse) -> SandboxResponse:
-    """The answer in gzip, without its last third."""
+    """The response gzip-compressed, with the last third of the body missing."""
     packed = gzip.compress(answer.body)
-    kept = packed[: max(12, len(packed) * 2 // 3)]
-    return SandboxResponse(answer.status, kept, (*answer.headers, (b"content-encoding", b"gzip")))
+    cut = packed[: max(12, len(packed) * 2 // 3)]
+    return SandboxResponse(answer.status, cut, (*answer.headers, (b"content-encoding", b"gzip")))
 
 
 def gzip_bomb(answer: SandboxResponse) -> SandboxResponse:
-    """A body of some hundred bytes that unpacks, twice, into 256 MiB of JSON."""
+    """A body of a few hundred bytes that decompresses, in two steps, to 256 MiB of JSON."""
     return SandboxResponse(answer.status, _bomb(), (*answer.headers, (b"content-encoding", b"gzip, gzip")))
 
 

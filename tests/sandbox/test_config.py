@@ -22,12 +22,12 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        pytest.param({"faults": {"no_such": 0.5}}, "take one of: rate_429", id="fault"),
+        pytest.param({"faults": {"no_such": 0.5}}, "Use one of: rate_429", id="fault"),
         pytest.param({"faults": {"error_500": 1.5}}, "from 0 to 1", id="rate"),
         pytest.param({"faults": {"error_500": float("nan")}}, "from 0 to 1", id="rate-nan"),
-        pytest.param({"readings": {"no_such": "x"}}, "take one of: adjustment_types", id="reading"),
-        pytest.param({"readings": {"created_status": "204"}}, "take one of: 201, 200", id="reading-value"),
-        pytest.param({"records": Path("/no/such/folder")}, "is no folder", id="folder"),
+        pytest.param({"readings": {"no_such": "x"}}, "Use one of: adjustment_types", id="reading"),
+        pytest.param({"readings": {"created_status": "204"}}, "Use one of: 201, 200", id="reading-value"),
+        pytest.param({"records": Path("/no/such/folder")}, "is not a folder", id="folder"),
         pytest.param({"login_mode": "phone"}, "`email` or `code`", id="login-mode"),
         pytest.param({"customers": -1}, "0 or more", id="amount"),
         pytest.param({"rate_per_s": 0}, "1 or more", id="rate-limit"),

@@ -46,7 +46,7 @@ class MemoryExchange:
         """Longer than any client waits."""
         self.is_reset = True
 
-    async def client_gone(self, patience_s: float | None) -> bool:
+    async def disconnected(self, timeout_s: float | None) -> bool:
         """The client has left."""
         self.is_reset = True
         return True

@@ -131,10 +131,10 @@ def test_arguments_that_cannot_be_are_reported(arguments: list[str], says: str) 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["sandbox", "--fault", "nonsense=1"], "take one of: rate_429"),
+        (["sandbox", "--fault", "nonsense=1"], "Use one of: rate_429"),
         (["sandbox", "--fault", "stall=2"], "from 0 to 1"),
         (["sandbox", "--fault", "stall=x"], "from 0 to 1"),
-        (["sandbox", "--reading", "nonsense=1"], "take one of: "),
+        (["sandbox", "--reading", "nonsense=1"], "Use one of: "),
     ],
 )
 def test_a_sandbox_that_cannot_be_is_reported(arguments: list[str], says: str) -> None:
