@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -22,6 +23,7 @@ _DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?")
 _DECIMAL_COMMA: Final = re.compile(r"(?<=\d),(?=\d)")
 _DIGITS: Final = re.compile(r"\d+")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
+_MARK: Final = re.compile(r"[;,\t|]")
 _CODE: Final = re.compile(r"\S*\d\S*")
 ROWS_COMPARED: Final = 200
 
@@ -46,6 +48,7 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> None:
     _check_data(header, types)
     _check_earlier_table(records[:at], header)
     _check_later_table(header, after, types)
+    _check_table_beside(header, rows)
 
 
 def check_single_column(sample: str, dialect: Dialect) -> None:
@@ -62,6 +65,21 @@ def check_single_column(sample: str, dialect: Dialect) -> None:
                 f"If it separates the cells: --delimiter {name} (lines of another width are rejected). If the file has "
                 f"a single column: --delimiter {another}.",
             )
+
+
+def check_hint(sample: str, hinted: Dialect, detected: Dialect) -> None:
+    """Raises for a `sep=` line whose delimiter is less likely than another one, or separates no cells."""
+    name, other = (DELIMITER_NAMES.get(dialect.delimiter, repr(dialect.delimiter)) for dialect in (hinted, detected))
+    if hinted.delimiter != detected.delimiter:
+        raise UsageError(
+            f"line 1 states {name} as the delimiter, but {other} seems to separate the cells",
+            f"Remove line 1, or choose: --delimiter {other} or --delimiter {name}.",
+        )
+    if any(mark in sample for mark in DELIMITERS):
+        raise UsageError(
+            f"line 1 states {name} as the delimiter, but each line has a single cell; the lines may be quoted twice",
+            f"Export the file again, or if it has a single column: --delimiter {name}.",
+        )
 
 
 def check_decimal_commas(sample: str, records: Sequence[Record]) -> None:
@@ -154,8 +172,9 @@ def _check_data(header: Record, types: Sequence[str]) -> None:
 
 
 def _check_earlier_table(records: Sequence[Record], header: Record) -> None:
-    """Lines before the header may be a table: several of equal width."""
-    for block in _blocks(records):
+    """Lines before the header may be a table: several of equal width, or with as many delimiters inside of quotes."""
+    in_quotes = [replace(r, cells=_MARK.split(r.cells[0]) if r.cells and len(r.cells) == 1 else []) for r in records]
+    for block in (*_blocks(records), *(block for block in _blocks(in_quotes) if len(block) > 2)):
         width = len(block[0].cells or ())
         if len(block) >= (2 if width > 2 else 5):
             raise UsageError(
@@ -197,6 +216,24 @@ def _check_later_table(header: Record, after: Sequence[Record], types: Sequence[
                 f"two tables: one begins on line {header.line}, another one seems to begin on line {record.line}",
                 "Move each to a file of its own.",
             )
+
+
+def _check_table_beside(header: Record, rows: Sequence[list[str]]) -> None:
+    """After an empty column without a name, further names and rows without cells before it may be another table."""
+    names = [name.strip() for name in header.cells or ()]
+    for column in range(1, len(names) - 1):
+        if names[column] or not any(names[:column]) or not any(names[column:]) or _fills(rows, column):
+            continue
+        if any(not any(row[:column]) and any(row[column:]) for row in rows):
+            raise UsageError(
+                f"two tables beside each other: columns 1 to {column}, and those from column {column + 2} on",
+                f"Move each to a file of its own, or if it is one table: --header-row {header.line}.",
+            )
+
+
+def _fills(rows: Sequence[list[str]], column: int) -> bool:
+    """Whether a column has cells in more than a tenth of the rows."""
+    return 10 * sum(bool(row[column]) for row in rows) > len(rows)
 
 
 def _filled(record: Record) -> list[str]:

@@ -7,6 +7,7 @@ rejected. A property test (test_arrow_blocks.py) holds both readers equal.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Final
 
 import numpy as np
@@ -15,9 +16,9 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from sources.files.dialect import Dialect
-from sources.files.model import LINE_COLUMN, RowShape
+from sources.files.model import BYTE_ORDER_MARK, LINE_COLUMN, RULE_STARTS, RowShape, totals_reason
 
-_BOM: Final = b"\xef\xbb\xbf"
+_RULE_STARTS: Final = tuple(map(str.encode, RULE_STARTS))
 _TOTAL_WORDS: Final = (b"total", b"sum", b"gesamt", "ſ".encode())
 """Parts of the words of a line of totals in lower case; ſ equals s regardless of case."""
 
@@ -35,7 +36,8 @@ class ArrowBlocks:
         self._shape = shape
         self._delimiter = dialect.delimiter
         self._quote = dialect.quote.encode()
-        self._slow_marks = [mark.encode() for mark in {"\0", dialect.escape, "" if quote_given else '"'} if mark]
+        slow_marks = {"\0", BYTE_ORDER_MARK, dialect.escape, "" if quote_given else '"'}
+        self._slow_marks = [mark.encode() for mark in slow_marks if mark]
         self._is_single = len(shape.columns) + shape.surplus == 1
         if self._quote in self._slow_marks and not self._is_single:
             self._slow_marks.remove(self._quote)
@@ -64,8 +66,8 @@ class ArrowBlocks:
         if not self._is_readable:
             return None
         data = block.encode()
-        if data.startswith(_BOM) or any(mark in data for mark in self._slow_marks):
-            return None  # Arrow would remove a byte order mark, which is part of the cell
+        if any(mark in data for mark in self._slow_marks):
+            return None
         if self._quote and self._quote in data and (self._is_single or not self._has_regular_quotes(data)):
             return None
         if self._is_single and (data[:1] in b"\r\n" or any(end in data for end in (b"\n\n", b"\r\r", b"\n\r"))):
@@ -80,6 +82,12 @@ class ArrowBlocks:
             return None
         table = table.select(list(self._shape.columns))
         if pc.any(pc.equal(table.column(0), self._shape.columns[0])).as_py():  # perhaps a repeated header
+            return None
+        if width > 1 and self._has_empty_rows(table):
+            return None
+        if any(mark in data for mark in _RULE_STARTS) and (
+            pc.any(pc.match_substring_regex(table.column(0), "^(--|==|__)")).as_py()
+        ):
             return None
         if width > 2 and self._has_totals(table, data.lower()):
             return None
@@ -104,10 +112,19 @@ class ArrowBlocks:
         ends = np.flatnonzero((codes == 10) | (codes == 13))
         return bool((np.searchsorted(ends, opens) == np.searchsorted(ends, closes)).all())
 
+    @staticmethod
+    def _has_empty_rows(table: pa.Table) -> bool:
+        """Whether all cells of a row are empty."""
+        empty = pc.equal(table.column(0), "")
+        return (
+            pc.any(empty).as_py()
+            and pc.any(reduce(pc.and_, (pc.equal(c, "") for c in table.columns[1:]), empty)).as_py()
+        )
+
     def _has_totals(self, table: pa.Table, lower: bytes) -> bool:
         """Whether a row is a line of totals."""
         if not any(word in lower for word in _TOTAL_WORDS):
             return False
         blank = sum(np.asarray(pc.equal(pc.utf8_trim_whitespace(column), "")).astype(np.int64) for column in table)
         rows = table.take(np.flatnonzero(2 * blank >= table.num_columns))
-        return any(map(self._shape.totals_reason, zip(*rows.to_pydict().values(), strict=True)))
+        return any(map(totals_reason, zip(*rows.to_pydict().values(), strict=True)))

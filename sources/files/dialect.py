@@ -111,8 +111,8 @@ def lines_of(text: str) -> io.StringIO:
 
 
 def is_blank(cells: list[str], width: int) -> bool:
-    """Whether a line is empty, or only spaces in a table of several columns."""
-    return not cells or (len(cells) == 1 and width > 1 and not cells[0].strip(" \t"))
+    """Whether a line is empty, or in a table of several columns only spaces or delimiters."""
+    return not cells or (width > 1 and (not any(cells) or (len(cells) == 1 and not cells[0].strip(" \t"))))
 
 
 def records_of(text: str, dialect: Dialect, *, cut_off: bool) -> list[Record]:
@@ -142,7 +142,7 @@ def records_of(text: str, dialect: Dialect, *, cut_off: bool) -> list[Record]:
 
 def width_of(records: list[Record]) -> int:
     """The most frequent width, weighted by cells; 1 if every record has one cell."""
-    counts = Counter(len(record.cells) for record in records if record.cells)
+    counts = Counter(len(record.cells) for record in records if record.cells and any(record.cells))
     return max(counts, key=lambda width: (counts[width] * (width - 1), width), default=1)
 
 
@@ -243,6 +243,8 @@ def _score(records: list[Record], dialect: Dialect) -> float:
     if width > MAX_COLUMNS:
         return 0.0
     rows = [record for record in filled if record.cells is not None and len(record.cells) == width]
+    if not rows:
+        return 0.0
     broken = sum(record.cells is None for record in filled)
     share = sum(r.last - r.line + 1 for r in rows) / sum(r.last - r.line + 1 for r in filled)
     share *= 1 - broken / len(filled)

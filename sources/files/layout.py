@@ -15,7 +15,7 @@ from typing import Final
 from sources.errors import UsageError
 from sources.files.ambiguity import check_header
 from sources.files.dialect import Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
-from sources.files.model import MAX_COLUMNS, ReadOptions
+from sources.files.model import MAX_COLUMNS, RULE, ReadOptions
 
 MAX_FOOTNOTES: Final = 20
 _DIGIT: Final = re.compile(r"\d")
@@ -37,13 +37,17 @@ class Layout:
     dropped: int
 
 
-def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple[int, ...] = ()) -> Layout:
+def detect_layout(
+    records: list[Record], options: ReadOptions, *, skipped: tuple[int, ...] = (), delimited: bool = False
+) -> Layout:
     """The layout of a table, from the records at its beginning.
 
     Args:
         records: in order, with blank lines.
         options: header_row and header_rows.
         skipped: non-blank lines before the first record.
+        delimited: whether cells beyond the names may be due to a surplus delimiter; they are columns only if most rows
+            have them.
 
     Raises:
         UsageError: there is no header at the given line, or no line looks like one.
@@ -73,7 +77,8 @@ def detect_layout(records: list[Record], options: ReadOptions, *, skipped: tuple
         raise UsageError(f"--header-rows is {count}, but fewer rows follow", "Use a smaller --header-rows.")
     header, below = rows[at : at + count], rows[at + count :]
     width = max(map(len, header))
-    kept = _trimmed(header + [cells for cells in below if len(cells) == width], width)
+    same = [cells for cells in below if len(cells) == width]
+    kept = max(_trimmed(header, width), _trimmed(same, width, 0.5 if delimited else 0.0))
     if sum(any(cells[kept:]) for cells in below) > len(below) / 2:
         raise UsageError(
             f"line {filled[at].line}, the header, has {kept} names, but most lines below it have more cells",
@@ -96,10 +101,10 @@ def _surplus(rows: list[list[str]], width: int, in_header: int) -> int:
     return size - width if count >= share * sizes.total() else 0
 
 
-def _trimmed(rows: list[list[str]], width: int) -> int:
-    """The width without trailing cells that are empty in every row: a delimiter at the end of each line."""
+def _trimmed(rows: list[list[str]], width: int, share: float = 0.0) -> int:
+    """The width without columns at the end that at most this share of the rows fills: a delimiter ends each line."""
     full = [cells for cells in rows if len(cells) == width]
-    while width > 1 and all(not cells[width - 1] for cells in full):
+    while width > 1 and sum(bool(cells[width - 1]) for cells in full) <= share * len(full):
         width -= 1
     return width
 
@@ -109,7 +114,7 @@ def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
     raw = width_of(filled)
     width = _trimmed(rows, raw)
     for at, cells in enumerate(rows):
-        if not width <= len(cells) <= raw:
+        if not width <= len(cells) <= raw or all(map(RULE.fullmatch, cells)):
             continue
         names = cells[:width]
         count = sum(map(bool, names))

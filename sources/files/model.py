@@ -18,9 +18,14 @@ MAX_COLUMNS: Final = 16_384
 """The limit of a spreadsheet; more means a wrong delimiter or a hostile file."""
 _TOTALS: Final = re.compile(
     r"\W*(?:(?:grand|gran) )?(?:sub-?)?(?:total(?:es|s)?|suma|sum|gesamt(?:summe)?|summe|totale)\b[^\d\W]*"
-    r"(?: (?:general|records|registros|rows|filas|final))?\W*",
+    r"(?: (?:general|records|registros|rows|filas|final))?\W*|\W*sub-?total\b.*",
     re.IGNORECASE,
 )
+_TOTALS_OF: Final = re.compile(r"\W*(?:total(?:es)?|suma|summe|totale)\b.+", re.IGNORECASE)
+_AMOUNT: Final = re.compile(r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*[€$£%]?")
+RULE: Final = re.compile(r"[-=_]{2,}")
+RULE_STARTS: Final = ("--", "==", "__")
+BYTE_ORDER_MARK: Final = "\ufeff"
 OnReject = Callable[["RejectedRow"], object]
 DELIMITER_NAMES: Final = {
     ",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", "  ": "runs of two spaces", " ": "spaces",
@@ -131,7 +136,18 @@ class RejectedRow:
 
     line: int
     last_line: int
-    code: Literal["too_short", "too_long", "quoting", "nul", "cell_error", "cell_type", "repeated_header", "totals"]
+    code: Literal[
+        "too_short",
+        "too_long",
+        "quoting",
+        "nul",
+        "cell_error",
+        "cell_type",
+        "repeated_header",
+        "totals",
+        "rule",
+        "byte_order_mark",
+    ]
     reason: str
     cells: tuple[str, ...] = field(default=(), repr=False)
     raw: tuple[str, ...] = field(default=(), repr=False)
@@ -238,7 +254,7 @@ class RowShape(NamedTuple):
     fill: bool
     surplus: int = 0
 
-    def fit(self, line: int, last: int, cells: list[str], *, nul: bool) -> Row | RejectedRow:
+    def fit(self, line: int, last: int, cells: list[str], *, marks: bool) -> Row | RejectedRow:
         """A record as a row, or the reason why it does not fit.
 
         Surplus cells are cut off if they are empty and all rows have them: a surplus delimiter of a single row may be
@@ -262,11 +278,16 @@ class RowShape(NamedTuple):
             own, others = number_of_cells(cells), width + self.surplus
             reason = f"{own}, but the other lines have {others}; a delimiter is missing in the line"
             return RejectedRow(line, last, "too_short", reason, tuple(cells))
-        if not all(cells) and (reason := self.totals_reason(cells)):
+        if marks and cells[0].startswith(BYTE_ORDER_MARK):
+            reason = "begins with a byte order mark, as where two files were joined; remove it, and a repeated header"
+            return RejectedRow(line, last, "byte_order_mark", reason, tuple(cells))
+        if not all(cells) and (reason := totals_reason(cells)):
             return RejectedRow(line, last, "totals", reason, tuple(cells))
+        if cells[0][:2] in RULE_STARTS and all(map(RULE.fullmatch, cells)):
+            return RejectedRow(line, last, "rule", "contains only dashes; remove the line", tuple(cells))
         if cells[0] == self.columns[0] and self._repeats_header(cells):
             return RejectedRow(line, last, "repeated_header", "repeats the header; remove the line", tuple(cells))
-        if nul:
+        if marks:
             for name, cell in zip(self.columns, cells, strict=True):
                 if "\0" in cell:
                     return RejectedRow(line, last, "nul", f"NUL character in {name!r}", tuple(cells))
@@ -277,12 +298,14 @@ class RowShape(NamedTuple):
         filled = [cell == name for cell, name in zip(cells, self.columns, strict=True) if cell]
         return all(filled) and (len(filled) > 1 or len(self.columns) == 1)
 
-    def totals_reason(self, cells: Sequence[str]) -> str:
-        """The reason to reject a line of totals; empty for a row."""
-        filled = [cell for cell in cells if cell.strip()]
-        is_totals = len(cells) > 2 and 0 < len(filled) <= len(cells) / 2 and _TOTALS.fullmatch(filled[0])
-        return (
-            f"looks like a line of totals ({len(cells) - len(filled)} empty cells); remove the line"
-            if is_totals
-            else ""
-        )
+
+def totals_reason(cells: Sequence[str]) -> str:
+    """The reason to reject a line of totals; empty for a row."""
+    name, *others = [cell.strip() for cell in cells if cell.strip()] or [""]
+    empty = len(cells) - len(others) - 1
+    if not name or len(cells) < 3 or empty < len(cells) / 2:
+        return ""
+    is_sum = bool(others) and all(map(_AMOUNT.fullmatch, others)) and _TOTALS_OF.fullmatch(name)
+    if not is_sum and not _TOTALS.fullmatch(name):
+        return ""
+    return f"looks like a line of totals ({empty} empty cells); remove the line"

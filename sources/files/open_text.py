@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from sources.files.ambiguity import check_decimal_commas, check_single_column, check_spaces
-from sources.files.dialect import SPACE_RUNS, Dialect, best_dialect, detect_dialect, records_of, width_of
+from sources.files.ambiguity import check_decimal_commas, check_hint, check_single_column, check_spaces
+from sources.files.dialect import DELIMITERS, SPACE_RUNS, Dialect, best_dialect, detect_dialect, records_of, width_of
 from sources.files.encoding import read_text
 from sources.files.layout import detect_footnotes, detect_layout
 from sources.files.model import DetectedFormat, ReadOptions, RowShape
@@ -18,6 +18,8 @@ from sources.files.reader import TextBody, TextTable
 from sources.files.text import Text
 
 SAMPLE: Final = 256 * 1024
+MIN_SCORE: Final = 0.2
+"""Of a dialect that is certain enough without looking at spaces."""
 
 
 def open_text(path: Path, options: ReadOptions) -> TextTable:
@@ -30,7 +32,7 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
     sample, cut_off = _sample(text)
     dialect, hints = choose_dialect(sample, options, cut_off=cut_off)
     records = [record for record in records_of(sample, dialect, cut_off=cut_off) if record.line > hints]
-    layout = detect_layout(records, options, skipped=(1,) if hints else ())
+    layout = detect_layout(records, options, skipped=(1,) if hints else (), delimited=True)
     raw = max(width_of([r for r in records if r.line >= layout.data_line]), len(layout.columns))
     cut, from_end = detect_footnotes(text.tail, dialect, raw)
     if text.lines - max(from_end, default=0) + 1 < layout.data_line:
@@ -65,15 +67,20 @@ def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple
     """
     detection = detect_dialect(sample, options, cut_off=cut_off)
     dialect, body = detection.dialect, detection.body
-    if options.delimiter is not None or detection.hint_lines:
+    if options.delimiter is not None:
+        return dialect, detection.hint_lines
+    if detection.hint_lines:
+        other, score = best_dialect(body, DELIMITERS, options, cut_off=cut_off)
+        if score > max(MIN_SCORE, 2 * detection.score) or width_of(records_of(body, dialect, cut_off=cut_off)) == 1:
+            check_hint(body, dialect, other)
         return dialect, detection.hint_lines
     records = records_of(body, dialect, cut_off=cut_off)
     if dialect.delimiter == ",":
         spaces, _ = best_dialect(body, SPACE_RUNS[1:], options, cut_off=cut_off)
         check_decimal_commas(body, records_of(body, spaces, cut_off=cut_off))
-    if detection.score < 0.2:
+    if detection.score < MIN_SCORE:
         runs, score = best_dialect(body, SPACE_RUNS[:1], options, cut_off=cut_off)
-        if score > max(detection.score, 0.2):
+        if score > max(detection.score, MIN_SCORE):
             return runs, 0
         if width_of(records) == 1:
             check_single_column(body, dialect)

@@ -15,6 +15,7 @@ WIDE: Final = 6
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _STRAY: Final = re.compile(r'"(?<=[^"]")[^\s"]')
 """A quote with text after it; without one, no quote opens inside a cell."""
+_SPACED: Final = re.compile(r'[ \xa0]+"[^\s"]')
 _OPENS_INSIDE: Final = re.compile(r'.+"[^\s"][^"]*$')
 _QUOTED: Final = re.compile(r'"(?:[^"]|"")*"?')
 
@@ -64,6 +65,8 @@ def _sizes(cells: Sequence[str], delimiter: str) -> list[int]:
 def has_stray_quotes(line: str, following: str, width: int, delimiter: str, *, is_padded: bool = False) -> bool:
     """Whether a quote opens inside an unquoted cell, and is closed at the end of a later cell or on the next line.
 
+    Also true for a cell with spaces before an opening quote, where spaces do not follow the other delimiters.
+
     `14"Screw M14, steel",14.50` has the right number of cells only by chance: the comma between the quotes was meant as
     text. Inches (`5" tube`, `3" x 4"`) have no text right after the quote, or no partner in another cell.
 
@@ -79,6 +82,8 @@ def has_stray_quotes(line: str, following: str, width: int, delimiter: str, *, i
         return False
     is_open = False
     for cell in _unquoted_cells(line.rstrip("\r\n"), delimiter, is_padded=is_padded):
+        if _SPACED.match(cell):
+            return True
         if cell.count('"') % 2 == 0:
             continue
         if is_open and cell.rstrip().endswith('"'):

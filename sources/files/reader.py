@@ -19,6 +19,7 @@ from sources.files.arrow_blocks import ArrowBlocks
 from sources.files.dialect import Dialect, is_blank, lines_of, reader
 from sources.files.model import (
     BATCH_ROWS,
+    RULE_STARTS,
     DetectedFormat,
     OnReject,
     RejectedRow,
@@ -41,7 +42,7 @@ _UNCLOSED: Final = (
     "--quote none"
 )
 _STRAY_QUOTE: Final = (
-    "a quote inside a cell seems to open a text with the delimiter in it; put the whole cell in quotes and double the "
+    "a quote inside a cell seems to open a quoted text; put the whole cell in quotes and double the "
     "quotes within it, or if they are right, confirm them with --quote double"
 )
 _QUOTE_HINT: Final = "Fix that line, or describe the quotes of the file: --quote none or --escape backslash"
@@ -141,7 +142,8 @@ class TextTable(SourceTable):
         log = _LineLog(lines)
         records = reader(log, self._dialect)
         width = len(self.columns)
-        fit, nul, first_name = self._shape.fit, self._text.nuls > 0, self.columns[0]
+        fit, first_name = self._shape.fit, self.columns[0]
+        marks = self._text.nuls + self._text.marks > 0
         last = before
         while True:
             line = last + 1
@@ -155,10 +157,16 @@ class TextTable(SourceTable):
                         yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells), raw)
                     elif self._checks_unclosed and any(map(begins_with_quote, cells)):
                         yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells), raw)
-                    elif len(cells) == width and not nul and width > 1 and all(cells) and cells[0] != first_name:
+                    elif (
+                        len(cells) == width > 1
+                        and not marks
+                        and all(cells)
+                        and cells[0] != first_name
+                        and cells[0][:2] not in RULE_STARTS
+                    ):
                         yield Row(line, tuple(cells))
                     elif not is_blank(cells, width):
-                        row = fit(line, last, cells, nul=nul)
+                        row = fit(line, last, cells, marks=marks)
                         yield row if isinstance(row, Row) else replace(row, raw=raw)
                     line = last + 1
                     if feed is not None and records.line_num >= feed.count:

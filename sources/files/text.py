@@ -30,6 +30,7 @@ class Text:
         chars: the number of characters, without NUL and Ctrl-Z padding at the end.
         lines: the number of lines, including a last one without a line end.
         nuls: the number of NUL characters.
+        marks: the number of byte order marks that are not at the beginning.
         line_ends: those of LF, CRLF and CR that occur.
         tail: the last characters.
         is_assumed: the encoding is plausible, not proven.
@@ -42,6 +43,7 @@ class Text:
     chars: int
     lines: int
     nuls: int
+    marks: int
     line_ends: tuple[str, ...]
     tail: str
     is_assumed: bool = False
@@ -94,7 +96,7 @@ def measure(path: Path, encoding: str, bom: bytes = b"") -> Text:
         UnicodeDecodeError: a byte is invalid in the encoding; its `start` is the offset in the file.
         UsageError: the file is empty, cannot be read, or has an excessively long line.
     """
-    chars = feeds = returns = pairs = nuls = run = 0
+    chars = feeds = returns = pairs = nuls = marks = run = 0
     tail = ""
     last = ""
     padding = -1  # the position of trailing NULs and Ctrl-Zs
@@ -111,6 +113,7 @@ def measure(path: Path, encoding: str, bom: bytes = b"") -> Text:
             returns += text.count("\r")
             pairs += text.count("\r\n") + (last == "\r" and text[0] == "\n")
             nuls += text.count("\0")
+            marks += text.count("\ufeff")
             end = max(text.rfind("\n"), text.rfind("\r"))
             run = run + len(text) if end < 0 else len(text) - end - 1
             if run > MAX_LINE and padding < 0:
@@ -135,7 +138,7 @@ def measure(path: Path, encoding: str, bom: bytes = b"") -> Text:
     ends = (("CRLF", pairs), ("LF", feeds - pairs), ("CR", returns - pairs))
     lines = feeds + returns - pairs + (last not in ("\r", "\n"))
     line_ends = tuple(name for name, count in ends if count)
-    return Text(path, encoding, bool(bom), len(bom), chars, lines, nuls, line_ends, tail)
+    return Text(path, encoding, bool(bom), len(bom), chars, lines, nuls, marks, line_ends, tail)
 
 
 def _count_after(path: Path, encoding: str, begin: int, chars: int) -> tuple[int, int]:

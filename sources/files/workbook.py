@@ -194,7 +194,7 @@ class SheetTable(SourceTable):
             elif reason:
                 yield RejectedRow(line, line, "cell_type", reason, tuple(texts))
             elif any(texts):
-                yield self._shape.fit(line, line, texts, nul=False)
+                yield self._shape.fit(line, line, texts, marks=False)
 
     def _texts(self, line: int, cells: list[Cell]) -> tuple[list[str], str]:
         """The cells of a row as text, and why the first one that has no certain text is rejected."""

@@ -1,14 +1,15 @@
-"""A generator of damaged CSV files with the clean table beside: one damage each, or a pair.
+"""A generator of damaged CSV files with the clean table beside: one damage each, or several.
 
 Every damage is a function that changes the lines of a file. The reader may raise an error, or return each clean row
-either equal on its own line or rejected with that line. A changed row, a row that is lost, or a line of something else
-that is read as a row is a silent error, which `silent_errors` reports.
+either equal on its own line or rejected with that line. A changed row, a row that is lost or read twice, a line of
+something else that is read as a row, a column under another name, and a difference between reading by rows and by
+batches are silent errors, which `silent_errors` reports.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,6 +46,8 @@ class Document:
     encoding: str = "utf-8"
     end: str = "\n"
     suffix: bytes = b""
+    prefix: str = ""
+    columns: tuple[str, ...] = COLUMNS
     touched: set[int] = field(default_factory=set)
 
     @property
@@ -62,15 +65,15 @@ class Document:
 
     def written(self) -> bytes:
         text = "".join(line.text.replace("\n", self.end) + (line.end or self.end) for line in self.lines)
-        return text.encode(self.encoding, "replace") + self.suffix
+        return (self.prefix + text).encode(self.encoding, "replace") + self.suffix
 
     def line_numbers(self) -> dict[int, int]:
         """The 1-based line of each clean row that is still in the file."""
-        numbers, number = {}, 1
+        numbers, number = {}, 1 + self.prefix.count(self.end)
         for line in self.lines:
             if line.row is not None:
                 numbers[line.row] = number
-            number += line.text.count("\n") + 1
+            number += line.text.count("\n") + line.text.count("\r") + 1
         return numbers
 
 
@@ -116,7 +119,7 @@ def _places(line: Line, mark: str) -> list[int]:
         inside ^= char == '"'
         if char == mark and not inside:
             places.append(at)
-    return places
+    return places or [line.text.find(mark)]
 
 
 # --- damages ---------------------------------------------------------------------------------------------------------
@@ -213,8 +216,8 @@ def short_header(document: Document) -> None:
 
 
 def long_header(document: Document) -> None:
-    line = document.header_line
-    line.text = joined([*COLUMNS, "Extra"], document)
+    document.header_line.text = joined([*COLUMNS, "Extra"], document)
+    document.columns += ("Extra",)
 
 
 def quoted_wrongly_header(document: Document) -> None:
@@ -258,7 +261,7 @@ def truncated(document: Document) -> None:
     if line.row is None or line.row in document.touched:
         return
     document.touched.add(line.row)
-    line.text = line.text[: _places(line, document.delimiter)[2]]
+    line.text = line.text[: _places(line, document.delimiter)[:3][-1]]
 
 
 def mixed_line_ends(document: Document) -> None:
@@ -272,9 +275,173 @@ def nul(document: Document) -> None:
 
 
 def padded_end(document: Document) -> None:
-    document.suffix = ("\x1a" + "\0" * document.generator.randint(0, 9)).encode(
-        document.encoding.replace("utf-16", "utf-16-le")
-    )
+    encoding = "utf-16-le" if document.encoding == "utf-16" else document.encoding
+    document.suffix = ("\x1a" + "\0" * document.generator.randint(0, 9)).encode(encoding)
+
+
+def sep_line(document: Document) -> None:
+    """What Excel takes as the delimiter, in the first line."""
+    document.prefix = f"sep={document.delimiter}{document.end}"
+
+
+def false_sep_line(document: Document) -> None:
+    document.prefix = f"sep={',' if document.delimiter != ',' else ';'}{document.end}"
+
+
+def byte_order_mark_in_the_middle(document: Document) -> None:
+    """Two files were joined."""
+    header = document.header_line.text
+    at = document.generator.randint(document.header + 2, len(document.lines))
+    document.lines.insert(at, Line(("\ufeff" if document.encoding != "cp1252" else "ï»¿") + header))
+
+
+def byte_order_mark_before_a_row(document: Document) -> None:
+    line = document.a_row()
+    line.text = ("\ufeff" if document.encoding != "cp1252" else "ï»¿") + line.text
+
+
+def tab_in_a_cell(document: Document) -> None:
+    line = document.a_row()
+    assert line.row is not None
+    cells = document.rows[line.row]
+    cells[1] = cells[1].replace(" ", "\t")
+    line.text = joined(cells, document) if document.delimiter != "\t" else document.delimiter.join(cells)
+    if document.delimiter == "\t":
+        cells[1] = "cut by the delimiter"
+
+
+def curly_closing_quote(document: Document) -> None:
+    line = document.a_row()
+    assert line.row is not None
+    cells = document.rows[line.row]
+    line.text = joined(cells[:1], document) + f'{document.delimiter}"{cells[1]}”' + document.delimiter
+    line.text += joined(cells[2:], document)
+    if document.encoding == "utf-8":
+        cells[1] = "unknown"
+
+
+def curly_quotes(document: Document) -> None:
+    line = document.a_row()
+    assert line.row is not None
+    cells = document.rows[line.row]
+    cells[1] = f"“{cells[1]}”"
+    line.text = joined(cells, document)
+
+
+def utf_16_without_a_mark(document: Document) -> None:
+    document.encoding = document.generator.choice(("utf-16-le", "utf-16-be"))
+
+
+def narrow_totals(document: Document) -> None:
+    document.lines.append(Line(f"Total{document.delimiter * 2}123"))
+
+
+def page_breaks(document: Document) -> None:
+    """A form feed, a page number and the header again, as in printed lists."""
+    header = document.header_line.text
+    at = document.generator.randint(document.header + 2, len(document.lines))
+    feed = document.generator.choice(("\f", ""))
+    document.lines[at:at] = [Line(""), Line(f"{feed}Página 2"), Line(""), Line(header)]
+
+
+def table_beside(document: Document) -> None:
+    """Another table at the right, after an empty column; as long, shorter or longer."""
+    mark = document.delimiter
+    if document.lines[-1].text.endswith(mark):
+        return
+    rows = [line for line in document.lines if line.row is not None]
+    count = document.generator.choice((3, len(rows), len(rows) + 3))
+    for at, line in enumerate(rows):
+        assert line.row is not None
+        cells = ["", f"C{at}", f"{at}0"] if at < count else ["", "", ""]
+        document.rows[line.row] += cells
+        line.text += mark + mark.join(cells)
+    if document.has_header:
+        document.header_line.text += mark + mark.join(["", "Cliente", "Saldo"])
+        document.columns += ("", "Cliente", "Saldo")
+    for at in range(len(rows), count):
+        document.lines.append(Line(mark * 6 + f"C{at}{mark}{at}0"))
+
+
+def subtotals_by_group(document: Document) -> None:
+    mark = document.delimiter
+    for name in ("rojo", "azul"):
+        at = document.generator.randint(document.header + 2, len(document.lines))
+        document.lines.insert(at, Line(f"Subtotal {name}{mark * 3}1{document.generator.randint(10, 99)}{mark}"))
+
+
+def thousands_that_are_the_delimiter(document: Document) -> None:
+    line = document.a_row()
+    assert line.row is not None
+    cells = document.rows[line.row]
+    cells[3] = f"1{document.delimiter}234.50"
+    line.text = document.delimiter.join(cells)
+
+
+def date_cut_by_the_delimiter(document: Document) -> None:
+    line = document.a_row()
+    assert line.row is not None
+    cells = document.rows[line.row]
+    cells[4] = document.delimiter.join(("12", "05", "2024"))
+    line.text = document.delimiter.join(cells)
+
+
+def rule_below_the_header(document: Document) -> None:
+    """Dashes, as databases print them."""
+    rule = document.delimiter.join("-" * len(name) for name in COLUMNS)
+    document.lines.insert(document.header + 1, Line(rule))
+
+
+def line_of_delimiters(document: Document) -> None:
+    at = document.generator.randint(document.header + 1, len(document.lines))
+    document.lines.insert(at, Line(document.delimiter * 4))
+
+
+def comment_lines(document: Document) -> None:
+    for _ in range(2):
+        at = document.generator.randint(document.header + 1, len(document.lines))
+        document.lines.insert(at, Line("# revisar"))
+
+
+def lone_return_in_a_cell(document: Document) -> None:
+    line = document.a_row()
+    assert line.row is not None
+    cells = document.rows[line.row]
+    line.text = document.delimiter.join([cells[0], cells[1].replace(" ", "\r"), *cells[2:4], "x"])
+
+
+def quoted_lines(document: Document) -> None:
+    """Each line was taken for one cell and quoted again."""
+    document.quotes_all = True
+    for line in document.lines:
+        line.text = '"' + line.text.replace('"', '""') + '"'
+
+
+def two_quoted_lines(document: Document) -> None:
+    for _ in range(2):
+        line = document.a_row()
+        line.text = '"' + line.text.replace('"', '""') + '"'
+
+
+def space_before_quotes(document: Document) -> None:
+    line = document.a_row()
+    assert line.row is not None
+    cells = document.rows[line.row]
+    line.text = document.delimiter.join(f' "{cell.replace(chr(34), chr(34) * 2)}"' for cell in cells)
+
+
+def other_delimiter_in_some_rows(document: Document) -> None:
+    other = "," if document.delimiter != "," else ";"
+    for _ in range(3):
+        line = document.a_row()
+        assert line.row is not None
+        line.text = other.join(document.rows[line.row])
+
+
+def end_of_another_table(document: Document) -> None:
+    """Rows of an export with a column more were pasted at the end."""
+    more = max(len(document.columns) - 3, 3)
+    document.lines += [Line(joined([f"B{n}", "Perno", "rojo", "1", *"xyzuvw"[:more]], document)) for n in range(3)]
 
 
 def another_code_page(document: Document) -> None:
@@ -302,22 +469,33 @@ def first_table(document: Document) -> None:
     document.header += 6
 
 
-DAMAGES: tuple[Callable[[Document], None], ...] = (
+Damage = Callable[[Document], None]
+DAMAGES: tuple[Damage, ...] = (
     extra_delimiter, missing_delimiter, trailing_delimiter_everywhere, trailing_delimiter_in_some_rows, padding,
     stray_opening_quote, two_stray_quotes, text_after_a_quote, quote_inside_a_cell, backslash_escapes, blank_lines,
     broken_row, no_header, repeated_header, short_header, long_header, quoted_wrongly_header, header_of_another_dialect,
     title, metadata, footnote, totals, subtotals, truncated, mixed_line_ends, nul, padded_end, another_code_page,
-    two_encodings, second_table, first_table,
+    two_encodings, second_table, first_table, sep_line, false_sep_line, byte_order_mark_in_the_middle,
+    byte_order_mark_before_a_row, tab_in_a_cell, curly_closing_quote, curly_quotes, utf_16_without_a_mark,
+    narrow_totals, page_breaks, table_beside, subtotals_by_group, thousands_that_are_the_delimiter,
+    date_cut_by_the_delimiter, rule_below_the_header, line_of_delimiters, comment_lines,
+    lone_return_in_a_cell, quoted_lines, two_quoted_lines, space_before_quotes, other_delimiter_in_some_rows,
+    end_of_another_table,
 )  # fmt: skip
 
 
 def damaged(seed: int, count: int) -> tuple[Document, str]:
     """A file with so many damages, and their names."""
-    document = clean(f"clean {seed}")
     chosen = random.Random(f"damage {seed}").sample(DAMAGES, count)
-    for damage in chosen:
+    return with_damages(seed, chosen), "+".join(damage.__name__ for damage in chosen)
+
+
+def with_damages(seed: int, damages: Sequence[Damage]) -> Document:
+    """The clean file of a seed with these damages, in this order."""
+    document = clean(f"clean {seed}")
+    for damage in damages:
         damage(document)
-    return document, "+".join(damage.__name__ for damage in chosen)
+    return document
 
 
 def silent_errors(document: Document, folder: Path) -> tuple[list[str], bool]:
@@ -326,17 +504,26 @@ def silent_errors(document: Document, folder: Path) -> tuple[list[str], bool]:
     path.write_bytes(document.written())
     accepted: dict[int, tuple[str, ...]] = {}
     rejected: set[int] = set()
+    errors = []
     try:
         table = open_table(path)
         for row in table.rows():
             if isinstance(row, RejectedRow):
                 rejected |= set(range(row.line, row.last_line + 1))
-            else:
-                accepted[row.line] = row.cells
+                continue
+            if row.line in accepted:
+                errors.append(f"line {row.line} is read twice")
+            accepted[row.line] = row.cells
+        batches = list(table.batches(on_reject=lambda _: None))
     except UsageError:
         return [], True
     left_out = {*table.format.footnotes, *table.format.preamble}
-    errors = []
+    in_batches = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+    if in_batches != [(*cells, line) for line, cells in accepted.items()]:
+        errors.append("the rows in batches are others")
+    columns = tuple("" if name in table.format.renamed else name for name in table.columns)
+    if document.has_header and accepted and not _is_equal(columns, [*document.columns]):
+        errors.append(f"the columns are {columns}")
     rows_by_line = {number: document.rows[row] for row, number in document.line_numbers().items()}
     touched = {number for row, number in document.line_numbers().items() if row in document.touched}
     for number, cells in rows_by_line.items():

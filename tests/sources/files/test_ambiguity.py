@@ -183,6 +183,40 @@ def test_12_words_between_spaces_are_cells_only_if_a_column_shows_it(tmp_path: P
     assert table(tmp_path, text, ReadOptions(delimiter=" ")).columns == ("code", "name", "price")
 
 
+def test_12_a_false_sep_line_is_asked_about(tmp_path: Path) -> None:
+    text = f"sep=,\nCódigo;Nombre;PVP\n{ROWS}"
+    message = error_of(tmp_path, text)
+    assert "line 1 states comma as the delimiter, but semicolon seems to separate the cells" in message
+    assert "--delimiter semicolon or --delimiter comma" in message
+    assert table(tmp_path, text, ReadOptions(delimiter="semicolon")).columns == ("Código", "Nombre", "PVP")
+    assert table(tmp_path, text.replace("=,", "=;")).columns == ("Código", "Nombre", "PVP")
+
+
+def test_12_two_tables_beside_each_other_are_asked_about(tmp_path: Path) -> None:
+    text = "Código;PVP;;Cliente;Saldo\nA1;1,50;;C1;10\nA2;2,50;;C2;20\n;;;C3;30\n"
+    message = error_of(tmp_path, text)
+    assert "two tables beside each other: columns 1 to 2, and those from column 4 on" in message
+    assert len(table(tmp_path, text, ReadOptions(header_row=1)).columns) == 5
+    assert len(table(tmp_path, text.replace(";;;C3;30", "A3;2,70;;C3;30")).columns) == 5
+
+
+def test_12_a_space_before_a_quote_rejects_the_line(tmp_path: Path) -> None:
+    text = f'Código;Nombre;PVP\n{ROWS}{QUOTED} "A4"; "Perno"; "1,00"\nA5;Clavo; "2,00"\nA6;tubo 5" x;1,00\n'
+    assert rejected(table(tmp_path, text)) == [(6, "quoting"), (7, "quoting")]
+
+
+def test_12_a_line_without_text_is_blank(tmp_path: Path) -> None:
+    text = f"Código;Nombre;PVP\n{ROWS};;\n" + ";;\n" * 3 + "A4;Perno;1,00\n;;\n;;\nListado del 3 de mayo\n"
+    opened = table(tmp_path, text)
+    assert [row.line for row in opened.rows() if isinstance(row, Row)] == [2, 3, 4, 9]
+    assert (rejected(opened), opened.format.footnotes) == ([], (12,))
+
+
+def test_12_a_line_of_dashes_is_not_a_row(tmp_path: Path) -> None:
+    text = f"Código;Nombre;PVP\n------;--------;---\n{ROWS}======;========;===\n-;-;-\n"
+    assert rejected(table(tmp_path, text)) == [(2, "rule"), (6, "rule")]
+
+
 @pytest.mark.parametrize("header", ["código nombre precio\n", "Lista\n\ncódigo nombre precio\n", ""])
 @pytest.mark.parametrize("price", ["12,50", "1.012,50"])
 def test_12_decimal_commas_between_columns_separated_by_spaces_are_asked_about(
@@ -221,8 +255,10 @@ def test_12_spaces_after_the_delimiter_belong_to_it_where_most_lines_have_them(t
 
 
 @pytest.mark.parametrize(
-    "total", ["TOTAL;;;3,55", "Total general:;;;12,85", ";Subtotal;;3,55", "Suma;;;", "Totales;;;1"]
-)
+    "total",
+    ["TOTAL;;;3,55", "Total general:;;;12,85", ";Subtotal;;3,55", "Suma;;;", "Totales;;;1", "Subtotal rojo;;;",
+     "Total azul;;;1.003,55 €", "Total azul y verde;;;7"],
+)  # fmt: skip
 def test_12_a_line_of_totals_is_not_a_row(tmp_path: Path, total: str) -> None:
     rows = ROWS.replace(";T", ";rojo;T").replace(";A", ";rojo;A")
     opened = table(tmp_path, f"Código;Color;Nombre;PVP\n{rows}{total}\nA4;azul;Clavo;1,00\n{total}\n")

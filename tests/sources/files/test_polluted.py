@@ -6,14 +6,15 @@ Seeds: ORDERBRIDGE_SOAK_SEEDS (default 150 for single damages, and as many pairs
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from sources.files import Row
+from sources.files import Row, SourceTable
 from sources.files.reader import TextTable
 from tests.sources.files.peers import unexplained
-from tests.sources.files.polluted import DAMAGES, clean, damaged, silent_errors
+from tests.sources.files.polluted import DAMAGES, clean, damaged, silent_errors, with_damages
 
 SEEDS = int(os.environ.get("ORDERBRIDGE_SOAK_SEEDS", "150"))
 FIRST = int(os.environ.get("ORDERBRIDGE_SOAK_FIRST", "0"))
@@ -45,25 +46,73 @@ def test_a_difference_without_a_reason_is_reported(tmp_path: Path, monkeypatch: 
     assert [reader for reader, _ in unexplained(document, tmp_path)] == ["csv", "duckdb"]
 
 
-# Seed and number of damages: a header repeated before or in a second table; a line of delimiters before it; quotes only
-# in cells of several lines; rows between two stray quotes, the last one in a line of another width.
+def _cells(rows: list[Row], at: int, *cells: str) -> list[Row]:
+    return [*rows[:at], Row(rows[at].line, cells), *rows[at + 1 :]]
+
+
+PLANTED: dict[str, tuple[Callable[[list[Row]], list[Row]], str]] = {
+    "the last row is dropped": (lambda rows: rows[:-1], "is lost"),
+    "a row in the middle is dropped": (lambda rows: rows[:5] + rows[6:], "is lost"),
+    "cells are shifted": (lambda rows: _cells(rows, 3, *rows[3].cells[1:], ""), "was changed"),
+    "cells are swapped": (lambda rows: _cells(rows, 3, *rows[3].cells[::-1]), "was changed"),
+    "a cell is cut": (lambda rows: _cells(rows, 3, *rows[3].cells[:4], rows[3].cells[4][:-1]), "was changed"),
+    "a zero is dropped": (lambda rows: _cells(rows, 0, "A000", *rows[0].cells[1:]), "was changed"),
+    "a row is repeated": (lambda rows: [*rows, rows[-1]], "is read twice"),
+    "a row is invented": (lambda rows: [*rows, Row(1, rows[0].cells)], "line 1 is not a row"),
+    "rows are exchanged": (
+        lambda rows: _cells(_cells(rows, 2, *rows[3].cells), 3, *rows[2].cells),
+        "was changed",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_the_judge_sees_an_error_planted_in_the_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    plant, words = PLANTED[name]
+    original = TextTable.rows
+    monkeypatch.setattr(
+        TextTable, "rows", lambda table: iter(plant([r for r in original(table) if isinstance(r, Row)]))
+    )
+    monkeypatch.setattr(TextTable, "batches", SourceTable.batches)  # which read by rows
+    [error, *_] = silent_errors(clean("clean 3"), tmp_path)[0]
+    assert words in error
+
+
+def test_the_judge_sees_an_error_planted_in_batches_or_column_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = TextTable.batches
+    with monkeypatch.context() as patched:
+        patched.setattr(TextTable, "batches", lambda table, **kwargs: (b.slice(1) for b in original(table, **kwargs)))
+        assert silent_errors(clean("clean 3"), tmp_path) == (["the rows in batches are others"], False)
+    document = clean("clean 3")
+    document.columns = document.columns[::-1]
+    assert "the columns are" in silent_errors(document, tmp_path)[0][0]
+
+
 FORMER_ERRORS = [
-    (20104, 3),
-    (20882, 3),
-    (21262, 2),
-    (21105, 2),
-    (21294, 1),
-    (30913, 3),
-    (31393, 3),
-    (40010, 1),
-    (50090, 1),
+    (20104, "second_table missing_delimiter repeated_header"),
+    (20882, "stray_opening_quote second_table repeated_header"),
+    (21262, "second_table trailing_delimiter_everywhere"),
+    (21105, "text_after_a_quote quoted_wrongly_header"),
+    (21294, "two_stray_quotes"),
+    (30913, "trailing_delimiter_in_some_rows quoted_wrongly_header backslash_escapes"),
+    (31393, "trailing_delimiter_everywhere backslash_escapes broken_row"),
+    (40010, "two_stray_quotes"),
+    (50090, "two_stray_quotes"),
+    (90320, "trailing_delimiter_in_some_rows text_after_a_quote"),
+    (91150, "truncated short_header trailing_delimiter_everywhere"),
+    (91329, "totals truncated missing_delimiter"),
 ]
 
 
-@pytest.mark.parametrize(("seed", "count"), FORMER_ERRORS)
-def test_files_that_were_once_read_wrongly(tmp_path: Path, seed: int, count: int) -> None:
+@pytest.mark.parametrize(("seed", "names"), FORMER_ERRORS)
+def test_files_that_were_once_read_wrongly(tmp_path: Path, seed: int, names: str) -> None:
     """Issue 12, items 8, 10 and 12."""
-    document, _ = damaged(seed, count)
+    by_name = {damage.__name__: damage for damage in DAMAGES}
+    document = with_damages(seed, [by_name[name] for name in names.split()])
     assert silent_errors(document, tmp_path)[0] == []
 
 

@@ -88,8 +88,12 @@ def test_chunks_cut_anywhere_change_nothing(tmp_path: Path, monkeypatch: pytest.
         assert [row.line for row in opened.rows()] == [2, 5, 6]
 
 
-def test_a_byte_order_mark_within_the_file_stays_in_its_cell(tmp_path: Path) -> None:
-    assert cells(table(tmp_path, "\ufeffa;b\n\ufeff1;2\n3;4\n")) == [("\ufeff1", "2"), ("3", "4")]
+@pytest.mark.parametrize("line", ["\ufeff1;2", "\ufeffa;b"])
+def test_12_a_byte_order_mark_that_begins_a_line_rejects_it(tmp_path: Path, line: str) -> None:
+    first, *rest = table(tmp_path, f"\ufeffa;b\n{line}\n3;4\n5;\ufeff6\n").rows()
+    assert isinstance(first, RejectedRow)
+    assert (first.line, first.code) == (2, "byte_order_mark")
+    assert [row.cells for row in rest] == [("3", "4"), ("5", "\ufeff6")]
 
 
 def test_an_unknown_encoding_is_a_usage_error(tmp_path: Path) -> None:
