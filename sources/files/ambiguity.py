@@ -221,6 +221,7 @@ def _check_later_table(header: Record, after: Sequence[Record], types: Sequence[
 def _check_table_beside(header: Record, rows: Sequence[list[str]]) -> None:
     """After an empty column without a name, further names and rows without cells before it may be another table."""
     names = [name.strip() for name in header.cells or ()]
+    rows = [row for row in rows if len(row) == len(names)]
     for column in range(1, len(names) - 1):
         if names[column] or not any(names[:column]) or not any(names[column:]) or _fills(rows, column):
             continue

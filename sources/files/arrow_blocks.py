@@ -116,10 +116,9 @@ class ArrowBlocks:
     def _has_empty_rows(table: pa.Table) -> bool:
         """Whether all cells of a row are empty."""
         empty = pc.equal(table.column(0), "")
-        return (
-            pc.any(empty).as_py()
-            and pc.any(reduce(pc.and_, (pc.equal(c, "") for c in table.columns[1:]), empty)).as_py()
-        )
+        if not pc.any(empty).as_py():
+            return False
+        return bool(pc.any(reduce(pc.and_, (pc.equal(column, "") for column in table.columns), empty)).as_py())
 
     def _has_totals(self, table: pa.Table, lower: bytes) -> bool:
         """Whether a row is a line of totals."""
