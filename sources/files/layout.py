@@ -79,11 +79,6 @@ def detect_layout(
     width = max(map(len, header))
     same = [cells for cells in below if len(cells) == width]
     kept = max(_trimmed(header, width), _trimmed(same, width, 0.5 if delimited else 0.0))
-    if sum(any(cells[kept:]) for cells in below) > len(below) / 2:
-        raise UsageError(
-            f"line {filled[at].line}, the header, has {kept} names, but most lines below it have more cells",
-            "Add the missing names to that line, or if the names are in another line: --header-row N.",
-        )
     names = _joined([cells + [""] * (width - len(cells)) for cells in header])[:kept]
     before = tuple(record.line for record in filled[:at])
     lines = tuple(record.line for record in filled[at : at + count])
@@ -94,7 +89,7 @@ def detect_layout(
 def _surplus(rows: list[list[str]], width: int, in_header: int) -> int:
     """The number of empty cells beyond the columns that nearly all rows have, or the header and most rows; else 0."""
     sizes = Counter(len(cells) for cells in rows if len(cells) >= width and not any(cells[width:]))
-    if not sizes:
+    if 2 * sizes.total() < len(rows) or not sizes:
         return in_header
     size, count = sizes.most_common(1)[0]
     share = 0.5 if size - width == in_header else 0.9

@@ -233,15 +233,10 @@ def test_12_decimal_commas_between_columns_separated_by_spaces_are_asked_about(
     assert table(tmp_path, "a,b c\n1,2 3\n4,5 6\n").columns == ("a", "b c")
 
 
-@pytest.mark.parametrize("end", ["", ";"])
-@pytest.mark.parametrize("reported", [None, ReadOptions(header_row=1)])
-def test_8_a_header_with_a_name_too_few_is_named(tmp_path: Path, end: str, reported: ReadOptions | None) -> None:
-    """A truncated last line would have as many cells as the header."""
-    lines = ["Código;Nombre;PVP", "A1;Perno;rojo;1,50", "A2;Tuerca;azul;2,00", "A3;Clavo;verde;2,10", "A4;Llave;"]
-    text = "".join(f"{line}{end}\n" for line in lines[:-1]) + lines[-1]
-    with pytest.raises(UsageError, match="line 1") as error:
-        table(tmp_path, text, reported)
-    assert ("Add the missing names to that line" if reported or end else "Fix line 1") in error.value.hint
+def test_9_a_truncated_line_is_not_a_row_where_the_header_lacks_a_name(tmp_path: Path) -> None:
+    lines = ["Código;Nombre;PVP;", "A1;Perno;rojo;1,50;", "A2;Tuerca;azul;2,00;", "A3;Clavo;verde;2,10;", "A4;Llave;"]
+    opened = table(tmp_path, "\n".join(lines))
+    assert rejected(opened) == [(2, "too_long"), (3, "too_long"), (4, "too_long"), (5, "too_short")]
 
 
 def test_12_spaces_after_the_delimiter_belong_to_it_where_most_lines_have_them(tmp_path: Path) -> None:
