@@ -24,7 +24,7 @@ ConnectionReason = Literal["dns", "refused", "timeout", "certificate", "tls", "p
 
 
 class ExitCode(IntEnum):
-    """How a command ends (design §5). `--help`, the README and the schedules list these members with their meanings."""
+    """How a command ends. `--help`, the README and the schedules list these members with their meanings."""
 
     DONE = 0
     BUG = 1

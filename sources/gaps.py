@@ -1,6 +1,6 @@
 """What the interface does not show: its possible readings, and the policy chosen for each.
 
-The sandbox plays every reading, the pull and the push record the one they see in `ops.observations` (design §9).
+The sandbox plays every reading, the pull and the push record the one they see in `ops.observations`.
 """
 
 from __future__ import annotations

@@ -158,6 +158,17 @@ def test_every_page_of_the_docs_is_linked_and_every_link_leads_somewhere() -> No
     assert {path for path in (CHECKOUT / "docs").rglob("*") if path.is_file()} <= linked
 
 
+def test_issue_15_7_docstrings_cite_pages_that_are_here() -> None:
+    for path in (
+        path for name in ("sources", "transforms", "pipelines", "sandbox") for path in (CHECKOUT / name).rglob("*.py")
+    ):
+        text = path.read_text("utf-8")
+        assert "§" not in text, path
+        assert [page for page in re.findall(r"\bdocs/[\w./-]+\.md\b", text) if not (CHECKOUT / page).exists()] == [], (
+            path
+        )
+
+
 def test_man_pages_have_uncut_summaries_an_example_and_the_exit_codes(tmp_path: Path) -> None:
     pytest.importorskip("click_man", reason="click-man is not installed: run make setup")
     done = subprocess.run(

@@ -124,7 +124,7 @@ def _unexpected(error: Exception) -> int:
 
 
 def main() -> None:
-    """The entry point. Every way out has its exit code (design §5)."""
+    """The entry point. Every way out has its exit code."""
     open_streams()
     try:
         code = _invoke()

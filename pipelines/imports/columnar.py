@@ -4,7 +4,7 @@ In: a table of lines. Out: the lines that certainly meet the interface, as colum
 `Converter` takes apart to report each problem.
 
 `Converter` alone would do, but it makes Python objects of every row. Planning 1M rows takes 10 s of CPU this way and
-17 s through `Converter` alone, over the bar of 12 s (design §10; measured with the file of tests/bench/plan.py). A
+17 s through `Converter` alone, over the bar of 12 s (measured with the file of tests/bench/plan.py). A
 property test in test_columnar.py holds both equal.
 """
 

@@ -1,4 +1,4 @@
-"""Plan: from a file of the ERP to a folder with what will be sent, and why the rest will not (design §8).
+"""Plan: from a file of the ERP to a folder with what will be sent, and why the rest will not (docs/push.md).
 
 In: a file, a mapping, and what is known about the platform. Out: the plan folder, whole or not at all. The file is read
 once; inputs are spooled to disk, their keys stay in memory. Nothing is sent. The same input gives the same bytes.
@@ -110,7 +110,7 @@ class PlanResult:
 
 
 def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] = list) -> PlanResult:
-    """Makes a plan (design §5, `orderbridge plan`).
+    """Makes a plan (`orderbridge plan`).
 
     Args:
         options: see `orderbridge plan --help`.

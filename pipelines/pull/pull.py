@@ -30,7 +30,7 @@ def pull(
     stop: threading.Event | None = None,
     step: BuildStep | None = None,
 ) -> PullResult:
-    """Pulls lists into the warehouse (design §5, `orderbridge pull`).
+    """Pulls lists into the warehouse (`orderbridge pull`).
 
     Args:
         options: of the pull.

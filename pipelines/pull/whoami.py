@@ -1,7 +1,7 @@
 """What a key of public v1 tells about itself: environment, organization, scopes.
 
 In: the answer of GET /whoami. Out: `Whoami`. The interface does not show the names of its fields, nor how they are
-nested (design §9): they are recognised by parts of their names and by their values.
+nested: they are recognised by parts of their names and by their values.
 """
 
 from __future__ import annotations

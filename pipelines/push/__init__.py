@@ -1,1 +1,1 @@
-"""The push: what a plan says, sent as often as it should be (design §8)."""
+"""The push: what a plan says, sent as often as it should be (docs/push.md)."""

@@ -80,7 +80,7 @@ def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> str:
     """Asks the platform for the environment of the key, and accepts a response that does not contain it.
 
     Returns:
-        The name of the member that contains it, as an observation: the names are not shown (design §9).
+        The name of the member that contains it, as an observation: the names are not shown.
 
     Raises:
         UsageError: another environment. AccessError, PlatformError: the request failed.

@@ -2,7 +2,7 @@
 
 In: the ledger, the plan, and for customers a fresh list of the platform. Out: changes of state for doubts that can be
 settled, operations that may be sent again, and a reason for each one withheld. What cannot be known stays in doubt
-(design §8).
+(docs/push.md).
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def read_customers(
         keys: to look for.
         page_limit: items to ask for per page.
         progress: called after each page.
-        observed: (what, value) of gaps in the interface (design §9), added to even if the walk fails.
+        observed: (what, value) of gaps in the interface, added to even if the walk fails.
 
     Raises:
         AccessError, PlatformError: the list could not be read. Stopped: a person stopped it.

@@ -99,7 +99,7 @@ class PushResult:
         error: that ended it early.
         broke: whether it ended because of too many doubts in a row.
         stopped: whether a person stopped it.
-        observed: (what, value) of gaps in the interface that the ledger does not record (design §9).
+        observed: (what, value) of gaps in the interface that the ledger does not record.
     """
 
     plan: Plan

@@ -1,4 +1,4 @@
-"""Push: sends the operations of a plan, each as often as it should be; run again, it continues (design §8).
+"""Push: sends the operations of a plan, each as often as it should be; run again, it continues (docs/push.md).
 
 In: a plan folder and options. Out: the ledger, the results, and a `PushResult`. Results are written however the push
 ends: they say what is confirmed, rejected, in doubt and not sent at that moment.
@@ -49,7 +49,7 @@ def push(
     hooks: PushHooks | None = None,
     dependencies: PushDependencies | None = None,
 ) -> PushResult:
-    """Sends the operations of a plan (design §5, `orderbridge push`).
+    """Sends the operations of a plan (`orderbridge push`).
 
     Args:
         folder: of the plan.

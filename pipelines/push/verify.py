@@ -65,7 +65,7 @@ class VerifyResult:
 
 
 def verify(folder: Path) -> VerifyResult:
-    """Compares what was sent with what was pulled since (design §5, `orderbridge verify`).
+    """Compares what was sent with what was pulled since (`orderbridge verify`).
 
     Raises:
         UsageError: the plan was changed or never pushed, or its customers were not pulled since.

@@ -1,6 +1,6 @@
 """Reconcile: the raw tables through the transforms into the reconciled ones, published as a whole.
 
-In: a build with the raw tables (design §6), the settings, and the ERP's files. Out: the tables of `reconciled` in that
+In: a build with the raw tables, the settings, and the ERP's files. Out: the tables of `reconciled` in that
 build, and their counts. `orderbridge run` does this in the build of its pull, so a reader never sees new raw tables
 together with old reconciled ones.
 """
@@ -80,7 +80,7 @@ class ErpInputs:
 
 
 def reconcile(files: ErpFiles | None = None) -> ReconcileResult:
-    """Builds the reconciled tables from the published raw ones, and publishes (design §5, `orderbridge reconcile`).
+    """Builds the reconciled tables from the published raw ones, and publishes (`orderbridge reconcile`).
 
     Args:
         files: of the ERP, to be compared with the platform.

@@ -2,7 +2,7 @@
 
 A run works in `.build-NAME/` next to the file: the spools of its walks, and `run/` with everything that ends with the
 run, including the build. A build starts as a copy of the published file and is renamed over it once it is complete and
-on disk. Readers never open the file that is being built (facts: a polling reader makes a load fail).
+on disk. Readers never open the file that is being built (a polling reader makes a load fail).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: results of walks and a folder. Out: a folder of Parquet files per table, as dlt's filesystem destination keeps them,
 counted. DuckDB reads them once, when they are merged into the raw tables. dlt's state is disposable: a fresh working
-folder each time, removed with the run (facts: correct in 164 of 164 kills).
+folder each time, removed with the run (correct in 164 of 164 kills).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Loaded rows become the raw tables: first seen, last seen, missing since (design §6, §7).
+"""Loaded rows become the raw tables: first seen, last seen, missing since (docs/warehouse.md).
 
 In: a build, and the loaded rows of this run as views. Out: `raw.*` in the build, in set-based SQL. Deletions are
 marked, never made, and only from a complete walk.
@@ -107,7 +107,7 @@ def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts
 
 
 def shrink_reason(walk: ListResult, counts: MergeCounts) -> str:
-    """Why a list lost more records than is plausible (design §7); empty where it did not.
+    """Why a list lost more records than is plausible (docs/completeness.md); empty where it did not.
 
     Records are counted by id: another organization's list may be as long as the one before.
     """
@@ -179,7 +179,7 @@ def columns_of(build: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
 def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str) -> dict[str, str]:
     """Gives a raw column whose type changed between runs the type that holds its new values and those that are kept.
 
-    Only undocumented fields change type (design §6); text holds what nothing narrower holds exactly. Values of replaced
+    Only undocumented fields change type; text holds what nothing narrower holds exactly. Values of replaced
     rows do not count: a column becomes narrow again as soon as its values are.
 
     Args:

@@ -172,7 +172,7 @@ def record_totals(build: duckdb.DuckDBPyConnection, run_id: str, entity: str, to
 def record_observations(
     build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, observed: Iterable[tuple[str, str]]
 ) -> None:
-    """What the interface does not show and this run saw (design §9): first and last run that saw it."""
+    """What the interface does not show and this run saw: first and last run that saw it."""
     pairs = sorted(set(observed))
     build.execute(
         """INSERT INTO ops.observations SELECT unnest($whats), unnest($values), $run, $at, $run, $at

@@ -1,7 +1,7 @@
 """Documented records: pages to Arrow tables.
 
-In: pages of JSON rows. Out: one table per record and per array of objects in it, with the columns of the contract
-(design §6), the rows that cannot be loaded, and what the interface does not show. A batch of pages is parsed at once by
+In: pages of JSON rows. Out: one table per record and per array of objects in it, with the columns of the contract,
+the rows that cannot be loaded, and what the interface does not show. A batch of pages is parsed at once by
 `pyarrow.json`, outside the interpreter's lock, and checked by column. A batch that fails a check is tried page by page,
 and a page that fails is read row by row (`row_by_row`). All three give the same columns.
 """

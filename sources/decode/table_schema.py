@@ -1,4 +1,4 @@
-"""The tables of a documented record: names, columns, types (design §6).
+"""The tables of a documented record: names, columns, types (docs/warehouse.md).
 
 In: a record of the contract. Out: its `TableSchema`, which the columnar and the row-by-row path both fill.
 """

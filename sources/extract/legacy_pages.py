@@ -1,7 +1,7 @@
 """Pagination of the legacy family: `page` and `limit`, with an end that the interface shows only in part.
 
 In: the pages of `/customers` or `/promotions`, in order. Out: the next request, whether a page belongs to the list, how
-the list ended and what speaks against its being whole (design §7).
+the list ended and what speaks against its being whole (docs/completeness.md).
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class PageFiles:
         folder: for the files.
         spool: keeps the pages.
         paginator: parses them when they are read again.
-        inferred: types of a record without declared fields, shared by all sweeps of a walk (design §6).
+        inferred: types of a record without declared fields, shared by all sweeps of a walk (docs/warehouse.md).
     """
 
     def __init__(

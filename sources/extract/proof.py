@@ -2,7 +2,7 @@
 
 Rows move between pages while a list is read, so one pass can miss a row without noticing. Two passes that see the same
 ids on pages of different sizes miss none (0 of 20,000 simulated runs). Two clean sweeps, of sizes L and ⌊0.61·L⌋,
-are `complete`; otherwise up to six are made and their union is `unproven` (design §7).
+are `complete`; otherwise up to six are made and their union is `unproven` (docs/completeness.md).
 """
 
 from __future__ import annotations

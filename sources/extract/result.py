@@ -91,7 +91,7 @@ class ListResult:
         used_sweeps: numbers of the sweeps whose rows are published: the last one if two agree, otherwise all.
         files: Parquet files and their row counts by table; together they hold each distinct row once.
         quarantined: the rows that could not be loaded, with reason and bytes; one that several sweeps read counts once.
-        observations: (what, value) → count, for what the interface does not show (design §9).
+        observations: (what, value) → count, for what the interface does not show.
         evidence: the reasons for the verdict, in words.
         distinct: rows in the files of the list's own table.
         position: where a tail can continue; None where the list is not read by a cursor, or has no second page.

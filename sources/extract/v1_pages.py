@@ -1,7 +1,7 @@
 """Pagination of the public v1 family: a cursor for orders, a single response for price lists.
 
 In: the pages of a list, in order. Out: the next request and the end of the list. Guards break the walk where dlt's own
-paginators end with success on a missing cursor and loop on a repeated one (design §7).
+paginators end with success on a missing cursor and loop on a repeated one (docs/completeness.md).
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ class Client:
     def get(
         self, path: str, params: Mapping[str, str | int] | None = None, *, check: Callable[[bytes], T]
     ) -> tuple[T, ReadResponse]:
-        """Reads, repeatedly where that may help (design §7).
+        """Reads, repeatedly where that may help.
 
         Args:
             path: below the family's base, without query.

@@ -22,7 +22,7 @@ class ReadResponse:
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome:
-    """What happened to a write (design §8, Ledger).
+    """What happened to a write (docs/in-doubt.md).
 
     Attributes:
         state: `not_sent`: no byte of it left. `answered`: 201, 204, or another 2xx whose body arrived whole; 401, 403

@@ -2,7 +2,7 @@
 
 In: what happened to a request (a status or a kind of failure), its `Retry-After`, the number of attempts. Out: yes or
 no, and seconds. Three pure functions decide; `retrying` passes them to tenacity. Only GET is repeated here: whether a
-write is repeated is decided by the ledger (design §7, §8).
+write is repeated is decided by the ledger (docs/in-doubt.md).
 """
 
 from __future__ import annotations
