@@ -5,6 +5,7 @@ In: a plan, its ledger, and the list read now. Out: changes of state in the ledg
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Final
 
 from pipelines.ledger.model import LedgerRow, StateChange
@@ -57,17 +58,17 @@ def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_custom
             withheld[number] = Withheld("exists_now", _EXISTS)
         elif any(key in listing.quarantined_keys for key in keys[number]):
             withheld[number] = Withheld("exists_now", f"{_EXISTS}, in a quarantined row of the list: {_QUARANTINE}")
-    left = planned - set(withheld)
-    if left and not listing.is_complete and not rules.accept_unproven:
-        reason, hint = _unproven(listing)
+    left = {number for number in planned - set(withheld) if not listing.is_absent(keys[number])}
+    if left and not rules.accept_unproven:
+        reason, hint = _unproven(listing, {name for number in left if (name := listing.numeric_field(keys[number]))})
         message = f"{reason}: creates that may exist already were not sent ({len(left)})"
         eligibility.unproven = CoverageError(message, hint)
         withheld |= dict.fromkeys(left, Withheld("blocked", f"{reason}: the customer may exist already"))
     return eligibility
 
 
-def _unproven(listing: CustomerListing) -> tuple[str, str]:
-    """Why creates wait, and what to do. Waiting does not help with a quarantined row."""
+def _unproven(listing: CustomerListing, numeric_fields: Set[str]) -> tuple[str, str]:
+    """Why creates wait, and what to do. Waiting does not help with a quarantined row or a number."""
     reasons, hints = [], []
     if not listing.is_whole:
         reasons.append(f"the list of customers is {listing.verdict}")
@@ -76,6 +77,9 @@ def _unproven(listing: CustomerListing) -> tuple[str, str]:
         rows = "1 quarantined row" if listing.unidentified == 1 else f"{listing.unidentified} quarantined rows"
         reasons.append(f"{rows} of the list of customers may be any customer")
         hints.append(f"Have it corrected on the platform; {_QUARANTINE}.")
+    if numeric_fields:
+        reasons.append(f"the list of customers has numbers as {' and '.join(sorted(numeric_fields))}")
+        hints.append("Have the codes corrected on the platform: as numbers they have lost their leading zeros.")
     hints.append("Or push with --accept-unproven if you know that the customers do not exist.")
     return " and ".join(reasons), " ".join(hints)
 
@@ -106,7 +110,9 @@ def _look_up(
         withhold(f"it has no key to look it up by: {ASK_PERSON}")
     elif not listing.is_whole:
         withhold(f"not found, but the list of customers is {listing.verdict}")
-    elif not listing.is_complete:
+    elif name := listing.numeric_field(search_keys(operation.keys)):
+        withhold(f"not found, but the list has a number as {name} that may be this customer's; {ASK_PERSON}")
+    elif listing.unidentified:
         withhold(f"not found, but a quarantined row of the list may be this customer ({_QUARANTINE})")
     elif rules.resend:
         eligibility.resend[operation.id] = True

@@ -7,12 +7,13 @@ quarantine is a customer too: its keys are read. Nothing of an earlier walk is u
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,6 +31,8 @@ from sources.http.client import Client
 from sources.kinds import KINDS
 
 LIST_KEYS: Final = KINDS["customers"].list_keys
+DIGITS_MAX: Final = 15
+"""Digits that a double keeps: a longer number may have been rounded."""
 Key = tuple[str, str]
 """Name of a key field and its search key."""
 
@@ -44,6 +47,7 @@ class CustomerListing:
         records: by key, in the interface's field names.
         quarantined_keys: keys of rows in quarantine: such a customer exists, nothing else about it is known.
         unidentified: rows in quarantine whose keys are not certain: they may be any customer.
+        numbers: keys that are numbers in the list, by field, as significant digits: `007` may have become 7.
     """
 
     is_whole: bool
@@ -51,11 +55,15 @@ class CustomerListing:
     records: Mapping[Key, list[dict[str, Any]]] = field(default_factory=dict)
     quarantined_keys: Set[Key] = frozenset()
     unidentified: int = 0
+    numbers: Mapping[str, Set[str]] = field(default_factory=dict)
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether a customer that is not here is proven not to exist."""
-        return self.is_whole and not self.unidentified
+    def is_absent(self, keys: Iterable[Key]) -> bool:
+        """Whether a customer with these keys, none of which is in a record, is proven not to exist."""
+        return self.is_whole and not self.unidentified and not self.numeric_field(keys)
+
+    def numeric_field(self, keys: Iterable[Key]) -> str:
+        """The field of a key that may be one of the numbers in the list; empty if none can be."""
+        return next((name for name, key in keys if name in self.numbers and _may_be(key, self.numbers[name])), "")
 
     def find(self, keys: Mapping[str, str]) -> list[dict[str, Any]]:
         """The records with any of these keys, each once."""
@@ -104,7 +112,7 @@ def read_customers(
             raise result.error
         matches = _matching_rows(result.files[CUSTOMER.name], keys)
         _add_documents(matches, result.files.get("customers__documents", []))
-        uncertain = _rows_with_numeric_keys(result.files[CUSTOMER.name])
+        numbers = _numbers(result.files[CUSTOMER.name])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     records: dict[Key, list[dict[str, Any]]] = defaultdict(list)
@@ -112,16 +120,41 @@ def read_customers(
         for name in LIST_KEYS:
             if record.get(name) and (key := (name, search_key(name, record[name]))) in keys:
                 records[key].append(record)
-    quarantined = {row.row_hash: keys_in_row(row.row) for row in result.quarantined}
-    certain = {key for row_keys, _ in quarantined.values() for key in row_keys}
-    unidentified = sum(not is_certain for _, is_certain in quarantined.values()) + uncertain
-    return CustomerListing(_is_whole(result), result.verdict, records, certain & keys, unidentified)
+    quarantined = list({row.row_hash: keys_in_row(row.row) for row in result.quarantined}.values())
+    for row in quarantined:
+        for name, number in row.numbers:
+            numbers[name].add(number)
+    found = {key for row in quarantined for key in row.keys} & keys
+    unidentified = sum(not row.is_certain for row in quarantined)
+    return CustomerListing(_is_whole(result), result.verdict, records, found, unidentified, dict(numbers))
 
 
-def _rows_with_numeric_keys(files: Iterable[TableFile]) -> int:
-    """Rows whose `_extra` has a key: it was a number, and may have lost its zeros."""
-    pattern = f'"({"|".join(LIST_KEYS)})":'
-    return sum(pc.sum(pc.match_substring_regex(t["_extra"], pattern)).as_py() or 0 for t in read_batches(files))
+def _numbers(files: Iterable[TableFile]) -> defaultdict[str, set[str]]:
+    """The digits of keys that were numbers, by field: `_extra` has the original."""
+    numbers: defaultdict[str, set[str]] = defaultdict(set)
+    for table in read_batches(files):
+        for name in LIST_KEYS:
+            is_number = pc.fill_null(pc.match_substring(table["_extra"], f'"{name}":'), False)
+            for text in table[snake(name)].filter(is_number).to_pylist():
+                numbers[name].add(_digits(text))
+    return numbers
+
+
+def _digits(number: str | None) -> str:
+    """The significant digits of a number in canonical form; empty if it may have been any text: 0, or a rounded one."""
+    digits = re.sub("[^0-9]", "", number or "").strip("0")
+    return digits if len(digits) <= DIGITS_MAX else ""
+
+
+def _may_be(key: str, numbers: Set[str]) -> bool:
+    """Whether a platform that turned texts into numbers can have made one of these of a key.
+
+    It can have read the whole text, its beginning, or its digits alone. A text that begins with a letter is no number
+    as a whole, its beginning is 0, and its digits can be compared.
+    """
+    if "" in numbers or not key[:1].isalpha() or any(c.isnumeric() and not c.isdecimal() for c in key):
+        return True
+    return "".join(str(int(c)) for c in key if c.isdecimal()).strip("0") in numbers
 
 
 def _is_whole(result: ListResult) -> bool:
@@ -131,20 +164,32 @@ def _is_whole(result: ListResult) -> bool:
     )
 
 
-def keys_in_row(row: bytes) -> tuple[set[Key], bool]:
-    """The keys in a quarantined row, and whether it certainly has no others.
+class RowKeys(NamedTuple):
+    """The keys in a quarantined row.
 
-    That is certain if the row is one JSON object, each key is a text, null or absent, and at least one is present. A
-    number is taken as a key but not as a certain one: `7` may be a `007` that lost its zeros.
+    Attributes:
+        keys: as far as they can be read, numbers included.
+        numbers: fields that are numbers, with their significant digits.
+        is_certain: the row certainly has no others: it is one JSON object, each key is a text, a number, null or
+            absent, and at least one is present.
     """
+
+    keys: set[Key]
+    numbers: set[Key]
+    is_certain: bool
+
+
+def keys_in_row(row: bytes) -> RowKeys:
+    """Reads the keys in a quarantined row."""
     try:
         members = [(name, value) for name, value in parse(row).items() if name in LIST_KEYS and value is not None]
-        is_certain = all(type(value) is str and "\0" not in value for _, value in members)
+        is_certain = all(isinstance(value, str) and "\0" not in value for _, value in members)
     except InvalidRow:
         members, is_certain = list(_lenient_members(row)), False
     texts = [(name, canonical(value) if isinstance(value, Number) else value) for name, value in members]
     keys = {(name, search_key(name, text)) for name, text in texts if isinstance(text, str) and text.strip()}
-    return keys, is_certain and bool(keys)
+    numbers = {(name, _digits(canonical(value))) for name, value in members if isinstance(value, Number)}
+    return RowKeys(keys, numbers, is_certain and bool(keys))
 
 
 def _lenient_members(row: bytes) -> Iterator[tuple[str, object]]:

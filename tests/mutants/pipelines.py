@@ -346,10 +346,24 @@ MUTANTS: Final = (
     ),
     Mutant(
         "creates-do-not-wait-for-a-proven-list",
-        "pipelines/push/customer_lookup.py",
-        "if left and not listing.is_complete and not rules.accept_unproven:",
-        "if left and listing.verdict == '' and not rules.accept_unproven:",
+        "pipelines/push/listing.py",
+        "return self.is_whole and not self.unidentified and not self.numeric_field(keys)",
+        "return bool(self.verdict) and not self.unidentified and not self.numeric_field(keys)",
         f"{PUSH} -k proven",
+    ),
+    Mutant(
+        "a-code-that-the-list-has-as-a-number-is-created-again",
+        "pipelines/push/listing.py",
+        """if "" in numbers or not key[:1].isalpha() or""",
+        """if "" in numbers or""",
+        "tests/pipelines/push/test_listing.py -k number",
+    ),
+    Mutant(
+        "a-rounded-number-in-the-list-is-compared-by-its-digits",
+        "pipelines/push/listing.py",
+        'return digits if len(digits) <= DIGITS_MAX else ""',
+        "return digits",
+        "tests/pipelines/push/test_listing.py -k number",
     ),
     Mutant(
         "a-production-target-needs-no-number",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.push.listing import keys_in_row
+from pipelines.push.listing import CustomerListing, RowKeys, keys_in_row
 from tests.pipelines.push.plans import YES, customer, outcomes, place, results
 
 ODD = {"id": 901, "birthdate": 7}
@@ -46,7 +46,6 @@ def test_a_customer_whose_row_is_refused_is_not_created_again(
 UNTOLD = {
     "no key at all": {**ODD, "firstName": "Ana"},
     "a list": {**ODD, "erpCode": ["C00009"]},
-    "a number": {**ODD, "erpCode": 9},
     "a name twice": '{"id":901,"erpCode":"C00009","erpCode":"C00008"}',
     "NUL": {"id": 901, "erpCode": "C00009\0"},
 }
@@ -86,18 +85,82 @@ def test_what_can_be_read_of_a_broken_row_is_not_created_whatever_is_accepted(
 
 
 def test_a_number_is_a_key_and_no_sure_one() -> None:
-    assert keys_in_row(b'{"erpCode":7.0,"email":"A@b.c"}') == ({("erpCode", "7"), ("email", "a@b.c")}, False)
-    assert keys_in_row(b'{"erpCode":"007","email":null}') == ({("erpCode", "007")}, True)
+    keys = {("erpCode", "7"), ("email", "a@b.c")}
+    assert keys_in_row(b'{"erpCode":7.0,"email":"A@b.c"}') == RowKeys(keys, {("erpCode", "7")}, True)
+    assert keys_in_row(b'{"erpCode":1.20e3}').numbers == {("erpCode", "12")}
+    for rounded in (b"1234567890123456", b"0", b"-0.0e3"):
+        assert keys_in_row(b'{"erpCode":%b,"email":"a@b.c"}' % rounded).numbers == {("erpCode", "")}
+    assert keys_in_row(b'{"erpCode":"007","email":null}') == RowKeys({("erpCode", "007")}, set(), True)
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "is_absent"),
+    [
+        ("7", "C00001", True),  # neither a number, nor with these digits
+        ("7", "0010", False),  # a number: 8 if it is octal
+        ("7", "007", False),
+        ("7", "7abc", False),
+        ("7", "C0070", False),  # these digits
+        ("7", "+7", False),
+        ("7", "\uff17", False),
+        ("7", "C\u0667", False),
+        ("7", "A\u4e03", False),
+        ("7", "(7)", False),
+        ("", "C00001", False),  # 0, or a rounded one
+    ],
+)
+def test_a_number_in_the_list_may_be_only_some_codes(number: str, code: str, is_absent: bool) -> None:
+    listing = CustomerListing(True, "complete", numbers={"erpCode": {number}})
+    assert listing.is_absent([("erpCode", code), ("email", "7@b.c")]) is is_absent
+    assert listing.is_absent([("loginCode", code)])
+    assert not replace(listing, is_whole=False).is_absent([("loginCode", code)])
+
+
+@pytest.mark.parametrize("odd", [{}, {"birthdate": 7}], ids=["loaded", "in quarantine"])
+def test_a_code_that_the_list_has_as_a_number_delays_only_the_creates_that_it_may_be(
+    tmp_path: Path, odd: dict[str, object]
+) -> None:
+    with place(tmp_path, records=records(tmp_path, {"id": 901, "erpCode": 9, **odd})) as at:
+        codes = ("C00001", "0009", "9", "N90", "A")
+        plan = at.plan([customer(n, erpCode=code) for n, code in enumerate(codes, 1)])
+        pushed = at.push(plan)
+        assert (pushed.exit_code, at.codes()) == (7, ["C00001", "A"])
+        assert outcomes(plan) == {
+            "2": "confirmed.confirmed",
+            "3": "unsent.blocked",
+            "4": "unsent.exists_now",
+            "5": "unsent.blocked",
+            "6": "confirmed.confirmed",
+        }
+        words = "the list of customers has numbers as erpCode: creates that may exist already were not sent (2)"
+        assert str(pushed.error).startswith(words)
+        assert "leading zeros" in str(pushed.error)
+
+
+def test_a_create_in_doubt_is_not_sent_again_while_a_number_in_the_list_may_be_its_code(tmp_path: Path) -> None:
+    with place(tmp_path) as at:
+        plan = at.plan([customer(1, erpCode="0009"), customer(2)])
+        at.platform.set_faults({"lost_answer": 1.0})
+        assert at.push(plan).exit_code == 6
+        at.platform.set_faults({})
+        first, second = at.platform.state.ids("customers")[-2:]
+        at.platform.state.change("customers", first, {"erpCode": 9, "email": None})
+        at.platform.state.change("customers", second, {"erpCode": None, "email": "other@example.test"})
+        assert at.push(plan).exit_code == 6
+        assert at.codes() == ["0009", "C00002", "C00002"]  # absent, and sent again in a sandbox
+        (row,) = results(plan)["in_doubt"]
+        assert row["line"] == "2"
+        assert "the list has a number as erpCode" in row["words"]
 
 
 @pytest.mark.parametrize("more", [b'"priceListId":NaN', b'"firstName":"\\ud800"', b'"firstName":"\xff"'])
 def test_what_python_reads_of_no_proper_row_is_a_key_and_no_sure_one(more: bytes) -> None:
-    assert keys_in_row(b'{"erpCode":"E1",%b}' % more) == ({("erpCode", "E1")}, False)
+    assert keys_in_row(b'{"erpCode":"E1",%b}' % more) == RowKeys({("erpCode", "E1")}, set(), False)
 
 
 @pytest.mark.parametrize("row", [b"[]", b"7", b'{"erpCode":', b"\xff", b"[" * 100_000, b'{"email":" "}'])
 def test_what_is_no_record_reports_nothing(row: bytes) -> None:
-    assert keys_in_row(row) == (set(), False)
+    assert keys_in_row(row) == RowKeys(set(), set(), False)
 
 
 def test_a_list_that_is_not_whole_is_not_made_so_by_what_its_refused_rows_tell(tmp_path: Path) -> None:
