@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from transforms.erp.equal_pairs import Hashes, HashTexts
+from transforms.erp.certain_pairs import Hashes, HashTexts
 from transforms.erp.match_keys import MATCH_KEYS
 from transforms.frames import Ints, array, joined_text
 from transforms.texts import tidied

@@ -1,10 +1,10 @@
 """Lines and customers that are one and the same beyond doubt, found before the keys are settled one after another.
 
-In: both sides, and a hash function. Out: pairs of rows that have the same code, are equal in all fields, and share no
-key with any other row of their side. `match` would pair them by code, with no difference and no finding, and without
-them no other row is matched differently: only the others have to be looked at closely.
+In: both sides, and a hash function. Out: pairs of rows that have the same code, differ in no other key, and share no
+key with any other row of their side. `match` would pair them by code, without a finding, and without them no other row
+is matched differently: only the others have to be looked at closely.
 
-Keys are compared by their hashes. Two keys with the same hash only leave a pair to the closer look, since the fields
+Keys are compared by their hashes. Two keys with the same hash only leave a pair to the closer look, since the texts
 themselves are compared too.
 """
 
@@ -20,7 +20,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.erp.compare import FIELDS_OF_DOCUMENTS
 from transforms.erp.match_keys import MATCH_KEYS
 from transforms.frames import Bools, Ints, array
 
@@ -38,19 +37,19 @@ class _Key(NamedTuple):
     hashes: Hashes
 
 
-def equal_pairs(
+def certain_pairs(
     lines: pd.DataFrame, customers: pd.DataFrame, documents: pd.DataFrame, hash_texts: HashTexts
-) -> tuple[Ints, Ints]:
-    """Row numbers of lines, ascending, and of the customers that they are.
+) -> pd.DataFrame:
+    """`line` and `customer`: row numbers of pairs, by line.
 
     Args:
-        lines: `_line` and the fields of the ERP's file.
-        customers: the fields of a customer.
-        documents: `customer` (row number, ascending), `key` (the number, normalized) and the fields of a document.
+        lines: the keys of the ERP's file.
+        customers: the keys of a customer.
+        documents: `customer` (row number, ascending), `number` and `key` (the number, normalized).
         hash_texts: is called by several threads.
     """
     if "erp_code" not in lines:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
+        return pd.DataFrame({"line": [], "customer": []}, dtype=np.int64)
     names = [name for name in MATCH_KEYS if name in lines]
 
     def key_of_lines(name: str) -> _Key:
@@ -71,16 +70,16 @@ def equal_pairs(
         document = np.full(len(customers), -1)
         document[owners] = np.arange(len(owners))
 
-        def is_equal(field: str) -> Bools:
-            if field in FIELDS_OF_DOCUMENTS:
-                return _is_equal(lines[field], line, documents[FIELDS_OF_DOCUMENTS[field]], document[customer])
-            return _is_equal(lines[field], line, customers[field], customer)
+        def is_equal(name: str) -> Bools:
+            if name == "document_number":
+                return _is_equal(lines[name], line, documents["number"], document[customer])
+            return _is_equal(lines[name], line, customers[name], customer)
 
-        is_pair = np.logical_and.reduce(list(pool.map(is_equal, lines.columns.drop("_line"))))
+        is_pair = np.logical_and.reduce(list(pool.map(is_equal, names)))
         line, customer = line[is_pair], customer[is_pair]
         code = MATCH_KEYS["erp_code"]
         is_key = code.identifies(code.normalize(lines["erp_code"].iloc[line])).to_numpy(np.bool_)
-    return line[is_key], customer[is_key]
+    return pd.DataFrame({"line": line[is_key], "customer": customer[is_key]})
 
 
 def _key(values: pd.Series[str], hash_texts: HashTexts) -> _Key:
