@@ -11,14 +11,15 @@ from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from transforms.frames import (
     TEXT,
     Column,
     array,
     column,
-    constant,
     frame,
+    from_arrow,
     is_repeated,
     is_strictly_increasing,
     joined_text,
@@ -55,16 +56,19 @@ def rule_findings(
         KeyError: there is no such rule.
     """
     rule = _BY_NAME[entity, name]
-    rows = pd.DataFrame({"entity_id": _column(ids)})
-    if not isinstance(detail, str):
-        rows["detail"] = _column(detail)
+    # Most rules hold in no row of a list: Arrow makes a table in a tenth of the time that pandas makes a frame.
+    columns = {"entity_id": _array(ids)} | ({} if isinstance(detail, str) else {"detail": _array(detail)})
+    rows = pa.table(columns)
     if where is not None:
-        rows = rows[_column(where).fillna(False)]
-    rows = rows.reset_index(drop=True)
-    same = {"entity": rule.entity, "rule": rule.name, "severity": rule.severity}
-    if isinstance(detail, str):
-        same["detail"] = detail
-    return rows.assign(**{key: constant(value, rows.index) for key, value in same.items()})[list(FINDINGS)]
+        rows = rows.filter(_array(where))
+    same = {"entity": rule.entity, "rule": rule.name, "severity": rule.severity, "detail": detail}
+    return from_arrow(
+        pa.table({key: rows[key] if key in columns else pa.repeat(same[key], len(rows)) for key in FINDINGS})
+    )
+
+
+def _array(values: Column[Any] | pa.Array) -> pa.Array:
+    return array(values) if isinstance(values, pd.Series) else values
 
 
 def _column(values: Column[Any] | pa.Array) -> Column[Any]:
@@ -140,7 +144,7 @@ def combine_findings(findings: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def _by_rule(findings: pd.DataFrame) -> Iterable[pd.DataFrame]:
     """The findings of each rule: most rules are sorted already, and sorting all by four texts takes far longer."""
     keys = ["entity", "rule"]
-    if findings.empty or (findings[keys] == findings[keys].iloc[0]).all(axis=None):
+    if all(pc.count_distinct(array(findings[key])).as_py() < 2 for key in keys):
         return [findings] if len(findings) else []
     return (rows for _, rows in findings.groupby(keys, sort=False))
 

@@ -38,6 +38,7 @@ class Inputs:
         settings: of reconciling.
         as_of: the instant that ages, periods and future dates are compared with.
         raw: the raw tables.
+        reads: the last published read of each list.
         reconciled: the tables made so far.
     """
 
@@ -46,6 +47,7 @@ class Inputs:
     settings: ReconcileSettings
     as_of: datetime
     raw: Mapping[str, pd.DataFrame]
+    reads: Mapping[str, ops.LastRead]
     reconciled: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @classmethod
@@ -56,11 +58,11 @@ class Inputs:
         from transforms.frames import from_arrow
 
         raw = {name: from_arrow(build.sql(f"FROM raw.{name}").to_arrow_table()) for name in (*ENTITIES, DOCUMENTS)}
-        return cls(build, run_id, settings, as_of, raw)
+        return cls(build, run_id, settings, as_of, raw, ops.last_reads(build))
 
     def coverage_gap(self, listed: str, named_by: str | None = None) -> str:
         """Why a list may hold records that its raw table lacks; empty where it is proven to hold none."""
-        return coverage.coverage_gap(self.build, listed, named_by)
+        return coverage.coverage_gap(self.build, self.reads, listed, named_by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,7 @@ def build_tables(
     findings.append(match_findings)
     for name in ENTITIES:
         for check in (coverage.unproven, coverage.proven_before, coverage.duplicate_ids):
-            findings += check(build, name)
+            findings += check(build, inputs.reads, name)
     exceptions = pd.concat(findings, ignore_index=True)
     replace(build, "exceptions", exceptions)
     result.rows["exceptions"] = len(exceptions)

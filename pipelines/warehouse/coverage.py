@@ -6,18 +6,20 @@ lacks it, and findings about lists that are not proven complete. Transforms then
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from pipelines.warehouse.ops import LastRead, last_reads
+from pipelines.warehouse.ops import LastRead
 from sources.extract.spool import RESUME_WITHIN_S
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+Reads = Mapping[str, LastRead]
 PROOF_AGE: Final = timedelta(seconds=RESUME_WITHIN_S)
 """How long a complete list proves the absence of records that a later run's read of another list names: as long as a
 stopped walk may be resumed, whose first page is then as old. The findings are reported with the time of the proof."""
@@ -30,15 +32,15 @@ def _age(read: LastRead, later: LastRead) -> timedelta:
     return timedelta() if read.run_id == later.run_id else max(later.ended_at - read.ended_at, timedelta())
 
 
-def coverage_gap(build: duckdb.DuckDBPyConnection, of: str, named_by: str | None = None) -> str:
+def coverage_gap(build: duckdb.DuckDBPyConnection, reads: Reads, of: str, named_by: str | None = None) -> str:
     """Why a list may hold records that its raw table lacks; empty where that is proven not to be.
 
     Args:
         build: has the tables of `ops`.
+        reads: the last published ones.
         of: the list.
         named_by: the list whose rows name records of it; rows read by a later run may name newer ones.
     """
-    reads = last_reads(build)
     read = reads.get(of)
     if read is None:
         return f"{of}: never read"
@@ -58,11 +60,10 @@ def _has_later_attempt(build: duckdb.DuckDBPyConnection, read: LastRead) -> bool
     return bool(attempts)
 
 
-def proven_before(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame]:
+def proven_before(build: duckdb.DuckDBPyConnection, reads: Reads, entity: str) -> list[pd.DataFrame]:
     """The finding that a list was read a while after the list whose records it names, with both times."""
     from transforms.findings import table_finding
 
-    reads = last_reads(build)
     read, named = reads.get(entity), reads.get(_NAMES.get(entity, ""))
     if read is None or named is None or named.verdict != "complete":
         return []
@@ -76,24 +77,24 @@ def proven_before(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.Data
     return [table_finding(entity, f"{named.resource}_read_before", detail)]
 
 
-def unproven(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame]:
+def unproven(build: duckdb.DuckDBPyConnection, reads: Reads, entity: str) -> list[pd.DataFrame]:
     """The finding that a list is not proven complete, with the number of rows older than its last walk."""
     from transforms.findings import table_finding
 
-    read = last_reads(build).get(entity)
+    read = reads.get(entity)
     if read is None or read.verdict == "complete":
         return []
     sql = f"SELECT count(*) FROM raw.{entity} WHERE _missing_since IS NULL AND _run_id <> $run"
     ((older,),) = build.execute(sql, {"run": read.run_id}).fetchall()
-    return [table_finding(entity, "unproven", f"{coverage_gap(build, entity)}; rows of earlier walks: {older}")]
+    return [table_finding(entity, "unproven", f"{coverage_gap(build, reads, entity)}; rows of earlier walks: {older}")]
 
 
-def duplicate_ids(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame]:
+def duplicate_ids(build: duckdb.DuckDBPyConnection, reads: Reads, entity: str) -> list[pd.DataFrame]:
     """A finding for each row that was quarantined because a different row of the list has the same id."""
     from transforms.findings import rule_findings
     from transforms.frames import from_arrow
 
-    read = last_reads(build).get(entity)
+    read = reads.get(entity)
     if read is None:
         return []
     sql = """
