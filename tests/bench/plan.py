@@ -38,6 +38,11 @@ no = ["N"]
 """
 HEADER = "Producto;Variante;Artículo;Descripción;PVP;Existencias;Exento IVA;Peso"
 FAULTS_EVERY = 1000
+SETTINGS = {
+    "SOURCES__LEGACY__BASE_URL": "https://sandbox.example.com",
+    "SOURCES__LEGACY__API_KEY": "none-is-needed",
+    "SOURCES__LEGACY__ENVIRONMENT": "sandbox",
+}
 
 
 def write_file(path: Path, rows: int) -> dict[str, int]:
@@ -68,12 +73,7 @@ def ours(folder: Path, file: Path) -> tuple[Cost, dict[str, int]]:
     mapping.write_text(MAPPING, "utf-8")
     shutil.rmtree(target, ignore_errors=True)
     arguments = ["plan", "variants", str(file), "--mapping", str(mapping), "--out", str(target), "--log", "json"]
-    settings = {
-        "SOURCES__LEGACY__BASE_URL": "https://sandbox.example.com",
-        "SOURCES__LEGACY__API_KEY": "none-is-needed",
-        "SOURCES__LEGACY__ENVIRONMENT": "sandbox",
-        "WAREHOUSE__PATH": str(folder / "warehouse.duckdb"),
-    }
+    settings = {**SETTINGS, "WAREHOUSE__PATH": str(folder / "warehouse.duckdb")}
     cost, _ = run("pipelines.cli", *arguments, folder=folder, settings=settings, codes=(0, 5))
     outcomes = json.loads((target / "plan.json").read_text("utf-8"))["outcomes"]
     return cost, {name: outcomes[name] for name in ("patch", "merged", "rejected")}

@@ -41,8 +41,8 @@ class Variant(BaseModel):
         return _YES_NO[value]
 
 
-def main(file: str, target: str) -> None:
-    """Writes the requests, prints the counts."""
+def counted(file: str, target: str) -> dict[str, int]:
+    """Writes the requests; returns the counts of lines by outcome."""
     frame = pd.read_csv(file, sep=";", encoding="cp1252", dtype=str, keep_default_na=False)
     said: dict[tuple[int, int], Variant] = {}
     lines: dict[tuple[int, int], int] = {}
@@ -78,8 +78,8 @@ def main(file: str, target: str) -> None:
             for body in bodies:
                 at += 1
                 out.write(json.dumps({"id": at, "method": "PATCH", "path": path, "body": body}) + "\n")
-    sys.stdout.write(json.dumps(counts) + "\n")
+    return counts
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.stdout.write(json.dumps(counted(*sys.argv[1:])) + "\n")
