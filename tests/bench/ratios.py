@@ -48,7 +48,7 @@ FILE: Final = Path(__file__).with_name("ratios.json")
 GROWTH_MAX: Final = 1.25
 PAGES: Final = 40
 PLANNED_ROWS: Final = 4_000
-MATCHED_ROWS: Final = 5_000
+MATCHED_ROWS: Final = 20_000
 KEYS: Final = {"customers": LEGACY_KEY, "orders": V1_KEY}
 
 
