@@ -43,6 +43,11 @@ def pull_options(function: F) -> F:
     """What `pull` and `run` share: the fields of `PullOptions` but `resources` and `command`."""
     for option in (
         click.option(
+            "--tail/--whole",
+            help="Read only the orders after the last read, if the platform proves able to continue there; whole "
+            "again after sources.public_v1.whole_read_days. Default: --whole.",
+        ),
+        click.option(
             "--accept-new-source",
             is_flag=True,
             help="Publish into a warehouse that holds the data of another host, environment or organization.",

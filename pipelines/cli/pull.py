@@ -31,7 +31,8 @@ def command(resources: tuple[str, ...], style: str, **options: Any) -> None:  # 
     """Walk the lists to their ends and publish the raw tables.
 
     RESOURCE: customers, promotions, price_lists, orders; all of them by default. A list whose walk fails keeps its
-    previous table and sets the exit code; if every list fails, nothing is published.
+    previous table and sets the exit code; if every list fails, nothing is published. With --tail only the orders after
+    the last read are requested, and older ones stay as they are.
     """
     with start(style) as reporter:
         from pipelines.pull.model import PullOptions

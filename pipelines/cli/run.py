@@ -30,6 +30,7 @@ def command(
     require_complete: bool,
     accept_shrink: bool,
     accept_new_source: bool,
+    tail: bool,
     notify: str | None,
     style: str,
     **erp_files: Any,  # noqa: ANN401 # checked by click
@@ -47,7 +48,7 @@ def command(
         with notify_failure(url):
             with record_failure(warehouse_path(), "run", datetime.now(UTC)):
                 reconciling = Reconciling(reconcile_command.erp_files(**erp_files))
-            options = PullOptions((), sweeps, require_complete, accept_shrink, accept_new_source, command="run")
+            options = PullOptions((), sweeps, require_complete, accept_shrink, accept_new_source, tail, command="run")
             result = pull(options, reporter.progress, STOP.event, reconciling)
         notify_result(url, result, reconciling.result)
     pull_command.print_result(result, reporter)

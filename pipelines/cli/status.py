@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "--max-age",
     type=click.FloatRange(min=0),
     metavar="HOURS",
-    help="Exit with 7 if a list was last read longer ago than this.",
+    help="Exit with 7 if a list was last read longer ago than this. A tail counts as a read of orders.",
 )
 @json_option
 def command(max_age: float | None, as_json: bool) -> None:
@@ -65,9 +65,13 @@ def _failure_lines(title: str, note: dict[str, Any]) -> list[str]:
 
 def _list_line(one: ListStatus, status: Status) -> str:
     quarantined = f", {one.quarantined} quarantined" if one.quarantined else ""
-    age = f"{one.age_h * 60:.0f} min old" if one.age_h < 1 else f"{one.age_h:.1f} h old"
+    age = f"{_age(one.age_h)} old" + (f", tail {_age(one.tail_age_h)} old" if one.tail_age_h is not None else "")
     mark = _mark(one.resource, status)
     return f"  {one.resource:<12} {one.rows:>10} rows  {one.verdict:<9} {age}{quarantined}{mark}"
+
+
+def _age(hours: float) -> str:
+    return f"{hours * 60:.0f} min" if hours < 1 else f"{hours:.1f} h"
 
 
 def _mark(resource: str, status: Status) -> str:

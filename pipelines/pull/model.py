@@ -28,6 +28,7 @@ class PullOptions:
         require_complete: publish nothing unless every list is complete.
         accept_shrink: publish a list that is much smaller than before.
         accept_new_source: publish into a warehouse that holds the data of another host, environment or organization.
+        tail: read only the orders after the last read, where that is possible.
         command: recorded in `ops.runs`.
     """
 
@@ -36,6 +37,7 @@ class PullOptions:
     require_complete: bool = False
     accept_shrink: bool = False
     accept_new_source: bool = False
+    tail: bool = False
     command: str = "pull"
 
 

@@ -5,7 +5,7 @@ In: results of walks and the folder that dlt filled. Out: a published warehouse,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -14,12 +14,15 @@ import duckdb
 
 from pipelines.ledger import push_log
 from pipelines.pull.model import BuildStep, PullOptions, PullResult
+from pipelines.pull.order_tail import CursorOwner, record_cursor
 from pipelines.pull.quarantine import staged_quarantine
+from pipelines.pull.targets import Targets
 from pipelines.warehouse import merge, ops
 from pipelines.warehouse.load import attached
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.schema_changes import observe_schema
 from pipelines.warehouse.source import DataSource, check_source, record_source
+from sources.contract import ORDER
 from sources.errors import CoverageError
 from sources.extract.result import ListResult
 
@@ -59,14 +62,21 @@ class Publication:
     Attributes:
         run: the run.
         options: its options.
-        source: what was read from.
+        targets: settings of the families that were read from.
+        organization: whose data it is; None where the platform does not tell.
         result: results of the walks; changes and lists held back are added to it.
     """
 
     run: WarehouseRun
     options: PullOptions
-    source: DataSource
+    targets: Targets
+    organization: str | None
     result: PullResult
+
+    @property
+    def source(self) -> DataSource:
+        """What was read from."""
+        return replace(self.targets.source, organization=self.organization)
 
     def publish(self, loaded: Path, step: BuildStep | None) -> None:
         """Merges, records and publishes.
@@ -114,6 +124,9 @@ class Publication:
                 if reason and not self.options.accept_shrink:
                     self._hold_back(walk, reason)
                 else:
+                    if walk.resource == ORDER.name and self.targets.public_v1 is not None:
+                        owner = CursorOwner.of(self.targets.public_v1, self.organization)
+                        record_cursor(connection, self.result.run_id, walk, counts, owner)
                     merge.merge(connection, walk, self.result.run_id, at)
                     self.result.changes[walk.resource] = counts
         for name in BOUNDS:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import replace
+from collections.abc import Sequence
 
 from pipelines.pull.model import BuildStep, PullOptions, PullResult
+from pipelines.pull.order_tail import TailStart, read_tail_start
 from pipelines.pull.publishing import Publication, check_coverage
 from pipelines.pull.targets import read_targets
 from pipelines.pull.walking import ListWalks
 from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.source import check_source
-from sources.contract import LISTS
+from sources.contract import LISTS, ORDER
 from sources.errors import Unreachable, UsageError
 from sources.extract.result import Progress, no_progress
 
@@ -48,25 +49,36 @@ def pull(
     run = WarehouseRun(options.command)
     with run.preparation():
         targets = read_targets(names)
+        _check_tail(options, names)
     _check_disk(run.build)
     with run.building() as build:
-        if build.path.exists() and not options.accept_new_source:
+        tail = TailStart(reason="nothing was pulled before") if options.tail else None
+        if build.path.exists():
             with open_warehouse(build.path) as warehouse:
-                check_source(warehouse, targets.source)
+                if not options.accept_new_source:
+                    check_source(warehouse, targets.source)
+                if options.tail and targets.public_v1 is not None:
+                    tail = read_tail_start(warehouse, targets.public_v1, run.started_at)
         run.resumable = names
         try:
-            walks = ListWalks(targets, build, options.sweeps, progress, stop or threading.Event())
+            walks = ListWalks(targets, build, options.sweeps, progress, stop or threading.Event(), tail)
             lists, loaded, organization = walks.run(names)
             result = PullResult(run.run_id, build.path, lists)
             run.resumable = [walk.resource for walk in lists if isinstance(walk.error, Unreachable)]
             check_coverage(result, options)
-            source = replace(targets.source, organization=organization)
             with warehouse_errors(build.path.parent):
-                Publication(run, options, source, result).publish(loaded, step)
+                Publication(run, options, targets, organization, result).publish(loaded, step)
         except UsageError:
             run.resumable = ()  # the disk may be full: pages that were fetched must not keep it so
             raise
     return result
+
+
+def _check_tail(options: PullOptions, names: Sequence[str]) -> None:
+    if options.tail and ORDER.name not in names:
+        raise UsageError("--tail reads orders, which are not among the lists", "Add orders, or leave --tail out.")
+    if options.tail and options.require_complete:
+        raise UsageError("--tail excludes --require-complete: a tail is never complete", "Leave one of them out.")
 
 
 def _check_disk(build: Build) -> None:

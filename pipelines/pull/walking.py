@@ -13,6 +13,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Final, TypeVar
 
+from pipelines.pull.order_tail import TailStart
 from pipelines.pull.targets import Targets
 from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
@@ -22,6 +23,7 @@ from sources.contract import LISTS, ORDER, Family
 from sources.errors import BridgeError
 from sources.extract.result import ListResult, Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
+from sources.extract.tail import CursorPosition, TailMismatch
 from sources.extract.walk import walk
 from sources.http.client import Client
 from sources.settings import PublicV1Settings, load_dlt
@@ -41,11 +43,20 @@ class ListWalks:
         sweeps: the most sweeps over a list that is paged by numbers.
         progress: called after each page.
         stop: ends the walks once it is set; it is set where a walk or a load fails unexpectedly.
+        tail: where the orders can be continued; None: they are read whole.
     """
 
-    def __init__(self, targets: Targets, build: Build, sweeps: int, progress: Progress, stop: threading.Event) -> None:
+    def __init__(
+        self,
+        targets: Targets,
+        build: Build,
+        sweeps: int,
+        progress: Progress,
+        stop: threading.Event,
+        tail: TailStart | None = None,
+    ) -> None:
         self._targets, self._build, self._sweeps = targets, build, sweeps
-        self._progress, self._stop = progress, stop
+        self._progress, self._stop, self._tail = progress, stop, tail
 
     def run(self, names: Sequence[str]) -> tuple[list[ListResult], Path, str | None]:
         """Walks these lists, loads those that did not fail, and requests whose they are.
@@ -60,10 +71,9 @@ class ListWalks:
         threading.Thread(target=warm, name="warm", daemon=True).start()
         try:
             organization = pool.submit(_organization, clients.get("public_v1"))
-            results = _results([pool.submit(self._walk, name, clients) for name in names])
+            results = _results([pool.submit(self._walk, name, clients, organization) for name in names])
             (loaded,) = _results([pool.submit(self._load, [one for one in results if one.error is None])])
-            wait([organization], timeout=WHOAMI_WAIT_S)
-            return results, loaded, organization.result() if organization.done() else None
+            return results, loaded, _within_wait(organization)
         except BaseException:
             self._stop.set()
             raise
@@ -72,9 +82,8 @@ class ListWalks:
                 client.close()
             pool.shutdown(wait=not self._stop.is_set(), cancel_futures=True)
 
-    def _walk(self, name: str, clients: dict[Family, Client]) -> ListResult:
-        family = LISTS[name].family
-        settings = self._targets.settings(family)
+    def _walk(self, name: str, clients: dict[Family, Client], organization: Future[str | None]) -> ListResult:
+        settings = self._targets.settings(LISTS[name].family)
         identity: dict[str, str | int] = {
             "host": settings.base_url,
             "environment": settings.environment,
@@ -82,11 +91,31 @@ class ListWalks:
             "limit": settings.page_limit,
             "version": __version__,
         }
+        key = settings.order_key if name == ORDER.name and isinstance(settings, PublicV1Settings) else ""
+        options = WalkOptions(settings.page_limit, self._sweeps, key=key)
+
+        def read(place: str, start: CursorPosition | None = None) -> ListResult:
+            spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal())
+            if start is not None:
+                spool.clear()  # of a tail that was stopped: it may have started elsewhere
+            client, folder = clients[LISTS[name].family], self._build.run / "files" / place
+            return walk(name, client, folder, spool, options, self._progress, start)
+
         with warehouse_errors(self._build.path.parent):
-            spool = SpoolFolder(self._build.spools / name, identity, settings.api_key.reveal())
-            key = settings.order_key if name == ORDER.name and isinstance(settings, PublicV1Settings) else ""
-            options = WalkOptions(settings.page_limit, self._sweeps, key=key)
-            return walk(name, clients[family], self._build.run / "files" / name, spool, options, self._progress)
+            if self._tail is None or name != ORDER.name:
+                return read(name)
+            tail = self._tail.of_organization(_within_wait(organization))
+            reason, observed = tail.reason, ""
+            if tail.position is not None:
+                try:
+                    return read(f"{name}-tail", tail.position)
+                except TailMismatch as mismatch:
+                    reason, observed = str(mismatch), mismatch.observed
+            result = read(name)
+            result.evidence.insert(0, f"read whole: {reason}")
+            if observed:
+                result.observations["cursor_reuse", observed] += 1
+            return result
 
     def _load(self, lists: list[ListResult]) -> Path:
         folder = self._build.run / "load"
@@ -104,6 +133,12 @@ def _results(futures: list[Future[T]]) -> list[T]:
         for future in done:
             future.result()
     return [future.result() for future in futures]
+
+
+def _within_wait(organization: Future[str | None]) -> str | None:
+    """The organization; None where its answer takes too long."""
+    wait([organization], timeout=WHOAMI_WAIT_S)
+    return organization.result() if organization.done() else None
 
 
 def _organization(client: Client | None) -> str | None:

@@ -40,7 +40,7 @@ _LISTS: Final = """
     WITH refused AS (
         SELECT run_id, resource, count(DISTINCT row_hash) AS quarantined FROM ops.quarantine GROUP BY run_id, resource)
     SELECT resource, run_id, verdict, "distinct", coalesce(refused.quarantined, 0) AS quarantined, ended_by
-    FROM ops.coverage LEFT JOIN refused USING (run_id, resource)
+    FROM ops.coverage LEFT JOIN refused USING (run_id, resource) WHERE verdict <> 'tail'
     QUALIFY row_number() OVER (PARTITION BY resource ORDER BY ended_at DESC) = 1
     ORDER BY list_position(['customers', 'promotions', 'price_lists', 'orders'], resource), resource"""
 _FINDINGS: Final = """
@@ -120,7 +120,7 @@ class ReportData:
         environment: of the last pull, `sandbox` or `production`; empty if unknown.
         later_pull: end of a pull published after that run: the raw tables are newer than the reconciled ones.
         counts: rows of each reconciled table, and how many are no longer listed (None for tables without a list).
-        lists: the last walk of each list, and when a walk of it was last published.
+        lists: the last whole walk of each list, when one was last published, and the last tail after that.
         doubts: what is unproven because a list is not complete; their details name no record.
         changes: per list what the last published walk changed, with the run before it (None for a first walk).
         schema_changes: fields, types and values of enumerations that the last pull saw for the first time.
@@ -195,6 +195,7 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
         last_read = published.get(row["resource"])
         row["was_taken"] = last_read is not None and last_read.run_id == row["run_id"]
         row["taken_at"] = last_read.ended_at if last_read is not None else None
+        row["tail_at"] = last_read.tail_ended_at if last_read is not None else None
     data.price_lists, data.price_list_status = rows(_PRICE_LISTS), rows(_PRICE_LIST_STATUS)
     data.promotion_status = rows(_PROMOTION_STATUS)
     data.expiring = rows(_EXPIRING, as_of=data.as_of, days=SOON_DAYS)

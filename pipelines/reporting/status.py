@@ -15,7 +15,7 @@ from pipelines.ledger.model import OpenPlan
 from pipelines.ledger.store import Ledger
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.ops import last_reads
+from pipelines.warehouse.ops import LastRead, last_reads
 from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
 from sources.contract import LISTS
 from sources.errors import UsageError
@@ -26,12 +26,13 @@ _RUNS_SQL = "SELECT run_id, command, started_at, ended_at, exit_code FROM ops.ru
 
 @dataclass(frozen=True, slots=True)
 class ListStatus:
-    """The walk that a list was last published from.
+    """The last whole read of a list that was published.
 
     Attributes:
         rows: distinct records.
         quarantined: rows left out of it.
         age_h: hours since its end.
+        tail_ended_at, tail_age_h: of the last tail after it, which read new records only; None without one.
     """
 
     resource: str
@@ -41,6 +42,12 @@ class ListStatus:
     ended_at: datetime
     run_id: str
     age_h: float
+    tail_ended_at: datetime | None = None
+    tail_age_h: float | None = None
+
+    def is_older_than(self, hours: float) -> bool:
+        """Whether the last read, whole or a tail, is older. `pull` limits the age of the whole one itself."""
+        return min(self.age_h, self.age_h if self.tail_age_h is None else self.tail_age_h) > hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,8 @@ class Status:
         record = asdict(self)
         record["schema_changes"] = [{**asdict(change), "text": change.text} for change in self.schema_changes]
         for one in record["lists"]:
-            one["age_h"] = round(one["age_h"], 2)
+            for name in ("age_h", "tail_age_h"):
+                one[name] = None if one[name] is None else round(one[name], 2)
         for plan in record["open_plans"]:
             for name in ("opened_at", "doubt_at"):
                 plan[name] = None if plan[name] is None else datetime.fromtimestamp(plan[name], UTC)
@@ -84,7 +92,8 @@ def read_status(max_age_h: float | None = None) -> Status:
     """Reads the status.
 
     Args:
-        max_age_h: hours since a list was last read whole; older lists, and lists never read, are `too_old`.
+        max_age_h: hours since a list was last read, whole or as a tail; older lists, and lists never read, are
+            `too_old`.
 
     Raises:
         UsageError: there is no warehouse, no note of a failure and no open plan.
@@ -97,11 +106,11 @@ def read_status(max_age_h: float | None = None) -> Status:
         plans = ledger.open_plans()
     tables = _read(path) if path.exists() or not (failure or plans) else {}
     now = datetime.now(UTC)
-    lists = [ListStatus(**row, age_h=(now - row["ended_at"]).total_seconds() / 3600) for row in tables.get("lists", [])]
+    lists = [_list_status(read, now) for read in tables.get("lists", [])]
     order = list(LISTS)
     lists.sort(key=lambda one: order.index(one.resource) if one.resource in LISTS else len(order))
     never_read = sorted(row["resource"] for row in tables.get("never", []))
-    too_old = [one.resource for one in lists if max_age_h is not None and one.age_h > max_age_h]
+    too_old = [one.resource for one in lists if max_age_h is not None and one.is_older_than(max_age_h)]
     if max_age_h is not None:
         too_old += never_read if lists else LISTS
     return Status(
@@ -110,19 +119,18 @@ def read_status(max_age_h: float | None = None) -> Status:
     )  # fmt: skip
 
 
+def _list_status(read: LastRead, now: datetime) -> ListStatus:
+    age_h = (now - read.ended_at).total_seconds() / 3600
+    tail_age_h = None if read.tail_ended_at is None else (now - read.tail_ended_at).total_seconds() / 3600
+    return ListStatus(
+        read.resource, read.verdict, read.rows, read.quarantined_rows, read.ended_at, read.run_id, age_h,
+        read.tail_ended_at, tail_age_h,
+    )  # fmt: skip
+
+
 def _read(path: Path) -> dict[str, list[Any]]:
     with open_warehouse(path) as connection:
-        lists = [
-            {
-                "resource": read.resource,
-                "verdict": read.verdict,
-                "rows": read.rows,
-                "quarantined": read.quarantined_rows,
-                "ended_at": read.ended_at,
-                "run_id": read.run_id,
-            }
-            for read in last_reads(connection).values()
-        ]
+        lists = list(last_reads(connection).values())
         tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         if not {"coverage", "runs"} <= tables:
             return {}
@@ -132,7 +140,7 @@ def _read(path: Path) -> dict[str, list[Any]]:
         runs = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
         return {
             "lists": lists,
-            "never": [{"resource": name} for name in tried.difference(row["resource"] for row in lists)],
+            "never": [{"resource": name} for name in tried.difference(read.resource for read in lists)],
             "runs": runs,
             "schema_changes": schema_changes(connection, datetime.now(UTC)) if "observations" in tables else [],
         }

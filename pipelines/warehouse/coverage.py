@@ -28,8 +28,9 @@ _NAMES: Final = {"customers": "price_lists", "orders": "customers"}
 
 
 def _age(read: LastRead, later: LastRead) -> timedelta:
-    """How much later another run read another list; zero in the same run."""
-    return timedelta() if read.run_id == later.run_id else max(later.ended_at - read.ended_at, timedelta())
+    """How much later rows of another list were read, whole or as a tail; zero in the same run."""
+    run_id, ended_at = later.tail_run_id or later.run_id, later.tail_ended_at or later.ended_at
+    return timedelta() if read.run_id == run_id else max(ended_at - read.ended_at, timedelta())
 
 
 def coverage_gap(build: duckdb.DuckDBPyConnection, reads: Reads, of: str, named_by: str | None = None) -> str:
@@ -84,8 +85,9 @@ def unproven(build: duckdb.DuckDBPyConnection, reads: Reads, entity: str) -> lis
     read = reads.get(entity)
     if read is None or read.verdict == "complete":
         return []
-    sql = f"SELECT count(*) FROM raw.{entity} WHERE _missing_since IS NULL AND _run_id <> $run"
-    ((older,),) = build.execute(sql, {"run": read.run_id}).fetchall()
+    sql = f"""
+        SELECT count(*) FROM raw.{entity} WHERE _missing_since IS NULL AND _run_id <> $run AND _last_seen_at < $at"""
+    ((older,),) = build.execute(sql, {"run": read.run_id, "at": read.ended_at}).fetchall()
     return [table_finding(entity, "unproven", f"{coverage_gap(build, reads, entity)}; rows of earlier walks: {older}")]
 
 

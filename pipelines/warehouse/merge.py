@@ -112,7 +112,7 @@ def shrink_reason(walk: ListResult, counts: MergeCounts) -> str:
     Records are counted by id: another organization's list may be as long as the one before.
     """
     missing, known = counts.missing, counts.known
-    if not known:
+    if not known or walk.verdict == "tail":
         return ""
     quarantined = len({row.row_hash for row in walk.quarantined})
     if not walk.distinct:
@@ -134,7 +134,7 @@ def merge(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str, at:
 
     Args:
         build: with the loaded rows as views.
-        walked: the list; where it is `complete`, earlier rows that it lacks are marked as missing.
+        walked: the list; where it is `complete`, earlier rows that it lacks are marked as missing; otherwise they stay.
         run_id: this run.
         at: when the rows were read.
     """

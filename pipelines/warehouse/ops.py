@@ -34,19 +34,26 @@ TABLES: Final = {
     "observations": """
         what VARCHAR, value VARCHAR, first_run_id VARCHAR, first_seen_at TIMESTAMPTZ, last_run_id VARCHAR,
         last_seen_at TIMESTAMPTZ, PRIMARY KEY (what, value)""",
+    "order_cursor": """
+        run_id VARCHAR, cursor VARCHAR, page_limit INTEGER, page_rows INTEGER, page_digest VARCHAR, base_url VARCHAR,
+        environment VARCHAR, organization VARCHAR, order_key VARCHAR, is_newest_last BOOLEAN""",
     "order_fields": "run_id VARCHAR, field VARCHAR, column_name VARCHAR, matched_share DOUBLE",
     "push_log": """
         plan_id VARCHAR, operation_id VARCHAR, kind VARCHAR, method VARCHAR, path VARCHAR, state VARCHAR,
         status INTEGER, attempts INTEGER, updated_at TIMESTAMPTZ""",
 }
 
-_PUBLISHED_0_1: Final = "verdict <> 'incomplete' AND evidence NOT LIKE '%held back:%'"
+_PUBLISHED_0_1: Final = "c.verdict <> 'incomplete' AND c.evidence NOT LIKE '%held back:%'"
 """`published` in warehouses of version 0.1, which lack the column. Newer code reads the column."""
 _LAST_READ: Final = """
     SELECT c.*, r.environment, r.legacy_host, r.public_v1_host, (
         SELECT count(DISTINCT q.row_hash) FROM ops.quarantine q WHERE q.run_id = c.run_id AND q.resource = c.resource
-    ) AS quarantined_rows
-    FROM ops.coverage c LEFT JOIN ops.runs r ON r.run_id = c.run_id WHERE {published}
+    ) AS quarantined_rows, t.run_id AS tail_run_id, t.ended_at AS tail_ended_at
+    FROM ops.coverage c LEFT JOIN ops.runs r ON r.run_id = c.run_id LEFT JOIN LATERAL (
+        SELECT arg_max(run_id, ended_at) AS run_id, max(ended_at) AS ended_at FROM ops.coverage
+        WHERE resource = c.resource AND verdict = 'tail' AND ended_at > c.ended_at
+    ) t ON true
+    WHERE {published} AND c.verdict <> 'tail'
     QUALIFY row_number() OVER (PARTITION BY c.resource ORDER BY c.ended_at DESC, c.run_id DESC) = 1"""
 
 
@@ -60,12 +67,15 @@ class LastOrderFields:
 
 @dataclass(frozen=True, slots=True)
 class LastRead:
-    """The last read of a list that is in its raw table: a row of the view `ops.last_read`.
+    """The last whole read of a list that is in its raw table: a row of the view `ops.last_read`.
+
+    Only a whole read says which records are absent. A tail after it has added rows.
 
     Attributes:
         rows: distinct records that were read.
         quarantined_rows: distinct rows; one that several sweeps quarantined counts once.
         legacy_host: of the run, without scheme; None in the build of that run, and where the family was not read.
+        tail_run_id, tail_ended_at: of the last tail after this read; None without one.
     """
 
     resource: str
@@ -76,25 +86,21 @@ class LastRead:
     started_at: datetime
     ended_at: datetime
     legacy_host: str | None
+    tail_run_id: str | None
+    tail_ended_at: datetime | None
 
 
 def last_reads(warehouse: duckdb.DuckDBPyConnection) -> dict[str, LastRead]:
-    """The last published read of each list, by list; empty where nothing was pulled."""
-    tables = {
-        name
-        for (name,) in warehouse.execute(
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'ops'"
-        ).fetchall()
-    }
-    if "last_read" in tables:
-        view = "ops.last_read"
-    elif {"coverage", "quarantine", "runs"} <= tables:
-        view = f"({_LAST_READ.format(published=_PUBLISHED_0_1)})"
-    else:
+    """The last published whole read of each list, by list; empty where nothing was pulled."""
+    sql = "SELECT table_name, list(column_name) FROM duckdb_columns() WHERE schema_name = 'ops' GROUP BY table_name"
+    tables = dict(warehouse.execute(sql).fetchall())
+    if not {"coverage", "quarantine", "runs"} <= tables.keys():
         return {}
+    published = "c.published" if "published" in tables["coverage"] else _PUBLISHED_0_1
     sql = f"""
-        SELECT resource, run_id, verdict, "distinct", quarantined_rows, started_at, ended_at, legacy_host
-        FROM {view}"""
+        SELECT resource, run_id, verdict, "distinct", quarantined_rows, started_at, ended_at, legacy_host,
+            tail_run_id, tail_ended_at
+        FROM ({_LAST_READ.format(published=published)})"""
     return {row[0]: LastRead(*row) for row in warehouse.execute(sql).fetchall()}
 
 
@@ -105,7 +111,7 @@ def create_missing(build: duckdb.DuckDBPyConnection) -> None:
         build.execute(f"CREATE TABLE IF NOT EXISTS ops.{name} ({columns})")
     build.execute("ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS published BOOLEAN")
     build.execute("ALTER TABLE ops.quarantine ADD COLUMN IF NOT EXISTS duplicate_id VARCHAR")
-    build.execute(f"UPDATE ops.coverage SET published = {_PUBLISHED_0_1} WHERE published IS NULL")
+    build.execute(f"UPDATE ops.coverage c SET published = {_PUBLISHED_0_1} WHERE published IS NULL")
     build.execute(f"CREATE OR REPLACE VIEW ops.last_read AS {_LAST_READ.format(published='c.published')}")
 
 

@@ -59,7 +59,7 @@ VIEWS: Final = {
     "lists": """
         SELECT resource, verdict, "distinct" AS rows, quarantined, ended_at AS read_at, run_id FROM (
             SELECT c.*, row_number() OVER (PARTITION BY c.resource ORDER BY c.ended_at DESC, c.run_id DESC) AS nth
-            FROM ops.coverage c WHERE c.published
+            FROM ops.coverage c WHERE c.published AND c.verdict <> 'tail'
         ) AS walks WHERE nth = 1""",
 }
 """SQL by name, each after those that it reads."""

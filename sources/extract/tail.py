@@ -81,10 +81,15 @@ class CursorTrail:
             return None
         request, page = self._last
         cursor = request.params.get(_CURSOR)
-        if not isinstance(cursor, str) or len(cursor) > CURSOR_LENGTH_MAX or not cursor.isprintable():
+        if not is_usable_cursor(cursor):
             return None
         ids = row_ids(page.rows, self._key)
-        return CursorPosition(cursor, int(request.params["limit"]), len(ids), _digest(ids))
+        return CursorPosition(str(cursor), int(request.params["limit"]), len(ids), _digest(ids))
+
+
+def is_usable_cursor(cursor: object) -> bool:
+    """Whether a cursor can be saved and sent again."""
+    return isinstance(cursor, str) and 0 < len(cursor) <= CURSOR_LENGTH_MAX and cursor.isprintable()
 
 
 def _digest(ids: list[bytes]) -> str:

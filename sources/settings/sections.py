@@ -91,6 +91,7 @@ class PublicV1Settings(Section):
         api_key: the Bearer key.
         page_limit: the `limit` to ask for, 1 to 100.
         order_key: the field that identifies an order (not shown).
+        whole_read_days: after which a tail reads the orders whole again.
     """
 
     prefix = "sources.public_v1."
@@ -99,6 +100,7 @@ class PublicV1Settings(Section):
     api_key: Secret
     page_limit: int = DEFAULTS["sources.public_v1.page_limit"]
     order_key: str = DEFAULTS["sources.public_v1.order_key"]
+    whole_read_days: int = DEFAULTS["sources.public_v1.whole_read_days"]
 
     def __post_init__(self) -> None:
         super().__post_init__()

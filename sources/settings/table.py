@@ -137,6 +137,12 @@ _TABLE: Final = (
         "field that identifies an order",
         default="id",
     ),
+    Setting(
+        "sources.public_v1.whole_read_days",
+        checks.whole_number(1, 366),
+        "days after which `pull --tail` reads the orders whole again",
+        default=7,
+    ),
     Setting("sources.http.timeout_s", checks.seconds, "seconds for one request as a whole", default=120.0),
     Setting("sources.http.read_timeout_s", checks.seconds, "seconds without data", default=30.0),
     Setting("sources.http.ca_file", checks.file, "certificates to trust (PEM) instead of the system's store", "ca.pem"),

@@ -65,15 +65,18 @@ def push_crashes(kind: KindName, count: int, broken: Callable[[], Any] = nullcon
         )
 
 
-def pull_crashes(folder: Path, *, resumed: range | None = None, broken: Callable[[], Any] = nullcontext) -> Enumeration:
+def pull_crashes(
+    folder: Path, *, resumed: range | None = None, broken: Callable[[], Any] = nullcontext, is_tail: bool = False
+) -> Enumeration:
     """Every crash of a pull, as a reader finds it; and resumed.
 
     Args:
         folder: empty, to work in.
         resumed: numbers of the points from which a pull is started again; None: all.
         broken: context of the recorded pull (planted bugs).
+        is_tail: whether it reads only the tail of the orders.
     """
-    with recorded_pull(folder, broken) as crashes:
+    with recorded_pull(folder, broken, is_tail=is_tail) as crashes:
         readable = _judge(crashes.points, _as_read(crashes), lambda *at: crashes.judge(*at, resume=False))
         points = [point for point in crashes.points if resumed is None or point.number in resumed]
         enumeration = _judge(
@@ -95,4 +98,5 @@ def enumerate_all(count: int) -> Iterator[tuple[str, Enumeration]]:
     yield "push of customers", push_crashes("customers", count)
     yield "push of variants", push_crashes("variants", count)
     with tempfile.TemporaryDirectory(prefix="pull-crashes-", dir=MEMORY) as folder:
-        yield "pull", pull_crashes(Path(folder))
+        yield "pull", pull_crashes(Path(folder) / "whole")
+        yield "tail", pull_crashes(Path(folder) / "tail", is_tail=True)

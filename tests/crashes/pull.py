@@ -28,12 +28,14 @@ class PullCrashes:
     """A recorded pull. Use `recorded_pull`.
 
     Attributes:
+        options: of the recorded pull and of the one after it.
         points: of the pull.
         first, second: what a reader finds of each version.
     """
 
     made: Bridge
     sql: str
+    options: dict[str, Any]
     points: list[Point] = field(default_factory=list)
     first: list[tuple[Any, ...]] = field(default_factory=list)
     second: list[tuple[Any, ...]] = field(default_factory=list)
@@ -53,7 +55,7 @@ class PullCrashes:
         if (found := self.found()) not in allowed:
             problems.append(f"a reader finds {found}")
         if resume and not problems:
-            code = self.made.code()
+            code = self.made.code(**self.options)
             # a run that was published before the crash was recorded in the file: the next one is one more
             if code or not self._is_second(self.found()):
                 problems.append(f"the next pull ends with {code}, and a reader finds {self.found()}")
@@ -67,17 +69,31 @@ class PullCrashes:
 
 
 @contextmanager
-def recorded_pull(folder: Path, broken: Callable[[], Any] = nullcontext) -> Iterator[PullCrashes]:
-    """Records a pull over a first version; `broken` is the context in which it runs (planted bugs)."""
-    with bridge(folder, page_limit=PAGE_LIMIT, **SIZES) as made:
-        crashes = PullCrashes(made, version_sql(made))
+def recorded_pull(
+    folder: Path, broken: Callable[[], Any] = nullcontext, *, is_tail: bool = False
+) -> Iterator[PullCrashes]:
+    """Records a pull over a first version.
+
+    Args:
+        folder: to work in.
+        broken: the context in which it runs (planted bugs).
+        is_tail: whether it reads the tail of the orders, which has grown, and all other lists.
+    """
+    sizes = SIZES | {"orders": 12} if is_tail else SIZES
+    with bridge(folder, page_limit=PAGE_LIMIT, **sizes) as made:
+        crashes = PullCrashes(made, version_sql(made), {"tail": is_tail})
         made.pull()
         crashes.first = made.rows(crashes.sql)
-        change_all(made)
+        if is_tail:  # changed orders would be read again by a whole walk only
+            made.platform.state.grow("orders", 4)
+        else:
+            change_all(made)
         scratch = made.folder / f".build-{made.path.name}" / "run"
         recorder = Recorder(made.folder, folder / "attic", scratch=scratch)
         with broken(), recorder.recording():
-            made.pull()
+            made.pull(**crashes.options)
+        if is_tail and made.one("SELECT count(*) FROM ops.coverage WHERE verdict = 'tail'") != 1:
+            raise RuntimeError("the recorded pull read the orders whole")
         crashes.points = recorder.points
         crashes.second = made.rows(crashes.sql)
         yield crashes

@@ -9,6 +9,84 @@ from tests.mutants.mutant import Mutant
 PUSH: Final = "tests/pipelines/push/test_push.py"
 
 MUTANTS: Final = (
+    # --- tails of orders
+    Mutant(
+        "a-tail-counts-as-a-complete-read",
+        "sources/extract/walk.py",
+        'self._result.verdict = "tail"',
+        'self._result.verdict = "complete"',
+        "tests/pipelines/pull/test_order_tail.py tests/sources/extract/test_tail.py",
+    ),
+    Mutant(
+        "a-tail-counts-as-the-last-whole-read",
+        "pipelines/warehouse/ops.py",
+        "WHERE {published} AND c.verdict <> 'tail'",
+        "WHERE {published}",
+        "tests/pipelines/pull/test_order_tail.py",
+    ),
+    Mutant(
+        "the-page-that-a-tail-repeats-is-not-compared",
+        "sources/extract/tail.py",
+        "_digest(self._repeated) != self._start.digest",
+        "not self._repeated",
+        "tests/sources/extract/test_tail.py",
+    ),
+    Mutant(
+        "a-tail-that-ends-before-the-known-rows-is-taken",
+        "sources/extract/tail.py",
+        "        if self._start is not None and len(self._repeated) < self._start.rows:\n            raise",
+        "        if False:\n            raise",
+        "tests/sources/extract/test_tail.py",
+    ),
+    Mutant(
+        "the-interval-of-whole-reads-is-ignored",
+        "pipelines/pull/order_tail.py",
+        "timedelta(days=settings.whole_read_days)",
+        "timedelta.max",
+        "tests/pipelines/pull/test_order_tail.py -k interval",
+    ),
+    Mutant(
+        "the-cursor-of-another-host-is-used",
+        "pipelines/pull/order_tail.py",
+        "elif difference := owner.difference(CursorOwner.of(settings, organization)):",
+        "elif difference := owner.difference(CursorOwner.of(settings, organization)) * 0:",
+        "tests/pipelines/pull/test_order_tail.py -k belongs",
+    ),
+    Mutant(
+        "the-cursor-of-another-organization-is-used",
+        "pipelines/pull/order_tail.py",
+        "if self.owner is None or self.owner.organization == organization:",
+        "if True:",
+        "tests/pipelines/pull/test_order_tail.py -k belongs",
+    ),
+    Mutant(
+        "a-tail-does-not-ask-where-new-orders-are-listed",
+        "pipelines/pull/order_tail.py",
+        "    elif not is_newest_last:\n",
+        "    elif is_newest_last == 0.5:\n",
+        "tests/pipelines/pull/test_order_tail.py -k list",
+    ),
+    Mutant(
+        "new-orders-that-are-last-by-chance-prove-a-sequence",
+        "pipelines/pull/order_tail.py",
+        "if comb(new + known, new) >= CHANCE:",
+        "if new:",
+        "tests/pipelines/pull/test_order_tail.py -k without_times",
+    ),
+    Mutant(
+        "orders-of-a-tail-name-customers-that-are-said-not-to-exist",
+        "pipelines/warehouse/coverage.py",
+        "later.tail_run_id or later.run_id, later.tail_ended_at or later.ended_at",
+        "later.run_id, later.ended_at",
+        "tests/pipelines/pull/test_order_tail.py -k older_than",
+    ),
+    Mutant(
+        "a-tail-ends-versions-and-marks-orders-as-missing",
+        "pipelines/warehouse/merge.py",
+        'marked = "coalesce(o._missing_since, $at)" if walked.verdict == "complete" else "o._missing_since"',
+        'marked = "coalesce(o._missing_since, $at)" if walked.verdict in ("complete", "tail") else "o._missing_since"',
+        "tests/pipelines/pull/test_order_tail.py",
+    ),
     # --- warehouse and pull
     Mutant(
         "rows-that-an-unproven-walk-did-not-see-are-marked-missing",

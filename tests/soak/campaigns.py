@@ -17,6 +17,7 @@ from tests.pipelines.push.simulation import Run, Wrong, simulate
 from tests.sandbox.fuzz import fuzz
 from tests.soak.history import history_seed
 from tests.soak.outcome import Outcome
+from tests.soak.tails import tail_seed
 from tests.soak.walks import walk_seed
 from tests.sources.files.peers import unexplained
 from tests.sources.files.polluted import damaged, silent_errors
@@ -80,6 +81,7 @@ CAMPAIGNS: Final = {
     "files": Campaign(polluted_files),
     "sandbox": Campaign(sandbox_fuzz),
     "history": Campaign(history_seed),
+    "tails": Campaign(tail_seed),
     "whole-pull": Campaign(whole_pull, 1000),
     "crashes": Campaign(all_crashes, 4),
 }

@@ -44,6 +44,12 @@ def test_issue_16_6_history_under_whole_and_short_walks() -> None:
     assert min(counts["complete"], counts["unproven"]) > 2
 
 
+def test_issue_16_2_tails_among_whole_reads() -> None:
+    counts, problems = block(("tails", 0, 12))
+    assert problems == []
+    assert min(counts["tail"], counts["tail with new orders"], counts["complete"]) > 5
+
+
 def test_a_campaign_goes_on_after_an_exception_and_names_its_seed() -> None:
     with mock.patch.object(walks._ListWalk, "run", side_effect=ZeroDivisionError("bug")):
         assert block(("pull", 3, 5)) == (Counter(), [(3, "ZeroDivisionError: bug"), (4, "ZeroDivisionError: bug")])

@@ -1,0 +1,187 @@
+"""The tail of the orders: what `pull --tail` continues from, kept from run to run in `ops.order_cursor`.
+
+In: the published warehouse, the settings and the walk of this run. Out: where a walk can continue, or why the orders
+are read whole; and in the build, where the next tail starts. That row is published with the orders that it belongs to,
+so a crash loses neither.
+
+The interface shows neither the sequence of the orders nor whether a cursor can be used again. Policy: a tail starts
+only where the last whole read showed that new orders are listed last, and only what follows the repeated last page is
+taken as new (`sources.extract.tail`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, fields
+from datetime import datetime, timedelta
+from math import comb
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.warehouse.merge import MergeCounts
+from pipelines.warehouse.ops import last_reads
+from sources.contract import ORDER
+from sources.extract.result import ListResult
+from sources.extract.tail import CursorPosition, is_usable_cursor
+from sources.settings import PublicV1Settings
+from transforms.order_names import ORDERED_AT_NAMES
+
+CHANCE: Final = 10**6
+"""New orders that would be last by chance in one of so many lists show that new orders are listed last."""
+_COUNTED_MAX: Final = 1000
+STEPS_MIN: Final = 9
+"""So many steps between times, all in one direction, show in which sequence the orders are listed."""
+_ISO_DATE: Final = r"^\d{4}-\d\d-\d\d"
+_COLUMNS: Final = "cursor, page_limit, page_rows, page_digest, base_url, environment, organization, order_key"
+_KNOWN_AMONG_LAST: Final = """
+    SELECT count(*) FROM raw.orders o SEMI JOIN (
+        SELECT id FROM read_parquet($path, file_row_number = true, hive_partitioning = false)
+        WHERE file_row_number >= $first
+    ) l ON l.id = o.id"""
+
+
+@dataclass(frozen=True, slots=True)
+class CursorOwner:
+    """Whose orders a cursor leads to, and the field that identifies them."""
+
+    base_url: str
+    environment: str
+    organization: str | None
+    order_key: str
+
+    @classmethod
+    def of(cls, settings: PublicV1Settings, organization: str | None) -> CursorOwner:
+        """The owner of the cursors that a run gets."""
+        return cls(settings.base_url, settings.environment, organization, settings.order_key)
+
+    def difference(self, other: CursorOwner) -> str:
+        """The first field in which the other one differs, in words; empty if there is none."""
+        names = (one.name for one in fields(self) if getattr(self, one.name) != getattr(other, one.name))
+        return next(names, "").replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class TailStart:
+    """Where a tail can start.
+
+    Attributes:
+        position: None where the orders have to be read whole.
+        reason: why they have to be.
+        owner: of the position.
+    """
+
+    position: CursorPosition | None = None
+    reason: str = ""
+    owner: CursorOwner | None = None
+
+    def of_organization(self, organization: str | None) -> TailStart:
+        """The same start, if its cursor is of this organization; otherwise none."""
+        if self.owner is None or self.owner.organization == organization:
+            return self
+        return TailStart(reason="the saved cursor is of another organization")
+
+
+def read_tail_start(warehouse: duckdb.DuckDBPyConnection, settings: PublicV1Settings, now: datetime) -> TailStart:
+    """Where the orders in a published warehouse can be continued; the organization is compared later."""
+    whole = last_reads(warehouse).get(ORDER.name)
+    row = _saved(warehouse)
+    if whole is None or row is None:
+        return TailStart(reason="no whole read of the orders has left a cursor")
+    *position, base_url, environment, organization, order_key, is_newest_last = row
+    cursor = CursorPosition(*position)
+    owner = CursorOwner(base_url, environment, organization, order_key)
+    if not timedelta() <= now - whole.ended_at < timedelta(days=settings.whole_read_days):
+        reason = f"the last whole read ended at {whole.ended_at:%Y-%m-%d %H:%M} UTC"
+    elif difference := owner.difference(CursorOwner.of(settings, organization)):
+        reason = f"the saved cursor is of another {difference}"
+    elif cursor.limit != settings.page_limit:
+        reason = "the saved cursor is of another page limit"
+    elif not is_newest_last:
+        reason = (
+            "new orders are not listed last" if is_newest_last is False else "nothing shows where new orders are listed"
+        )
+    elif not is_usable_cursor(cursor.cursor):
+        reason = "the saved cursor cannot be sent"
+    else:
+        return TailStart(cursor, owner=owner)
+    return TailStart(reason=reason)
+
+
+def _saved(warehouse: duckdb.DuckDBPyConnection) -> tuple[Any, ...] | None:
+    sql = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'ops' AND table_name = 'order_cursor'"
+    if warehouse.execute(sql).fetchall() == [(0,)]:
+        return None
+    return warehouse.execute(f"SELECT {_COLUMNS}, is_newest_last FROM ops.order_cursor").fetchone()
+
+
+def record_cursor(
+    build: duckdb.DuckDBPyConnection, run_id: str, walk: ListResult, counts: MergeCounts, owner: CursorOwner
+) -> None:
+    """Records where the next tail starts, before the orders of this run are merged into the raw table.
+
+    Args:
+        build: open for writing; its raw orders are those of the runs before.
+        run_id: of the run.
+        walk: over the orders, whole or a tail.
+        counts: of its rows compared with the raw ones.
+        owner: of its cursors.
+    """
+    saved = _saved(build)
+    before = None if saved is None or CursorOwner(*saved[4:8]) != owner else saved[8]
+    if walk.verdict != "tail":
+        shown = _is_newest_last(build, walk, counts)
+        before = before if shown is None else shown
+        if shown is not None:
+            walk.observations["order_sequence", f"new orders are {'' if shown else 'not '}listed last"] += 1
+    build.execute("DELETE FROM ops.order_cursor")
+    if walk.position is not None:
+        values = [run_id, *astuple(walk.position), *astuple(owner), before]
+        build.execute(f"INSERT INTO ops.order_cursor VALUES ({', '.join('?' * len(values))})", values)
+
+
+def _is_newest_last(build: duckdb.DuckDBPyConnection, walk: ListResult, counts: MergeCounts) -> bool | None:
+    """Whether a whole walk shows that new orders are listed last; None where it shows nothing.
+
+    It does where the orders that no run before had are the last ones, and too many for chance; or where the orders are
+    listed by their time.
+    """
+    if len(walk.files[ORDER.name]) != 1:
+        return None  # rows of several sweeps are in no sequence
+    ((path, rows),) = walk.files[ORDER.name]
+    new, known = counts.new, rows - counts.new
+    if new and known:
+        values = {"path": str(path), "first": known}
+        if build.execute(_KNOWN_AMONG_LAST, values).fetchall() != [(0,)]:
+            return False
+        new, known = min(new, _COUNTED_MAX), min(known, _COUNTED_MAX)
+        if comb(new + known, new) >= CHANCE:
+            return True
+    names = set(pq.read_schema(path).names)
+    shown = {_is_ascending(path, name) for name in ORDERED_AT_NAMES if name in names} - {None}
+    return True in shown if shown else None
+
+
+def _is_ascending(path: Path, name: str) -> bool | None:
+    """Whether a column of times ascends from row to row (false: descends); None where it does neither."""
+    rises = falls = 0
+    last: list[object] = []
+    for batch in pq.ParquetFile(path).iter_batches(columns=[name]):
+        column = batch.column(0)
+        if column.null_count or not (pa.types.is_integer(column.type) or _is_iso(column)):
+            return None
+        values = pa.concat_arrays([pa.array(last, column.type), column])
+        last = values[-1:].to_pylist()
+        rises += pc.sum(pc.greater(values[1:], values[:-1])).as_py() or 0
+        falls += pc.sum(pc.less(values[1:], values[:-1])).as_py() or 0
+        if rises and falls:
+            return None
+    return rises > falls if max(rises, falls) >= STEPS_MIN else None
+
+
+def _is_iso(column: pa.Array) -> bool:
+    """Whether all are dates that sort as text."""
+    return pa.types.is_string(column.type) and pc.all(pc.match_substring_regex(column, _ISO_DATE)).as_py() is not False

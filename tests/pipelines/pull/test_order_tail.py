@@ -1,0 +1,247 @@
+"""`pull --tail`: when the orders are continued, when they are read whole, and what neither may say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from pipelines.cli.status import lines
+from pipelines.pull.model import PullOptions
+from pipelines.pull.pull import pull
+from pipelines.reconcile.reconcile import Reconciling
+from pipelines.reporting.notification import run_summary
+from pipelines.reporting.report import report
+from pipelines.reporting.status import read_status
+from pipelines.warehouse import coverage, ops
+from pipelines.warehouse.build import Build
+from sources.errors import UsageError
+from tests.pipelines.bridge import bridge
+from tests.pipelines.pull.tails import HOUR, TailBench
+from tests.soak.walks import inline
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(autouse=True)
+def _fast() -> Iterator[None]:
+    with inline():
+        yield
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> TailBench:
+    """A first whole read of 25 orders, listed by their time, and 6 orders since."""
+    bench = TailBench.of(tmp_path)
+    assert bench.pull(tail=False).verdict == "complete"
+    bench.state.grow("orders", 6)
+    return bench
+
+
+def test_issue_16_2_a_tail_adds_new_orders_and_says_nothing_of_older_ones(bench: TailBench) -> None:
+    first, changed, gone, *_ = before = bench.state.ids("orders")
+    bench.state.change("orders", changed, {"status": "CHANGED"})
+    bench.state.remove("orders", gone)
+    result = bench.pull()
+    assert (result.verdict, result.total("rows")) == ("tail", 11)
+    assert bench.ids() == {*before, gone}
+    assert bench.ids("_missing_since IS NOT NULL") == set()
+    assert bench.ids("status = 'CHANGED'") == set()
+    assert bench.ids("_run_id = 'run 002'") == {*bench.state.ids("orders")[-11:]}
+    assert bench.rows("SELECT count(DISTINCT order_id) FROM raw.orders__lines") == [(31,)]
+    assert bench.pull(tail=False).verdict == "complete"
+    assert bench.ids("_missing_since IS NOT NULL") == {gone}
+    assert bench.ids("status = 'CHANGED'") == {changed}
+    assert first in bench.ids()
+
+
+def test_issue_16_2_the_last_whole_read_stays_the_proof(bench: TailBench) -> None:
+    bench.pull()
+    read = ops.last_reads(bench.warehouse)["orders"]
+    assert (read.run_id, read.verdict, read.rows) == ("run 001", "complete", 25)
+    assert (read.tail_run_id, read.tail_ended_at) == ("run 002", bench.now)
+    bench.pull(tail=False)
+    read = ops.last_reads(bench.warehouse)["orders"]
+    assert (read.run_id, read.rows, read.tail_run_id, read.tail_ended_at) == ("run 003", 31, None, None)
+
+
+def test_issue_16_2_the_interval_is_counted_from_the_last_whole_read(bench: TailBench) -> None:
+    assert [bench.pull(after=2 * DAY).verdict for _ in range(4)] == ["tail", "tail", "tail", "complete"]
+    assert bench.reason() == "the last whole read ended at 2026-03-02 05:00 UTC"
+    assert bench.pull(after=2 * DAY).verdict == "tail"
+    bench.configure(whole_read_days=1)
+    assert bench.pull().verdict == "complete"
+    assert bench.pull(after=DAY - HOUR).verdict == "tail"
+    assert bench.pull(after=HOUR).verdict == "complete"
+
+
+def test_a_clock_that_went_back_reads_whole(bench: TailBench) -> None:
+    assert bench.pull(after=-HOUR).verdict == "complete"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda b: b.configure(base_url="http://127.0.0.1:10"), "another base url"),
+        (lambda b: b.configure(page_limit=11), "another page limit"),
+        (lambda b: b.configure(order_key="number"), "another order key"),
+        (lambda b: setattr(b, "organization", "other"), "another organization"),
+        (lambda b: setattr(b, "organization", None), "another organization"),
+        (
+            lambda b: b.warehouse.execute("UPDATE ops.order_cursor SET environment = 'production'"),
+            "another environment",
+        ),
+        (lambda b: b.warehouse.execute("UPDATE ops.order_cursor SET cursor = repeat('x', 2049)"), "cannot be sent"),
+        (lambda b: b.warehouse.execute("UPDATE ops.order_cursor SET is_newest_last = NULL"), "nothing shows where"),
+        (lambda b: b.warehouse.execute("DELETE FROM ops.order_cursor"), "no whole read"),
+        (lambda b: b.warehouse.execute("DROP TABLE ops.order_cursor"), "no whole read"),
+        (lambda b: b.warehouse.execute("DELETE FROM ops.coverage"), "no whole read"),
+    ],
+)
+def test_issue_16_2_a_cursor_belongs_to_host_environment_organization_and_page_limit(
+    bench: TailBench, change: Callable[[TailBench], object], reason: str
+) -> None:
+    change(bench)
+    requests = bench.state.requests
+    start = bench.start()
+    assert start.position is None
+    assert reason in start.reason
+    assert bench.state.requests == requests
+
+
+@pytest.mark.parametrize("reading", ["rejected", "restarts", "skips"])
+def test_issue_16_2_a_cursor_that_does_not_continue_is_followed_by_a_whole_read(tmp_path: Path, reading: str) -> None:
+    bench = TailBench.of(tmp_path, readings={"cursor_reuse": reading})
+    bench.pull(tail=False)
+    bench.state.grow("orders", 12)
+    removed = bench.state.ids("orders")[2]
+    bench.state.remove("orders", removed)
+    result = bench.pull()
+    assert result.verdict == "complete"
+    assert "saved cursor" in bench.reason()
+    assert bench.ids("_missing_since IS NOT NULL") == {removed}
+    assert {what for what, _ in result.observations} >= {"cursor_reuse", "order_sequence"}
+
+
+@pytest.mark.parametrize(("reading", "reason"), [("newest_first", "not listed last"), ("unordered", "nothing shows")])
+def test_issue_16_2_a_list_without_its_new_orders_last_is_read_whole(tmp_path: Path, reading: str, reason: str) -> None:
+    bench = TailBench.of(tmp_path, readings={"order_sequence": reading})
+    for number in range(4):
+        assert bench.pull(tail=number > 0).verdict == "complete"
+        expected = ("", reason, "not listed last", "not listed last")[number]
+        assert expected in bench.reason()
+        assert bench.ids() == {*bench.state.ids("orders")}
+        bench.state.grow("orders", 6)
+
+
+def test_orders_without_times_are_continued_once_new_ones_were_seen_to_be_last(tmp_path: Path) -> None:
+    bench = TailBench.of(tmp_path, orders=0)
+
+    def add(count: int) -> None:
+        for _ in range(count):
+            bench.state.add("orders", {"status": "NEW"})
+
+    add(25)
+    verdicts = []
+    for new in (3, 7, 7, 0):
+        verdicts.append(bench.pull().verdict)
+        add(new)
+    assert verdicts == ["complete", "complete", "complete", "tail"]  # three could be the last ones by chance
+
+
+def test_an_order_that_appears_among_older_ones_ends_the_tails(bench: TailBench) -> None:
+    assert bench.pull().verdict == "tail"
+    bench.state.drift("orders", 3, removes=False)
+    assert bench.pull().verdict == "tail"  # nothing shows it
+    assert bench.pull(after=8 * DAY).verdict == "complete"
+    assert bench.ids() == {*bench.state.ids("orders")}
+    bench.state.grow("orders", 9)
+    assert bench.pull().verdict == "complete"
+    assert bench.reason() == "new orders are not listed last"
+    assert bench.pull().verdict == "tail"
+
+
+def test_a_tail_without_new_orders_keeps_where_it_started(bench: TailBench) -> None:
+    bench.pull()
+    saved = bench.rows("SELECT * EXCLUDE (run_id) FROM ops.order_cursor")
+    result = bench.pull()
+    assert (result.verdict, result.distinct) == ("tail", 1)
+    assert bench.rows("SELECT * EXCLUDE (run_id) FROM ops.order_cursor") == saved
+
+
+def test_a_walk_that_fails_leaves_the_cursor_of_the_one_before(bench: TailBench) -> None:
+    saved = bench.rows("FROM ops.order_cursor")
+    bench.platform.plan.rates = {"html_200": 1.0}
+    assert bench.pull().verdict == "incomplete"
+    assert bench.rows("FROM ops.order_cursor") == saved
+    bench.platform.plan.rates = {}
+    assert bench.pull().verdict == "tail"
+
+
+def test_a_field_that_is_null_in_a_tail_keeps_its_type(tmp_path: Path) -> None:
+    bench = TailBench.of(tmp_path, orders=0)
+    for number in range(25):
+        bench.state.add("orders", {"createdAt": f"2026-01-01T00:00:{number:02d}Z", "total": 1.5, "flag": True})
+    bench.pull(tail=False)
+    types = bench.rows("DESCRIBE raw.orders")
+    for number in range(5):
+        bench.state.add("orders", {"createdAt": f"2026-01-02T00:00:{number:02d}Z", "total": None, "flag": None})
+    bench.state.remove("orders", bench.state.ids("orders")[0])
+    assert bench.pull().verdict == "tail"
+    assert bench.rows("DESCRIBE raw.orders") == types
+
+
+def test_issue_16_2_a_tail_makes_the_customers_list_older_than_the_orders(bench: TailBench) -> None:
+    customers = ("run 001", "customers", "complete", bench.now, bench.now, True)
+    bench.warehouse.execute(
+        "INSERT INTO ops.coverage BY NAME SELECT $1 AS run_id, $2 AS resource, $3 AS verdict, $4 AS started_at, "
+        "$5 AS ended_at, $6 AS published",
+        customers,
+    )
+
+    def gap() -> str:
+        return coverage.coverage_gap(bench.warehouse, ops.last_reads(bench.warehouse), "customers", "orders")
+
+    assert gap() == ""
+    assert bench.pull(after=2 * HOUR).verdict == "tail"
+    assert "before orders" in gap()
+
+
+def test_issue_16_2_a_tail_from_the_pull_to_status_report_and_notification(tmp_path: Path) -> None:
+    with bridge(tmp_path, orders=30, customers=5) as made:
+        assert made.code() == 0
+        made.platform.state.grow("orders", 7)
+        with mock.patch.object(Build, "publish", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+            made.pull("orders", tail=True)
+        reconciling = Reconciling()
+        result = pull(PullOptions(tail=True, command="run"), step=reconciling)
+        assert (result.exit_code, result.published) == (0, True)
+        verdicts = {walk.resource: walk.verdict for walk in result.lists}
+        assert verdicts == dict.fromkeys(["customers", "promotions", "price_lists"], "complete") | {"orders": "tail"}
+        assert made.one("SELECT count(*) FROM reconciled.orders") == 37
+        assert made.left() == [made.path.name]
+        summary = run_summary(result, reconciling.result)
+        assert "orders: 17 tail, 7 new" in summary["text"]
+        orders = read_status(1).as_dict()["lists"][3]
+        assert (orders["verdict"], orders["rows"], orders["age_h"], orders["tail_age_h"]) == ("complete", 30, 0.0, 0.0)
+        assert "complete  0 min old, tail 0 min old" in "\n".join(lines(read_status()))
+        report(tmp_path / "report.html")
+        assert "New orders were read until 20" in (tmp_path / "report.html").read_text("utf-8")
+        assert made.one("SELECT verdict FROM bi.lists WHERE resource = 'orders'") == "complete"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (PullOptions(("customers",), tail=True), "orders, which are not among"),
+        (PullOptions(tail=True, require_complete=True), "excludes --require-complete"),
+    ],
+)
+def test_a_tail_that_cannot_be_is_refused_before_a_request(tmp_path: Path, options: PullOptions, message: str) -> None:
+    with bridge(tmp_path, orders=1, customers=1) as made:
+        with pytest.raises(UsageError, match=message):
+            pull(options)
+        assert made.platform.state.requests == 0
