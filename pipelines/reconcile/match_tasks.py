@@ -24,11 +24,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from transforms.erp.certain_pairs import Hashes
-from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
+from transforms.erp.columns import ERP_CUSTOMERS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.erp.components import buckets, components, connected_homes, key_hashes, links, row_homes
 from transforms.erp.findings import UnmatchedCodes, unmatched_code_findings
 from transforms.erp.match import match_part
 from transforms.erp.match_keys import MATCH_KEYS
+from transforms.erp.tables import DIFFERENCES
 from transforms.findings import combine_findings
 from transforms.frames import BIGINT, TEXT, Ints, Schema, from_arrow, to_arrow
 
@@ -172,9 +173,8 @@ def match_bucket(job: MatchJob, pieces: Sequence[Piece], bucket: int) -> BucketR
         _read_bucket(job, "rows", [piece for piece in pieces if piece.side == side], bucket) for side in job.schemas
     )
     part = match_part(lines, customers, documents, job.country, hash_texts)
-    differences = {**ERP_DIFFERENCES, "line": BIGINT}
     _write(job.file("erp_customers-", bucket), [to_arrow(part.customers, ERP_CUSTOMERS)])
-    _write(job.file("erp_differences-", bucket), [to_arrow(part.differences, differences)])
+    _write(job.file("erp_differences-", bucket), [to_arrow(part.differences, DIFFERENCES)])
     return BucketResult(part.findings, part.repeated, part.unmatched)
 
 

@@ -13,7 +13,6 @@ each other: they are ambiguous, whether a customer has that code or not.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,7 @@ import pandas as pd
 from transforms.documents import sort_documents
 from transforms.erp.cascade import Decisions, Side, by_row, cascade
 from transforms.erp.certain_pairs import HashTexts, certain_pairs
-from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_FIELDS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
+from transforms.erp.columns import ERP_CUSTOMERS, ERP_FIELDS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.erp.compare import compare
 from transforms.erp.contradictions import contradicted
 from transforms.erp.findings import (
@@ -33,19 +32,23 @@ from transforms.erp.findings import (
     unmatched_codes,
 )
 from transforms.erp.match_keys import MATCH_KEYS, document_number
+from transforms.erp.tables import (
+    DIFFERENCES,
+    by_line_number,
+    decided_customers,
+    differences_of_pairs,
+    settled_customers,
+    with_counts,
+)
 from transforms.findings import combine_findings
 from transforms.frames import (
     BIGINT,
     TEXT,
-    constant,
     frame,
     is_strictly_increasing,
     typed,
 )
 from transforms.texts import tidied
-
-_DIFFERENCES: Final = {**ERP_DIFFERENCES, "line": BIGINT}
-_NAMES: Final = ("fiscal_name", "first_name", "last_name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +129,13 @@ def match_part(
     """
     lines, present = _by_line(erp), _by_id(customers)
     owned = _owned(documents, present)
-    settled, differences_of_settled = frame(ERP_CUSTOMERS), frame(_DIFFERENCES)
+    settled, differences_of_settled = frame(ERP_CUSTOMERS), frame(DIFFERENCES)
     if hash_texts is not None:
         pairs = certain_pairs(lines, present, owned, hash_texts)
         others = lines.drop(columns=[name for name in MATCH_KEYS if name in lines])
         found = compare(others, present, owned, pairs, country=country)
-        differences_of_settled = _differences(lines, present, pairs, found)
-        settled = _settled(lines, present, _with_counts(pairs, found))
+        differences_of_settled = differences_of_pairs(lines, present, pairs, found)
+        settled = settled_customers(lines, present, with_counts(pairs, found))
         lines, present, owned = _without_settled(lines, present, owned, pairs)
     lines, repeated = _without_repeated(lines)
 
@@ -148,15 +151,15 @@ def match_part(
     decisions = _veto(decisions, vetoed, left, right)
     differences = differences[~differences["pair"].isin(vetoed["pair"])]
 
-    pairs = _with_counts(decisions.pairs, differences)
+    pairs = with_counts(decisions.pairs, differences)
     findings = [
         *line_findings(left, _numbers(repeated), decisions),
         *decision_findings(decisions, left, right),
         contradicting_codes(decisions, left, right),
     ]
     return PartialMatch(
-        _by_line_number(settled, _customers(lines, present, decisions, pairs)),
-        _by_line_number(differences_of_settled, _differences(lines, present, pairs, differences)),
+        by_line_number(settled, decided_customers(lines, present, decisions, pairs)),
+        by_line_number(differences_of_settled, differences_of_pairs(lines, present, pairs, differences)),
         combine_findings(findings),
         len(repeated),
         unmatched_codes(decisions, left, right),
@@ -205,29 +208,6 @@ def _line_keys(lines: pd.DataFrame) -> dict[str, pd.Series[str]]:
     return {name: key.normalize(lines[name]).dropna() for name, key in MATCH_KEYS.items() if name in lines}
 
 
-def _with_counts(pairs: pd.DataFrame, differences: pd.DataFrame) -> pd.DataFrame:
-    counts = differences["pair"].value_counts().reindex(pairs.index, fill_value=0)
-    return pairs.assign(difference_count=counts.astype(pd.ArrowDtype(BIGINT)))
-
-
-def _settled(lines: pd.DataFrame, customers: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `ERP_CUSTOMERS` of pairs by code."""
-    if pairs.empty:
-        return frame(ERP_CUSTOMERS)
-    lines = lines[[name for name in ("_line", "erp_code", *_NAMES) if name in lines]].iloc[pairs["line"]]
-    columns = {
-        "erp_code": lines["erp_code"],
-        "customer_id": customers["customer_id"].iloc[pairs["customer"]].array,
-        "status": constant("matched", lines.index),
-        "matched_by": constant("erp_code", lines.index),
-        "difference_count": pairs["difference_count"].array,
-        "line": lines["_line"],
-        "name": _names(lines),
-    }
-    nothing = constant(None, lines.index)
-    return pd.DataFrame({name: columns.get(name, nothing) for name in ERP_CUSTOMERS})
-
-
 def _without_settled(
     lines: pd.DataFrame, customers: pd.DataFrame, documents: pd.DataFrame, pairs: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
@@ -241,13 +221,6 @@ def _without_settled(
         customers[is_left_there].reset_index(drop=True),
         papers.assign(customer=numbers[papers["customer"]]).reset_index(drop=True),
     )
-
-
-def _by_line_number(settled: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-    """The rows of both by `line`; those without a line last, in their order."""
-    if settled.empty:
-        return others
-    return pd.concat([settled, others]).sort_values("line", kind="stable", ignore_index=True)
 
 
 def _veto(decisions: Decisions, vetoed: pd.DataFrame, lines: Side, customers: Side) -> Decisions:
@@ -264,51 +237,3 @@ def _veto(decisions: Decisions, vetoed: pd.DataFrame, lines: Side, customers: Si
         ambiguous_lines=by_row(decisions.ambiguous_lines, ours),
         ambiguous_customers=by_row(decisions.ambiguous_customers, theirs),
     )
-
-
-def _customers(lines: pd.DataFrame, customers: pd.DataFrame, decisions: Decisions, pairs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `ERP_CUSTOMERS`."""
-    matched = pairs.assign(
-        customer_id=customers["customer_id"].iloc[pairs["customer"]].array, status="matched"
-    ).set_index("line")
-    ambiguous = decisions.ambiguous_lines.assign(status="ambiguous").set_index("row")
-    of_lines = (
-        lines.assign(erp_code=lines.get("erp_code"), line=lines["_line"], name=_names(lines))[
-            ["erp_code", "line", "name"]
-        ]
-        .join(pd.concat([matched, ambiguous]), validate="1:1")
-        .fillna({"status": "only_in_erp"})
-    )
-    there = decisions.ambiguous_customers.rename(columns={"members": "member_lines"}).assign(status="ambiguous")
-    of_customers = (
-        customers.assign(name=customers["full_name"])[["erp_code", "customer_id", "name"]]
-        .loc[~customers.index.isin(pairs["customer"])]
-        .join(there.set_index("row"), validate="1:1")
-        .fillna({"status": "only_in_platform"})
-    )
-    columns = list(ERP_CUSTOMERS)
-    return pd.concat(
-        [typed(side.reindex(columns=columns), ERP_CUSTOMERS) for side in (of_lines, of_customers)], ignore_index=True
-    )
-
-
-def _names(lines: pd.DataFrame) -> pd.Series[str]:
-    """The fiscal name of a line, else its first and last name; null without any."""
-    none = pd.Series("", lines.index, pd.ArrowDtype(TEXT))
-    first, last = (lines.get(name, none).fillna("").str.strip() for name in ("first_name", "last_name"))
-    names = (first + " " + last).str.strip()
-    if "fiscal_name" in lines:
-        fiscal = lines["fiscal_name"].fillna("").str.strip()
-        names = fiscal.where(fiscal != "", names)
-    return names.where(names != "")
-
-
-def _differences(
-    lines: pd.DataFrame, customers: pd.DataFrame, pairs: pd.DataFrame, differences: pd.DataFrame
-) -> pd.DataFrame:
-    """The columns of `_DIFFERENCES`."""
-    of_pairs = pairs.loc[differences["pair"]]
-    codes = lines.get("erp_code", pd.Series(None, lines.index, pd.ArrowDtype(TEXT))).iloc[of_pairs["line"]].array
-    ids = customers["customer_id"].iloc[of_pairs["customer"]].array
-    numbers = lines["_line"].iloc[of_pairs["line"]].array
-    return typed(differences.assign(entity="customers", erp_code=codes, platform_id=ids, line=numbers), _DIFFERENCES)
