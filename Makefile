@@ -18,7 +18,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 # uv_build looks for its program on the path
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup dev demo notebooks test lint types unit ducklake orchestrators smoke soak mutants bench bench-plan bench-push bench-reconcile bench-accuracy bench-setup docs man audit sbom release format lock clean
+.PHONY: help setup dev demo notebooks test lint types unit ducklake orchestrators smoke soak mutants bench bench-plan bench-push bench-reconcile bench-cluster bench-accuracy bench-setup docs man audit sbom release format lock clean
 
 help:
 	@echo 'make setup    .venv with what orderbridge runs with; make dev adds the tools of tests'
@@ -35,6 +35,7 @@ help:
 	@echo 'make bench-plan     how fast a million lines are planned, beside pandas and pydantic (BENCH=arguments)'
 	@echo 'make bench-push     how fast a push is beside a bare loop of requests (BENCH=arguments)'
 	@echo 'make bench-reconcile  how fast the match with the ERP is beside pandas, DuckDB and datacompy'
+	@echo 'make bench-cluster  the match on a Dask cluster of two processes, where one process exceeds its limit'
 	@echo 'make bench-accuracy  how right and how complete its matches are, beside splink'
 	@echo 'make audit    known vulnerabilities of the pinned dependencies; needs network, and says so if it had none'
 	@echo 'make sbom     bill of materials and licences of the runtime dependencies, into dist/'
@@ -121,6 +122,9 @@ bench-push: dev
 
 bench-reconcile: bench-setup
 	$(PY) -m tests.bench.reconcile $(BENCH)
+
+bench-cluster: setup
+	$(PY) -m tests.bench.match_on_cluster $(BENCH)
 
 bench-accuracy: bench-setup
 	$(PY) -m tests.bench.match_accuracy $(BENCH)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import shutil
 import sys
 import tempfile
 import time
@@ -97,6 +98,7 @@ def cluster(folder: Path, limit: int) -> list[int]:
     """Matches on two workers; their peak memory in kilobytes."""
     from distributed import LocalCluster
 
+    shutil.rmtree(folder / "match", ignore_errors=True)
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as workers:
         there = Cluster(workers.scheduler_address)
         with there.connected() as client:
