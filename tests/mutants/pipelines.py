@@ -487,6 +487,13 @@ MUTANTS: Final = (
     ),
     # --- reconcile and the command line
     Mutant(
+        "workers-with-other-versions-are-used",
+        "pipelines/reconcile/cluster.py",
+        "                if mismatches:\n",
+        "                if not mismatches and len(mismatches):\n",
+        "tests/pipelines/reconcile/test_cluster.py -k versions",
+    ),
+    Mutant(
         "a-short-walk-closes-a-version",
         "pipelines/reconcile/history.py",
         'is_missing = "s._missing_since IS NOT NULL"',

@@ -50,6 +50,13 @@ MUTANTS: Final = (
         "tests/transforms/erp/test_match.py tests/transforms/erp/test_evidence.py",
     ),
     Mutant(
+        "buckets-separate-rows-that-a-key-connects",
+        "transforms/erp/components.py",
+        'is_pair = links["home"] != other',
+        'is_pair = links["home"] < other',
+        "tests/transforms/erp/test_components.py tests/pipelines/reconcile/test_match_tasks.py",
+    ),
+    Mutant(
         "contradicting-lines-of-a-key-are-merged",
         "transforms/upserts/decisions.py",
         "        is_conflicting[order[is_new]] = True\n",
