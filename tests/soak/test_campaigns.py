@@ -62,7 +62,7 @@ def _lossy(record: Any, pages: Any) -> Decoded:
 
 def _doubled(write: Callable[..., Any]) -> Callable[..., Any]:
     def written(self: PageFiles, later_keys: Any) -> Any:
-        return write(self, None)
+        return write(self, [])
 
     return written
 
