@@ -1,1 +1,1 @@
-"""What people see of the warehouse: the report, its plots, the status, the page of rules, helpers of notebooks."""
+"""Output for people: the report, the notebooks' plots, the status, generated pages of the documentation."""

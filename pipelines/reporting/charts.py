@@ -12,10 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Final
+from typing import Final, Literal, TypeVar
 
-from pipelines.reporting.periods import FORMATS, MONTHS, Period, by_period, months_later, start_of
-
+Period = Literal["day", "month", "year"]
+N = TypeVar("N", int, Decimal)
+MAX_DAYS: Final = 62
+MAX_MONTHS: Final = 72
+MONTHS: Final[Mapping[Period, int]] = {"day": 0, "month": 1, "year": 12}
+FORMATS: Final[Mapping[Period, str]] = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 WIDTH: Final = 480
 HEIGHT: Final = 190
 LEFT: Final = 52
@@ -135,3 +139,30 @@ def _short(value: Decimal) -> str:
             divisor = 1000 if name == "k" else size
             return f"{(value / divisor).normalize():f}{name}"
     return f"{value.normalize():f}"
+
+
+def by_period(values: Mapping[date, N]) -> tuple[Period, dict[date, N]]:
+    """The sums of the values by first day of their period, in order of time."""
+    if not values:
+        return "day", {}
+    first, last = min(values), max(values)
+    months = (last.year - first.year) * 12 + last.month - first.month + 1
+    period: Period = "day" if (last - first).days < MAX_DAYS else "month" if months <= MAX_MONTHS else "year"
+    sums: dict[date, N] = {}
+    for day in sorted(values):
+        start = start_of(day, period)
+        sums[start] = sums[start] + values[day] if start in sums else values[day]
+    return period, sums
+
+
+def start_of(day: date, period: Period) -> date:
+    """The first day of the period that contains a day."""
+    return {"day": day, "month": day.replace(day=1), "year": day.replace(month=1, day=1)}[period]
+
+
+def months_later(day: date, months: int) -> date:
+    """The first of the month that is `months` later, or the next day if `months` is 0; at most `date.max`."""
+    if not months:
+        return date.fromordinal(min(day.toordinal() + 1, date.max.toordinal()))
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return day.replace(year=year, month=month + 1) if year <= date.max.year else date.max

@@ -9,7 +9,7 @@ import sys
 from typing import Final
 
 from transforms.rules import RULES
-from transforms.rules.rule import SEVERITIES, Rule
+from transforms.rules.rule import SEVERITIES
 
 _HEAD: Final = """\
 # Rules of exceptions
@@ -34,19 +34,16 @@ def markdown() -> str:
         if rule.entity != entity:
             entity = rule.entity
             lines += ["", f"## {entity}"]
-        lines += ["", *_section(rule)]
+        lines += [
+            "",
+            f'### <a id="{anchor(rule.entity, rule.name)}"></a>`{rule.name}` – {rule.severity}',
+            "",
+            rule.meaning,
+            "",
+            f"- Why it matters: {rule.impact}",
+            f"- What to do: {rule.action}",
+        ]
     return _HEAD + "\n".join(lines) + "\n"
-
-
-def _section(rule: Rule) -> list[str]:
-    return [
-        f'### <a id="{anchor(rule.entity, rule.name)}"></a>`{rule.name}` – {rule.severity}',
-        "",
-        f"{rule.meaning}",
-        "",
-        f"- Why it matters: {rule.impact}",
-        f"- What to do: {rule.action}",
-    ]
 
 
 if __name__ == "__main__":

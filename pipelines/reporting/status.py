@@ -106,10 +106,10 @@ def read_status(max_age_h: float | None = None) -> Status:
         plans = ledger.open_plans()
     tables = _read(path) if path.exists() or not (failure or plans) else {}
     now = datetime.now(UTC)
-    lists = [_list_status(read, now) for read in tables.get("lists", [])]
+    lists = [_list_status(read, now) for read in tables.get("reads", [])]
     order = list(LISTS)
     lists.sort(key=lambda one: order.index(one.resource) if one.resource in LISTS else len(order))
-    never_read = sorted(row["resource"] for row in tables.get("never", []))
+    never_read = tables.get("never", [])
     too_old = [one.resource for one in lists if max_age_h is not None and one.is_older_than(max_age_h)]
     if max_age_h is not None:
         too_old += never_read if lists else LISTS
@@ -130,7 +130,7 @@ def _list_status(read: LastRead, now: datetime) -> ListStatus:
 
 def _read(path: Path) -> dict[str, list[Any]]:
     with open_warehouse(path) as connection:
-        lists = list(last_reads(connection).values())
+        reads = last_reads(connection)
         tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         if not {"coverage", "runs"} <= tables:
             return {}
@@ -139,8 +139,8 @@ def _read(path: Path) -> dict[str, list[Any]]:
         columns = [column[0] for column in cursor.description or ()]
         runs = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
         return {
-            "lists": lists,
-            "never": [{"resource": name} for name in tried.difference(read.resource for read in lists)],
+            "reads": list(reads.values()),
+            "never": sorted(tried.difference(reads)),
             "runs": runs,
             "schema_changes": schema_changes(connection, datetime.now(UTC)) if "observations" in tables else [],
         }

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.reporting.charts import HEIGHT, WIDTH, TimeChart, time_chart
-from pipelines.reporting.periods import MAX_DAYS, by_period, months_later
+from pipelines.reporting.charts import HEIGHT, MAX_DAYS, WIDTH, TimeChart, by_period, months_later, time_chart
 
 AS_OF = date(2026, 11, 21)
 
