@@ -65,7 +65,7 @@ def commands_page() -> str:
 
 
 def _command(name: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=f"orderbridge {name}")
+    context = click.Context(command, click.Context(orderbridge), f"orderbridge {name}")
     usage = " ".join(["orderbridge", name, *command.collect_usage_pieces(context)])
     paragraphs = [" ".join(part.split()) for part in (command.help or "").replace("\b", "").split("\n\n")]
     text = f"\n## `{name}`\n\n" + "\n\n".join(paragraphs) + f"\n\n    {usage}\n"

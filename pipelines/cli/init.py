@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from pipelines.cli.check import run_checks
-from pipelines.cli.process import exit_process, start
+from pipelines.cli.process import STOP, exit_process, start
 from pipelines.cli.project_files import ignore_private_files, project_folder, secrets_file, write_settings
 from pipelines.cli.terminal import escape, escape_lines
 from sources.errors import UsageError
@@ -89,13 +90,21 @@ def _ask() -> dict[str, str]:
 def _ask_setting(setting: Setting, *, is_optional: bool) -> str:
     """Asks until the answer is valid; empty if it is optional and left out."""
     while True:
-        answer: str = click.prompt(
-            f"{setting.key}: {setting.help}",
-            default="" if is_optional else None,
-            show_default=False,
-            hide_input=setting.is_secret,
-            err=True,
-        )
+        try:
+            answer: str = click.prompt(
+                f"{setting.key}: {setting.help}",
+                default="" if is_optional else None,
+                show_default=False,
+                hide_input=setting.is_secret,
+                err=True,
+            )
+        except click.Abort:
+            if STOP.event.is_set() or sys.stdin.isatty():
+                raise
+            raise UsageError(
+                "init asks questions, but there is nobody to answer them: standard input ended",
+                "Run it in a terminal, use --sandbox, or write .dlt/secrets.toml as docs/reference/settings.md shows.",
+            ) from None
         if not answer:
             return ""
         try:

@@ -64,8 +64,8 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
 
     \b
     Try it without settings: orderbridge demo
-    Then with your own:      orderbridge check
-                             orderbridge pull
+    Then with your own:      orderbridge init
+                             orderbridge run
     """  # noqa: D301 # \b is a control character that click requires to keep line breaks
     if _IS_WINDOWS:
         raise UsageError(

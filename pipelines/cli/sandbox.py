@@ -8,6 +8,7 @@ import click
 
 from pipelines.cli import project_files
 from pipelines.cli.options import name_value_pairs
+from pipelines.cli.terminal import escape
 from sources.errors import UsageError
 from sources.gaps import GAPS
 
@@ -90,5 +91,6 @@ def _write_settings(lines: list[str]) -> None:
     values = dict(line.split("=", 1) for line in lines if "=" in line)
     by_key = {name.replace("__", ".").lower(): value for name, value in values.items()}
     folder = project_files.project_folder()
-    project_files.write_settings(folder, by_key, project_files.SANDBOX_MARK)
+    path = project_files.write_settings(folder, by_key, project_files.SANDBOX_MARK)
     project_files.ignore_private_files(folder)
+    click.echo(f"wrote {escape(path)}; next, in another terminal in this folder: orderbridge run", err=True)

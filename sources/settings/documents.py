@@ -33,13 +33,10 @@ def readme_table() -> str:
     """The table of all settings, in Markdown."""
     lines = ["| setting | environment variable | default | what it is |", "|---|---|---|---|"]
     for setting in SETTINGS.values():
-        default = f"`{shown(setting.default)}`" if setting.default is not None else _absent(setting)
+        absent = "required" if setting.required else "–"
+        default = f"`{shown(setting.default)}`" if setting.default is not None else absent
         lines.append(f"| `{setting.key}` | `{setting.variable}` | {default} | {setting.help} |")
     return "\n".join(lines) + "\n"
-
-
-def _absent(setting: Setting) -> str:
-    return "required" if setting.required else "–"
 
 
 def config_toml() -> str:

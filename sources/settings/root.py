@@ -92,8 +92,10 @@ def check_private(path: Path) -> None:
     if os.name == "nt":
         return
     trusted = {0, os.geteuid()} | ({_code_owner()} if path.is_relative_to(_CHECKOUT) else set())
-    for facts in (_lstat(path), _stat(path)):
-        if facts is None:
+    for status in (path.lstat, path.stat):
+        try:
+            facts = status()
+        except OSError:
             continue
         if facts.st_uid not in trusted:
             raise UsageError(
@@ -121,20 +123,6 @@ def _is_group_of_owner(facts: os.stat_result) -> bool:
     except KeyError:
         return False
     return group.gr_gid == owner.pw_gid and group.gr_name == owner.pw_name and set(group.gr_mem) <= {owner.pw_name}
-
-
-def _stat(path: Path) -> os.stat_result | None:
-    try:
-        return path.stat()
-    except OSError:
-        return None
-
-
-def _lstat(path: Path) -> os.stat_result | None:
-    try:
-        return path.lstat()
-    except OSError:
-        return None
 
 
 def prepare_dlt(root: Path, data_dir: Path) -> None:

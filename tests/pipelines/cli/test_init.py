@@ -136,6 +136,14 @@ def test_settings_that_are_not_the_sandboxs_are_never_replaced(tmp_path: Path) -
         project_files.write_settings(tmp_path, values, project_files.SANDBOX_MARK)
 
 
+def test_issue_15_4_init_without_a_terminal_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
+    result = CliRunner().invoke(orderbridge, ["init"], input="")
+    assert isinstance(result.exception, UsageError)
+    assert "--sandbox" in result.exception.hint
+    assert not (tmp_path / ".dlt").exists()
+
+
 def test_a_sandbox_writes_settings_that_init_and_pull_use(tmp_path: Path) -> None:
     made, env = project(tmp_path), environment(tmp_path)
     with start(
@@ -145,7 +153,7 @@ def test_a_sandbox_writes_settings_that_init_and_pull_use(tmp_path: Path) -> Non
         assert process.stdout.readline().startswith("ready http://127.0.0.1:")
         done = command("init", env=env, cwd=made)
         assert (done.code, "exists: kept as it is" in done.out) == (0, True), done.said
-        assert "ok    first page of customers" in done.err
+        assert "ok    first page of customers" in done.out
         pulled = command("--project", str(made), "pull", "customers", env=env, cwd=tmp_path)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=10)
