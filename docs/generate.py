@@ -65,7 +65,8 @@ def commands_page() -> str:
 
 
 def _command(name: str, command: click.Command) -> str:
-    context = click.Context(command, click.Context(orderbridge), f"orderbridge {name}")
+    group = click.Context(orderbridge, **orderbridge.context_settings)
+    context = click.Context(command, group, f"orderbridge {name}")
     usage = " ".join(["orderbridge", name, *command.collect_usage_pieces(context)])
     paragraphs = [" ".join(part.split()) for part in (command.help or "").replace("\b", "").split("\n\n")]
     text = f"\n## `{name}`\n\n" + "\n\n".join(paragraphs) + f"\n\n    {usage}\n"
