@@ -31,10 +31,8 @@ help:
 	@echo 'make mutants  planted bugs, each of which must fail a test (NAMES="redirect* spool*" JOBS=2)'
 	@echo 'make docs     write docs/rules.md, docs/data-dictionary.md, and the settings in README and .dlt'
 	@echo 'make site     the documentation as a site in site/, with broken links as errors'
-	@echo 'make bench    speed of a pull compared with a floor and with dlt alone (BENCH=arguments)'
-	@echo 'make bench-plan     how fast a million lines are planned, beside pandas and pydantic (BENCH=arguments)'
-	@echo 'make bench-push     how fast a push is beside a bare loop of requests (BENCH=arguments)'
-	@echo 'make bench-reconcile  how fast the match with the ERP is beside pandas, DuckDB and datacompy'
+	@echo 'make bench    speed and memory beside floors and peers, as one table (BENCH="--quick", "--write", "--help")'
+	@echo 'make bench-plan, bench-push, bench-reconcile  parts of that table (BENCH=arguments)'
 	@echo 'make bench-cluster  the match on a Dask cluster of two processes, where one process exceeds its limit'
 	@echo 'make bench-accuracy  how right and how complete its matches are, beside splink'
 	@echo 'make audit    known vulnerabilities of the pinned dependencies; needs network, and says so if it had none'
@@ -111,17 +109,17 @@ soak: dev
 mutants: dev
 	@$(PY) -m tests.mutants --jobs $(or $(JOBS),1) $(NAMES)
 
-bench: dev
+bench: bench-setup
 	$(PY) -m tests.bench $(BENCH)
 
-bench-plan: dev
-	$(PY) -m tests.bench.plan $(BENCH)
+bench-plan: bench-setup
+	$(PY) -m tests.bench --tasks plan preview $(BENCH)
 
-bench-push: dev
-	$(PY) -m tests.bench.push $(BENCH)
+bench-push: bench-setup
+	$(PY) -m tests.bench --tasks push $(BENCH)
 
 bench-reconcile: bench-setup
-	$(PY) -m tests.bench.reconcile $(BENCH)
+	$(PY) -m tests.bench --tasks match $(BENCH)
 
 bench-cluster: setup
 	$(PY) -m tests.bench.match_on_cluster $(BENCH)

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,11 +30,68 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a process and those that it started and waited for. `peak_mb`: of the largest among them."""
+    """Of a process and those that it started and waited for.
+
+    Attributes:
+        wall_s, cpu_s: of the whole process, imports included.
+        peak_mb: resident memory of the largest of them, from the kernel.
+        work_s: of the measured part alone, where a contender reports it.
+    """
 
     wall_s: float
     cpu_s: float
     peak_mb: float
+    work_s: float | None = None
+
+    @property
+    def compared_s(self) -> float:
+        """What ratios compare."""
+        return self.wall_s if self.work_s is None else self.work_s
+
+
+@dataclass(frozen=True)
+class Series:
+    """The rounds of one contender at one task.
+
+    Attributes:
+        task: what was done.
+        rows: of the input; of each list or side, if there are two.
+        name: the contender.
+        costs: by round. Peers that are much slower than the others run in the first round only.
+        reference: the contender that it is compared with.
+    """
+
+    task: str
+    rows: int
+    name: str
+    costs: list[Cost]
+    reference: str = ""
+
+
+def measured_rounds(
+    task: str,
+    rows: int,
+    rounds: int,
+    contenders: Mapping[str, Callable[[], Cost]],
+    references: Mapping[str, str],
+    slow: Collection[str] = (),
+) -> list[Series]:
+    """Runs the contenders in turn, as often as asked for.
+
+    Args:
+        task, rows: see Series.
+        rounds: of each.
+        contenders: by name, in order.
+        references: name → the contender that it is compared with.
+        slow: contenders that run once.
+    """
+    costs: dict[str, list[Cost]] = {name: [] for name in contenders}
+    for number in range(rounds):
+        for name, contender in contenders.items():
+            if number == 0 or name not in slow:
+                costs[name].append(contender())
+                print(f"{task}, {rows:,} rows: {name} {costs[name][-1].compared_s:.2f} s", file=sys.stderr, flush=True)
+    return [Series(task, rows, name, of, references.get(name, "")) for name, of in costs.items()]
 
 
 def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:

@@ -1,22 +1,21 @@
-"""Measures `orderbridge plan` of a CSV of variants beside pandas and pydantic row by row, on the same file.
+"""`orderbridge plan` of a CSV of variants beside pandas and pydantic row by row; `preview` of it beside DuckDB.
 
-`python -m tests.bench.plan --rows 1000000`. The file is as a Spanish ERP writes it: cp1252, semicolons, decimal commas,
-codes with zeros; of a thousand rows one has a price that is no number, one repeats the row before it, and one
-contradicts it. Both must come to the same counts, or the run fails. Processes of their own; medians of the rounds.
+The file is as a Spanish ERP writes it: cp1252, semicolons, decimal commas, codes with zeros; of a thousand rows one has
+a price that is no number, one repeats the row before it, and one contradicts it. Both must come to the same counts, or
+the run fails.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from statistics import median
-from typing import Any
 
-from tests.bench.measure import Cost, Failed, run
+from tests.bench.measure import Cost, Failed, Series, measured_rounds, run
 
 MAPPING = """
 kind = "variants"
@@ -86,47 +85,60 @@ def row_by_row(folder: Path, file: Path) -> tuple[Cost, dict[str, int]]:
     return cost, counts
 
 
-CONTENDERS = {"plan": ours, "row_by_row": row_by_row}
-
-
-def measured(rows: int, rounds: int, folder: Path) -> list[dict[str, Any]]:
-    """A row for each contender."""
-    file = folder / "articulos.csv"
-    wanted = write_file(file, rows)
-    costs: dict[str, list[Cost]] = {name: [] for name in CONTENDERS}
-    for _ in range(rounds):
-        for name, contender in CONTENDERS.items():
-            cost, counts = contender(folder, file)
-            if counts != wanted:
-                raise Failed(f"{name} came to {counts}, and the file has {wanted}")
-            costs[name].append(cost)
-    return [
-        {
-            "contender": name,
-            "rows": rows,
-            "wall_s": round(median(cost.wall_s for cost in of), 2),
-            "cpu_s": round(median(cost.cpu_s for cost in of), 2),
-            "peak_mb": round(median(cost.peak_mb for cost in of)),
-            "rows_per_s": round(rows / median(cost.wall_s for cost in of)),
-        }
-        for name, of in costs.items()
-    ]
-
-
-def main() -> None:
-    """Prints a line of JSON for each contender and amount of rows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000])
-    parser.add_argument("--rounds", type=int, default=1)
-    asked = parser.parse_args()
+def measured(rows: int, rounds: int) -> list[Series]:
+    """The plan of a file. Raises Failed where a contender comes to other counts."""
     with tempfile.TemporaryDirectory(prefix="bench-plan-") as name:
         folder = Path(name)
-        measured(2_000, 1, folder)  # compiles what is imported
-        for rows in asked.rows:
-            for reported in measured(rows, asked.rounds, folder):
-                sys.stdout.write(json.dumps(reported) + "\n")
-                sys.stdout.flush()
+        file = folder / "articulos.csv"
+        wanted = write_file(file, rows)
+
+        def checked(contender: Callable[[Path, Path], tuple[Cost, dict[str, int]]]) -> Cost:
+            cost, counts = contender(folder, file)
+            if counts != wanted:
+                raise Failed(f"{contender.__name__} came to {counts}, and the file has {wanted}")
+            return cost
+
+        contenders = {"plan": partial(checked, ours), "row by row": partial(checked, row_by_row)}
+        return measured_rounds("plan", rows, rounds, contenders, {"plan": "row by row"})
+
+
+def previewed(rows: int, rounds: int) -> list[Series]:
+    """The same file as clean CSV, beside DuckDB, which is told everything. Raises Failed where rows are missing."""
+    with tempfile.TemporaryDirectory(prefix="bench-preview-") as name:
+        folder = Path(name)
+        file, target = folder / "articulos.csv", folder / "clean.csv"
+        write_file(file, rows)
+
+        def checked(module: str, *arguments: str) -> Cost:
+            target.unlink(missing_ok=True)
+            cost, _ = run(module, *arguments, folder=folder, settings={})
+            if (lines := target.read_bytes().count(b"\n")) != rows + 1:
+                raise Failed(f"{module} wrote {lines} lines, the file has {rows + 1}")
+            return cost
+
+        contenders = {
+            "preview": partial(checked, "pipelines.cli", "preview", str(file), "--csv", str(target)),
+            "duckdb": partial(checked, "tests.bench.plan", str(file), str(target)),
+        }
+        return measured_rounds("preview", rows, rounds, contenders, {"preview": "duckdb"})
+
+
+def copied(file: str, target: str) -> None:
+    """The contender `duckdb`."""
+    import duckdb
+
+    options = "delim = ';', all_varchar = true, encoding = 'CP1252', auto_detect = false"
+    columns = ", ".join(f"'{name}': 'VARCHAR'" for name in HEADER.split(";"))
+    with duckdb.connect() as connection:
+        source = f"read_csv('{file}', header = true, columns = {{{columns}}}, {options})"
+        try:
+            connection.execute(f"COPY (FROM {source}) TO '{target}' (header)")
+        except duckdb.Error:  # without the extension for encodings
+            text = Path(file).read_text("cp1252")
+            Path(file).with_suffix(".utf8").write_text(text, "utf-8")
+            source = source.replace(file, str(Path(file).with_suffix(".utf8"))).replace(", encoding = 'CP1252'", "")
+            connection.execute(f"COPY (FROM {source}) TO '{target}' (header)")
 
 
 if __name__ == "__main__":
-    main()
+    copied(*sys.argv[1:])

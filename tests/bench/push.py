@@ -1,16 +1,15 @@
-"""Measures a push beside a bare loop of requests: `make bench-push BENCH='--operations 20000 --rounds 3'`.
+"""A push beside a bare loop of requests.
 
 The same variant updates, with as many at once, against a sandbox in a process of its own:
 
     bare   httpx, a client a thread; each answer's status is looked at, and nothing is written down
     push   orderbridge push: plan checked, ledger on disk before each request, results of each line, log
 
-Each round is of one after the other. The sandbox counts: an update that did not come exactly once fails the run.
+The sandbox counts: an update that did not come exactly once fails the run.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -18,8 +17,9 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import count
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import httpx
@@ -27,7 +27,7 @@ import msgspec
 
 from pipelines.plan.model import OPERATIONS_FILE, PlannedOperation
 from sandbox import SandboxConfig, serve
-from tests.bench.measure import Cost, Failed, environment, run
+from tests.bench.measure import Cost, Failed, Series, environment, measured_rounds, run
 from tests.pipelines.push.plans import patch, semantics_in, write_plan
 
 CONCURRENCY = 4
@@ -107,58 +107,38 @@ def counting(folder: Path) -> Iterator[Counting]:
             process.wait(20)
 
 
-def round_of(number: int, operations: int, platform: Counting, folder: Path) -> tuple[Cost, Cost]:
-    """One after the other: bare, push."""
-    made = [patch(n, n, price=n / 100, sku=f"SKU-{number}-{n}") for n in range(1, operations + 1)]
-    settings = {
-        "SOURCES__LEGACY__BASE_URL": platform.url,
-        "SOURCES__LEGACY__API_KEY": platform.key,
-        "SOURCES__LEGACY__ENVIRONMENT": "sandbox",
-        "SOURCES__LEGACY__PRICE_SEMANTICS": "set",
-        "WAREHOUSE__PATH": str(folder / "warehouse.duckdb"),
-        "LEDGER__PATH": str(folder / f"ledger-{number}.sqlite"),
-    }
-    plan = write_plan(folder / f"plan-{number}", platform.url, made, "variants", semantics=semantics_in(settings))
-    reported = ("--bare", platform.url, platform.key, str(plan / OPERATIONS_FILE))
-    first, _ = run("tests.bench.push", *reported, folder=folder, settings=settings)
-    platform.check(operations)
-    second, _ = run("pipelines.cli", "push", str(plan), "--yes", folder=folder, settings=settings)
-    platform.check(operations)
-    return first, second
-
-
-def main() -> int:
-    """See the module."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--operations", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--bare", nargs=3, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.serve:
-        serve_and_count()
-        return 0
-    if asked.bare:
-        bare(asked.bare[0], asked.bare[1], Path(asked.bare[2]))
-        return 0
-    costs: list[tuple[Cost, Cost]] = []
+def measured(rows: int, rounds: int) -> list[Series]:
+    """So many updates, pushed and sent by the bare loop. Raises Failed where one did not arrive exactly once."""
     with tempfile.TemporaryDirectory(prefix="orderbridge-bench-") as name, counting(Path(name)) as platform:
-        round_of(0, 50, platform, Path(name))  # compiles what is imported
-        for number in range(1, asked.rounds + 1):
-            costs.append(round_of(number, asked.operations, platform, Path(name)))
-            one, other = costs[-1]
-            print(
-                f"round {number}: bare {one.wall_s:.1f} s wall, {one.cpu_s:.1f} s CPU; "
-                f"push {other.wall_s:.1f} s wall, {other.cpu_s:.1f} s CPU, {other.peak_mb:.0f} MB; "
-                f"ratio {other.wall_s / one.wall_s:.2f}",
-                flush=True,
-            )
-    ratio = median(other.wall_s / one.wall_s for one, other in costs)
-    print(
-        f"{asked.operations} updates, {CONCURRENCY} at once: push takes {ratio:.2f} × the bare loop (median of ratios)"
-    )
-    return 0
+        numbers, folder = count(), Path(name)
+
+        def one(*, is_push: bool) -> Cost:
+            number = next(numbers)
+            made = [patch(n, n, price=n / 100, sku=f"SKU-{number}-{n}") for n in range(1, rows + 1)]
+            settings = {
+                "SOURCES__LEGACY__BASE_URL": platform.url,
+                "SOURCES__LEGACY__API_KEY": platform.key,
+                "SOURCES__LEGACY__ENVIRONMENT": "sandbox",
+                "SOURCES__LEGACY__PRICE_SEMANTICS": "set",
+                "WAREHOUSE__PATH": str(folder / "warehouse.duckdb"),
+                "LEDGER__PATH": str(folder / f"ledger-{number}.sqlite"),
+            }
+            semantics = semantics_in(settings)
+            plan = write_plan(folder / f"plan-{number}", platform.url, made, "variants", semantics=semantics)
+            if is_push:
+                cost, _ = run("pipelines.cli", "push", str(plan), "--yes", folder=folder, settings=settings)
+            else:
+                target = ("--bare", platform.url, platform.key, str(plan / OPERATIONS_FILE))
+                cost, _ = run("tests.bench.push", *target, folder=folder, settings=settings)
+            platform.check(rows)
+            return cost
+
+        contenders = {"bare": partial(one, is_push=False), "push": partial(one, is_push=True)}
+        return measured_rounds("push", rows, rounds, contenders, {"push": "bare"})
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if sys.argv[1] == "--serve":
+        serve_and_count()
+    else:
+        bare(sys.argv[2], sys.argv[3], Path(sys.argv[4]))

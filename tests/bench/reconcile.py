@@ -1,4 +1,4 @@
-"""Measures the match with the ERP beside others on the same frames: `make bench-reconcile BENCH='--rows 10000'`.
+"""The match with the ERP beside others on the same frames.
 
 For each amount of rows, so many customers of the platform and lines of the ERP are made, seeded: some on one side only,
 some that differ. Each contender joins and compares them in a process of its own:
@@ -16,15 +16,14 @@ frames in memory; wall, CPU and peak memory are of the whole process, imports an
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,15 +31,14 @@ import pyarrow as pa
 import pyarrow.feather as feather
 
 from pipelines.reconcile.match_tasks import hash_texts
-from tests.bench.measure import Cost, Failed, run
+from tests.bench.measure import Cost, Failed, Series, measured_rounds, run
 from transforms.erp.columns import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.erp.match import match
 from transforms.frames import from_arrow, typed
 
 CODE = "erp_code"
 FIELDS = ("login_code", "email", "first_name", "last_name", "phone", "price_list_id", "document_number")
-WORK_S_MAX, PEAK_MB_MAX = 8.0, 2048
-BAR_ROWS = 1_000_000
+OTHERS = ("buckets", "lost", "duckdb", "datacompy")
 Counts = dict[str, int]
 
 
@@ -192,85 +190,30 @@ CONTENDERS: dict[str, Callable[[Path], Callable[[], Counts]]] = {
 }
 
 
-def measured(rows: int, repeat: int, names: Sequence[str]) -> list[dict[str, Any]]:
-    """A row for each contender. Raises Failed where one fails, or comes to other counts."""
+def measured(rows: int, rounds: int) -> list[Series]:
+    """All contenders. Raises Failed where one fails, or comes to other counts."""
     with tempfile.TemporaryDirectory(prefix="orderbridge-bench-") as temporary:
         folder = Path(temporary)
         run("tests.bench.reconcile", "--make", str(rows), str(folder), folder=folder, settings={})
-        costs: dict[str, list[tuple[Cost, float]]] = {}
         counts: dict[str, Counts] = {}
-        for _ in range(repeat):
-            for name in names:
-                cost, said = run("tests.bench.reconcile", "--one", name, str(folder), folder=folder, settings={})
-                reported = json.loads(said.splitlines()[-1])
-                costs.setdefault(name, []).append((cost, reported["work_s"]))
-                counts[name] = reported["counts"]
-                print(f"{rows} rows: {name} {reported['work_s']:.2f} s", file=sys.stderr, flush=True)
-    first = counts[names[0]]
-    wrong = [f"{name}: {found}, {names[0]}: {first}" for name, found in counts.items() if found != first]
-    if wrong:
-        raise Failed("\n".join(wrong))
-    made = []
-    for name, several in costs.items():
-        work = median(work for _, work in several)
-        ratios = [ours / other for (_, other), (_, ours) in zip(several, costs[names[0]], strict=True)]
-        figures = {"rows": rows, "contender": name, "work_s": work, "ours_to_it": median(ratios), **first}
-        for figure in ("wall_s", "cpu_s", "peak_mb"):
-            figures[figure] = median(getattr(cost, figure) for cost, _ in several)
-        made.append(figures)
-    return made
+
+        def one(name: str) -> Cost:
+            cost, said = run("tests.bench.reconcile", "--one", name, str(folder), folder=folder, settings={})
+            reported = json.loads(said.splitlines()[-1])
+            counts[name] = reported["counts"]
+            if counts[name] != counts["ours"]:
+                raise Failed(f"{name}: {counts[name]}, ours: {counts['ours']}")
+            return replace(cost, work_s=reported["work_s"])
+
+        contenders = {name: partial(one, name) for name in CONTENDERS}
+        return measured_rounds("match", rows, rounds, contenders, {"ours": "pandas"} | dict.fromkeys(OTHERS, "ours"))
 
 
-def table(found: Sequence[dict[str, Any]]) -> str:
-    """An aligned table."""
-    lines = [["rows", "contender", "work s", "wall s", "CPU s", "peak MB", "ours to it"]]
-    for row in found:
-        figures = [f"{row['work_s']:.2f}", f"{row['wall_s']:.2f}", f"{row['cpu_s']:.2f}", f"{row['peak_mb']:,.0f}"]
-        lines.append([f"{row['rows']:,}", row["contender"], *figures, f"{row['ours_to_it']:.2f}×"])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join("  ".join(map(str.rjust, line, widths)) for line in lines)
-
-
-def main() -> int:
-    """Measures and reports. 1 where a contender failed, came to other counts, or ours missed the bar."""
-    if sys.argv[1:2] == ["--make"]:
+if __name__ == "__main__":
+    if sys.argv[1] == "--make":
         make(int(sys.argv[2]), Path(sys.argv[3]))
-        return 0
-    if sys.argv[1:2] == ["--one"]:
+    else:
         work = CONTENDERS[sys.argv[2]](Path(sys.argv[3]))
         begun = time.perf_counter()
         counts = work()
         print(json.dumps({"work_s": time.perf_counter() - begun, "counts": counts}))
-        return 0
-    parser = argparse.ArgumentParser(
-        "make bench-reconcile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000], help="of each side")
-    parser.add_argument("--repeat", type=int, default=1, help="rounds; medians are reported (default: 1)")
-    parser.add_argument("--json", action="store_true", help="figures as JSON in place of the table")
-    asked = parser.parse_args()
-    found: list[dict[str, Any]] = []
-    try:
-        measured(1_000, 1, list(CONTENDERS))  # compiles what is imported
-        for rows in asked.rows:
-            found += measured(rows, asked.repeat, list(CONTENDERS))
-    except Failed as failed:
-        print(f"FAILED\n{failed}", file=sys.stderr)
-        return 1
-    print(json.dumps(found, indent=1) if asked.json else table(found))
-    late = [
-        f"{row['contender']} at {row['rows']:,} rows: {row['work_s']:.1f} s, {row['peak_mb']:,.0f} MB"
-        for row in found
-        if row["contender"] in ("ours", "lost")
-        and row["rows"] <= BAR_ROWS
-        and (row["work_s"] > WORK_S_MAX or row["peak_mb"] > PEAK_MB_MAX)
-    ]
-    if not asked.json:
-        print(f"Counts are equal. Medians of {asked.repeat} round(s). work: join and comparison, frames in memory.")
-    if late:
-        print(f"FAILED: over {WORK_S_MAX:.0f} s or {PEAK_MB_MAX:,} MB: {'; '.join(late)}", file=sys.stderr)
-    return 1 if late else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,8 +4,8 @@
     python -m tests.bench.scale --plot scale.json docs/assets/scale.svg
 
 For each number of orders, and a tenth as many customers, a pull of one sweep from a platform that generates its pages
-when they are requested. With `--kill`, a second pull of the largest is killed (SIGKILL) at 98 % of the orders, and
-run again.
+when they are requested. With `--kill`, a second pull of the largest is killed (SIGKILL) once it has read 90 % of the
+orders, and run again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +28,7 @@ import numpy as np
 
 from tests.bench.measure import Failed, run, served
 
-KILL_AT: Final = 0.98
+KILL_AT: Final = 0.9
 _RSS: Final = re.compile(r"VmRSS:\s+(\d+)")
 _ROWS: Final = re.compile(r"orders: (\d+) rows")
 
@@ -50,9 +50,8 @@ def samples_of(folder: Path, kill_at: int | None) -> tuple[list[tuple[float, flo
     return samples, watch
 
 
-def measured(orders: int, *, with_kill: bool) -> list[dict[str, Any]]:
+def measured(orders: int, *, with_kill: bool) -> Iterator[dict[str, Any]]:
     """One pull; with a kill, two more runs."""
-    runs = []
     with tempfile.TemporaryDirectory(prefix="orderbridge-scale-") as temporary:
         base = Path(temporary)
         folder = base / "pull"
@@ -65,13 +64,13 @@ def measured(orders: int, *, with_kill: bool) -> list[dict[str, Any]]:
                 code = -signal.SIGKILL if kill_at else 0
                 command = ("pull", "customers", "orders", "--sweeps", "1")
                 cost, _ = run("pipelines.cli", *command, folder=folder, settings=settings, codes=[code], watch=watch)
-                runs.append({"run": name, "orders": orders, **vars_of(cost), "samples": samples})
-                print({name: value for name, value in runs[-1].items() if name != "samples"}, flush=True)
+                figures = {"run": name, "orders": orders, **vars_of(cost)}
+                print(figures, flush=True)
+                yield {**figures, "samples": samples}
         with duckdb.connect(str(folder / "warehouse.duckdb"), read_only=True) as warehouse:
             found = warehouse.execute("SELECT count(*), count(DISTINCT id) FROM raw.orders").fetchone()
         if found != (orders, orders):
             raise Failed(f"{orders} orders were served, {found} are in the warehouse")
-    return runs
 
 
 def vars_of(cost: Any) -> dict[str, float]:
@@ -118,9 +117,10 @@ def main() -> int:
         return 0
     runs = []
     for orders in options.orders:
-        runs += measured(orders, with_kill=options.kill and orders == max(options.orders))
-        if options.json:
-            options.json.write_text(json.dumps(runs))
+        for figures in measured(orders, with_kill=options.kill and orders == max(options.orders)):
+            runs.append(figures)
+            if options.json:
+                options.json.write_text(json.dumps(runs))
     return 0
 
 
