@@ -132,6 +132,18 @@ def _check_unclosed(header: Record) -> None:
         )
 
 
+def check_several_in_one(header: Record, rows: Sequence[list[str]]) -> None:
+    """Raises if a name and most cells below contain delimiters: each line may be quoted as a whole."""
+    for column, name in enumerate(header.cells or ()):
+        marked = [row for row in rows if column < len(row) and len(_MARK.findall(row[column])) > 1]
+        if len(_MARK.findall(name)) > 1 and 2 * len(marked) > len(rows):
+            raise UsageError(
+                f"column {column + 1} seems to hold several columns: its name on line {header.line} and most cells "
+                "below contain delimiters",
+                f"Remove the quotes around each line, or if it is one column: --header-row {header.line}.",
+            )
+
+
 def _check_line_above(above: Record | None, header: Record, width: int) -> None:
     """A broken line, or one of another width, right above the header may be the header itself."""
     if above is None or above.cells == [] or above.last + 1 != header.line:
@@ -173,7 +185,7 @@ def _check_data(header: Record, types: Sequence[str]) -> None:
 
 def _check_earlier_table(records: Sequence[Record], header: Record) -> None:
     """Lines before the header may be a table: several of equal width, or with as many delimiters inside of quotes."""
-    in_quotes = [replace(r, cells=_MARK.split(r.cells[0]) if r.cells and len(r.cells) == 1 else []) for r in records]
+    in_quotes = [replace(r, cells=_split(r) if len(r.cells or ()) == 1 else []) for r in records]
     for block in (*_blocks(records), *(block for block in _blocks(in_quotes) if len(block) > 2)):
         width = len(block[0].cells or ())
         if len(block) >= (2 if width > 2 else 5):
@@ -182,6 +194,13 @@ def _check_earlier_table(records: Sequence[Record], header: Record) -> None:
                 f"line {header.line}",
                 f"Move each to a file of its own, or choose one: --header-row {block[0].line} or {header.line}.",
             )
+
+
+def _split(record: Record) -> list[str]:
+    """The cells; those of a line that is quoted as a whole."""
+    cells = record.cells or []
+    marks = Counter(_MARK.findall(cells[0])).most_common(1) if len(cells) == 1 else []
+    return cells[0].split(marks[0][0]) if marks else cells
 
 
 def _blocks(records: Sequence[Record]) -> Iterator[list[Record]]:
@@ -239,7 +258,7 @@ def _fills(rows: Sequence[list[str]], column: int) -> bool:
 
 def _filled(record: Record) -> list[str]:
     """The cells without empty ones at the end."""
-    cells = list(record.cells or ())
+    cells = list(_split(record))
     while cells and not cells[-1].strip():
         cells.pop()
     return cells

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from sources.errors import UsageError
-from sources.files.ambiguity import check_header
+from sources.files.ambiguity import check_header, check_several_in_one
 from sources.files.dialect import Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
 from sources.files.model import MAX_COLUMNS, RULE, ReadOptions
 
@@ -72,6 +72,8 @@ def detect_layout(
     else:
         at, count = _header(filled, rows)
         check_header(records, filled[at], _trimmed(rows, width_of(filled)))
+        if options.delimiter is None:
+            check_several_in_one(filled[at], rows[at + 1 :])
         count = options.header_rows or count
     if at + count > len(rows):
         raise UsageError(f"--header-rows is {count}, but fewer rows follow", "Use a smaller --header-rows.")
@@ -233,7 +235,9 @@ def detect_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list
         cells = next(reader([lines[index]], dialect), [])
         if is_blank(cells, width):
             blank = True
-        elif not is_footnote(cells, width, after_blank=blank, ended=lines[index][-1] in "\r\n"):
+        elif cells[0].count(dialect.delimiter) > 1 or not is_footnote(  # a row that is quoted as a whole
+            cells, width, after_blank=blank, ended=lines[index][-1] in "\r\n"
+        ):
             low = index + 1
     notes = [at for at in notes if at >= low]
     if not notes:

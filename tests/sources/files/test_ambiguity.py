@@ -205,6 +205,16 @@ def test_12_a_space_before_a_quote_rejects_the_line(tmp_path: Path) -> None:
     assert rejected(table(tmp_path, text)) == [(6, "quoting"), (7, "quoting")]
 
 
+def test_12_lines_quoted_as_a_whole_are_asked_about(tmp_path: Path) -> None:
+    text = f"Código;Nombre;PVP\n{ROWS}".replace("0,", "0.").replace("2,", "2.")
+    quoted = "".join(f'"{line}"\n' for line in text.splitlines())
+    message = error_of(tmp_path, quoted)
+    assert "column 1 seems to hold several columns: its name on line 1" in message
+    assert len(table(tmp_path, quoted, ReadOptions(delimiter=";", header_row=1)).columns) == 1
+    message = error_of(tmp_path, f"Cliente;Ciudad;Saldo\nC1;Roma;10\nC2;Bari;20\n\n{quoted}")
+    assert "another one seems to begin on line 5" in message
+
+
 def test_12_a_line_without_text_is_blank(tmp_path: Path) -> None:
     text = f"Código;Nombre;PVP\n{ROWS};;\n" + ";;\n" * 3 + "A4;Perno;1,00\n;;\n;;\nListado del 3 de mayo\n"
     opened = table(tmp_path, text)
