@@ -20,6 +20,7 @@ from sources.files.quotes import begins_with_quote
 
 _NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
 _DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?")
+_SELDOM: Final = "^~:¦§"
 _DECIMAL_COMMA: Final = re.compile(r"(?<=\d),(?=\d)")
 _DIGITS: Final = re.compile(r"\d+")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
@@ -67,6 +68,17 @@ def check_single_column(sample: str, dialect: Dialect) -> None:
             )
 
 
+def check_names_with_commas(records: Sequence[Record]) -> None:
+    """Raises if `Name`, `Doe, Jane`, `Roe, Richard` may be one column of names or a title and two columns."""
+    first, *rows = [record for record in records if record.cells]
+    widths = {len(record.cells or ()) for record in rows}
+    if len(first.cells or ()) == 1 and widths == {2} and rows[0].line == first.last + 1:
+        raise UsageError(
+            f"line {first.line} has no comma: it is the name of one column, or a title above two columns",
+            "For one column: --delimiter tab. For two: --delimiter comma.",
+        )
+
+
 def check_hint(sample: str, hinted: Dialect, detected: Dialect) -> None:
     """Raises for a `sep=` line whose delimiter is less likely than another one, or separates no cells."""
     name, other = (DELIMITER_NAMES.get(dialect.delimiter, repr(dialect.delimiter)) for dialect in (hinted, detected))
@@ -80,6 +92,18 @@ def check_hint(sample: str, hinted: Dialect, detected: Dialect) -> None:
             f"line 1 states {name} as the delimiter, but each line has a single cell; the lines may be quoted twice",
             f"Export the file again, or if it has a single column: --delimiter {name}.",
         )
+
+
+def check_other_marks(sample: str) -> None:
+    """Raises if each line has the same number of a character that is seldom a delimiter."""
+    lines = [line for line in lines_of(sample) if line.strip()]
+    for mark in _SELDOM:
+        counts = {line.count(mark) for line in lines}
+        if len(lines) > 1 and len(counts) == 1 and 0 not in counts:
+            raise UsageError(
+                f"each line contains {counts.pop()} × {mark}, which may separate the cells",
+                f'If it does: --delimiter "{mark}". If the file has a single column: --delimiter tab.',
+            )
 
 
 def check_decimal_commas(sample: str, records: Sequence[Record]) -> None:
@@ -125,7 +149,7 @@ def check_spaces(records: Sequence[Record]) -> bool:
 
 
 def _check_unclosed(header: Record) -> None:
-    if any(map(begins_with_quote, header.cells or ())):
+    if any(begins_with_quote(cell.strip()) for cell in header.cells or ()):
         raise UsageError(
             f"line {header.line}, the header, has a quote that does not enclose a whole name",
             f"Fix the quotes in that line, or if they belong to the name: --header-row {header.line}.",
@@ -223,9 +247,10 @@ def _check_later_table(header: Record, after: Sequence[Record], types: Sequence[
     width = len(types)
     names = _filled(header)
     others = [record for record in after if _filled(record) != names]  # a repeated header begins no table
-    for (blank, record), following in zip(pairwise(others), others[2:], strict=False):
+    after_blank = {record.line for before, record in pairwise(others) if not _filled(before)}
+    for record, following in pairwise(filter(_filled, others)):
         cells = _filled(record)
-        if _filled(blank) or len(cells) < 2 or not looks_like_names(cells):
+        if record.line not in after_blank or len(cells) < 2 or not looks_like_names(cells):
             continue
         if len(_filled(following)) != len(cells) or looks_like_names(_filled(following)):
             continue

@@ -85,11 +85,11 @@ class ArrowBlocks:
             return None
         if width > 1 and self._has_empty_rows(table):
             return None
-        if any(mark in data for mark in _RULE_STARTS) and (
-            pc.any(pc.match_substring_regex(table.column(0), "^(--|==|__)")).as_py()
+        if any(mark in data for mark in _RULE_STARTS) and any(
+            pc.any(pc.match_substring_regex(column, "^(--|==|__)")).as_py() for column in table.columns
         ):
             return None
-        if width > 2 and self._has_totals(table, data.lower()):
+        if width > 1 and self._has_totals(table, data.lower()):
             return None
         return table.append_column(LINE_COLUMN, pa.array(np.arange(line, line + count)))
 
@@ -125,5 +125,6 @@ class ArrowBlocks:
         if not any(word in lower for word in _TOTAL_WORDS):
             return False
         blank = sum(np.asarray(pc.equal(pc.utf8_trim_whitespace(column), "")).astype(np.int64) for column in table)
-        rows = table.take(np.flatnonzero(2 * blank >= table.num_columns))
+        is_named = pc.match_substring_regex(table.column(0), "(?i)total|^$")
+        rows = table.take(np.flatnonzero((2 * blank >= table.num_columns) | np.asarray(is_named)))
         return any(map(totals_reason, zip(*rows.to_pydict().values(), strict=True)))

@@ -281,9 +281,9 @@ class RowShape(NamedTuple):
         if marks and cells[0].startswith(BYTE_ORDER_MARK):
             reason = "begins with a byte order mark, as where two files were joined; remove it, and a repeated header"
             return RejectedRow(line, last, "byte_order_mark", reason, tuple(cells))
-        if not all(cells) and (reason := totals_reason(cells)):
+        if reason := totals_reason(cells):
             return RejectedRow(line, last, "totals", reason, tuple(cells))
-        if cells[0][:2] in RULE_STARTS and all(map(RULE.fullmatch, cells)):
+        if any(cells) and all(RULE.fullmatch(cell) for cell in cells if cell):
             return RejectedRow(line, last, "rule", "contains only dashes; remove the line", tuple(cells))
         if cells[0] == self.columns[0] and self._repeats_header(cells):
             return RejectedRow(line, last, "repeated_header", "repeats the header; remove the line", tuple(cells))
@@ -303,9 +303,11 @@ def totals_reason(cells: Sequence[str]) -> str:
     """The reason to reject a line of totals; empty for a row."""
     name, *others = [cell.strip() for cell in cells if cell.strip()] or [""]
     empty = len(cells) - len(others) - 1
-    if not name or len(cells) < 3 or empty < len(cells) / 2:
-        return ""
-    is_sum = bool(others) and all(map(_AMOUNT.fullmatch, others)) and _TOTALS_OF.fullmatch(name)
-    if not is_sum and not _TOTALS.fullmatch(name):
-        return ""
-    return f"looks like a line of totals ({empty} empty cells); remove the line"
+    is_sparse = len(cells) > 2 and empty >= len(cells) / 2
+    is_sum = bool(others) and all(map(_AMOUNT.fullmatch, others)) and next(filter(None, cells)).strip() == name
+    is_total = _TOTALS.fullmatch(name) is not None
+    if (is_total and (is_sparse or (is_sum and "total" in name.lower()))) or (
+        is_sparse and is_sum and _TOTALS_OF.fullmatch(name)
+    ):
+        return f"looks like a line of totals ({empty} empty cells); remove the line"
+    return ""

@@ -9,7 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from sources.files.ambiguity import check_decimal_commas, check_hint, check_single_column, check_spaces
+from sources.files.ambiguity import (
+    check_decimal_commas,
+    check_hint,
+    check_names_with_commas,
+    check_other_marks,
+    check_single_column,
+    check_spaces,
+)
 from sources.files.dialect import DELIMITERS, SPACE_RUNS, Dialect, best_dialect, detect_dialect, records_of, width_of
 from sources.files.encoding import read_text
 from sources.files.layout import detect_footnotes, detect_layout
@@ -76,6 +83,8 @@ def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple
         return dialect, detection.hint_lines
     records = records_of(body, dialect, cut_off=cut_off)
     if dialect.delimiter == ",":
+        if dialect.is_padded:
+            check_names_with_commas(records)
         spaces, _ = best_dialect(body, SPACE_RUNS[1:], options, cut_off=cut_off)
         check_decimal_commas(body, records_of(body, spaces, cut_off=cut_off))
     if detection.score < MIN_SCORE:
@@ -84,6 +93,7 @@ def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple
             return runs, 0
         if width_of(records) == 1:
             check_single_column(body, dialect)
+            check_other_marks(body)
             spaces, _ = best_dialect(body, SPACE_RUNS[1:], options, cut_off=cut_off)
             if check_spaces(records_of(body, spaces, cut_off=cut_off)):
                 return spaces, 0

@@ -163,6 +163,7 @@ class TextTable(SourceTable):
                         and all(cells)
                         and cells[0] != first_name
                         and cells[0][:2] not in RULE_STARTS
+                        and "otal" not in cells[0].lower()
                     ):
                         yield Row(line, tuple(cells))
                     elif not is_blank(cells, width):

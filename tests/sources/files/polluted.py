@@ -8,6 +8,7 @@ batches are silent errors, which `silent_errors` reports.
 
 from __future__ import annotations
 
+import codecs
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -65,7 +66,10 @@ class Document:
 
     def written(self) -> bytes:
         text = "".join(line.text.replace("\n", self.end) + (line.end or self.end) for line in self.lines)
-        return (self.prefix + text).encode(self.encoding, "replace") + self.suffix
+        if self.encoding.startswith("utf"):
+            return (self.prefix + text).encode(self.encoding) + self.suffix
+        parts = (part.encode(self.encoding, "replace") for part in (self.prefix + text).split("\ufeff"))
+        return codecs.BOM_UTF8.join(parts) + self.suffix
 
     def line_numbers(self) -> dict[int, int]:
         """The 1-based line of each clean row that is still in the file."""
@@ -292,12 +296,12 @@ def byte_order_mark_in_the_middle(document: Document) -> None:
     """Two files were joined."""
     header = document.header_line.text
     at = document.generator.randint(document.header + 2, len(document.lines))
-    document.lines.insert(at, Line(("\ufeff" if document.encoding != "cp1252" else "ï»¿") + header))
+    document.lines.insert(at, Line(f"\ufeff{header}"))
 
 
 def byte_order_mark_before_a_row(document: Document) -> None:
     line = document.a_row()
-    line.text = ("\ufeff" if document.encoding != "cp1252" else "ï»¿") + line.text
+    line.text = f"\ufeff{line.text}"
 
 
 def tab_in_a_cell(document: Document) -> None:

@@ -215,6 +215,29 @@ def test_12_lines_quoted_as_a_whole_are_asked_about(tmp_path: Path) -> None:
     assert "another one seems to begin on line 5" in message
 
 
+@pytest.mark.parametrize("total", ["Total;;123", "TOTAL;3;1.234,50 €", "Subtotal;7;12"])
+def test_12_totals_that_fill_most_columns_are_no_row(tmp_path: Path, total: str) -> None:
+    text = f"Código;Uds;PVP\nA1;1;1,50\nA2;2;2,00\nTotal Gym;2;Barra\n{total}\n"
+    assert rejected(table(tmp_path, text)) == [(5, "totals")]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Nombre\nPerez, Ana\nGil, Eva\nRuiz, Leo\n", "the name of one column, or a title above two columns"),
+        ("codigo^nombre^pvp\nA1^Perno^1.5\nA2^Tuerca^2\n", "each line contains 2 × ^"),
+    ],
+)
+def test_12_one_column_or_several(tmp_path: Path, text: str, words: str) -> None:
+    assert words in error_of(tmp_path, text)
+    assert len(table(tmp_path, text, ReadOptions(delimiter="tab")).columns) == 1
+
+
+def test_12_rules_in_a_framed_table_are_no_rows(tmp_path: Path) -> None:
+    text = "| id | name |\n|----|------|\n| 1 | Perno |\n| 2 | Tuerca |\n"
+    assert rejected(table(tmp_path, text)) == [(2, "rule")]
+
+
 def test_12_a_line_without_text_is_blank(tmp_path: Path) -> None:
     text = f"Código;Nombre;PVP\n{ROWS};;\n" + ";;\n" * 3 + "A4;Perno;1,00\n;;\n;;\nListado del 3 de mayo\n"
     opened = table(tmp_path, text)

@@ -105,6 +105,8 @@ FORMER_ERRORS = [
     (90320, "trailing_delimiter_in_some_rows text_after_a_quote"),
     (91150, "truncated short_header trailing_delimiter_everywhere"),
     (91329, "totals truncated missing_delimiter"),
+    (301248, "space_before_quotes no_header"),
+    (301727, "second_table tab_in_a_cell blank_lines"),
 ]
 
 
