@@ -31,6 +31,7 @@ WORDS: Final = {
     "too_many_digits": "more digits than a number in JSON can hold",
     "not_yes_or_no": "not a word for yes or no: set the words under [booleans] in the mapping",
     "damaged_code": "a spreadsheet changed the code to a number and lost digits: export that column as text",
+    "formula": "a text written as a spreadsheet formula: open the file in a spreadsheet and save it as CSV again",
     "damaged_text": "characters were lost when the file was written: export it again as UTF-8",
     "cell_error": "an error value of a spreadsheet",
     "not_an_id": "not an id: digits only, or letters, digits and - _ . ~ where the interface accepts them",
@@ -136,6 +137,7 @@ def _whole(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     for code, found in (
         ("damaged_code", pc.match_substring_regex(texts, _POWER)),
         ("cell_error", pc.and_(pc.starts_with(texts, "#"), pc.match_substring_regex(texts, _CELL_ERROR))),
+        ("formula", pc.and_(pc.starts_with(texts, '="'), pc.ends_with(texts, '"'))),
         ("damaged_text", pc.match_substring(texts, _LOST)),
     ):
         if pc.any(found).as_py():

@@ -636,3 +636,8 @@ def test_an_option_of_preview_is_named_as_a_key_of_the_mapping_and_works_there(t
     columns = 'productId = "productId"\nvariantId = "variantId"\nprice = { field = "price", decimal = "," }\n'
     read_so = bodies(tmp_path, text, f'[file]\ndelimiter = "spaces"\n[columns]\n{columns}')
     assert read_so == [{"price": Decimal("12.50")}, {"price": Decimal("0.30")}]
+
+
+def test_12_a_text_written_as_a_formula_is_not_sent_with_its_signs(tmp_path: Path) -> None:
+    text = f'{VARIANT}erpCode\n1,2,"=""00038"""\n3,4,=00039\n'
+    assert problems(read(tmp_path, text)) == [(2, "erpCode", "erpCode", "formula")]
