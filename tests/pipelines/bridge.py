@@ -126,9 +126,15 @@ _PULLED: dict[str, tuple[int, bytes]] = {}
 
 
 @contextmanager
-def pulled(folder: Path, **config: Any) -> Iterator[Bridge]:
-    """A bridge whose warehouse is as a first pull publishes it: pulled once in this process, copied from then on."""
-    key = repr(sorted(config.items()))
+def pulled(folder: Path, then: Callable[[], object] | None = None, **config: Any) -> Iterator[Bridge]:
+    """A bridge whose warehouse is as a first pull publishes it: pulled once in this process, copied from then on.
+
+    Args:
+        folder: for the warehouse.
+        then: what else is done before the file is kept, such as `reconcile`.
+        config: of the sandbox.
+    """
+    key = repr((then, sorted(config.items())))
     port, file = _PULLED.get(key, (0, b""))
     if not _is_free(port):
         port, file = 0, b""
@@ -138,6 +144,8 @@ def pulled(folder: Path, **config: Any) -> Iterator[Bridge]:
             made.path.chmod(0o600)
         else:
             assert made.code() == 0
+            if then is not None:
+                then()
             _PULLED[key] = int(made.platform.url.rpartition(":")[2]), made.path.read_bytes()
         yield made
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from decimal import Decimal
 from importlib.resources import files
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -14,16 +16,15 @@ from pipelines.reporting.dictionary_page import RELATIONS, tables
 from pipelines.warehouse.descriptions import ORDER_FIELD
 from pipelines.warehouse.views import SCHEMA, VIEWS, statements
 from sources.errors import UsageError
-from tests.pipelines.bridge import Bridge
+from tests.pipelines.bridge import Bridge, pulled
 
 DESCRIBED = "schema_name IN ('raw', 'reconciled', 'ops', 'bi')"
 
 
 @pytest.fixture
-def reconciled(fresh: Bridge) -> Bridge:
-    fresh.pull()
-    reconcile()
-    return fresh
+def reconciled(tmp_path: Path) -> Iterator[Bridge]:
+    with pulled(tmp_path, then=reconcile) as made:
+        yield made
 
 
 def test_issue_15_5_every_column_of_a_warehouse_is_in_the_dictionary_and_none_more(reconciled: Bridge) -> None:
