@@ -1,7 +1,7 @@
 """`ops.push_log` in the warehouse: a copy of the ledger's operations.
 
-In: the ledger. Out: the table, and what the responses showed about gaps in the interface (`ops.observations`), in the
-build of a run; after a push, published at once unless a run is in progress.
+In: the ledger. Out: the table, and what the responses revealed about gaps in the interface (`ops.observations`). A run
+writes both into its build; a push publishes them itself unless a run is in progress.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from sources.settings import ledger_path, warehouse_path
 
 log = logging.getLogger("orderbridge.push_log")
 
-# For each response: the gap (sources/gaps.py) that it shows something about, and what. A create that was confirmed by a
-# lookup has no status, or that of the response that left it in doubt.
+# One row per gap (sources/gaps.py) that a response reveals something about. A create confirmed by a lookup has no
+# status, or the status of the response that left it in doubt.
 _OBSERVED: Final = """
     WITH answers AS (
         SELECT plan_id, kind, method, fields, o.state, status, code, remote_id, o.updated_at
@@ -50,19 +50,19 @@ _OBSERVED: Final = """
 
 
 def update_push_log(build: duckdb.DuckDBPyConnection) -> int:
-    """Updates `ops.push_log` from the ledger, and `ops.observations`, where the plan takes the place of the run.
+    """Replaces `ops.push_log` with the ledger's operations and adds to `ops.observations`, with the plan's id as run.
 
-    If the ledger cannot be read, a warning is logged and the tables are unchanged.
+    If the ledger cannot be read, it logs a warning and leaves the tables unchanged.
 
     Args:
         build: open for writing.
 
     Returns:
-        Rows in the table now.
+        Number of rows in the table.
     """
     path = ledger_path()
     if not path.exists():
-        return 0  # nothing was ever sent from here; another ledger's rows stay
+        return 0  # nothing was pushed from here; rows of another ledger are kept
     ops.create_missing(build)
     try:
         with Ledger.open(path, readonly=True) as ledger:
@@ -86,10 +86,10 @@ def publish_push_log(plan_id: str = "", observed: Sequence[tuple[str, str]] = ()
 
     Args:
         plan_id: of the plan that was pushed.
-        observed: (what, value) seen by this push that the ledger does not record.
+        observed: (what, value) observed by this push that the ledger does not record.
 
     Returns:
-        Whether it was published; if a run is in progress, that run does it.
+        Whether it was published. A run in progress publishes it instead.
 
     Raises:
         UsageError: a disk error; the published file is unchanged.

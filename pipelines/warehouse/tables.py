@@ -1,6 +1,6 @@
-"""Frames into the tables of a build.
+"""Writes frames as tables of a build.
 
-In: a frame. Out: a table of `reconciled` with its columns, in place of the one that was there.
+In: a frame. Out: a table of `reconciled` with its columns; an existing one is replaced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def replace(build: duckdb.DuckDBPyConnection, table: str, frame: pd.DataFrame) -> None:
-    """Puts a frame in place of a reconciled table."""
+    """Creates or replaces a table of `reconciled`."""
     import pyarrow as pa
 
     build.register("reconciled_frame", pa.Table.from_pandas(frame, preserve_index=False))
