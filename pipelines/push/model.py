@@ -61,10 +61,6 @@ class PushHooks:
     defer_signals: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
-def _client(settings: LegacySettings, stop: threading.Event) -> Client:
-    return Client.from_settings(settings, stop)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushDependencies:
     """What a push works with; tests replace parts of it.
@@ -79,7 +75,7 @@ class PushDependencies:
         grace_s: seconds allowed for requests in flight after a stop.
     """
 
-    client: Callable[[LegacySettings, threading.Event], Client] = _client
+    client: Callable[[LegacySettings, threading.Event], Client] = Client.from_settings
     read_passwords: passwords.ReadPasswords = passwords.read_from_input
     read_customers: ReadCustomers | None = None
     read_clock: ReadClock = read_clock
