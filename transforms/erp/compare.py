@@ -20,10 +20,12 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from transforms.documents import default_row_per_owner, first_row_per_owner
 from transforms.erp.match_keys import code, document_number
-from transforms.frames import BIGINT, TEXT, Ints, frame, typed
+from transforms.frames import BIGINT, TEXT, Ints, array, column, frame, typed
 from transforms.phones import same_phone
 from transforms.texts import email_key, single_spaced, tidied
 
@@ -94,18 +96,22 @@ def compare(
     """
     fields = [field for field in COMPARISONS if field in lines]
     if any(field in FIELDS_OF_DOCUMENTS for field in fields):
-        document = _documents_of_pairs(numbers, documents, pairs, len(customers))
+        rows = _documents_of_pairs(numbers, documents, pairs, len(customers))
+        document = pa.array(rows, mask=rows < 0)
+    line, customer = pa.array(pairs["line"].to_numpy()), pa.array(pairs["customer"].to_numpy())
     differing = [frame(DIFFERENCE)]
     for field in fields:
-        erp = lines[field].iloc[pairs["line"]].reset_index(drop=True)
+        ours = array(lines[field]).take(line)
         if field in FIELDS_OF_DOCUMENTS:
-            platform = documents[FIELDS_OF_DOCUMENTS[field]].reindex(document).reset_index(drop=True)
+            theirs = array(documents[FIELDS_OF_DOCUMENTS[field]]).take(document)
         else:
-            platform = customers[field].iloc[pairs["customer"]].reset_index(drop=True)
-        is_unlike = erp.notna() & (erp != platform).fillna(True)
-        if not is_unlike.any():
+            theirs = array(customers[field]).take(customer)
+        is_like = pc.fill_null(pc.equal(ours, theirs), False)  # of most pairs: only the others are compared by meaning
+        unlike = pc.indices_nonzero(pc.and_not(pc.is_valid(ours), is_like))
+        if not len(unlike):
             continue
-        erp, platform = erp[is_unlike], platform[is_unlike]
+        index = pd.Index(unlike.to_numpy().astype(np.int64))
+        erp, platform = column(ours.take(unlike), index), column(theirs.take(unlike), index)
         is_different = tidied(erp).notna() & ~COMPARISONS[field](erp, platform, country)
         values = pd.DataFrame({"erp_value": erp[is_different], "platform_value": platform[is_different]})
         differing.append(values.rename_axis("pair").reset_index().assign(field=field))
