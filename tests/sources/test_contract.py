@@ -34,7 +34,7 @@ with bridge(Path.cwd()) as made:
     made.pull("customers")
     print(made.rows("SELECT id = $1, loyalty_tier, _extra FROM raw.customers WHERE loyalty_tier IS NOT NULL", first))
     print(made.rows("SELECT count(*) FROM ops.observations WHERE value = 'loyaltyTier'"))
-print([problem.words for problem in problems(CUSTOMER_CREATE, {"password": "x", "loyaltyTier": "a"})])
+print([problem.message for problem in problems(CUSTOMER_CREATE, {"password": "x", "loyaltyTier": "a"})])
 print("loyaltyTier" in paths("customers"))
 '''
 
