@@ -4,8 +4,8 @@
     python -m tests.bench.scale --plot scale.json docs/assets/scale.svg
 
 For each number of orders, and a tenth as many customers, a pull of one sweep from a platform that generates its pages
-when they are requested. With `--kill`, a second pull of the largest is killed (SIGKILL) once it has read 90 % of the
-orders, and run again.
+when they are requested. With `--kill`, a second pull of the largest is killed (SIGKILL) once it has read 95 % of the
+pages, and run again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,26 +29,30 @@ import numpy as np
 
 from tests.bench.measure import Failed, run, served
 
-KILL_AT: Final = 0.9
+KILL_AT: Final = 0.95
+"""Share of the pages that are on disk."""
 _RSS: Final = re.compile(r"VmRSS:\s+(\d+)")
-_ROWS: Final = re.compile(r"orders: (\d+) rows")
 
 
-def samples_of(folder: Path, kill_at: int | None) -> tuple[list[tuple[float, float, float]], Callable[[int], None]]:
-    """Seconds, resident MB and MB on disk over time, and the watcher that collects them; it may kill the process."""
-    samples: list[tuple[float, float, float]] = []
-    began = time.monotonic()
+@dataclass
+class Watcher:
+    """Samples a pull: seconds, resident MB, MB on disk. Kills it once its spools have more than `kill_bytes`."""
 
-    def watch(process: int) -> None:
+    folder: Path
+    kill_bytes: float
+    samples: list[tuple[float, float, float]] = field(default_factory=list)
+    spooled: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    def __call__(self, process: int) -> None:
         with suppress(OSError):
-            if found := _RSS.search(Path(f"/proc/{process}/status").read_text()):
-                disk = sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file())
-                samples.append((round(time.monotonic() - began, 1), int(found[1]) / 1024, disk / 1e6))
-            rows = _ROWS.findall((folder / "said.txt").read_text("utf-8", "replace")[-2000:])
-            if kill_at is not None and rows and int(rows[-1]) >= kill_at:
+            resident = int(_RSS.findall(Path(f"/proc/{process}/status").read_text())[0]) / 1024
+            sizes = {file: file.stat().st_blocks * 512 for file in self.folder.rglob("*") if file.is_file()}
+            self.samples.append((round(time.monotonic() - self.began, 1), resident, sum(sizes.values()) / 1e6))
+            spooled = sum(size for file, size in sizes.items() if file.suffix == ".pages")
+            self.spooled = max(self.spooled, spooled)
+            if spooled > self.kill_bytes:
                 os.kill(process, signal.SIGKILL)
-
-    return samples, watch
 
 
 def measured(orders: int, *, with_kill: bool) -> Iterator[dict[str, Any]]:
@@ -58,15 +63,16 @@ def measured(orders: int, *, with_kill: bool) -> Iterator[dict[str, Any]]:
         folder.mkdir()
         with served("tests.bench.platform", str(orders // 10), str(orders), "0", folder=base) as settings:
             settings |= {"WAREHOUSE__PATH": str(folder / "warehouse.duckdb")}
+            whole = float("inf")
             for name in ("pull", "killed", "resumed")[: 3 if with_kill else 1]:
-                kill_at = int(KILL_AT * orders) if name == "killed" else None
-                samples, watch = samples_of(folder, kill_at)
-                code = -signal.SIGKILL if kill_at else 0
+                watcher = Watcher(folder, KILL_AT * whole if name == "killed" else float("inf"))
+                code = -signal.SIGKILL if name == "killed" else 0
                 command = ("pull", "customers", "orders", "--sweeps", "1")
-                cost, _ = run("pipelines.cli", *command, folder=folder, settings=settings, codes=[code], watch=watch)
+                cost, _ = run("pipelines.cli", *command, folder=folder, settings=settings, codes=[code], watch=watcher)
+                whole = min(whole, watcher.spooled)
                 figures = {"run": name, "orders": orders, **vars_of(cost)}
                 print(figures, flush=True)
-                yield {**figures, "samples": samples}
+                yield {**figures, "samples": watcher.samples}
         with duckdb.connect(str(folder / "warehouse.duckdb"), read_only=True) as warehouse:
             found = warehouse.execute("SELECT count(*), count(DISTINCT id) FROM raw.orders").fetchone()
         if found != (orders, orders):
