@@ -64,7 +64,7 @@ class PullResult:
     step_code: int = ExitCode.DONE
 
     def counts(self, walk: ListResult) -> dict[str, str | int | None]:
-        """A list's verdict and rows, by the names that tables and JSON have; None where it was not merged."""
+        """A list's verdict and rows, by the names that tables and JSON have; None where it is not known."""
         change = self.changes.get(walk.resource)
         return {
             "resource": walk.resource,
@@ -72,7 +72,7 @@ class PullResult:
             "rows": walk.distinct,
             "new": change.new if change else None,
             "changed": change.changed if change else None,
-            "missing": change.newly_missing if change else None,
+            "missing": change.newly_missing if change and walk.verdict != "tail" else None,
             "quarantined": len(walk.quarantined),
         }
 

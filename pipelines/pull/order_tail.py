@@ -82,7 +82,8 @@ class TailStart:
         """The same start, if its cursor is of this organization; otherwise none."""
         if self.owner is None or self.owner.organization == organization:
             return self
-        return TailStart(reason="the saved cursor is of another organization")
+        whose = "another organization" if organization else "an organization, and that of the key is not known now"
+        return TailStart(reason=f"the saved cursor is of {whose}")
 
 
 def read_tail_start(warehouse: duckdb.DuckDBPyConnection, settings: PublicV1Settings, now: datetime) -> TailStart:
@@ -115,7 +116,7 @@ def _saved(warehouse: duckdb.DuckDBPyConnection) -> tuple[Any, ...] | None:
     sql = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'ops' AND table_name = 'order_cursor'"
     if warehouse.execute(sql).fetchall() == [(0,)]:
         return None
-    return warehouse.execute(f"SELECT {_COLUMNS}, is_newest_last FROM ops.order_cursor").fetchone()
+    return warehouse.execute(f"SELECT {_COLUMNS}, is_newest_last FROM ops.order_cursor WHERE page_rows > 0").fetchone()
 
 
 def record_cursor(

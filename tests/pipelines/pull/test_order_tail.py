@@ -89,7 +89,7 @@ def test_a_clock_that_went_back_reads_whole(bench: TailBench) -> None:
         (lambda b: b.configure(page_limit=11), "another page limit"),
         (lambda b: b.configure(order_key="number"), "another order key"),
         (lambda b: setattr(b, "organization", "other"), "another organization"),
-        (lambda b: setattr(b, "organization", None), "another organization"),
+        (lambda b: setattr(b, "organization", None), "not known now"),
         (
             lambda b: b.warehouse.execute("UPDATE ops.order_cursor SET environment = 'production'"),
             "another environment",
@@ -223,6 +223,7 @@ def test_issue_16_2_a_tail_from_the_pull_to_status_report_and_notification(tmp_p
         assert verdicts == dict.fromkeys(["customers", "promotions", "price_lists"], "complete") | {"orders": "tail"}
         assert made.one("SELECT count(*) FROM reconciled.orders") == 37
         assert made.left() == [made.path.name]
+        assert result.counts(result.lists[-1])["missing"] is None
         summary = run_summary(result, reconciling.result)
         assert "orders: 17 tail, 7 new" in summary["text"]
         orders = read_status(1).as_dict()["lists"][3]
