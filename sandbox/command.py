@@ -9,19 +9,19 @@ import gc
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 
-from sandbox.config import SandboxConfig
-from sandbox.server import Sandbox, serve
+from sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
+from sandbox.server import serve
 
 
-def run(config: SandboxConfig, on_ready: Callable[[list[str]], None] | None = None) -> None:
+def run(config: SandboxConfig, on_ready: Callable[[dict[str, str]], None] | None = None) -> None:
     """Serves until SIGINT or SIGTERM, then returns. Must run in the main thread.
 
     Args:
         config: what to serve.
-        on_ready: called with the lines to print once the address is known.
+        on_ready: called with the settings that are printed next, once the address is known.
 
     Raises:
         SandboxConfigError: the files of records cannot be served.
@@ -36,9 +36,11 @@ def run(config: SandboxConfig, on_ready: Callable[[list[str]], None] | None = No
     try:
         with serve(config) as sandbox:
             gc.freeze()  # the garbage collector must not scan a million rows each time
+            values = settings(sandbox.url, config.login_mode)
             if on_ready is not None:
-                on_ready(lines(sandbox))
-            sys.stdout.write("\n".join(lines(sandbox)) + "\n")
+                on_ready(values)
+            sys.stdout.write(f"ready {sandbox.url}\n")
+            sys.stdout.writelines(f"{name}={value}\n" for name, value in environment(values).items())
             sys.stdout.flush()
             stopped.wait()
     finally:
@@ -46,14 +48,18 @@ def run(config: SandboxConfig, on_ready: Callable[[list[str]], None] | None = No
             signal.signal(number, handler)
 
 
-def lines(sandbox: Sandbox) -> list[str]:
-    """The lines that the command prints: the address, then the settings."""
-    return [
-        f"ready {sandbox.url}",
-        f"SOURCES__LEGACY__BASE_URL={sandbox.url}",
-        f"SOURCES__LEGACY__API_KEY={sandbox.legacy_key}",
-        "SOURCES__LEGACY__ENVIRONMENT=sandbox",
-        f"SOURCES__LEGACY__LOGIN_MODE={sandbox.state.config.login_mode}",
-        f"SOURCES__PUBLIC_V1__BASE_URL={sandbox.url}",
-        f"SOURCES__PUBLIC_V1__API_KEY={sandbox.v1_key}",
-    ]
+def settings(url: str, login_mode: str = "email") -> dict[str, str]:
+    """The settings of a project that uses a sandbox at this address, by key."""
+    return {
+        "sources.legacy.base_url": url,
+        "sources.legacy.api_key": LEGACY_KEY,
+        "sources.legacy.environment": "sandbox",
+        "sources.legacy.login_mode": login_mode,
+        "sources.public_v1.base_url": url,
+        "sources.public_v1.api_key": V1_KEY,
+    }
+
+
+def environment(values: Mapping[str, str]) -> dict[str, str]:
+    """Settings by environment variable."""
+    return {key.replace(".", "__").upper(): value for key, value in values.items()}

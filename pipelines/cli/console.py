@@ -13,7 +13,16 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from pipelines.cli.terminal import escape, escape_lines
@@ -60,19 +69,19 @@ class Reporter:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("rows, {task.fields[pages]} pages"),
+            TextColumn("{task.fields[note]}"),
             TimeElapsedColumn(),
+            TimeRemainingColumn(),
             console=self.err,
+            disable=self.style != "auto",
         )
 
     def __enter__(self) -> Reporter:
-        if self.style == "auto":
-            self._bars.start()
+        self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.style == "auto":
-            self._bars.stop()
+        self._bars.stop()
 
     def stdout(self) -> Printer:
         """Where the result is printed."""
@@ -80,19 +89,30 @@ class Reporter:
 
     def progress(self, resource: str, pages: int, rows: int, total: int | None) -> None:
         """Called after each page of a walk."""
+        self.show(resource, rows, total, f"rows, {pages} pages", resource=resource, rows=rows, pages=pages)
+
+    def show(self, activity: str, done: int, total: int | None, note: str, /, **facts: object) -> None:
+        """Shows how far an activity is: a bar, or an event at intervals.
+
+        Args:
+            activity: what is done.
+            done: rows or operations so far.
+            total: of them; None where it is not known.
+            note: their unit and further counts.
+            facts: of the event.
+        """
         with self._lock:
             if self.style == "auto":
-                if resource not in self._tasks:
-                    self._tasks[resource] = self._bars.add_task(resource, total=total, pages=pages)
-                self._bars.update(self._tasks[resource], completed=rows, total=total, pages=pages)
+                if activity not in self._tasks:
+                    self._tasks[activity] = self._bars.add_task(activity, total=total, note=note)
+                self._bars.update(self._tasks[activity], completed=done, total=total, note=note)
                 return
             now = time.monotonic()
-            if now - self._last_line_at.setdefault(resource, now) < LINE_EVERY_S:
+            if now - self._last_line_at.setdefault(activity, now) < LINE_EVERY_S:
                 return
-            self._last_line_at[resource] = now
+            self._last_line_at[activity] = now
         expected = f" of {total}" if total is not None else ""
-        message = f"{resource}: {rows}{expected} rows, {pages} pages"
-        self.event("progress", message, resource=resource, rows=rows, pages=pages)
+        self.event("progress", f"{activity}: {done}{expected} {note}", **facts)
 
     def event(self, name: str, message: str, **facts: object) -> None:
         """One event on stderr: its message, or with `--log json` an object with its name and facts."""

@@ -29,7 +29,6 @@ from sources.errors import BridgeError, ExitCode, UsageError
 if TYPE_CHECKING:
     from pipelines.cli.console import Style
     from pipelines.reconcile.erp_customers import ErpFiles
-    from sandbox import Sandbox
     from sandbox.state import State
     from sources.kinds import KindName
 
@@ -70,12 +69,15 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
     """
     from pipelines.reconcile.erp_customers import ErpFiles
     from sandbox import SandboxConfig, serve
+    from sandbox.command import environment, settings
 
     _fresh(folder)
     _isolate(folder)
     started_at = time.monotonic()
     with serve(SandboxConfig(seed=7, orders=ORDERS, latency_ms=LATENCY_MS)) as platform:
-        os.environ |= _settings(platform, folder.absolute())
+        names = {"warehouse.path": "warehouse.duckdb", "ledger.path": "ledger.sqlite"}
+        paths = {key: str(folder.absolute() / name) for key, name in names.items()}
+        os.environ |= environment(settings(platform.url) | paths)
         click.echo(f"A stand-in for the platform is listening on {platform.url}.")
         _step("Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing")
         _run(style, stop, ErpFiles())
@@ -121,19 +123,6 @@ def _isolate(folder: Path) -> None:
             del os.environ[name]
     set_project(folder)
     prepare_environment()
-
-
-def _settings(platform: Sandbox, folder: Path) -> dict[str, str]:
-    return {
-        "SOURCES__LEGACY__BASE_URL": platform.url,
-        "SOURCES__LEGACY__API_KEY": platform.legacy_key,
-        "SOURCES__LEGACY__ENVIRONMENT": "sandbox",
-        "SOURCES__LEGACY__LOGIN_MODE": "email",
-        "SOURCES__PUBLIC_V1__BASE_URL": platform.url,
-        "SOURCES__PUBLIC_V1__API_KEY": platform.v1_key,
-        "WAREHOUSE__PATH": str(folder / "warehouse.duckdb"),
-        "LEDGER__PATH": str(folder / "ledger.sqlite"),
-    }
 
 
 def _step(title: str) -> None:
@@ -199,7 +188,8 @@ def _push(plan: Path, style: Style, stop: threading.Event) -> None:
     from pipelines.push.model import PushDependencies, PushHooks, PushOptions
     from pipelines.push.run import push
 
-    with PushProgress(Reporter(style)) as progress:
+    with Reporter(style) as reporter:
+        progress = PushProgress(reporter)
         options = PushOptions(agreed=True, settle_s=2.0, wait=True)
         hooks = PushHooks(stop=stop, on_operation=progress.on_operation, on_page=progress.on_page)
         result = push(plan, options, hooks, PushDependencies(deadline_s=1.0))

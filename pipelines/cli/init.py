@@ -43,7 +43,9 @@ def command(sandbox: bool) -> None:
     if path.exists():
         click.echo(f"{escape(path)} exists: kept as it is")
     else:
-        values = _sandbox_values() if sandbox else _ask()
+        from sandbox.command import settings
+
+        values = settings(f"http://127.0.0.1:{SANDBOX_PORT}") if sandbox else _ask()
         click.echo(f"wrote {escape(write_settings(folder, values))} (mode 0600)")
         if sandbox:
             click.echo(f"Start the sandbox in another terminal: orderbridge sandbox --port {SANDBOX_PORT}")
@@ -52,20 +54,6 @@ def command(sandbox: bool) -> None:
     with start("auto") as reporter:
         code = run_checks(reporter)
     exit_process(code)
-
-
-def _sandbox_values() -> dict[str, str]:
-    from sandbox.config import LEGACY_KEY, V1_KEY
-
-    url = f"http://127.0.0.1:{SANDBOX_PORT}"
-    return {
-        "sources.legacy.base_url": url,
-        "sources.legacy.api_key": LEGACY_KEY,
-        "sources.legacy.environment": "sandbox",
-        "sources.legacy.login_mode": "email",
-        "sources.public_v1.base_url": url,
-        "sources.public_v1.api_key": V1_KEY,
-    }
 
 
 def _ask() -> dict[str, str]:

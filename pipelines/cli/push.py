@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 import time
 from collections import Counter
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -22,8 +20,6 @@ from pipelines.cli.terminal import escape
 from sources.errors import BridgeError, ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-
     from pipelines.cli.console import Reporter
     from pipelines.push.model import PushResult
 
@@ -36,73 +32,22 @@ _LABELS: Final = {
 
 
 class PushProgress:
-    """Progress of a push: pages while customers are read, then operations, with rate and remaining time.
-
-    Args:
-        reporter: its style decides between bars, lines and JSON; its own bars are not shown.
-    """
+    """Progress of a push: pages while customers are read, then operations with their rate."""
 
     def __init__(self, reporter: Reporter) -> None:
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            SpinnerColumn,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
         self._reporter = reporter
-        self._lock = threading.Lock()
         self._start: tuple[float, int] | None = None
-        self._printed_at = time.monotonic()
-        self._tasks: dict[str, TaskID] = {}
-        self._bars = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            console=reporter.err,
-            disable=reporter.style != "auto",
-        )
-
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._bars.stop()
 
     def on_page(self, resource: str, pages: int, rows: int, total: int | None) -> None:
         """Called after each page of the customers."""
-        self._show(f"reading {resource}", rows, total, f"{pages} pages")
+        self._reporter.show(f"reading {resource}", rows, total, f"rows, {pages} pages", done=rows, total=total)
 
     def on_operation(self, done: int, total: int) -> None:
         """Called as operations end."""
         now = time.monotonic()
         started_at, before = self._start = self._start or (now, done)
-        rate = (done - before) / (now - started_at) if now > started_at else 0.0
-        self._show("sending", done, total, f"{rate:.0f}/s" if rate else "")
-
-    def _show(self, activity: str, done: int, total: int | None, rate: str) -> None:
-        from pipelines.cli.console import LINE_EVERY_S
-
-        with self._lock:
-            if self._reporter.style == "auto":
-                if activity not in self._tasks:
-                    self._tasks[activity] = self._bars.add_task(activity, total=total, rate=rate)
-                self._bars.update(self._tasks[activity], completed=done, total=total, rate=rate)
-                return
-            now = time.monotonic()
-            if now - self._printed_at < LINE_EVERY_S:
-                return
-            self._printed_at = now
-        of_total = f" of {total}" if total is not None else ""
-        self._reporter.event("progress", f"{activity}: {done}{of_total}, {rate}".rstrip(", "), done=done, total=total)
+        rate = f", {(done - before) / (now - started_at):.0f}/s" if now > started_at else ""
+        self._reporter.show("sending", done, total, f"operations{rate}", done=done, total=total)
 
 
 def print_result(result: PushResult, style: str) -> None:
@@ -218,6 +163,7 @@ def command(
     same command again after the time that it prints.
     """
     reporter = start(style)
+    progress = PushProgress(reporter)
     from pipelines.ledger.push_log import publish_push_log
     from pipelines.push.model import PushHooks, PushOptions
     from pipelines.push.run import push
@@ -231,13 +177,10 @@ def command(
         abandon=frozenset(abandon),
         **options,
     )
-    with PushProgress(reporter) as progress:
-        hooks = PushHooks(
-            stop=STOP.event,
-            on_operation=progress.on_operation,
-            on_page=progress.on_page,
-            defer_signals=STOP.gently,
-        )
+    hooks = PushHooks(
+        stop=STOP.event, on_operation=progress.on_operation, on_page=progress.on_page, defer_signals=STOP.gently
+    )
+    with reporter:
         result = push(plan, push_options, hooks)
     print_result(result, style)
     if result.error is not None:

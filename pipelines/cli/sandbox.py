@@ -86,11 +86,9 @@ def command(faults: dict[str, str], readings: dict[str, str], write_settings: bo
         raise UsageError(f"the sandbox cannot listen on port {options['port']}: {error.strerror}") from None
 
 
-def _write_settings(lines: list[str]) -> None:
-    """Saves the settings that the sandbox prints, NAME=value, as the project's settings."""
-    values = dict(line.split("=", 1) for line in lines if "=" in line)
-    by_key = {name.replace("__", ".").lower(): value for name, value in values.items()}
+def _write_settings(values: dict[str, str]) -> None:
+    """Saves the settings that the sandbox prints as the project's."""
     folder = project_files.project_folder()
-    path = project_files.write_settings(folder, by_key, project_files.SANDBOX_MARK)
+    path = project_files.write_settings(folder, values, project_files.SANDBOX_MARK)
     project_files.ignore_private_files(folder)
     click.echo(f"wrote {escape(path)}; next, in another terminal in this folder: orderbridge run", err=True)
