@@ -15,7 +15,7 @@ from typing import Final
 
 from sources.errors import UsageError
 from sources.files.dialect import DELIMITERS, Dialect, Record, lines_of, looks_like_names, width_of
-from sources.files.model import DELIMITER_NAMES, number_of_cells
+from sources.files.model import DELIMITER_NAMES, number_of_cells, totals_reason
 from sources.files.quotes import begins_with_quote
 
 _NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
@@ -164,7 +164,8 @@ def check_several_in_one(header: Record, rows: Sequence[list[str]]) -> None:
             raise UsageError(
                 f"column {column + 1} seems to hold several columns: its name on line {header.line} and most cells "
                 "below contain delimiters",
-                f"Remove the quotes around each line, or if it is one column: --header-row {header.line}.",
+                "Remove the quotes around each line (in a spreadsheet: Data > Text to Columns), or if it is one "
+                f"column: --header-row {header.line}.",
             )
 
 
@@ -243,16 +244,20 @@ def _blocks(records: Sequence[Record]) -> Iterator[list[Record]]:
 
 
 def _check_later_table(header: Record, after: Sequence[Record], types: Sequence[str]) -> None:
-    """After a blank line, names and a row of equal width may begin another table."""
+    """After a blank line or totals, names and a row of equal width may begin another table."""
     width = len(types)
     names = _filled(header)
     others = [record for record in after if _filled(record) != names]  # a repeated header begins no table
-    after_blank = {record.line for before, record in pairwise(others) if not _filled(before)}
-    for record, following in pairwise(filter(_filled, others)):
+    after_end = {
+        record.line for before, record in pairwise(others) if not _filled(before) or totals_reason(before.cells or ())
+    }
+    filled = [record for record in others if _filled(record)]
+    for at, record in enumerate(filled):
         cells = _filled(record)
-        if record.line not in after_blank or len(cells) < 2 or not looks_like_names(cells):
+        if record.line not in after_end or len(cells) < 2 or not looks_like_names(cells):
             continue
-        if len(_filled(following)) != len(cells) or looks_like_names(_filled(following)):
+        following = [row for row in map(_filled, filled[at + 1 : at + 4]) if len(row) == len(cells)]
+        if all(map(looks_like_names, following)):
             continue
         is_contrast = any(_is_data(kind) for kind in types)
         if len(cells) != width or is_contrast:

@@ -309,5 +309,5 @@ def totals_reason(cells: Sequence[str]) -> str:
     if (is_total and (is_sparse or (is_sum and "total" in name.lower()))) or (
         is_sparse and is_sum and _TOTALS_OF.fullmatch(name)
     ):
-        return f"looks like a line of totals ({empty} empty cells); remove the line"
+        return "looks like a line of totals; remove the line"
     return ""

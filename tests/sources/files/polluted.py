@@ -220,6 +220,8 @@ def short_header(document: Document) -> None:
 
 
 def long_header(document: Document) -> None:
+    if document.header_line.text.endswith(document.delimiter):
+        return  # with a delimiter at the end of each line the name would fit
     document.header_line.text = joined([*COLUMNS, "Extra"], document)
     document.columns += ("Extra",)
 

@@ -106,6 +106,8 @@ FORMER_ERRORS = [
     (91150, "truncated short_header trailing_delimiter_everywhere"),
     (91329, "totals truncated missing_delimiter"),
     (301248, "space_before_quotes no_header"),
+    (400318, "second_table page_breaks subtotals"),
+    (400810, "quoted_lines comment_lines first_table"),
     (301727, "second_table tab_in_a_cell blank_lines"),
 ]
 
