@@ -20,7 +20,7 @@ from sources.files.quotes import begins_with_quote
 
 _NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
 _DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?")
-_SELDOM: Final = "^~:¦§"
+_SELDOM: Final = "^~:¦"
 _DECIMAL_COMMA: Final = re.compile(r"(?<=\d),(?=\d)")
 _DIGITS: Final = re.compile(r"\d+")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
