@@ -244,12 +244,14 @@ def _blocks(records: Sequence[Record]) -> Iterator[list[Record]]:
 
 
 def _check_later_table(header: Record, after: Sequence[Record], types: Sequence[str]) -> None:
-    """After a blank line or totals, names and a row of equal width may begin another table."""
+    """After a line with at most one cell, or totals, names and a row of equal width may begin another table."""
     width = len(types)
     names = _filled(header)
     others = [record for record in after if _filled(record) != names]  # a repeated header begins no table
     after_end = {
-        record.line for before, record in pairwise(others) if not _filled(before) or totals_reason(before.cells or ())
+        record.line
+        for before, record in pairwise(others)
+        if len(_filled(before)) < 2 or totals_reason(before.cells or ())
     }
     filled = [record for record in others if _filled(record)]
     for at, record in enumerate(filled):
