@@ -48,11 +48,11 @@ def mixture(seed: int) -> Mixture:
 
 
 def representative(seeds: int) -> list[int]:
-    """The fewest of the first `seeds` that meet every rate of a fault and every reading that all of them meet."""
-    parts: dict[int, set[tuple[str, object]]] = {
-        seed: {*mixture(seed).faults.items(), *mixture(seed).readings.items()} for seed in range(seeds)
+    """The fewest of the first `seeds` that meet every fault and every reading that all of them meet."""
+    parts: dict[int, set[object]] = {
+        seed: {*mixture(seed).faults, *mixture(seed).readings.items()} for seed in range(seeds)
     }
-    left: set[tuple[str, object]] = set().union(*parts.values())
+    left: set[object] = set().union(*parts.values())
     chosen = []
     while left:
         chosen.append(max(parts, key=lambda seed: len(parts[seed] & left)))
