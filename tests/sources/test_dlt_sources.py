@@ -23,6 +23,7 @@ import yaml  # type: ignore[import-untyped]
 from dlt.extract.exceptions import ResourceExtractionError
 from dlt.pipeline.exceptions import PipelineStepFailed
 
+import tests.fast_dlt  # noqa: F401 # makes dlt faster
 from pipelines.examples import own_pipeline
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.legacy import legacy

@@ -73,7 +73,7 @@ def test_the_group_says_what_there_is_and_how_to_begin() -> None:
         reported = CliRunner().invoke(cli.orderbridge, [option])
         assert reported.exit_code == 0
         assert "orderbridge demo" in reported.output
-        assert re.search(r"^ +orderbridge pull$", reported.output, re.M)
+        assert re.search(r"^ +Then with your own: +orderbridge init\n +orderbridge run$", reported.output, re.M)
         assert "\\b" not in reported.output
         assert all(re.search(rf"^  {name} ", reported.output, re.M) for name in COMMANDS)
 
