@@ -256,7 +256,10 @@ def _check_later_table(header: Record, after: Sequence[Record], types: Sequence[
     filled = [record for record in others if _filled(record)]
     for at, record in enumerate(filled):
         cells = _filled(record)
-        if record.line not in after_end or len(cells) < 2 or not looks_like_names(cells):
+        given = (
+            [cell for cell in cells if cell] if len(record.cells or ()) == 1 else cells
+        )  # of a line quoted as a whole
+        if record.line not in after_end or len(cells) < 2 or not looks_like_names(given):
             continue
         following = [row for row in map(_filled, filled[at + 1 : at + 4]) if len(row) == len(cells)]
         if all(map(looks_like_names, following)):

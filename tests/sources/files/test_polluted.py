@@ -109,6 +109,7 @@ FORMER_ERRORS = [
     (400318, "second_table page_breaks subtotals"),
     (400810, "quoted_lines comment_lines first_table"),
     (500416, "curly_quotes second_table comment_lines"),
+    (602778, "table_beside quoted_lines first_table"),
     (301727, "second_table tab_in_a_cell blank_lines"),
 ]
 
