@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 
 Reads = Mapping[str, LastRead]
 PROOF_AGE: Final = timedelta(seconds=RESUME_WITHIN_S)
-"""How long a complete list proves the absence of records that a later run's read of another list names: as long as a
-stopped walk may be resumed, whose first page is then as old. The findings are reported with the time of the proof."""
+"""How long a complete list proves the absence of records that a later read of another list names: as long as a stopped
+walk may be resumed. The findings are reported with the time of the proof."""
 _NAMES: Final = {"customers": "price_lists", "orders": "customers"}
 """Lists whose rows name records of another list."""
 
 
 def _age(read: LastRead, later: LastRead) -> timedelta:
-    """How much later rows of another list were read, whole or as a tail; zero in the same run."""
+    """How much later rows of another list were read, whole or as a tail; zero in the same run unless it took long."""
     run_id, ended_at = later.tail_run_id or later.run_id, later.tail_ended_at or later.ended_at
-    return timedelta() if read.run_id == run_id else max(ended_at - read.ended_at, timedelta())
+    age = max(ended_at - read.ended_at, timedelta())
+    return timedelta() if read.run_id == run_id and age <= PROOF_AGE else age
 
 
 def coverage_gap(build: duckdb.DuckDBPyConnection, reads: Reads, of: str, named_by: str | None = None) -> str:

@@ -24,7 +24,9 @@ import pyarrow as pa
 from sources.disk import open_private, replace_file
 
 RESUME_WITHIN_S: Final = 3600.0
-"""An older spool is not resumed: its first pages are out of date."""
+"""A walk that stopped longer ago is not resumed: its pages are out of date."""
+WALK_MAX_S: Final = 86_400.0
+"""A walk that began longer ago is not resumed, however often it was."""
 DIGEST_COST = 2**12
 """How slow it is to guess a key: `n` of scrypt. 10 ms of CPU a guess."""
 
@@ -53,7 +55,8 @@ class Spool:
             return None
         frame = self._read_frame()
         if frame is None or frame[0] != label:
-            os.ftruncate(self._descriptor, self.offset)
+            if os.fstat(self._descriptor).st_size > self.offset:  # otherwise its time stays that of its last page
+                os.ftruncate(self._descriptor, self.offset)
             self._replaying = False
             return None
         body, self.offset = frame[1:]
@@ -124,10 +127,16 @@ class SpoolFolder:
             described = json.loads((self.folder / "walk.json").read_text())
             digest = _digest(self._key, bytes.fromhex(described.pop("salt")))
             is_same_key = hmac.compare_digest(digest, described.pop("key_digest"))
-            is_fresh = 0 <= time.time() - described.pop("started_at") < RESUME_WITHIN_S
+            is_fresh = self._is_fresh(described.pop("started_at"))
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return False
         return is_same_key and is_fresh and described == self._identity  # a finished walk has one more member
+
+    def _is_fresh(self, started_at: float) -> bool:
+        """Whether the walk began less than a day ago and its last page, if any, arrived less than an hour ago."""
+        now = time.time()
+        arrivals = [file.stat().st_mtime for file in self.folder.glob("*.pages")]
+        return 0 <= now - started_at < WALK_MAX_S and 0 <= now - max(arrivals, default=started_at) < RESUME_WITHIN_S
 
     def clear(self) -> None:
         """Removes the spools; the next walk starts from the first page."""

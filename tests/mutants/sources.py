@@ -263,6 +263,13 @@ MUTANTS: Final = (
         "tests/sources/extract/test_spool_age.py",
     ),
     Mutant(
+        "a-walk-of-days-is-resumed",
+        "sources/extract/spool.py",
+        "0 <= now - started_at < WALK_MAX_S and ",
+        "",
+        "tests/sources/extract/test_spool_age.py",
+    ),
+    Mutant(
         "a-torn-frame-of-a-spool-is-replayed",
         "sources/extract/spool.py",
         "if len(payload) < label_bytes + packed_bytes or zlib.crc32(payload, body_bytes) != crc:",

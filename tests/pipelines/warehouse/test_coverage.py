@@ -153,6 +153,22 @@ def test_what_a_later_run_read_may_name_what_is_newer_than_the_other_list(fresh:
     assert fresh.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer) == "matched"
 
 
+@pytest.mark.parametrize(("minutes", "is_claimed"), [(59, True), (61, False)])
+def test_a_list_read_long_before_another_one_ended_proves_nothing_in_one_run_either(
+    fresh: Bridge, minutes: int, is_claimed: bool
+) -> None:
+    buyer = fresh.platform.state.ids("customers")[0]
+    fresh.platform.state.change("customers", buyer, {"priceListId": 999})
+    fresh.pull()
+    with duckdb.connect(str(fresh.path)) as connection:
+        connection.execute(
+            f"UPDATE ops.coverage SET ended_at = ended_at - INTERVAL {minutes} MINUTE WHERE resource = 'price_lists'"
+        )
+    reconcile()
+    assert (("price_list_not_listed", buyer) in absences(fresh)) == is_claimed
+    assert (("customers", "price_lists_unproven") in unproven(fresh)) != is_claimed
+
+
 def test_issue_11_13_what_was_proven_shortly_before_stays_with_the_time_of_the_proof(fresh: Bridge) -> None:
     state = fresh.platform.state
     buyers = state.ids("customers")[:3]

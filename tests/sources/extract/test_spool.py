@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -58,8 +60,8 @@ def test_what_is_not_this_walk_is_forgotten(tmp_path: Path, change: str) -> None
         spool.write("page=1", b"x")
     note = tmp_path / "s" / "walk.json"
     if change == "age":
-        reported = json.loads(note.read_text())
-        note.write_text(json.dumps({**reported, "started_at": reported["started_at"] - RESUME_WITHIN_S - 1}))
+        stopped_at = time.time() - RESUME_WITHIN_S - 1
+        os.utime(tmp_path / "s" / "sweep-1.pages", (stopped_at, stopped_at))
     elif change == "finished":
         folder.finish()
     elif change == "garbage":
