@@ -83,7 +83,12 @@ def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts
     """Counts what a merge would change."""
     resource = walked.resource
     old, new = columns_of(build, f'raw."{resource}"'), columns_of(build, f'{LOADED}."{resource}"')
-    differs = [f'l."{name}"::VARCHAR IS DISTINCT FROM o."{name}"::VARCHAR' for name in new if name in old]
+    differs = [
+        f'l."{name}"{text} IS DISTINCT FROM o."{name}"{text}'
+        for name, kind in new.items()
+        if name in old
+        for text in ("" if {kind, old[name]} == {"BIGINT", "DOUBLE"} else "::VARCHAR",)  # 10 equals 10.0
+    ]
     differs += [f'l."{name}" IS NOT NULL' for name in new if name not in old]
     sql = f"""
         SELECT count(*) FILTER (o.id IS NULL),
@@ -196,6 +201,9 @@ def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str
     casts: dict[str, str] = {}
     for name, kind in new.items():
         if name not in old or old[name] == kind:
+            continue
+        if not _number(build, f'SELECT count("{name}") FROM {LOADED}."{table}"'):
+            casts[name] = old[name]  # nulls have no type
             continue
         exact = f'try_cast("{name}" AS {kind})'
         unfit = f'SELECT count("{name}") FILTER ({exact} IS NULL OR {exact}::VARCHAR <> "{name}"::VARCHAR) {kept}'
