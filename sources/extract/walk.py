@@ -160,6 +160,8 @@ class _ListWalk:
                 raise TailMismatch(f"the saved cursor failed: {error.message}", "failed") from None
             if sweep.issues or files.repeated.counts:
                 raise TailMismatch("ids occur twice after the saved cursor", "repeats rows")
+            if sweep.quarantined:  # only whole reads keep count of them: a tail would be the last to mention these
+                raise TailMismatch(f"{sweep.quarantined} rows after the saved cursor were quarantined", "continues")
             self._take([(sweep, files)])
         self._result.verdict = "tail"
         self._result.observations["cursor_reuse", "continues"] += 1
