@@ -79,11 +79,14 @@ class TailStart:
     owner: CursorOwner | None = None
 
     def of_organization(self, organization: str | None) -> TailStart:
-        """The same start, if its cursor is of this organization; otherwise none."""
-        if self.owner is None or self.owner.organization == organization:
+        """The same start, if its cursor is known to be of this organization; otherwise none."""
+        if self.owner is None or self.owner.organization == organization is not None:
             return self
-        whose = "another organization" if organization else "an organization, and that of the key is not known now"
-        return TailStart(reason=f"the saved cursor is of {whose}")
+        if organization is None:
+            return TailStart(reason="the organization of the key is not known now")
+        if self.owner.organization is None:
+            return TailStart(reason="the organization of the saved cursor is not known")
+        return TailStart(reason="the saved cursor is of another organization")
 
 
 def read_tail_start(warehouse: duckdb.DuckDBPyConnection, settings: PublicV1Settings, now: datetime) -> TailStart:

@@ -55,9 +55,37 @@ MUTANTS: Final = (
     Mutant(
         "the-cursor-of-another-organization-is-used",
         "pipelines/pull/order_tail.py",
-        "if self.owner is None or self.owner.organization == organization:",
+        "if self.owner is None or self.owner.organization == organization is not None:",
         "if True:",
         "tests/pipelines/pull/test_order_tail.py -k belongs",
+    ),
+    Mutant(
+        "a-cursor-is-used-though-both-organizations-are-unknown",
+        "pipelines/pull/order_tail.py",
+        "self.owner.organization == organization is not None:",
+        "self.owner.organization == organization:",
+        "tests/pipelines/pull/test_order_tail.py -k unknown",
+    ),
+    Mutant(
+        "a-row-that-is-quarantined-in-a-tail-is-forgotten",
+        "sources/extract/walk.py",
+        "            if sweep.quarantined:",
+        "            if sweep.quarantined < 0:",
+        "tests/pipelines/pull/test_order_tail.py -k quarantined",
+    ),
+    Mutant(
+        "nulls-of-a-tail-change-the-type-of-a-column",
+        "pipelines/warehouse/merge.py",
+        """if not _number(build, f'SELECT count("{name}") FROM {LOADED}."{table}"'):""",
+        "if not name:",
+        "tests/pipelines/pull/test_order_tail.py -k null",
+    ),
+    Mutant(
+        "an-amount-that-is-loaded-as-an-integer-counts-as-changed",
+        "pipelines/warehouse/merge.py",
+        """"" if {kind, old[name]} == {"BIGINT", "DOUBLE"} else "::VARCHAR"""",
+        '"::VARCHAR"',
+        "tests/pipelines/pull/test_order_tail.py -k decimals",
     ),
     Mutant(
         "a-tail-does-not-ask-where-new-orders-are-listed",

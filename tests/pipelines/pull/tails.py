@@ -47,6 +47,7 @@ class TailBench:
     now: datetime = BEGIN
     pulls: int = 0
     results: list[ListResult] = field(default_factory=list)
+    counts: list[merge.MergeCounts] = field(default_factory=list)
 
     @classmethod
     def of(cls, folder: Path, orders: int = 25, limit: int = 10, **config: Any) -> TailBench:
@@ -100,6 +101,7 @@ class TailBench:
             paths = [str(path) for path, _ in files]
             self.warehouse.execute(f'CREATE OR REPLACE VIEW {LOADED}."{table}" AS FROM read_parquet({paths!r})')
         counts = merge.compare(self.warehouse, result)
+        self.counts.append(counts)
         owner = CursorOwner.of(self.settings, self.organization)
         record_cursor(self.warehouse, run_id, result, counts, owner)
         merge.merge(self.warehouse, result, run_id, self.now)

@@ -90,6 +90,7 @@ def test_a_clock_that_went_back_reads_whole(bench: TailBench) -> None:
         (lambda b: b.configure(order_key="number"), "another order key"),
         (lambda b: setattr(b, "organization", "other"), "another organization"),
         (lambda b: setattr(b, "organization", None), "not known now"),
+        (lambda b: b.warehouse.execute("UPDATE ops.order_cursor SET organization = NULL"), "saved cursor is not known"),
         (
             lambda b: b.warehouse.execute("UPDATE ops.order_cursor SET environment = 'production'"),
             "another environment",
@@ -110,6 +111,27 @@ def test_issue_16_2_a_cursor_belongs_to_host_environment_organization_and_page_l
     assert start.position is None
     assert reason in start.reason
     assert bench.state.requests == requests
+
+
+def test_issue_16_2_no_tail_mixes_the_orders_of_keys_whose_organization_is_unknown(tmp_path: Path) -> None:
+    bench = TailBench.of(tmp_path)
+    bench.organization = None
+    bench.pull(tail=False)
+    assert bench.pull().verdict == "complete"  # the key may be another one
+    assert bench.reason() == "the organization of the key is not known now"
+
+
+def test_issue_16_2_orders_are_read_whole_where_a_row_of_a_tail_is_quarantined(bench: TailBench) -> None:
+    bench.state.add("orders", {"note": "x\u0000y"})
+    for tail in (True, False):
+        result = bench.pull(tail=tail)
+        assert (result.verdict, len(result.quarantined)) == ("unproven", 1)
+        read = ops.last_reads(bench.warehouse)["orders"]
+        assert (read.verdict, read.quarantined_rows, read.tail_run_id) == ("unproven", 1, None)
+    bench.state.grow("orders", 24)
+    assert bench.pull().verdict == "unproven"
+    assert bench.pull().verdict == "tail"  # after the row
+    assert ops.last_reads(bench.warehouse)["orders"].quarantined_rows == 1
 
 
 @pytest.mark.parametrize("reading", ["rejected", "restarts", "skips"])
@@ -181,17 +203,35 @@ def test_a_walk_that_fails_leaves_the_cursor_of_the_one_before(bench: TailBench)
     assert bench.pull().verdict == "tail"
 
 
-def test_a_field_that_is_null_in_a_tail_keeps_its_type(tmp_path: Path) -> None:
+def _grow(bench: TailBench, day: int, count: int, **fields: object) -> None:
+    for number in range(count):
+        bench.state.add("orders", {"createdAt": f"2026-01-{day:02d}T00:00:{number:02d}Z", **fields})
+
+
+@pytest.mark.parametrize("is_first_null", [False, True])
+def test_a_field_that_is_null_in_a_tail_keeps_its_type(tmp_path: Path, is_first_null: bool) -> None:
     bench = TailBench.of(tmp_path, orders=0)
-    for number in range(25):
-        bench.state.add("orders", {"createdAt": f"2026-01-01T00:00:{number:02d}Z", "total": 1.5, "flag": True})
+    typed, null = {"total": 1.5, "number": 3, "flag": True}, {"total": None, "number": None, "flag": None}
+    _grow(bench, 1, 20, **typed)
+    _grow(bench, 2, 15, **null if is_first_null else typed)
     bench.pull(tail=False)
     types = bench.rows("DESCRIBE raw.orders")
-    for number in range(5):
-        bench.state.add("orders", {"createdAt": f"2026-01-02T00:00:{number:02d}Z", "total": None, "flag": None})
+    _grow(bench, 3, 5, **null)
     bench.state.remove("orders", bench.state.ids("orders")[0])
     assert bench.pull().verdict == "tail"
     assert bench.rows("DESCRIBE raw.orders") == types
+
+
+def test_an_amount_without_decimals_in_a_tail_is_no_change(tmp_path: Path) -> None:
+    bench = TailBench.of(tmp_path, orders=0)
+    _grow(bench, 1, 20, total=10.5)
+    _grow(bench, 2, 15, total=10)
+    bench.pull(tail=False)
+    assert bench.pull().verdict == "tail"
+    assert bench.counts[-1].changed == 0
+    bench.state.change("orders", bench.state.ids("orders")[-1], {"total": 11})
+    bench.pull()
+    assert bench.counts[-1].changed == 1
 
 
 def test_issue_16_2_a_tail_makes_the_customers_list_older_than_the_orders(bench: TailBench) -> None:
