@@ -83,8 +83,8 @@ MUTANTS: Final = (
     Mutant(
         "an-amount-that-is-loaded-as-an-integer-counts-as-changed",
         "pipelines/warehouse/merge.py",
-        """"" if {kind, old[name]} == {"BIGINT", "DOUBLE"} else "::VARCHAR"""",
-        '"::VARCHAR"',
+        'in ("" if {kind, old[name]} == {"BIGINT", "DOUBLE"} else "::VARCHAR",)',
+        'in ("::VARCHAR",)',
         "tests/pipelines/pull/test_order_tail.py -k decimals",
     ),
     Mutant(
