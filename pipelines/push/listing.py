@@ -142,8 +142,8 @@ def _numbers(files: Iterable[TableFile]) -> defaultdict[str, set[str]]:
 
 def _digits(number: str | None) -> str:
     """The significant digits of a number in canonical form; empty if it may have been any text: 0, or a rounded one."""
-    digits = re.sub("[^0-9]", "", number or "").strip("0")
-    return digits if len(digits) <= DIGITS_MAX else ""
+    digits = re.sub("[^0-9]", "", number or "").lstrip("0")
+    return digits.rstrip("0") if len(digits) <= DIGITS_MAX else ""  # zeros at the end may come from rounding
 
 
 def _may_be(key: str, numbers: Set[str]) -> bool:

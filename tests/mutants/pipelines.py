@@ -467,8 +467,15 @@ MUTANTS: Final = (
     Mutant(
         "a-rounded-number-in-the-list-is-compared-by-its-digits",
         "pipelines/push/listing.py",
-        'return digits if len(digits) <= DIGITS_MAX else ""',
-        "return digits",
+        'return digits.rstrip("0") if len(digits) <= DIGITS_MAX else ""',
+        'return digits.rstrip("0")',
+        "tests/pipelines/push/test_listing.py -k number",
+    ),
+    Mutant(
+        "zeros-at-the-end-of-a-rounded-number-do-not-count-as-digits",
+        "pipelines/push/listing.py",
+        'number or "").lstrip("0")',
+        'number or "").strip("0")',
         "tests/pipelines/push/test_listing.py -k number",
     ),
     Mutant(

@@ -88,7 +88,8 @@ def test_a_number_is_a_key_and_no_sure_one() -> None:
     keys = {("erpCode", "7"), ("email", "a@b.c")}
     assert keys_in_row(b'{"erpCode":7.0,"email":"A@b.c"}') == RowKeys(keys, {("erpCode", "7")}, True)
     assert keys_in_row(b'{"erpCode":1.20e3}').numbers == {("erpCode", "12")}
-    for rounded in (b"1234567890123456", b"0", b"-0.0e3"):
+    assert keys_in_row(b'{"erpCode":100000000000000}').numbers == {("erpCode", "1")}
+    for rounded in (b"1234567890123456", b"1000000000000000", b"1e+20", b"0", b"-0.0e3"):
         assert keys_in_row(b'{"erpCode":%b,"email":"a@b.c"}' % rounded).numbers == {("erpCode", "")}
     assert keys_in_row(b'{"erpCode":"007","email":null}') == RowKeys({("erpCode", "007")}, set(), True)
 
