@@ -110,7 +110,7 @@ def _lines(result: PushResult) -> list[str]:
     help="Production: the number of operations, as a confirmation.",
 )
 @click.option("--yes", is_flag=True, help="Sandbox: send without asking.")
-@click.option("--rate", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Maximum requests per second.")
+@click.option("--rate", type=float, metavar="N", help="Maximum requests per second; 0.0067 or more.")
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 16),

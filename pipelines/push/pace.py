@@ -48,9 +48,13 @@ class Pace:
         self._setbacks = 0
         self.halted = threading.Event()
 
-    def wait(self) -> float | None:
-        """Waits for the turn of a request. Returns the time at which it starts, None if it must not start."""
-        while not (self.halted.is_set() or self._stop.is_set()):
+    def wait(self, is_expired: Callable[[], bool]) -> float | None:
+        """Waits for the turn of a request. Returns the time at which it starts, None if it must not start.
+
+        Args:
+            is_expired: whether the request must not start any more; it then leaves its turn to the next one.
+        """
+        while not (self.halted.is_set() or self._stop.is_set() or is_expired()):
             with self._lock:
                 now = self._clock()
                 wait_s = self._next_at - now

@@ -29,7 +29,7 @@ from pipelines.push.pace import Pace
 from pipelines.push.passwords import load_passwords, remove_unsent
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.resolutions import Answers, manual_resolutions, read_answers
-from pipelines.push.send import INTENT_MAX_AGE_S, SendContext, SendLoop
+from pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendContext, SendLoop
 from pipelines.push.tasks import SendResult, SendTask
 from pipelines.warehouse.lock import run_lock
 from sources.disk import disk_errors
@@ -62,6 +62,9 @@ def push(
         BridgeError: the results do not add up.
     """
     hooks, dependencies = hooks or PushHooks(), dependencies or PushDependencies()
+    if options.rate is not None and not options.rate >= RATE_MIN:
+        message = f"--rate {options.rate:g} is less than one request in {1 / RATE_MIN:.0f} seconds"
+        raise UsageError(message, "Give 0.0067 or more.")
     plan, legacy, public_v1 = checks.open_plan(folder)
     if options.settle_s < SETTLE_S and legacy.environment != "sandbox":
         raise UsageError(f"--settle is less than {SETTLE_S / 60:.0f} minutes", "Only a sandbox allows that.")

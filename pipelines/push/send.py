@@ -12,6 +12,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
 from time import monotonic
 from typing import Final
@@ -32,6 +33,8 @@ INTENTS_AHEAD: Final = 16
 INTENT_MAX_AGE_S: Final = 300.0
 """An intent that is older when its turn comes is committed again: what the ledger has as the time of a request is never
 much earlier than the request, however slow the queue is and however long the machine slept."""
+RATE_MIN: Final = 2 / INTENT_MAX_AGE_S
+"""Requests per second at which a single intent surely gets its turn in time."""
 WAITING_MAX: Final = 100
 """Operations waiting for another one on the same target; no more are read while this many wait."""
 
@@ -125,14 +128,16 @@ class SendLoop:
             changes = [self._change(completed) for completed in self._receive()]
 
     def _intents(self, tasks: Iterator[SendTask]) -> list[SendTask]:
-        """The next tasks, as many as may be in flight."""
+        """The next tasks, as many as may be in flight and get their turn in half the age allowed for an intent."""
         intents: list[SendTask] = []
+        gap_s = self._pace.gap_s
+        in_time = max(1, int(INTENT_MAX_AGE_S / 2 / gap_s)) if gap_s else None
         while not (self._stop.is_set() or self._pace.halted.is_set()):
             task = self._next.popleft() if self._next else next(tasks, None)
             if task is None:
                 break
             limit = self._context.concurrency * (INTENTS_AHEAD if task.is_repeatable else 1)
-            if len(self._in_flight) >= limit:
+            if len(self._in_flight) >= min(limit, in_time or limit):
                 self._next.appendleft(task)
                 break
             target = task.operation.target
@@ -211,13 +216,12 @@ class SendLoop:
         """A worker: sends the tasks of the queue, each in its turn."""
         while (queued := self._tasks.get()) is not None:
             task, intended_at = queued
-            started_at = self._pace.wait()
+            is_expired = partial(self._is_expired, intended_at)
             completed = CompletedTask(task, None)
             try:
+                started_at = self._pace.wait(is_expired)
                 if started_at is None:
-                    pass
-                elif self._context.uptime() - intended_at > max(INTENT_MAX_AGE_S, 2 * self._pace.gap_s):
-                    completed = CompletedTask(task, None, is_expired=True)
+                    completed = CompletedTask(task, None, is_expired=is_expired())
                 else:
                     operation = task.operation
                     outcome = self._context.sender.send(operation.method, operation.path, self._context.body(operation))
@@ -230,6 +234,9 @@ class SendLoop:
             is_routine = completed.outcome is not None and task.is_repeatable and is_plain_success(completed.outcome)
             if not is_routine or self._tasks.qsize() < self._queued_min:
                 self._wake.set()
+
+    def _is_expired(self, intended_at: float) -> bool:
+        return self._context.uptime() - intended_at > INTENT_MAX_AGE_S
 
     def _can_continue(self, outcome: WriteOutcome, started_at: float) -> bool:
         """Delays or halts all workers at once if the response concerns more than its operation."""

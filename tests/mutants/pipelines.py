@@ -327,9 +327,31 @@ MUTANTS: Final = (
     Mutant(
         "a-request-leaves-long-after-its-intent",
         "pipelines/push/send.py",
-        "elif self._context.uptime() - intended_at > max(INTENT_MAX_AGE_S, 2 * self._pace.gap_s):",
-        "elif self._context.uptime() < intended_at:",
+        "return self._context.uptime() - intended_at > INTENT_MAX_AGE_S",
+        "return self._context.uptime() < intended_at",
         f"{PUSH} -k intent",
+    ),
+    Mutant(
+        "more-intents-are-committed-than-a-low-rate-can-send-in-time",
+        "pipelines/push/send.py",
+        "if len(self._in_flight) >= min(limit, in_time or limit):",
+        "if len(self._in_flight) >= limit:",
+        "tests/pipelines/push/test_send.py",
+    ),
+    Mutant(
+        "an-expired-intent-uses-the-turn-of-a-request",
+        "pipelines/push/pace.py",
+        "while not (self.halted.is_set() or self._stop.is_set() or is_expired()):\n            with self._lock:\n"
+        "                now = self._clock()\n                wait_s = self._next_at - now\n"
+        "                if wait_s <= 0:\n"
+        "                    self._next_at = max(self._next_at, now - self.gap_s) + self.gap_s\n"
+        "                    return now\n",
+        "while not (self.halted.is_set() or self._stop.is_set()):\n            with self._lock:\n"
+        "                now = self._clock()\n                wait_s = self._next_at - now\n"
+        "                if wait_s <= 0:\n"
+        "                    self._next_at = max(self._next_at, now - self.gap_s) + self.gap_s\n"
+        "                    return None if is_expired() else now\n",
+        "tests/pipelines/push/test_send.py",
     ),
     Mutant(
         "an-outcome-that-needs-a-decision-waits-for-a-full-queue",
