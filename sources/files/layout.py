@@ -80,6 +80,8 @@ def detect_layout(
     header, below = rows[at : at + count], rows[at + count :]
     width = max(map(len, header))
     same = [cells for cells in below if len(cells) == width]
+    if delimited and 2 * len(same) < len(below):  # a few odd rows do not make a column without a name
+        same = []
     kept = max(_trimmed(header, width), _trimmed(same, width, 0.5 if delimited else 0.0))
     names = _joined([cells + [""] * (width - len(cells)) for cells in header])[:kept]
     before = tuple(record.line for record in filled[:at])
