@@ -7,25 +7,20 @@ only proceeds if one reading is left; taking the other one would lose rows or co
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Final
 
 from sources.errors import UsageError
+from sources.files.cell_types import column_types, is_data, type_of
 from sources.files.dialect import DELIMITERS, Dialect, Record, lines_of, looks_like_names, width_of
-from sources.files.model import DELIMITER_NAMES, number_of_cells, totals_reason
+from sources.files.model import DELIMITER_NAMES
 from sources.files.quotes import begins_with_quote
+from sources.files.row_shape import number_of_cells
+from sources.files.several_tables import check_earlier_table, check_later_table, check_table_beside
 
-_NUMBER: Final = re.compile(r"[+-]?[€$£]? ?\d[\d.,' ]*(?:[%€$£]| [A-Z]{3})?")
-_DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T]\d.*)?")
 _SELDOM: Final = "^~:¦"
 _DECIMAL_COMMA: Final = re.compile(r"(?<=\d),(?=\d)")
-_DIGITS: Final = re.compile(r"\d+")
-_LETTERS: Final = re.compile(r"[^\W\d_]+")
 _MARK: Final = re.compile(r"[;,\t|]")
-_CODE: Final = re.compile(r"\S*\d\S*")
 ROWS_COMPARED: Final = 200
 
 
@@ -43,13 +38,13 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> None:
     at = next(index for index, record in enumerate(records) if record.line == header.line)
     after = [record for record in records[at + 1 :] if record.cells is not None]
     rows = [record.cells for record in after if record.cells and len(record.cells) >= width][:ROWS_COMPARED]
-    types = _column_types(rows, width)
+    types = column_types(rows, width)
     _check_unclosed(header)
     _check_line_above(records[at - 1] if at else None, header, width)
     _check_data(header, types)
-    _check_earlier_table(records[:at], header)
-    _check_later_table(header, after, types)
-    _check_table_beside(header, rows)
+    check_earlier_table(records[:at], header)
+    check_later_table(header, after, types)
+    check_table_beside(header, rows)
 
 
 def check_single_column(sample: str, dialect: Dialect) -> None:
@@ -135,8 +130,8 @@ def check_spaces(records: Sequence[Record]) -> bool:
     rows = [cells for cells in lines if len(cells) == width]
     if width < 2 or len(rows) <= len(lines) / 2:
         return False
-    types = zip(rows[0], _column_types(rows[1:], width), strict=True)
-    is_contrast = any(_is_data(kind) and not _is_data(_type(name)) for name, kind in types)
+    types = zip(rows[0], column_types(rows[1:], width), strict=True)
+    is_contrast = any(is_data(kind) and not is_data(type_of(name)) for name, kind in types)
     if is_contrast and len(lines[0]) == width:
         return True
     if is_contrast or (len(rows) == len(lines) > 2):
@@ -183,7 +178,7 @@ def _check_line_above(above: Record | None, header: Record, width: int) -> None:
     is_other_dialect = len(above.cells) == 1 and any(above.cells[0].count(mark) >= width - 1 > 0 for mark in DELIMITERS)
     if not is_other_dialect and (len(filled) < 2 or len(above.cells) == len(header.cells or ())):
         return
-    is_metadata = any(_type(cell) in ("number", "date", "address") for cell in filled) or filled[0].endswith(":")
+    is_metadata = any(type_of(cell) in ("number", "date", "address") for cell in filled) or filled[0].endswith(":")
     if is_metadata and looks_like_names((header.cells or [])[:width]):
         return
     raise UsageError(
@@ -197,133 +192,12 @@ def _check_data(header: Record, types: Sequence[str]) -> None:
     """The first line may be a row: its cells are of the same types as those below."""
     alike = different = 0
     for name, kind in zip(header.cells or (), types, strict=False):
-        own = _type(name)
-        alike += own == kind and _is_data(own)
-        different += bool(own) and not _is_data(own) and _is_data(kind)
+        own = type_of(name)
+        alike += own == kind and is_data(own)
+        different += bool(own) and not is_data(own) and is_data(kind)
     if alike > different:
         raise UsageError(
             f"line {header.line} looks like a row, not like column names: it has numbers, dates or codes as the lines "
             "below have",
             f"If there are no column names: --header-row 0. If line {header.line} has them: --header-row {header.line}",
         )
-
-
-def _check_earlier_table(records: Sequence[Record], header: Record) -> None:
-    """Lines before the header may be a table: several of equal width, or with as many delimiters inside of quotes."""
-    in_quotes = [replace(r, cells=_split(r) if len(r.cells or ()) == 1 else []) for r in records]
-    for block in (*_blocks(records), *(block for block in _blocks(in_quotes) if len(block) > 2)):
-        width = len(block[0].cells or ())
-        if len(block) >= (2 if width > 2 else 5):
-            raise UsageError(
-                f"two tables: lines {block[0].line} to {block[-1].last} have {width} cells, and another one begins on "
-                f"line {header.line}",
-                f"Move each to a file of its own, or choose one: --header-row {block[0].line} or {header.line}.",
-            )
-
-
-def _split(record: Record) -> list[str]:
-    """The cells; those of a line that is quoted as a whole."""
-    cells = record.cells or []
-    marks = Counter(_MARK.findall(cells[0])).most_common(1) if len(cells) == 1 else []
-    return cells[0].split(marks[0][0]) if marks else cells
-
-
-def _blocks(records: Sequence[Record]) -> Iterator[list[Record]]:
-    """Consecutive records of equal width with at least two filled cells."""
-    block: list[Record] = []
-    for record in records:
-        cells = record.cells or []
-        is_row = sum(1 for cell in cells if cell.strip()) >= 2
-        if block and not (is_row and len(cells) == len(block[0].cells or ()) and block[-1].last + 1 == record.line):
-            yield block
-            block = []
-        if is_row:
-            block.append(record)
-    if block:
-        yield block
-
-
-def _check_later_table(header: Record, after: Sequence[Record], types: Sequence[str]) -> None:
-    """After a line with at most one cell, or totals, names and a row of equal width may begin another table."""
-    width = len(types)
-    names = _filled(header)
-    others = [record for record in after if _filled(record) != names]  # a repeated header begins no table
-    after_end = {
-        record.line
-        for before, record in pairwise(others)
-        if len(_filled(before)) < 2 or totals_reason(before.cells or ())
-    }
-    filled = [record for record in others if _filled(record)]
-    for at, record in enumerate(filled):
-        cells = _filled(record)
-        given = (
-            [cell for cell in cells if cell] if len(record.cells or ()) == 1 else cells
-        )  # of a line quoted as a whole
-        if record.line not in after_end or len(cells) < 2 or not looks_like_names(given):
-            continue
-        following = [row for row in map(_filled, filled[at + 1 : at + 4]) if len(row) == len(cells)]
-        if all(map(looks_like_names, following)):
-            continue
-        is_contrast = any(_is_data(kind) for kind in types)
-        if len(cells) != width or is_contrast:
-            raise UsageError(
-                f"two tables: one begins on line {header.line}, another one seems to begin on line {record.line}",
-                "Move each to a file of its own.",
-            )
-
-
-def _check_table_beside(header: Record, rows: Sequence[list[str]]) -> None:
-    """After an empty column without a name, further names and rows without cells before it may be another table."""
-    names = [name.strip() for name in header.cells or ()]
-    rows = [row for row in rows if len(row) == len(names)]
-    for column in range(1, len(names) - 1):
-        if names[column] or not any(names[:column]) or not any(names[column:]) or _fills(rows, column):
-            continue
-        if any(not any(row[:column]) and any(row[column:]) for row in rows):
-            raise UsageError(
-                f"two tables beside each other: columns 1 to {column}, and those from column {column + 2} on",
-                f"Move each to a file of its own, or if it is one table: --header-row {header.line}.",
-            )
-
-
-def _fills(rows: Sequence[list[str]], column: int) -> bool:
-    """Whether a column has cells in more than a tenth of the rows."""
-    return 10 * sum(bool(row[column]) for row in rows) > len(rows)
-
-
-def _filled(record: Record) -> list[str]:
-    """The cells without empty ones at the end."""
-    cells = list(_split(record))
-    while cells and not cells[-1].strip():
-        cells.pop()
-    return cells
-
-
-def _column_types(rows: Sequence[list[str]], width: int) -> list[str]:
-    """The type of most cells in each column; "" if no type prevails."""
-    types = []
-    for column in range(width):
-        kinds = Counter(kind for cells in rows if (kind := _type(cells[column])))
-        kind, count = kinds.most_common(1)[0] if kinds else ("", 0)
-        types.append(kind if count > 0.6 * kinds.total() else "")
-    return types
-
-
-def _type(cell: str) -> str:
-    """number, date, address, text, the pattern of a code such as `a9`, or "" for an empty cell."""
-    cell = cell.strip()
-    if not cell:
-        return ""
-    if _NUMBER.fullmatch(cell):
-        return "number"
-    if _DATE.fullmatch(cell):
-        return "date"
-    if "@" in cell or "://" in cell:
-        return "address"
-    if _CODE.fullmatch(cell):
-        return _LETTERS.sub("a", _DIGITS.sub("9", cell))
-    return "text"
-
-
-def _is_data(kind: str) -> bool:
-    return kind not in ("", "text")

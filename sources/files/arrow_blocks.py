@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from sources.files.dialect import Dialect
-from sources.files.model import BYTE_ORDER_MARK, LINE_COLUMN, RULE_STARTS, RowShape, totals_reason
+from sources.files.model import LINE_COLUMN
+from sources.files.row_shape import BYTE_ORDER_MARK, RULE_STARTS, RowShape, totals_reason
 
 _RULE_STARTS: Final = tuple(map(str.encode, RULE_STARTS))
 _TOTAL_WORDS: Final = (b"total", b"sum", b"gesamt", "ſ".encode())

@@ -15,7 +15,8 @@ from typing import Final
 from sources.errors import UsageError
 from sources.files.ambiguity import check_header, check_several_in_one
 from sources.files.dialect import Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
-from sources.files.model import MAX_COLUMNS, RULE, ReadOptions
+from sources.files.model import MAX_COLUMNS, ReadOptions
+from sources.files.row_shape import is_rule
 
 MAX_FOOTNOTES: Final = 20
 _DIGIT: Final = re.compile(r"\d")
@@ -113,7 +114,7 @@ def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
     raw = width_of(filled)
     width = _trimmed(rows, raw)
     for at, cells in enumerate(rows):
-        if not width <= len(cells) <= raw or all(map(RULE.fullmatch, cells)):
+        if not width <= len(cells) <= raw or is_rule(cells):
             continue
         names = cells[:width]
         count = sum(map(bool, names))
@@ -140,7 +141,7 @@ def _has_gap(names: list[str]) -> bool:
 
 def _goes_on(rows: list[list[str]], width: int) -> bool:
     """Whether the second row belongs to the header: both together name each column, and only later rows have digits."""
-    if len(rows) < 4 or len(rows[1]) < width or any(map(_DIGIT.search, rows[0] + rows[1])):
+    if len(rows) < 4 or len(rows[1]) < width or is_rule(rows[1]) or any(map(_DIGIT.search, rows[0] + rows[1])):
         return False
     names = _joined([cells[:width] for cells in rows[:2]])
     after = [cells for cells in rows[2:] if len(cells) >= width]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
@@ -16,16 +15,6 @@ LINE_COLUMN: Final = "_line"
 BATCH_ROWS: Final = 65_536
 MAX_COLUMNS: Final = 16_384
 """The limit of a spreadsheet; more means a wrong delimiter or a hostile file."""
-_TOTALS: Final = re.compile(
-    r"\W*(?:(?:grand|gran) )?(?:sub-?)?(?:total(?:es|s)?|suma|sum|gesamt(?:summe)?|summe|totale)\b[^\d\W]*"
-    r"(?: (?:general|records|registros|rows|filas|final))?\W*|\W*sub-?total\b.*",
-    re.IGNORECASE,
-)
-_TOTALS_OF: Final = re.compile(r"\W*(?:total(?:es)?|suma|summe|totale)\b.+", re.IGNORECASE)
-_AMOUNT: Final = re.compile(r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*[€$£%]?")
-RULE: Final = re.compile(r"[-=_]{2,}")
-RULE_STARTS: Final = ("--", "==", "__")
-BYTE_ORDER_MARK: Final = "\ufeff"
 OnReject = Callable[["RejectedRow"], object]
 DELIMITER_NAMES: Final = {
     ",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", "  ": "runs of two spaces", " ": "spaces",
@@ -234,80 +223,3 @@ def to_arrow(rows: list[Row], columns: tuple[str, ...]) -> pa.Table:
     arrays = [pa.array(column, pa.string()) for column in cells]
     lines = pa.array([row.line for row in rows], pa.int64())
     return pa.Table.from_arrays([*arrays, lines], names=[*columns, LINE_COLUMN])
-
-
-def number_of_cells(cells: Sequence[str]) -> str:
-    """The number of cells with its noun."""
-    return "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
-
-
-class RowShape(NamedTuple):
-    """The cells that a row must have: one per column.
-
-    Attributes:
-        columns: the column names.
-        fill: whether fewer cells are allowed.
-        surplus: the number of empty cells at the end that every row of the table may have.
-    """
-
-    columns: tuple[str, ...]
-    fill: bool
-    surplus: int = 0
-
-    def fit(self, line: int, last: int, cells: list[str], *, marks: bool) -> Row | RejectedRow:
-        """A record as a row, or the reason why it does not fit.
-
-        Surplus cells are cut off if they are empty and all rows have them: a surplus delimiter of a single row may be
-        anywhere in it and have shifted its cells. In a short record any cell may be missing, not only the last
-        ones, e.g. if a line was broken in two; so it is rejected unless `fill` is set.
-        """
-        width = len(self.columns)
-        count = len(cells)
-        if count > width:
-            if count != width + self.surplus or any(cells[width:]):
-                reason = f"{number_of_cells(cells)}, but the header has {width}"
-                reason += "" if any(cells[width:]) else "; there is a delimiter too many in the line"
-                return RejectedRow(line, last, "too_long", reason, tuple(cells))
-            del cells[width:]
-        elif count < width:
-            if not self.fill:
-                reason = f"{number_of_cells(cells)}, but the header has {width}: no cell for {self.columns[count]!r}"
-                return RejectedRow(line, last, "too_short", reason, tuple(cells))
-            cells += [""] * (width - count)
-        elif self.surplus and not cells[-1]:
-            own, others = number_of_cells(cells), width + self.surplus
-            reason = f"{own}, but the other lines have {others}; a delimiter is missing in the line"
-            return RejectedRow(line, last, "too_short", reason, tuple(cells))
-        if marks and cells[0].startswith(BYTE_ORDER_MARK):
-            reason = "begins with a byte order mark, as where two files were joined; remove it, and a repeated header"
-            return RejectedRow(line, last, "byte_order_mark", reason, tuple(cells))
-        if reason := totals_reason(cells):
-            return RejectedRow(line, last, "totals", reason, tuple(cells))
-        if any(cells) and all(RULE.fullmatch(cell) for cell in cells if cell):
-            return RejectedRow(line, last, "rule", "contains only dashes; remove the line", tuple(cells))
-        if cells[0] == self.columns[0] and self._repeats_header(cells):
-            return RejectedRow(line, last, "repeated_header", "repeats the header; remove the line", tuple(cells))
-        if marks:
-            for name, cell in zip(self.columns, cells, strict=True):
-                if "\0" in cell:
-                    return RejectedRow(line, last, "nul", f"NUL character in {name!r}", tuple(cells))
-        return Row(line, tuple(cells))
-
-    def _repeats_header(self, cells: Sequence[str]) -> bool:
-        """Whether every cell is the name of its column; the last ones may be empty."""
-        filled = [cell == name for cell, name in zip(cells, self.columns, strict=True) if cell]
-        return all(filled) and (len(filled) > 1 or len(self.columns) == 1)
-
-
-def totals_reason(cells: Sequence[str]) -> str:
-    """The reason to reject a line of totals; empty for a row."""
-    name, *others = [cell.strip() for cell in cells if cell.strip()] or [""]
-    empty = len(cells) - len(others) - 1
-    is_sparse = len(cells) > 2 and empty >= len(cells) / 2
-    is_sum = bool(others) and all(map(_AMOUNT.fullmatch, others)) and next(filter(None, cells)).strip() == name
-    is_total = _TOTALS.fullmatch(name) is not None
-    if (is_total and (is_sparse or (is_sum and "total" in name.lower()))) or (
-        is_sparse and is_sum and _TOTALS_OF.fullmatch(name)
-    ):
-        return "looks like a line of totals; remove the line"
-    return ""

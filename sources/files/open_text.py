@@ -20,8 +20,9 @@ from sources.files.ambiguity import (
 from sources.files.dialect import DELIMITERS, SPACE_RUNS, Dialect, best_dialect, detect_dialect, records_of, width_of
 from sources.files.encoding import read_text
 from sources.files.layout import detect_footnotes, detect_layout
-from sources.files.model import DetectedFormat, ReadOptions, RowShape
+from sources.files.model import DetectedFormat, ReadOptions
 from sources.files.reader import TextBody, TextTable
+from sources.files.row_shape import RowShape
 from sources.files.text import Text
 
 SAMPLE: Final = 256 * 1024

@@ -19,18 +19,17 @@ from sources.files.arrow_blocks import ArrowBlocks
 from sources.files.dialect import Dialect, is_blank, lines_of, reader
 from sources.files.model import (
     BATCH_ROWS,
-    RULE_STARTS,
     DetectedFormat,
     OnReject,
     RejectedRow,
     Row,
-    RowShape,
     SourceTable,
     UnreadableRest,
     handle_reject,
     to_arrow,
 )
 from sources.files.quotes import begins_with_quote, has_stray_quotes, swallows
+from sources.files.row_shape import RULE_STARTS, RowShape
 from sources.files.text import MAX_LINE, MIB, Text
 
 _SWALLOWS: Final = (

@@ -23,8 +23,9 @@ from python_calamine import SheetVisibleEnum as Visible
 from sources.errors import UsageError
 from sources.files.dialect import Record
 from sources.files.layout import MAX_FOOTNOTES, detect_layout, is_footnote
-from sources.files.model import CellRules, DetectedFormat, ReadOptions, RejectedRow, Row, RowShape, SourceTable
+from sources.files.model import CellRules, DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
 from sources.files.number_formats import NumberFormat
+from sources.files.row_shape import RowShape
 from sources.files.sheet_xml import RESAVE, SheetScan, WorkbookXml
 
 HEAD_ROWS: Final = 2_000

@@ -14,7 +14,7 @@ from sources.files import ReadOptions, RejectedRow, Row, SourceTable, open_table
 from sources.files import text as texts
 from sources.files.arrow_blocks import ArrowBlocks
 from sources.files.dialect import Dialect
-from sources.files.model import RowShape
+from sources.files.row_shape import RowShape
 
 PIECES = st.sampled_from(
     ["a", "é", "b c", " ", "  ", "", "Total", "SUM", "ſuma", "subtotal", "gesamt", '"', '""', "'", ";", ",", "\n", "\r",

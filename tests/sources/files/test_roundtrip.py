@@ -17,7 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sources.files import ReadOptions, Row, open_table
-from sources.files.model import RowShape
+from sources.files.row_shape import RowShape
 
 WIDTHS = st.integers(2, 6)
 LATIN = st.characters(min_codepoint=0x20, max_codepoint=0xFF, exclude_categories=["Cc"])
