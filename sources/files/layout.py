@@ -16,7 +16,7 @@ from sources.errors import UsageError
 from sources.files.ambiguity import check_header, check_several_in_one
 from sources.files.dialect import Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
 from sources.files.model import MAX_COLUMNS, ReadOptions
-from sources.files.row_shape import is_rule
+from sources.files.row_shape import is_rule, number_of_cells
 
 MAX_FOOTNOTES: Final = 20
 _DIGIT: Final = re.compile(r"\d")
@@ -84,6 +84,12 @@ def detect_layout(
     if delimited and 2 * len(same) < len(below):  # a few odd rows do not make a column without a name
         same = []
     kept = max(_trimmed(header, width), _trimmed(same, width, 0.5 if delimited else 0.0))
+    if options.header_row is None and 2 * sum(any(cells[kept:]) for cells in below) > len(below) > 2:
+        first, rows_have = filled[at].line, number_of_cells(below[0])
+        raise UsageError(
+            f"line {first}, the header, has {kept} names, but most rows have more cells (the first {rows_have})",
+            f"Add the missing names to line {first}, or give the line of the header: --header-row N.",
+        )
     names = _joined([cells + [""] * (width - len(cells)) for cells in header])[:kept]
     before = tuple(record.line for record in filled[:at])
     lines = tuple(record.line for record in filled[at : at + count])

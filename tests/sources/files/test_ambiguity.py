@@ -268,7 +268,8 @@ def test_12_decimal_commas_between_columns_separated_by_spaces_are_asked_about(
 
 def test_9_a_truncated_line_is_not_a_row_where_the_header_lacks_a_name(tmp_path: Path) -> None:
     lines = ["Código;Nombre;PVP;", "A1;Perno;rojo;1,50;", "A2;Tuerca;azul;2,00;", "A3;Clavo;verde;2,10;", "A4;Llave;"]
-    opened = table(tmp_path, "\n".join(lines))
+    assert "line 1, the header, has 3 names, but most rows have more cells" in error_of(tmp_path, "\n".join(lines))
+    opened = table(tmp_path, "\n".join(lines), ReadOptions(header_row=1))
     assert rejected(opened) == [(2, "too_long"), (3, "too_long"), (4, "too_long"), (5, "too_short")]
 
 
