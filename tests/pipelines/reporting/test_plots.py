@@ -134,6 +134,13 @@ def test_every_plot_of_numbers_names_its_unit() -> None:
     assert all(svg.get("aria-label") for svg in elements(drawn()["over_time"]).iter("svg"))
 
 
+def test_a_plot_without_values_says_so() -> None:
+    none = pd.DataFrame({"day": [], "count": []})
+    for plot in (plots.bars({}, "Differences", "customers"), plots.over_time(none, "Differences", "customers")):
+        assert re.search(r"<p>Differences.*: no values.</p>", plot.html)
+        assert "<table" not in plot.html
+
+
 def test_two_errors_are_visible_among_thousands() -> None:
     found = [("a", "b", "error", 2), ("a", "c", "info", 1384)]
     plot = plots.findings(pd.DataFrame(found, columns=["entity", "rule", "severity", "findings"]))
