@@ -154,8 +154,10 @@ def _check_unclosed(header: Record) -> None:
 def check_several_in_one(header: Record, rows: Sequence[list[str]]) -> None:
     """Raises if a name and most cells below contain delimiters: each line may be quoted as a whole."""
     for column, name in enumerate(header.cells or ()):
+        if len(_MARK.findall(name)) < 2:
+            continue
         marked = [row for row in rows if column < len(row) and len(_MARK.findall(row[column])) > 1]
-        if len(_MARK.findall(name)) > 1 and 2 * len(marked) > len(rows):
+        if 2 * len(marked) > len(rows):
             raise UsageError(
                 f"column {column + 1} seems to hold several columns: its name on line {header.line} and most cells "
                 "below contain delimiters",
