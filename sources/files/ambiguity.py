@@ -21,6 +21,7 @@ from sources.files.several_tables import check_earlier_table, check_later_table,
 _SELDOM: Final = "^~:¦"
 _DECIMAL_COMMA: Final = re.compile(r"(?<=\d),(?=\d)")
 _MARK: Final = re.compile(r"[;,\t|]")
+_QUOTED_CELLS: Final = re.compile(r'"(?:[^"]|"")*"[;,\t|]"')
 ROWS_COMPARED: Final = 200
 
 
@@ -152,15 +153,18 @@ def _check_unclosed(header: Record) -> None:
 
 
 def check_several_in_one(header: Record, rows: Sequence[list[str]]) -> None:
-    """Raises if a name and most cells below contain delimiters: each line may be quoted as a whole."""
+    """Raises if most cells of a column contain delimiters, as its name or between quotes: a line may be one cell."""
     for column, name in enumerate(header.cells or ()):
-        if len(_MARK.findall(name)) < 2:
-            continue
-        marked = [row for row in rows if column < len(row) and len(_MARK.findall(row[column])) > 1]
+        cells = [cell for row in rows for cell in row[column : column + 1]]
+        if len(_MARK.findall(name)) > 1:
+            marked = [cell for cell in cells if len(_MARK.findall(cell)) > 1]
+            where = f"its name on line {header.line} and most cells below contain delimiters"
+        else:
+            marked = [cell for cell in cells if cell[:1] == '"' and _QUOTED_CELLS.match(cell)]
+            where = f"most cells below line {header.line} contain quoted ones and delimiters"
         if 2 * len(marked) > len(rows):
             raise UsageError(
-                f"column {column + 1} seems to hold several columns: its name on line {header.line} and most cells "
-                "below contain delimiters",
+                f"column {column + 1} seems to hold several columns: {where}",
                 "Remove the quotes around each line (in a spreadsheet: Data > Text to Columns), or if it is one "
                 f"column: --header-row {header.line}.",
             )
