@@ -51,7 +51,6 @@ _MARKER: Final[TTableSchemaColumns] = {
         "name": REMOVED,
         "data_type": "bool",
         "nullable": True,
-        "hard_delete": True,
         "description": "null; marks the rows that delete the items of a merged record",
     }
 }
@@ -242,7 +241,8 @@ def _child_hints(record: Record) -> dict[str, Any]:
         return {"write_disposition": "replace", "columns": _MARKER}
     key = parent_key(record)
     merge_key = {"name": key, "data_type": "text", "nullable": True, "merge_key": True}
-    return {"write_disposition": "merge", "columns": {key: merge_key} | _MARKER}
+    marker: TTableSchemaColumns = {REMOVED: {**_MARKER[REMOVED], "hard_delete": True}}
+    return {"write_disposition": "merge", "columns": {key: merge_key} | marker}
 
 
 def _removals(walker: ListWalker, record: Record) -> Iterator[pa.Table]:

@@ -1,0 +1,106 @@
+"""Which rows fit a table: its width, and lines that are no rows (totals, rules of dashes, repeated headers).
+
+In: the cells of a line. Out: a row, or why it is rejected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from sources.files.model import RejectedRow, Row
+
+_TOTALS: Final = re.compile(
+    r"\W*(?:(?:grand|gran) )?(?:sub-?)?(?:total(?:es|s)?|suma|sum|gesamt(?:summe)?|summe|totale)\b[^\d\W]*"
+    r"(?: (?:general|records|registros|rows|filas|final))?\W*|\W*sub-?total\b.*",
+    re.IGNORECASE,
+)
+_TOTALS_OF: Final = re.compile(r"\W*(?:total(?:es)?|suma|summe|totale)\b.+", re.IGNORECASE)
+_AMOUNT: Final = re.compile(r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*[€$£%]?")
+_RULE: Final = re.compile(r"[-=_]{2,}")
+RULE_STARTS: Final = ("--", "==", "__")
+BYTE_ORDER_MARK: Final = "\ufeff"
+
+
+def number_of_cells(cells: Sequence[str]) -> str:
+    """The number of cells with its noun."""
+    return "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+
+
+class RowShape(NamedTuple):
+    """The cells that a row must have: one per column.
+
+    Attributes:
+        columns: the column names.
+        fill: whether fewer cells are allowed.
+        surplus: the number of empty cells at the end that every row of the table may have.
+    """
+
+    columns: tuple[str, ...]
+    fill: bool
+    surplus: int = 0
+
+    def fit(self, line: int, last: int, cells: list[str], *, marks: bool) -> Row | RejectedRow:
+        """A record as a row, or the reason why it does not fit.
+
+        Surplus cells are cut off if they are empty and all rows have them: a surplus delimiter of a single row may be
+        anywhere in it and have shifted its cells. In a short record any cell may be missing, not only the last
+        ones, e.g. if a line was broken in two; so it is rejected unless `fill` is set.
+        """
+        width = len(self.columns)
+        count = len(cells)
+        if count > width:
+            if count != width + self.surplus or any(cells[width:]):
+                reason = f"{number_of_cells(cells)}, but the header has {width}"
+                reason += "" if any(cells[width:]) else "; there is a delimiter too many in the line"
+                return RejectedRow(line, last, "too_long", reason, tuple(cells))
+            del cells[width:]
+        elif count < width:
+            if not self.fill:
+                reason = f"{number_of_cells(cells)}, but the header has {width}: no cell for {self.columns[count]!r}"
+                return RejectedRow(line, last, "too_short", reason, tuple(cells))
+            cells += [""] * (width - count)
+        elif self.surplus and not cells[-1]:
+            own, others = number_of_cells(cells), width + self.surplus
+            reason = f"{own}, but the other lines have {others}; a delimiter is missing in the line"
+            return RejectedRow(line, last, "too_short", reason, tuple(cells))
+        if marks and cells[0].startswith(BYTE_ORDER_MARK):
+            reason = "begins with a byte order mark, as where two files were joined; remove it, and a repeated header"
+            return RejectedRow(line, last, "byte_order_mark", reason, tuple(cells))
+        if reason := totals_reason(cells):
+            return RejectedRow(line, last, "totals", reason, tuple(cells))
+        if is_rule(cells):
+            return RejectedRow(line, last, "rule", "contains only dashes; remove the line", tuple(cells))
+        if cells[0] == self.columns[0] and self._repeats_header(cells):
+            return RejectedRow(line, last, "repeated_header", "repeats the header; remove the line", tuple(cells))
+        if marks:
+            for name, cell in zip(self.columns, cells, strict=True):
+                if "\0" in cell:
+                    return RejectedRow(line, last, "nul", f"NUL character in {name!r}", tuple(cells))
+        return Row(line, tuple(cells))
+
+    def _repeats_header(self, cells: Sequence[str]) -> bool:
+        """Whether every cell is the name of its column; the last ones may be empty."""
+        filled = [cell == name for cell, name in zip(cells, self.columns, strict=True) if cell]
+        return all(filled) and (len(filled) > 1 or len(self.columns) == 1)
+
+
+def totals_reason(cells: Sequence[str]) -> str:
+    """The reason to reject a line of totals; empty for a row."""
+    name = next((cell.strip() for cell in cells if cell.strip()), "")
+    is_total, is_total_of = _TOTALS.fullmatch(name), _TOTALS_OF.fullmatch(name)
+    if not is_total and not is_total_of:
+        return ""
+    others = [cell.strip() for cell in cells if cell.strip()][1:]
+    empty = len(cells) - len(others) - 1
+    is_sparse = len(cells) > 2 and empty >= len(cells) / 2
+    is_sum = bool(others) and all(map(_AMOUNT.fullmatch, others)) and next(filter(None, cells)).strip() == name
+    if (is_total and (is_sparse or (is_sum and "total" in name.lower()))) or (is_sparse and is_sum and is_total_of):
+        return "looks like a line of totals; remove the line"
+    return ""
+
+
+def is_rule(cells: Sequence[str]) -> bool:
+    """Whether a row draws a line: its cells have dashes only; some may be empty."""
+    return any(cells) and all(_RULE.fullmatch(cell) for cell in cells if cell)

@@ -1,0 +1,112 @@
+"""Several tables in one file, above, below or beside each other: the user has to choose, so each check raises.
+
+In: the records at the beginning of a file, the detected header and the types of its columns. Out: nothing, or a
+UsageError that names the lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final
+
+from sources.errors import UsageError
+from sources.files.cell_types import is_data
+from sources.files.dialect import Record, looks_like_names
+from sources.files.row_shape import totals_reason
+
+_MARK: Final = re.compile(r"[;,\t|]")
+
+
+def check_earlier_table(records: Sequence[Record], header: Record) -> None:
+    """Lines before the header may be a table: several of equal width, or with as many delimiters inside of quotes."""
+    in_quotes = [replace(r, cells=_split(r) if len(r.cells or ()) == 1 else []) for r in records]
+    for block in (*_blocks(records), *(block for block in _blocks(in_quotes) if len(block) > 2)):
+        width = len(block[0].cells or ())
+        if len(block) >= (2 if width > 2 else 5):
+            raise UsageError(
+                f"two tables: lines {block[0].line} to {block[-1].last} have {width} cells, and another one begins on "
+                f"line {header.line}",
+                f"Move each to a file of its own, or choose one: --header-row {block[0].line} or {header.line}.",
+            )
+
+
+def _split(record: Record) -> list[str]:
+    """The cells; those of a line that is quoted as a whole."""
+    cells = record.cells or []
+    marks = Counter(_MARK.findall(cells[0])).most_common(1) if len(cells) == 1 else []
+    return cells[0].split(marks[0][0]) if marks else cells
+
+
+def _blocks(records: Sequence[Record]) -> Iterator[list[Record]]:
+    """Consecutive records of equal width with at least two filled cells."""
+    block: list[Record] = []
+    for record in records:
+        cells = record.cells or []
+        is_row = sum(1 for cell in cells if cell.strip()) >= 2
+        if block and not (is_row and len(cells) == len(block[0].cells or ()) and block[-1].last + 1 == record.line):
+            yield block
+            block = []
+        if is_row:
+            block.append(record)
+    if block:
+        yield block
+
+
+def check_later_table(header: Record, after: Sequence[Record], types: Sequence[str]) -> None:
+    """After a line with at most one cell, or totals, names and rows may begin another table."""
+    width, names = len(types), _filled(header)
+    # without what repeats the header, which begins no table
+    others = [(record, cells) for record in after if (cells := _filled(record)) != names]
+    after_end = {
+        record.line
+        for (before, ended), (record, _) in pairwise(others)
+        if len(ended) < 2 or totals_reason(before.cells or ())
+    }
+    filled = [(record, cells) for record, cells in others if cells]
+    for at, (record, cells) in enumerate(filled):
+        if record.line not in after_end or len(cells) < 2:
+            continue
+        is_quoted = len(record.cells or ()) == 1  # as a whole
+        if not looks_like_names([cell for cell in cells if cell] if is_quoted else cells):
+            continue
+        nearby = [row for _, row in filled[at + 1 : at + 4]]
+        following = [row for row in nearby if len(row) == len(cells)] or [r for r in nearby if 1 < len(r) != width]
+        if all(map(looks_like_names, following)):
+            continue
+        is_contrast = any(is_data(kind) for kind in types)
+        if len(cells) != width or is_contrast:
+            raise UsageError(
+                f"two tables: one begins on line {header.line}, another one seems to begin on line {record.line}",
+                "Move each to a file of its own.",
+            )
+
+
+def check_table_beside(header: Record, rows: Sequence[list[str]]) -> None:
+    """After an empty column without a name, further names and rows without cells before it may be another table."""
+    names = [name.strip() for name in header.cells or ()]
+    rows = [row for row in rows if len(row) == len(names)]
+    for column in range(1, len(names) - 1):
+        if names[column] or not any(names[:column]) or not any(names[column:]) or _fills(rows, column):
+            continue
+        if any(not any(row[:column]) and any(row[column:]) for row in rows):
+            raise UsageError(
+                f"two tables beside each other: columns 1 to {column}, and those from column {column + 2} on",
+                f"Move each to a file of its own, or if it is one table: --header-row {header.line}.",
+            )
+
+
+def _fills(rows: Sequence[list[str]], column: int) -> bool:
+    """Whether a column has cells in more than a tenth of the rows."""
+    return 10 * sum(bool(row[column]) for row in rows) > len(rows)
+
+
+def _filled(record: Record) -> list[str]:
+    """The cells without empty ones at the end."""
+    cells = list(_split(record))
+    while cells and not cells[-1].strip():
+        cells.pop()
+    return cells
