@@ -72,7 +72,7 @@ GAPS: Final = (
         "cursor_reuse",
         "what a cursor leads to once its list was read to the end",
         ("continues", "rejected", "restarts", "skips"),
-        "a tail must repeat the last page of the read before, else the list is read whole",
+        "a tail must repeat the end of the read before, else the list is read whole",
     ),
     Gap(
         "adjustment_types",

@@ -5,7 +5,7 @@ are read whole; and in the build, where the next tail starts. That row is publis
 so a crash loses neither.
 
 The interface shows neither the sequence of the orders nor whether a cursor can be used again. Policy: a tail starts
-only where the last whole read showed that new orders are listed last, and only what follows the repeated last page is
+only where the last whole read showed that new orders are listed last, and only what follows the repeated last rows is
 taken as new (`sources.extract.tail`).
 """
 
@@ -15,7 +15,7 @@ from dataclasses import astuple, dataclass, fields
 from datetime import datetime, timedelta
 from math import comb
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import duckdb
 import pyarrow as pa
@@ -150,8 +150,8 @@ def record_cursor(
 def _is_newest_last(build: duckdb.DuckDBPyConnection, walk: ListResult, counts: MergeCounts) -> bool | None:
     """Whether a whole walk shows that new orders are listed last; None where it shows nothing.
 
-    It does where the orders that no run before had are the last ones, and too many for chance; or where the orders are
-    listed by their time.
+    It does where the orders are listed by their time; or where the orders that no run before had are the last ones, too
+    many for chance, and no times contradict that: new orders of a new customer may be last in a list by customer.
     """
     if len(walk.files[ORDER.name]) != 1:
         return None  # rows of several sweeps are in no sequence
@@ -161,29 +161,39 @@ def _is_newest_last(build: duckdb.DuckDBPyConnection, walk: ListResult, counts: 
         values = {"path": str(path), "first": known}
         if build.execute(_KNOWN_AMONG_LAST, values).fetchall() != [(0,)]:
             return False
-        new, known = min(new, _COUNTED_MAX), min(known, _COUNTED_MAX)
-        if comb(new + known, new) >= CHANCE:
-            return True
     names = set(pq.read_schema(path).names)
-    shown = {_is_ascending(path, name) for name in ORDERED_AT_NAMES if name in names} - {None}
-    return True in shown if shown else None
+    sequences = {_sequence(path, name) for name in ORDERED_AT_NAMES if name in names}
+    if sequences & {"ascending", "descending"}:
+        return "ascending" in sequences
+    new, known = min(new, _COUNTED_MAX), min(known, _COUNTED_MAX)
+    return True if comb(new + known, new) >= CHANCE and "mixed" not in sequences else None
 
 
-def _is_ascending(path: Path, name: str) -> bool | None:
-    """Whether a column of times ascends from row to row (false: descends); None where it does neither."""
-    rises = falls = 0
+def _sequence(path: Path, name: str) -> Literal["ascending", "descending", "mixed"] | None:
+    """How the values of a column of times follow each other; None where that shows nothing.
+
+    A step back that is gone without one of its two rows is a backdated order, and makes no sequence mixed.
+    """
+    rises = falls = steps_back = 0
     last: list[object] = []
     for batch in pq.ParquetFile(path).iter_batches(columns=[name]):
         column = batch.column(0)
         if column.null_count or not (pa.types.is_integer(column.type) or _is_iso(column)):
             return None
         values = pa.concat_arrays([pa.array(last, column.type), column])
-        last = values[-1:].to_pylist()
-        rises += pc.sum(pc.greater(values[1:], values[:-1])).as_py() or 0
-        falls += pc.sum(pc.less(values[1:], values[:-1])).as_py() or 0
-        if rises and falls:
-            return None
-    return rises > falls if max(rises, falls) >= STEPS_MIN else None
+        new = values[max(0, len(last) - 1) :]
+        last = values[-3:].to_pylist()
+        rises += pc.sum(pc.greater(new[1:], new[:-1])).as_py() or 0
+        falls += pc.sum(pc.less(new[1:], new[:-1])).as_py() or 0
+        if (windows := len(values) - 3) > 0:
+            first, second, third, fourth = (values[at : at + windows] for at in range(4))
+            is_back = pc.and_(pc.greater(second, third), pc.and_(pc.greater(first, third), pc.greater(second, fourth)))
+            steps_back += pc.sum(is_back).as_py() or 0
+    if rises and falls:
+        return "mixed" if steps_back else None
+    if max(rises, falls) < STEPS_MIN:
+        return None
+    return "ascending" if rises else "descending"
 
 
 def _is_iso(column: pa.Array) -> bool:

@@ -1,13 +1,15 @@
 """The tail of a list that is read by a cursor: where a walk ended, and whether a later one can continue there.
 
-In: the pages of a walk, in order. Out: the position of its last page with rows. The interface does not show whether a
-cursor can be used again. So a walk that starts at a position has to read the rows of that page once more: the same ids
-in the same order come first, and only what follows them is new.
+In: the pages of a walk, in order. Out: a position at least a full page before its end. The interface does not show
+whether a cursor can be used again. So a walk that starts at a position has to read the rows from there on once more:
+the same ids in the same order come first, and only what follows them is new. That also shows a row that is committed
+late and listed a few places before the end.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,12 +34,12 @@ class TailMismatch(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CursorPosition:
-    """The last page with rows of a walk by cursor.
+    """Near the end of a walk by cursor: the last page with rows, or the one before it where the last one is not full.
 
     Attributes:
         cursor: that the page was requested with.
         limit: rows per page; the cursor is bound to it.
-        rows: number of rows on the page.
+        rows: number of rows from there to the end.
         digest: SHA-256 of their ids in order.
     """
 
@@ -57,34 +59,36 @@ class CursorTrail:
 
     def __init__(self, key: str, start: CursorPosition | None = None) -> None:
         self._key, self._start = key, start
-        self._last: tuple[Request, PageBody] | None = None
+        self._last: deque[tuple[Request, PageBody]] = deque(maxlen=2)
         self._repeated: list[bytes] = []
 
     def add(self, request: Request, page: PageBody) -> None:
         """Takes the next page. Raises TailMismatch where its rows are not those of the earlier walk."""
         if page.count:
-            self._last = request, page
+            self._last.append((request, page))
         if self._start is not None and len(self._repeated) < self._start.rows:
             self._repeated += row_ids(page.rows, self._key)[: self._start.rows - len(self._repeated)]
             if len(self._repeated) == self._start.rows and _digest(self._repeated) != self._start.digest:
                 raise TailMismatch("the saved cursor leads to other rows than before", "leads to other rows")
 
     def finish(self) -> CursorPosition | None:
-        """The position of the last page with rows; None where it has no cursor that can be saved.
+        """The position where a later walk can start; None where there is no cursor that can be saved.
 
         Raises:
             TailMismatch: the list ended before the rows of the earlier walk were there.
         """
         if self._start is not None and len(self._repeated) < self._start.rows:
             raise TailMismatch("the saved cursor leads to fewer rows than before", "leads to other rows")
-        if self._last is None:
+        if not self._last:
             return None
-        request, page = self._last
-        cursor = request.params.get(_CURSOR)
+        request, page = self._last[-1]
+        limit = int(request.params.get("limit", 0))
+        pages = [self._last[-1]] if page.count >= limit else [*self._last]
+        cursor = pages[0][0].params.get(_CURSOR)
         if not is_usable_cursor(cursor):
             return None
-        ids = row_ids(page.rows, self._key)
-        return CursorPosition(str(cursor), int(request.params["limit"]), len(ids), _digest(ids))
+        ids = [one for _, page in pages for one in row_ids(page.rows, self._key)]
+        return CursorPosition(str(cursor), limit, len(ids), _digest(ids))
 
 
 def is_usable_cursor(cursor: object) -> bool:

@@ -166,7 +166,7 @@ class _ListWalk:
         self._result.verdict = "tail"
         self._result.observations["cursor_reuse", "continues"] += 1
         self._result.evidence += [
-            f"continued at the last page of the read before: its {start.rows} rows came again, then "
+            f"continued near the end of the read before: its last {start.rows} rows came again, then "
             f"{sweep.rows - start.rows} more; nothing is known of older rows",
             evidence_of(sweep),
         ]

@@ -97,9 +97,23 @@ MUTANTS: Final = (
     Mutant(
         "new-orders-that-are-last-by-chance-prove-a-sequence",
         "pipelines/pull/order_tail.py",
-        "if comb(new + known, new) >= CHANCE:",
-        "if new:",
+        "comb(new + known, new) >= CHANCE and",
+        "new and",
         "tests/pipelines/pull/test_order_tail.py -k without_times",
+    ),
+    Mutant(
+        "new-orders-prove-a-sequence-that-their-times-contradict",
+        "pipelines/pull/order_tail.py",
+        ' and "mixed" not in sequences',
+        "",
+        "tests/pipelines/pull/test_order_tail.py -k contradict",
+    ),
+    Mutant(
+        "a-tail-repeats-no-full-page",
+        "sources/extract/tail.py",
+        "if page.count >= limit else",
+        "if page.count else",
+        "tests/sources/extract/test_tail.py -k committed_late",
     ),
     Mutant(
         "orders-of-a-tail-name-customers-that-are-said-not-to-exist",
