@@ -83,6 +83,8 @@ def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts
     """Counts what a merge would change."""
     resource = walked.resource
     old, new = columns_of(build, f'raw."{resource}"'), columns_of(build, f'{LOADED}."{resource}"')
+    for name in _empty_columns(build, walked, resource):
+        del new[name]
     differs = [
         f'l."{name}"{text} IS DISTINCT FROM o."{name}"{text}'
         for name, kind in new.items()
@@ -155,9 +157,11 @@ def merge(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str, at:
         exists, parts = table == resource or table in earlier_children, []
         if table in walked.files:
             casts = _align(build, table, resource, key) if exists and not is_first else {}
+            empty = ", ".join(f'"{name}"' for name in _empty_columns(build, walked, table)) if exists else ""
             replaced = ", ".join(f'l."{name}"::{kind} AS "{name}"' for name, kind in casts.items())
+            columns = f"l.*{f' EXCLUDE ({empty})' if empty else ''}{f' REPLACE ({replaced})' if replaced else ''}"
             parts.append(f"""
-                SELECT l.*{f" REPLACE ({replaced})" if replaced else ""}, $run AS _run_id,
+                SELECT {columns}, $run AS _run_id,
                     {first_seen}::TIMESTAMPTZ AS _first_seen_at, $at::TIMESTAMPTZ AS _last_seen_at,
                     NULL::TIMESTAMPTZ AS _missing_since
                 FROM {LOADED}."{table}" l {"" if is_first else f'LEFT JOIN raw."{resource}" o ON o.id = l."{key}"'}
@@ -179,6 +183,20 @@ def _children(build: duckdb.DuckDBPyConnection, resource: str) -> list[str]:
 def columns_of(build: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
     """Names and types of a table's columns, in order."""
     return {name: kind for name, kind, *_ in build.execute(f"DESCRIBE {table}").fetchall()}
+
+
+def _empty_columns(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str) -> list[str]:
+    """Columns of a tail that its raw table lacks and that hold nothing.
+
+    An object or a list that is empty in each row of a tail is a column. Earlier reads have it as columns of its fields,
+    or as a child table.
+    """
+    if walked.verdict != "tail":
+        return []
+    old = columns_of(build, f'raw."{table}"')
+    new = [name for name in columns_of(build, f'{LOADED}."{table}"') if name not in old]
+    filled = f"""FROM {LOADED}."{table}" SELECT count(*) FILTER ("%s"::VARCHAR NOT IN ('{{}}', '[]'))"""
+    return [name for name in new if not _number(build, filled % name)]
 
 
 def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str) -> dict[str, str]:

@@ -81,6 +81,13 @@ MUTANTS: Final = (
         "tests/pipelines/pull/test_order_tail.py -k null",
     ),
     Mutant(
+        "an-object-that-is-empty-in-a-tail-adds-a-column",
+        "pipelines/warehouse/merge.py",
+        """NOT IN ('{{}}', '[]')""",
+        """NOT IN ('x')""",
+        "tests/pipelines/pull/test_order_tail.py -k adds_no_column",
+    ),
+    Mutant(
         "an-amount-that-is-loaded-as-an-integer-counts-as-changed",
         "pipelines/warehouse/merge.py",
         'in ("" if {kind, old[name]} == {"BIGINT", "DOUBLE"} else "::VARCHAR",)',

@@ -237,6 +237,24 @@ def test_a_field_that_is_null_in_a_tail_keeps_its_type(tmp_path: Path, is_first_
     assert bench.rows("DESCRIBE raw.orders") == types
 
 
+def test_an_object_or_list_that_is_empty_in_a_tail_adds_no_column(tmp_path: Path) -> None:
+    bench = TailBench.of(tmp_path, orders=0)
+    filled = {"customer": {"id": 5}, "address": {"city": "Bern"}, "lines": [{"sku": "a"}]}
+    empty = {"customer": None, "address": {}, "lines": []}
+    _grow(bench, 1, 20, **filled)
+    _grow(bench, 2, 15, **empty)
+    bench.pull(tail=False)
+    columns = sorted(bench.rows("DESCRIBE raw.orders"))
+    _grow(bench, 3, 5, **empty, note=None)
+    assert bench.pull().verdict == "tail"
+    assert (bench.counts[-1].new, bench.counts[-1].changed) == (5, 0)
+    assert sorted(bench.rows("DESCRIBE raw.orders")) == columns
+    _grow(bench, 4, 15, **filled, note="x")
+    assert bench.pull().verdict == "tail"
+    assert bench.rows("SELECT count(customer__id), count(note) FROM raw.orders") == [(35, 15)]
+    assert bench.rows("SELECT count(*) FROM raw.orders__lines") == [(35,)]
+
+
 def test_an_amount_without_decimals_in_a_tail_is_no_change(tmp_path: Path) -> None:
     bench = TailBench.of(tmp_path, orders=0)
     _grow(bench, 1, 20, total=10.5)
