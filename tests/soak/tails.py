@@ -103,8 +103,8 @@ class _Seed:
                 yield "a tail that nobody asked for, or without a whole read"
             elif bench.now - self.whole[1] >= timedelta(days=DAYS):
                 yield "a tail after the interval"
-            elif self.whole[2] != owner:
-                yield "a tail with the cursor of another organization or page limit"
+            elif self.whole[2] != owner or bench.organization is None:
+                yield "a tail with the cursor of another or an unknown organization, or of another page limit"
             self.tail_run = run_id
         elif result.error is None:
             self.whole, self.tail_run, self.is_moved = (run_id, bench.now, owner), None, False
