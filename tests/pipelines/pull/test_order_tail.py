@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -240,7 +241,7 @@ def test_a_field_that_is_null_in_a_tail_keeps_its_type(tmp_path: Path, is_first_
 def test_an_object_or_list_that_is_empty_in_a_tail_adds_no_column(tmp_path: Path) -> None:
     bench = TailBench.of(tmp_path, orders=0)
     filled = {"customer": {"id": 5}, "address": {"city": "Bern"}, "lines": [{"sku": "a"}]}
-    empty = {"customer": None, "address": {}, "lines": []}
+    empty: dict[str, Any] = {"customer": None, "address": {}, "lines": []}
     _grow(bench, 1, 20, **filled)
     _grow(bench, 2, 15, **empty)
     bench.pull(tail=False)
