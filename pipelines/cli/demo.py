@@ -144,7 +144,9 @@ def _run(style: Style, stop: threading.Event, erp_files: ErpFiles) -> None:
     findings: Counter[str] = Counter()
     for _, _, severity, count in reconciling.result.findings:
         findings[severity] += count
-    click.echo("findings: " + ", ".join(f"{count} {severity}" for severity, count in findings.items()))
+    notes = {"error": " (planted in the ERP file on purpose)"}
+    parts = (f"{count} {severity}{notes.get(severity, '')}" for severity, count in findings.items())
+    click.echo(f"findings: {', '.join(parts)}")
     if reconciling.result.match is not None:
         click.echo(reconcile_command.match_lines(reconciling.result.match)[0])
     if reconciling.result.variants is not None:

@@ -35,8 +35,10 @@ IGNORED: Final = (
     ".env.*",
     "*.env",
     "nightly.jsonl",
-    "*.csv",
-    "*.xlsx",
+    "*.[cC][sS][vV]",
+    "*.[tT][sS][vV]",
+    "*.[xX][lL][sS]*",
+    "*.[oO][dD][sS]",
 )
 """What a project's git must not hold: keys, the warehouse and what is next to it, ledger, plans, reports, ERP files."""
 _HINT: Final = "Free space, or name a folder that you can write to: orderbridge --project DIR …"

@@ -9,12 +9,13 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import click
 
+from pipelines.cli.terminal import escape
 from sources.contract import Field
 from sources.errors import UsageError
 from sources.kinds import KINDS, PASSWORD
@@ -61,15 +62,20 @@ _PASSWORDS: Final = """
 # [passwords]
 # make = "mail"
 """
+_NAMED: Final = 5
+"""Columns that a message names; of more, their number."""
 
 
-def template(kind: str, *, mapping: bool, file: Path | None) -> str:
+def template(
+    kind: str, *, mapping: bool, file: Path | None, on_unknown: Callable[[Sequence[str]], None] | None = None
+) -> str:
     """A CSV, or a mapping file.
 
     Args:
         kind: customers, variants, subcategories or warehouses.
         mapping: whether to make a mapping file.
         file: the file to map; None: the CSV template.
+        on_unknown: gets the columns of the file that fit no field, if there are any.
 
     Raises:
         UsageError: the file cannot be read, or is given without `mapping`.
@@ -84,6 +90,8 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
     from pipelines.mapping import propose, to_toml
 
     proposed = propose(open_mapped(file, None).columns, kind, conflicts="leave")
+    if proposed.unknown and on_unknown is not None:
+        on_unknown(proposed.unknown)
     first, rest = to_toml(proposed).split("\n", 1)
     return "".join([_HEAD, first, "\n", _IGNORE, rest, _PASSWORDS if KINDS[kind].has_login else "", _KEYS])
 
@@ -139,6 +147,13 @@ def _described(kind: str, path: str, field: Field) -> Iterator[str]:
         yield "part of the request path"
 
 
+def _say_unknown(columns: Sequence[str]) -> None:
+    """On stderr, because stdout is the mapping file."""
+    names = ", ".join([*map(escape, columns[:_NAMED]), *([f"{len(columns) - _NAMED} more"] * (len(columns) > _NAMED))])
+    fit, edit = ("column fits", "its line") if len(columns) == 1 else ("columns fit", "their lines")
+    click.echo(f"{len(columns)} {fit} no field: {names}: edit {edit} in the mapping file", err=True)
+
+
 @click.command("template", epilog="Example: orderbridge template customers > clientes.csv")
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.option("--mapping", is_flag=True, help="Print a commented mapping file instead of a CSV.")
@@ -156,4 +171,4 @@ def command(kind: str, mapping: bool, file: Path | None) -> None:
     fits no field is in it as a comment, to be mapped or ignored.
     """
     sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr] # a text file, whatever the terminal
-    click.echo(template(kind, mapping=mapping, file=file), nl=False)
+    click.echo(template(kind, mapping=mapping, file=file, on_unknown=_say_unknown), nl=False)

@@ -379,7 +379,9 @@ def test_the_demo_needs_no_settings_touches_its_folder_alone_and_ends_well(tmp_p
     assert {path.relative_to(work).parts[0] for path in work.rglob("*")} == {"shown"}
     assert not list((tmp_path / "home").iterdir())
     assert len(done.out.splitlines()) <= 60
-    assert re.search(r"^findings: ", done.out, re.M)
+    findings = re.findall(r"^findings: (.*)", done.out, re.M)
+    assert ["error" in line for line in findings] == [False, True]
+    assert findings[1].startswith("2 error (planted in the ERP file on purpose), ")
     assert re.search(r"^variants of the ERP: 38 as last confirmed, 0 different", done.out, re.M)
     assert (work / "shown" / "report.html").is_file()
     assert "orderbridge report" in done.out

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -122,6 +124,18 @@ def test_what_exists_is_kept_and_gitignore_gets_the_lines_that_it_lacks(
 
 def test_issue_14_6_the_checkout_ignores_what_init_would_ignore() -> None:
     assert set(project_files.IGNORED) <= set((CHECKOUT / ".gitignore").read_text("utf-8").splitlines())
+
+
+def test_exports_of_an_erp_are_ignored_whatever_the_case_of_their_names(tmp_path: Path) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    project_files.ignore_private_files(tmp_path)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    names = ["a.csv", "CLIENTES.CSV", "b.Tsv", "c.XLS", "d.xlsx", "e.XLSM", "f.ods"]
+    done = subprocess.run(
+        ["git", "check-ignore", *names, "clientes.toml"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == names
 
 
 def test_settings_that_are_not_the_sandboxs_are_never_replaced(tmp_path: Path) -> None:

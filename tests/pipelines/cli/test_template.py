@@ -68,3 +68,22 @@ def test_the_command_prints_it_as_utf8() -> None:
     done = CliRunner().invoke(orderbridge, ["template", "variants", "--mapping"])
     assert done.exit_code == 0, done.output
     assert done.stdout_bytes.decode("utf-8") == template("variants", mapping=True, file=None)
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("Código;Nombre", ""),
+        ("Código;Vendedor", "1 column fits no field: Vendedor: edit its line in the mapping file\n"),
+        (
+            "Código;a1x;a2x;a3x;a4x;a5x;a6x;a7x",
+            "7 columns fit no field: a1x, a2x, a3x, a4x, a5x, 2 more: edit their lines in the mapping file\n",
+        ),
+    ],
+)
+def test_the_command_says_on_stderr_which_columns_fit_no_field(tmp_path: Path, header: str, said: str) -> None:
+    file = tmp_path / "clientes.csv"
+    file.write_text(f"{header}\n{';'.join('x' for _ in header.split(';'))}\n", "utf-8")
+    done = CliRunner().invoke(orderbridge, ["template", "customers", "--mapping", "--for", str(file)])
+    assert (done.exit_code, done.stderr) == (0, said)
+    assert done.stdout == template("customers", mapping=True, file=file)
