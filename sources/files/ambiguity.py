@@ -156,9 +156,10 @@ def check_several_in_one(header: Record, rows: Sequence[list[str]]) -> None:
     """Raises if most cells of a column contain delimiters, as its name or between quotes: a line may be one cell."""
     for column, name in enumerate(header.cells or ()):
         cells = [cell for row in rows for cell in row[column : column + 1]]
-        if len(_MARK.findall(name)) > 1:
+        is_marked = len(_MARK.findall(name)) > 1
+        if is_marked or name == "".join(header.cells or ()):  # the only name may be a title above the names
             marked = [cell for cell in cells if len(_MARK.findall(cell)) > 1]
-            where = f"its name on line {header.line} and most cells below contain delimiters"
+            where = f"{f'its name on line {header.line} and ' if is_marked else ''}most cells below contain delimiters"
         else:
             marked = [cell for cell in cells if cell[:1] == '"' and _QUOTED_CELLS.match(cell)]
             where = f"most cells below line {header.line} contain quoted ones and delimiters"

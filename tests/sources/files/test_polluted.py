@@ -113,6 +113,7 @@ FORMER_ERRORS = [
     (301727, "second_table tab_in_a_cell blank_lines"),
     (733351, "quoted_lines lone_return_in_a_cell trailing_delimiter_everywhere"),
     (733444, "quoted_lines title trailing_delimiter_everywhere"),
+    (742600, "title quoted_lines trailing_delimiter_everywhere"),
     (722105, "short_header missing_delimiter trailing_delimiter_everywhere"),
     (720218, "quoted_lines first_table long_header"),
     (720381, "rule_below_the_header short_header trailing_delimiter_everywhere"),
