@@ -21,7 +21,8 @@ from pipelines.reporting import dictionary_page
 from pipelines.reporting.rules_page import anchor, markdown
 from sources.errors import ExitCode
 from sources.settings import documents
-from sources.settings.table import SETTINGS, variable
+from sources.settings.sections import SETTINGS
+from sources.settings.setting import variable
 from transforms.rules import RULES
 from transforms.rules.rule import SEVERITIES
 

@@ -24,7 +24,8 @@ import yaml  # type: ignore[import-untyped]
 
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.errors import ExitCode
-from sources.settings.table import SETTINGS, variable
+from sources.settings.sections import SETTINGS
+from sources.settings.setting import variable
 
 CHECKOUT = Path(__file__).parents[1]
 EXAMPLES = CHECKOUT / "docs/orchestrators"

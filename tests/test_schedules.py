@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from sources.settings.table import SETTINGS, variable
+from sources.settings.sections import SETTINGS
+from sources.settings.setting import variable
 from tests.pipelines.bridge import Bridge, bridge
 
 CHECKOUT = Path(__file__).parents[1]

@@ -116,7 +116,8 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
 def _isolate(folder: Path) -> None:
     """Hides the user's own settings: the demo must not copy its data to their destination."""
     from sources.settings import set_project
-    from sources.settings.table import SECTIONS, variable
+    from sources.settings.sections import SECTIONS
+    from sources.settings.setting import variable
 
     for name in list(os.environ):
         if name.upper().startswith(tuple(f"{variable(section)}__" for section in SECTIONS)):

@@ -14,7 +14,7 @@ from pipelines.cli.terminal import escape, escape_lines
 from sources.errors import UsageError
 
 if TYPE_CHECKING:
-    from sources.settings.table import Setting
+    from sources.settings.setting import Setting
 
 SANDBOX_PORT: Final = 8765
 FAMILIES: Final = {
@@ -58,7 +58,7 @@ def command(sandbox: bool) -> None:
 
 def _ask() -> dict[str, str]:
     """Asks for the settings of each family, on stderr. An empty address skips the family."""
-    from sources.settings.table import SETTINGS
+    from sources.settings.sections import SETTINGS
 
     values: dict[str, str] = {}
     for section, (title, names) in FAMILIES.items():

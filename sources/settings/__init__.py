@@ -7,7 +7,6 @@ from sources.settings.loaders import (
     is_set,
     known_secrets,
     ledger_path,
-    ledger_settings,
     legacy_settings,
     notify_settings,
     public_v1_settings,
@@ -18,8 +17,9 @@ from sources.settings.loaders import (
 from sources.settings.root import find_root, load_dlt, prepare_dlt, set_project
 from sources.settings.secret import Secret
 from sources.settings.sections import (
+    DateOrder,
+    Environment,
     HttpSettings,
-    LedgerSettings,
     LegacySettings,
     NotifySettings,
     OrderSettings,
@@ -27,13 +27,11 @@ from sources.settings.sections import (
     ReconcileSettings,
     WarehouseSettings,
 )
-from sources.settings.table import DateOrder, Environment
 
 __all__ = [
     "DateOrder",
     "Environment",
     "HttpSettings",
-    "LedgerSettings",
     "LegacySettings",
     "NotifySettings",
     "OrderSettings",
@@ -48,7 +46,6 @@ __all__ = [
     "is_set",
     "known_secrets",
     "ledger_path",
-    "ledger_settings",
     "legacy_settings",
     "load_dlt",
     "notify_settings",

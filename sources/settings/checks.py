@@ -15,40 +15,48 @@ from zoneinfo import available_timezones
 
 from sources.errors import UsageError
 from sources.settings.secret import Secret
+from sources.settings.setting import Check
 from sources.urls import checked_key, checked_proxy, checked_webhook
-
-Check = Callable[[str, object], object]
 
 _DIGITS: Final = re.compile(r"[0-9]{1,9}")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
-_DATASET: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_COUNTRY: Final = re.compile(r"[A-Z]{2}")
 
 
-def api_key(name: str, value: object) -> Secret:
-    """A key that a header can carry."""
-    return Secret(checked_key(name, value.reveal() if isinstance(value, Secret) else value))
+def _secret(check: Callable[[str, object], str]) -> Check:
+    """A text that is masked from then on."""
+    return lambda name, value: Secret(check(name, value.reveal() if isinstance(value, Secret) else value))
 
 
-def proxy(name: str, value: object) -> Secret:
-    """The address of a proxy, which may contain a password."""
-    return Secret(checked_proxy(name, value.reveal() if isinstance(value, Secret) else value))
+def _text(is_valid: Callable[[str], object], problem: str, hint: str) -> Check:
+    """A text that is valid as it is written."""
+
+    def check(name: str, value: object) -> str:
+        if not isinstance(value, str) or not is_valid(value):
+            raise UsageError(f"{name} is not {problem}", hint)
+        return value
+
+    return check
 
 
-def webhook(name: str, value: object) -> Secret:
-    """The address of a webhook, which may contain a token."""
-    return Secret(checked_webhook(name, value.reveal() if isinstance(value, Secret) else value))
+api_key: Final = _secret(checked_key)
+proxy: Final = _secret(checked_proxy)
+webhook: Final = _secret(checked_webhook)
+dataset: Final = _text(
+    re.compile(r"[a-z][a-z0-9_]{0,39}").fullmatch,
+    "a valid prefix for dataset names",
+    "Use up to 40 lower-case letters, digits and underscores, starting with a letter.",
+)
+time_zone: Final = _text(
+    lambda zone: zone in available_timezones(), "a known time zone", "Use an IANA name, such as Europe/Madrid or UTC."
+)
+country: Final = _text(
+    re.compile(r"[A-Z]{2}").fullmatch, "a country code", "Use two capital letters (ISO 3166-1), such as ES."
+)
 
 
 def choice(*words: str) -> Check:
     """One of these words."""
-
-    def check(name: str, value: object) -> str:
-        if not isinstance(value, str) or value not in words:
-            raise UsageError(f"{name} is not one of {', '.join(words)}", "Set it to one of them, in lower case.")
-        return value
-
-    return check
+    return _text(words.__contains__, f"one of {', '.join(words)}", "Set it to one of them, in lower case.")
 
 
 def whole_number(least: int, most: int | None = None) -> Check:
@@ -99,27 +107,3 @@ def file(name: str, value: object) -> Path:
     if path.is_dir():
         raise UsageError(f"{name} is a folder: {path}", "Name a file in it.")
     return path
-
-
-def dataset(name: str, value: object) -> str:
-    """A prefix for the names of datasets."""
-    if not isinstance(value, str) or not _DATASET.fullmatch(value):
-        raise UsageError(
-            f"{name} is not a valid prefix for dataset names",
-            "Use up to 40 lower-case letters, digits and underscores, starting with a letter.",
-        )
-    return value
-
-
-def time_zone(name: str, value: object) -> str:
-    """The IANA name of a time zone."""
-    if not isinstance(value, str) or value not in available_timezones():
-        raise UsageError(f"{name} is not a known time zone", "Use an IANA name, such as Europe/Madrid or UTC.")
-    return value
-
-
-def country(name: str, value: object) -> str:
-    """A country code of ISO 3166-1."""
-    if not isinstance(value, str) or not _COUNTRY.fullmatch(value):
-        raise UsageError(f"{name} is not a country code", "Use two capital letters (ISO 3166-1), such as ES.")
-    return value

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from sources.settings.table import SECTIONS, SETTINGS, Setting, settings_of, shown
+from sources.settings.sections import SECTIONS, SETTINGS, settings_of
+from sources.settings.setting import Setting, shown
 
 MARKS: Final = ("<!-- settings: made by `make docs` -->\n", "<!-- end of settings -->\n")
 
@@ -18,7 +19,7 @@ _CONFIG_HEAD: Final = """\
 # Settings without secrets. Keys go into secrets.toml next to this file (see example.secrets.toml), which git ignores.
 # Every setting has an environment variable too, which has precedence: sources.legacy.page_limit is
 # SOURCES__LEGACY__PAGE_LIMIT. A relative path is relative to the folder that a command is started in.
-# Made by `make docs` from sources/settings/table.py.
+# Made by `make docs` from sources/settings/sections.py.
 
 [runtime]
 dlthub_telemetry = false
@@ -65,7 +66,7 @@ def _sections(settings: Iterable[Setting], prefix: str) -> str:
 
 def _toml(setting: Setting) -> str:
     value = setting.default if setting.default is not None else setting.example
-    return f'"{value}"' if isinstance(value, str) else shown(value)
+    return shown(value) if isinstance(value, int | float) else f'"{value}"'
 
 
 def with_table(readme: str) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from sources.errors import UsageError
 from sources.settings.resolution import Resolution
 from sources.settings.sections import (
+    SETTINGS,
     HttpSettings,
     LedgerSettings,
     LegacySettings,
@@ -23,8 +25,9 @@ from sources.settings.sections import (
     ReconcileSettings,
     Section,
     WarehouseSettings,
+    settings_of,
 )
-from sources.settings.table import SETTINGS, Setting, named, settings_of, shown
+from sources.settings.setting import Setting, named, shown
 
 S = TypeVar("S", bound=Section)
 
@@ -38,42 +41,33 @@ class EffectiveSetting:
     origin: str
 
 
-def legacy_settings(root: Path | None = None) -> LegacySettings:
-    """The settings of the legacy family. Raises UsageError."""
-    return _load(LegacySettings, root)
+def _load(kind: type[S], root: Path | None = None) -> S:
+    """A section as it is set. Raises UsageError."""
+    resolution = Resolution(kind.prefix.rpartition(".")[0], root)
+    values: dict[str, Any] = {}
+    missing: list[Setting] = []
+    for item in fields(kind):
+        setting = SETTINGS.get(kind.prefix + item.name)
+        value = resolution.value(setting.name) if setting is not None else None
+        if value is not None:
+            values[item.name] = value
+        elif setting is not None and setting.required:
+            missing.append(setting)
+    if missing:
+        raise resolution.missing(missing)
+    return kind(**values)
 
 
-def public_v1_settings(root: Path | None = None) -> PublicV1Settings:
-    """The settings of the v1 family. Raises UsageError."""
-    return _load(PublicV1Settings, root)
-
-
-def http_settings(root: Path | None = None) -> HttpSettings:
-    """Limits, CA file and proxy of all requests. Raises UsageError."""
-    return _load(HttpSettings, root)
-
-
-def notify_settings(root: Path | None = None) -> NotifySettings:
-    """The webhook of `orderbridge run`. Raises UsageError."""
-    return _load(NotifySettings, root)
-
-
-def warehouse_settings(root: Path | None = None) -> WarehouseSettings:
-    """Where the warehouse is. Raises UsageError."""
-    return _load(WarehouseSettings, root)
+legacy_settings = partial(_load, LegacySettings)
+public_v1_settings = partial(_load, PublicV1Settings)
+http_settings = partial(_load, HttpSettings)
+notify_settings = partial(_load, NotifySettings)
+warehouse_settings = partial(_load, WarehouseSettings)
 
 
 def reconcile_settings(root: Path | None = None) -> ReconcileSettings:
     """How to read the raw tables. Raises UsageError."""
     return replace(_load(ReconcileSettings, root), orders=_load(OrderSettings, root))
-
-
-def ledger_settings(root: Path | None = None) -> LedgerSettings:
-    """Where the ledger is: next to the warehouse if it is not set. Raises UsageError."""
-    path = Resolution("ledger", root).value("path")
-    return LedgerSettings(
-        path=cast(Path, path) if path is not None else warehouse_path(root).with_name("ledger.sqlite")
-    )
 
 
 def warehouse_path(root: Path | None = None) -> Path:
@@ -82,8 +76,8 @@ def warehouse_path(root: Path | None = None) -> Path:
 
 
 def ledger_path(root: Path | None = None) -> Path:
-    """The ledger's file, absolute. Raises UsageError."""
-    return ledger_settings(root).path
+    """The ledger's file, absolute: next to the warehouse if it is not set. Raises UsageError."""
+    return _load(LedgerSettings, root).path or warehouse_path(root).with_name("ledger.sqlite")
 
 
 def is_set(section: str, root: Path | None = None) -> bool:
@@ -126,20 +120,3 @@ def check_same_environment(legacy: LegacySettings, public_v1: PublicV1Settings) 
             f"{legacy.environment}, the key in {named('sources.public_v1.api_key')} is for {public_v1.environment}",
             "Use hosts and keys of one environment, or pull one family alone.",
         )
-
-
-def _load(kind: type[S], root: Path | None) -> S:
-    """A section as it is set. Raises UsageError."""
-    resolution = Resolution(kind.prefix.rpartition(".")[0], root)
-    values: dict[str, Any] = {}
-    missing: list[Setting] = []
-    for item in fields(kind):
-        setting = SETTINGS.get(kind.prefix + item.name)
-        value = resolution.value(setting.name) if setting is not None else None
-        if value is not None:
-            values[item.name] = value
-        elif setting is not None and setting.required:
-            missing.append(setting)
-    if missing:
-        raise resolution.missing(missing)
-    return kind(**values)

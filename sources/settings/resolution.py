@@ -15,7 +15,8 @@ from typing import Final
 from sources.errors import UsageError
 from sources.settings.files import FILES, key_paths, read_toml
 from sources.settings.root import check_private, find_root, load_dlt
-from sources.settings.table import SETTINGS, Setting, named, settings_of, variable
+from sources.settings.sections import SETTINGS, settings_of
+from sources.settings.setting import Setting, named, variable
 
 MOUNTED_SECRETS: Final = Path("/run/secrets")
 """Where Docker and Kubernetes mount secrets as files."""

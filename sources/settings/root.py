@@ -17,7 +17,7 @@ from typing import Final
 
 from sources.errors import UsageError
 from sources.settings.files import FILES, key_paths, read_toml
-from sources.settings.table import SECTIONS
+from sources.settings.sections import SECTIONS
 
 _CHECKOUT: Final = Path(__file__).absolute().parents[2]
 

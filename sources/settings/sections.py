@@ -1,28 +1,27 @@
-"""Settings by section: frozen dataclasses, each complete and checked.
+"""Every setting, declared once: a field of the frozen dataclass of its section, with its check and a line of help.
 
-In: raw or typed values. Out: typed settings, or a UsageError that names the key and its environment variable, never
-its value.
+In: raw or typed values. Out: typed and checked settings, or a UsageError that names the key and its environment
+variable, never its value; `SETTINGS`, the table of all of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, Literal, cast, dataclass_transform, get_args
 from urllib.parse import urlsplit
 
-from sources.contract import PUBLIC_V1_PREFIXES
+from sources.contract import PUBLIC_V1_LIMIT_MAX, PUBLIC_V1_LIMIT_MIN, PUBLIC_V1_PREFIX, PUBLIC_V1_PREFIXES
 from sources.disk import resolve_link
 from sources.errors import UsageError
 from sources.kinds import ADDED_FIELDS, LoginMode, Semantics
+from sources.settings import checks
 from sources.settings.secret import Secret
-from sources.settings.table import (
-    DEFAULTS,
-    SETTINGS,
-    DateOrder,
-    Environment,
-    named,
-)
+from sources.settings.setting import Setting, named, setting
+from sources.urls import checked_base_url
+
+Environment = Literal["sandbox", "production"]
+DateOrder = Literal["day_first", "month_first"]
 
 HOST_LABELS: Final[dict[str, Environment]] = {
     "sandbox": "sandbox",
@@ -33,44 +32,55 @@ HOST_LABELS: Final[dict[str, Environment]] = {
     "prod": "production",
 }
 """Parts of a host name that name the environment it serves; only a whole part counts."""
+_COLUMN: Final = checks.text("the name of a column of raw.orders")
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(setting, field))
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Checks each field that is a setting; None is one that is not set and has no default."""
+    """A section: each subclass is a frozen dataclass that checks its fields. None is not set and has no default."""
 
     prefix: ClassVar[str]
-    """What precedes the names of the fields in the table."""
+    """What precedes the names of the fields in their keys."""
+
+    def __init_subclass__(cls, *, prefix: str) -> None:
+        cls.prefix = prefix
+        dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            setting, value = SETTINGS.get(self.prefix + item.name), getattr(self, item.name)
-            if setting is not None and (setting.required or value is not None):
-                object.__setattr__(self, item.name, setting.checked(value))
+            declared, value = SETTINGS.get(self.prefix + item.name), getattr(self, item.name)
+            if declared is not None and (declared.required or value is not None):
+                object.__setattr__(self, item.name, declared.checked(value))
 
 
-@dataclass(frozen=True, kw_only=True)
-class LegacySettings(Section):
-    """The legacy family: its host, its key, and what the interface does not show of the organization.
+class LegacySettings(Section, prefix="sources.legacy."):
+    """The legacy family. Only its host has an environment, no key shows it (interface: Authentication, family A)."""
 
-    Attributes:
-        base_url: without a trailing slash.
-        api_key: for the header `api-key`.
-        environment: which one the host serves; nothing else shows it (interface: Authentication, family A).
-        page_limit: the `limit` to ask for; the platform may cap it.
-        login_mode: how customers log in; required to plan customers.
-        stock_semantics, price_semantics: what "added" means for a variant (not shown).
-    """
-
-    prefix = "sources.legacy."
-
-    base_url: str
-    api_key: Secret
-    environment: Environment
-    page_limit: int = DEFAULTS["sources.legacy.page_limit"]
-    login_mode: LoginMode | None = None
-    stock_semantics: Semantics = DEFAULTS["sources.legacy.stock_semantics"]
-    price_semantics: Semantics = DEFAULTS["sources.legacy.price_semantics"]
+    base_url: str = setting(checked_base_url, "address of the host", "https://…")
+    api_key: Secret = setting(checks.api_key, "key for the header `api-key`", "…", is_secret=True)
+    environment: Environment = setting(
+        checks.choice(*get_args(Environment)),
+        "`sandbox` or `production`: what that host serves; the key does not show it",
+        "sandbox",
+    )
+    page_limit: int = setting(checks.whole_number(1), "rows per page to ask for", default=100)
+    login_mode: LoginMode | None = setting(
+        checks.choice(*get_args(LoginMode)),
+        "`email` or `code`: how customers log in; required to plan customers",
+        "email",
+        default=None,
+    )
+    stock_semantics: Semantics = setting(
+        checks.choice(*get_args(Semantics)),
+        "`unknown`, `set` or `increment`: what sending a stock does to the present one",
+        default="unknown",
+    )
+    price_semantics: Semantics = setting(
+        checks.choice(*get_args(Semantics)),
+        "`unknown`, `set` or `increment`: the same for a price",
+        default="unknown",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,25 +92,27 @@ class LegacySettings(Section):
         return {name: getattr(self, f"{name}_semantics") for name in ADDED_FIELDS}
 
 
-@dataclass(frozen=True, kw_only=True)
-class PublicV1Settings(Section):
-    """The v1 family: its host and its key, whose prefix is the environment (interface: Authentication, family B).
+class PublicV1Settings(Section, prefix="sources.public_v1."):
+    """The v1 family: the prefix of its key is the environment (interface: Authentication, family B)."""
 
-    Attributes:
-        base_url: without `/public/v1` and without a trailing slash.
-        api_key: the Bearer key.
-        page_limit: the `limit` to ask for, 1 to 100.
-        order_key: the field that identifies an order (not shown).
-        whole_read_days: after which a tail reads the orders whole again.
-    """
-
-    prefix = "sources.public_v1."
-
-    base_url: str
-    api_key: Secret
-    page_limit: int = DEFAULTS["sources.public_v1.page_limit"]
-    order_key: str = DEFAULTS["sources.public_v1.order_key"]
-    whole_read_days: int = DEFAULTS["sources.public_v1.whole_read_days"]
+    base_url: str = setting(checked_base_url, f"address of the host, without `{PUBLIC_V1_PREFIX}`", "https://…")
+    api_key: Secret = setting(
+        checks.api_key,
+        "key, `<brand>_live_…` or `<brand>_test_…`: its prefix is the environment",
+        "brand_test_…",
+        is_secret=True,
+    )
+    page_limit: int = setting(
+        checks.whole_number(PUBLIC_V1_LIMIT_MIN, PUBLIC_V1_LIMIT_MAX),
+        f"rows per page to ask for, {PUBLIC_V1_LIMIT_MIN} to {PUBLIC_V1_LIMIT_MAX}",
+        default=100,
+    )
+    order_key: str = setting(
+        checks.text("the name of a field of an order"), "field that identifies an order", default="id"
+    )
+    whole_read_days: int = setting(
+        checks.whole_number(1, 366), "days after which `pull --tail` reads the orders whole again", default=7
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -126,94 +138,109 @@ class PublicV1Settings(Section):
         return cast(Environment, environments[0])
 
 
-@dataclass(frozen=True, kw_only=True)
-class HttpSettings(Section):
-    """Requests of both families.
+class HttpSettings(Section, prefix="sources.http."):
+    """Requests of both families."""
 
-    Attributes:
-        timeout_s: for one request as a whole.
-        read_timeout_s: without data.
-        ca_file: certificates to trust (PEM); None: the system's store.
-        proxy: `http://[user:password@]host:port`; None: no proxy.
-    """
-
-    prefix = "sources.http."
-
-    timeout_s: float = DEFAULTS["sources.http.timeout_s"]
-    read_timeout_s: float = DEFAULTS["sources.http.read_timeout_s"]
-    ca_file: Path | None = None
-    proxy: Secret | None = None
+    timeout_s: float = setting(checks.seconds, "seconds for one request as a whole", default=120.0)
+    read_timeout_s: float = setting(checks.seconds, "seconds without data", default=30.0)
+    ca_file: Path | None = setting(
+        checks.file, "certificates to trust (PEM) instead of the system's store", "ca.pem", default=None
+    )
+    proxy: Secret | None = setting(checks.proxy, "proxy for all requests", "http://host:port", default=None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NotifySettings(Section):
-    """Who is notified how a run ended: `url`, a webhook; None: nobody."""
+class OrderSettings(Section, prefix="reconcile.order_"):
+    """Which columns of the raw orders hold what: the interface does not show an order's fields."""
 
-    prefix = "notify."
+    customer_id: str | None = setting(
+        _COLUMN, "column of `raw.orders` with the customer; detected if not set", "customer__id", default=None
+    )
+    ordered_at: str | None = setting(
+        _COLUMN, "column with the time of the order; detected if not set", "created_at", default=None
+    )
+    total: str | None = setting(_COLUMN, "column with the total; detected if not set", "total", default=None)
+    status: str | None = setting(_COLUMN, "column with the status; detected if not set", "status", default=None)
+    currency: str | None = setting(_COLUMN, "column with the currency; detected if not set", "currency", default=None)
 
-    url: Secret | None = None
+
+class ReconcileSettings(Section, prefix="reconcile."):
+    """How to read the raw tables."""
+
+    orders: OrderSettings = field(default_factory=OrderSettings)
+    date_order: DateOrder | None = setting(
+        checks.choice(*get_args(DateOrder)),
+        "`day_first` or `month_first`, for dates like 03/04/2026; if not set, a column that proves neither is not read",
+        "day_first",
+        default=None,
+    )
+    timezone: str | None = setting(
+        checks.time_zone,
+        "time zone (IANA name) of times without an offset; if not set, they stay unproven",
+        "Europe/Madrid",
+        default=None,
+    )
+    country: str | None = setting(
+        checks.country,
+        "country (ISO 3166-1) of phone numbers without one; if not set, they stay unproven",
+        "ES",
+        default=None,
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class WarehouseSettings(Section):
-    """Where the tables go.
+class WarehouseSettings(Section, prefix="warehouse."):
+    """Where the tables go. `path` is absolute, and the target of a link: the target is replaced, the link stays."""
 
-    Attributes:
-        path: the DuckDB file, absolute; the target of a link.
-        destination: name of a dlt destination that gets a copy of each published version; None: no copy.
-        destination_dataset: prefix of the names of its datasets.
-    """
-
-    prefix = "warehouse."
-
-    path: Path = Path(DEFAULTS["warehouse.path"])
-    destination: str | None = None
-    destination_dataset: str = DEFAULTS["warehouse.destination_dataset"]
+    path: Path = setting(checks.file, "file of the warehouse", default=Path("warehouse.duckdb"))
+    destination: str | None = setting(
+        checks.text("the name of a dlt destination"),
+        "dlt destination that gets a copy of each published version; its address is a setting of dlt",
+        "postgres",
+        default=None,
+    )
+    destination_dataset: str = setting(checks.dataset, "prefix of the names of its datasets", default="orderbridge")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "path", resolve_link(self.path))  # its target is replaced, the link stays
+        object.__setattr__(self, "path", resolve_link(self.path))
 
 
-@dataclass(frozen=True, kw_only=True)
-class OrderSettings(Section):
-    """Which columns of the raw orders hold what: the interface does not show an order's fields. None: detected."""
-
-    prefix = "reconcile.order_"
-
-    customer_id: str | None = None
-    ordered_at: str | None = None
-    total: str | None = None
-    status: str | None = None
-    currency: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReconcileSettings(Section):
-    """How to read the raw tables.
-
-    Attributes:
-        orders: which columns of the raw orders hold what.
-        date_order: whether day or month comes first if both are numbers; None: a column proves it, or is not read.
-        timezone: IANA name of the zone of times without an offset; None: such times stay unproven.
-        country: ISO 3166-1 alpha-2 code of the country of phone numbers without one; None: they stay unproven.
-    """
-
-    prefix = "reconcile."
-
-    orders: OrderSettings = field(default_factory=OrderSettings)
-    date_order: DateOrder | None = None
-    timezone: str | None = None
-    country: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class LedgerSettings(Section):
+class LedgerSettings(Section, prefix="ledger."):
     """Where the ledger is: an SQLite file."""
 
-    prefix = "ledger."
+    path: Path | None = setting(
+        checks.file,
+        "file of the ledger: every write and its outcome; if not set, next to the warehouse",
+        "ledger.sqlite",
+        default=None,
+    )
 
-    path: Path
+
+class NotifySettings(Section, prefix="notify."):
+    """Who is notified how a run ended."""
+
+    url: Secret | None = setting(
+        checks.webhook,
+        "webhook (Slack, Teams …) that `orderbridge run` posts its summary to",
+        "https://…",
+        default=None,
+        is_secret=True,
+    )
+
+
+SETTINGS: Final = {
+    section.prefix + item.name: Setting(
+        section.prefix + item.name, None if item.default is MISSING else item.default, **item.metadata
+    )
+    for section in Section.__subclasses__()
+    for item in fields(section)
+    if item.metadata
+}
+SECTIONS: Final = tuple(dict.fromkeys(one.section for one in SETTINGS.values()))
+
+
+def settings_of(section: str) -> list[Setting]:
+    """The settings of a section, in the table's order."""
+    return [one for one in SETTINGS.values() if one.section == section]
 
 
 def _check_host(prefix: str, base_url: str, environment: Environment, named_by: str) -> None:

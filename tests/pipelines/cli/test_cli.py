@@ -22,7 +22,7 @@ from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.warehouse.failure import failure_file
 from sources import errors
-from sources.settings.table import SETTINGS
+from sources.settings.sections import SETTINGS
 from tests.artefacts import leftovers, leftovers_in
 from tests.pipelines.bridge import SMALL, Bridge, Done, bridge, command, start
 from tests.pipelines.pull.truth import RESOURCES

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sources.settings.table import SECTIONS, variable
+from sources.settings.sections import SECTIONS
+from sources.settings.setting import variable
 
 
 @pytest.fixture

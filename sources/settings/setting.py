@@ -1,0 +1,88 @@
+"""What is known about one setting: its key, check, default and a line of help.
+
+In: the fields of the dataclasses in `sections`, which declare the settings. Out: `Setting`, from which the loaders,
+README's table, `.dlt/config.toml` and what `orderbridge check` prints are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field
+from typing import Any
+
+Check = Callable[[str, object], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting.
+
+    Attributes:
+        key: section and name, `sources.legacy.base_url`.
+        default: None: it has none, or it depends on other settings.
+        check: the typed value of a raw or typed one; raises UsageError.
+        help: one line: what it is.
+        example: as the settings files show it.
+        required: its section cannot be loaded without it.
+        is_secret: belongs into secrets.toml.
+    """
+
+    key: str
+    default: Any
+    check: Check
+    help: str
+    example: str
+    required: bool
+    is_secret: bool
+
+    @property
+    def section(self) -> str:
+        """The table of the TOML file that it belongs to."""
+        return self.key.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """The name within its section."""
+        return self.key.rpartition(".")[2]
+
+    @property
+    def variable(self) -> str:
+        """Its environment variable."""
+        return variable(self.key)
+
+    @property
+    def file(self) -> str:
+        """The file in `.dlt` that it belongs into."""
+        return "secrets.toml" if self.is_secret else "config.toml"
+
+    def checked(self, value: object) -> Any:  # noqa: ANN401 # each setting has its own type
+        """The typed value. Raises UsageError."""
+        return self.check(named(self.key), value)
+
+
+def setting(
+    check: Check,
+    help: str,  # noqa: A002 # as the attribute
+    example: str = "",
+    *,
+    default: Any = MISSING,  # noqa: ANN401 # of the field's type
+    is_secret: bool = False,
+) -> Any:  # noqa: ANN401 # the field of a dataclass stands for its value
+    """Declares a setting as the field of a dataclass; without a default it is required. See `Setting`."""
+    about = {"check": check, "help": help, "example": example, "required": default is MISSING, "is_secret": is_secret}
+    return field(default=default, metadata=about)
+
+
+def variable(key: str) -> str:
+    """The environment variable of a key: `sources.legacy.api_key` is `SOURCES__LEGACY__API_KEY`."""
+    return key.replace(".", "__").upper()
+
+
+def named(key: str) -> str:
+    """A key as messages name it, with its environment variable."""
+    return f"{key} ({variable(key)})"
+
+
+def shown(value: object) -> str:
+    """A value as documents and messages show it: whole numbers without a fraction."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
