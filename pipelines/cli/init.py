@@ -12,6 +12,7 @@ from pipelines.cli.process import STOP, exit_process, start
 from pipelines.cli.project_files import ignore_private_files, project_folder, secrets_file, write_settings
 from pipelines.cli.terminal import escape, escape_lines
 from sources.errors import UsageError
+from sources.words import number
 
 if TYPE_CHECKING:
     from sources.settings.setting import Setting
@@ -50,7 +51,7 @@ def command(sandbox: bool) -> None:
         if sandbox:
             click.echo(f"Start the sandbox in another terminal: orderbridge sandbox --port {SANDBOX_PORT}")
     if added := ignore_private_files(folder):
-        click.echo(f"added {len(added)} lines to {escape(folder / '.gitignore')}")
+        click.echo(f"added {number(len(added), 'line')} to {escape(folder / '.gitignore')}")
     with start("auto") as reporter:
         code = run_checks(reporter)
     exit_process(code)
@@ -91,7 +92,7 @@ def _ask_setting(setting: Setting, *, is_optional: bool) -> str:
                 raise
             raise UsageError(
                 "init asks questions, but there is nobody to answer them: standard input ended",
-                "Run it in a terminal, use --sandbox, or write .dlt/secrets.toml as docs/reference/settings.md shows.",
+                "Run it in a terminal, use --sandbox, or set what `orderbridge check` reports as missing.",
             ) from None
         if not answer:
             return ""

@@ -16,6 +16,7 @@ from pipelines.cli.options import log_option, lookup_option
 from pipelines.cli.process import exit_process, start
 from pipelines.cli.terminal import escape
 from sources.kinds import KINDS
+from sources.words import number
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 def plan(options: PlanOptions, reporter: Reporter) -> int:
     """Makes a plan and prints its summary. Returns the exit code. Raises what `make_plan` raises."""
     from pipelines.plan.make import make_plan
-    from pipelines.plan.summary import number, summary
+    from pipelines.plan.summary import summary
 
     def on_proposal(columns: list[str]) -> None:
         lines = ["No mapping was given; the columns are read as:", *(f"  {column}" for column in columns)]

@@ -14,6 +14,7 @@ import click
 from pipelines.cli.options import log_option, pull_options
 from pipelines.cli.process import STOP, exit_process, origin_line, settings_origin, start
 from sources.contract import LISTS
+from sources.words import number
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -68,7 +69,8 @@ def print_result(result: PullResult, reporter: Reporter) -> None:
         from pipelines.pull.quarantine import quarantine_file
 
         out.line(
-            f"{quarantined} rows quarantined: reasons in ops.quarantine, rows in {quarantine_file(result.path).name}"
+            f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine, "
+            f"rows in {quarantine_file(result.path).name}"
         )
     if result.published:
         out.line(f"published {result.path} (run {result.run_id})")

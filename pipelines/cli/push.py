@@ -18,6 +18,7 @@ from pipelines.cli.options import log_option
 from pipelines.cli.process import STOP, exit_process, print_error, start
 from pipelines.cli.terminal import escape
 from sources.errors import BridgeError, ExitCode, UsageError
+from sources.words import number
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
@@ -69,7 +70,6 @@ def print_result(result: PushResult, style: str) -> None:
 
 def _lines(result: PushResult) -> list[str]:
     from pipelines.plan.model import RESULTS_FOLDER
-    from pipelines.plan.summary import number
     from pipelines.push.eligibility import format_time
     from pipelines.push.passwords import PASSWORDS_FILE
     from pipelines.push.resolutions import ABANDONED

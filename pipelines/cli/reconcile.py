@@ -11,6 +11,7 @@ import click
 
 from pipelines.cli.options import erp_options, log_option
 from pipelines.cli.process import exit_process, origin_line, settings_origin, start
+from sources.words import number
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter
@@ -104,7 +105,9 @@ def match_lines(match: MatchSummary) -> list[str]:
         counts[status] = counts.get(status, 0) + rows
     keys = [f"{rows} by {key.replace('_', ' ')}" for status, key, rows in match.statuses if status == "matched" and key]
     parts = [f"{counts.get('matched', 0)} matched" + (f" ({', '.join(keys)})" if keys else "")]
-    parts.append(f"{match.ambiguous_lines} lines and {match.ambiguous_customers} customers ambiguous")
+    parts.append(
+        f"{number(match.ambiguous_lines, 'line')} and {number(match.ambiguous_customers, 'customer')} ambiguous"
+    )
     parts += [f"{counts.get(status, 0)} {words}" for status, words in _UNMATCHED.items()]
     lines = [f"customers of the ERP and the platform: {', '.join(parts)}"]
     if match.doubt:
@@ -127,4 +130,4 @@ def variant_lines(compared: VariantSummary) -> list[str]:
 
 def _rejected(lines: list[int]) -> list[str]:
     shown = ", ".join(map(str, lines[:MAX_LINE_NUMBERS])) + (" …" if len(lines) > MAX_LINE_NUMBERS else "")
-    return [f"{len(lines)} lines rejected, which do not fit the file: {shown}"] if lines else []
+    return [f"{number(len(lines), 'line')} rejected, not fitting the file: {shown}"] if lines else []

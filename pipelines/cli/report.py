@@ -8,6 +8,7 @@ import click
 
 from pipelines.cli.process import start
 from pipelines.cli.terminal import escape
+from sources.words import number
 
 
 @click.command("report", epilog="Example: orderbridge report --out bridge.html")
@@ -30,4 +31,4 @@ def command(out: Path) -> None:
 
     data = report(out)
     findings = sum(row["findings"] for row in data.findings)
-    click.echo(f"wrote {escape(out)}: as of run {data.run['run_id']}, {findings} findings")
+    click.echo(f"wrote {escape(out)}: as of run {data.run['run_id']}, {number(findings, 'finding')}")

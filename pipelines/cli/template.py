@@ -21,7 +21,7 @@ from sources.errors import UsageError
 from sources.kinds import KINDS, PASSWORD
 
 _HEAD: Final = """\
-# Mapping file: which column fills which field of the platform. docs/mapping.md explains every key.
+# Mapping file: which column fills which field of the platform. The commented keys below show what else it can hold.
 # Lines that begin with # are comments. Names with spaces, accents or brackets need quotes.
 """
 _IGNORE: Final = """\

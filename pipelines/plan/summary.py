@@ -23,6 +23,7 @@ from pipelines.plan.model import (
 )
 from pipelines.plan.outcomes import Reason
 from sources.kinds import KINDS
+from sources.words import number
 
 MAX_JUMPS: Final = 20
 _OUTCOMES: Final = {
@@ -201,8 +202,3 @@ def _at(lines: Sequence[int]) -> str:
     if not lines:
         return ""
     return f" (line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}{'…' if len(lines) > 4 else ''})"
-
-
-def number(count: int, one: str, many: str = "") -> str:
-    """A count with its noun."""
-    return f"{count} {one if count == 1 else many or one + 's'}"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from sources.files.model import RejectedRow, Row
+from sources.words import number
 
 _TOTALS: Final = re.compile(
     r"\W*(?:(?:grand|gran) )?(?:sub-?)?(?:total(?:es|s)?|suma|sum|gesamt(?:summe)?|summe|totale)\b[^\d\W]*"
@@ -25,7 +26,7 @@ BYTE_ORDER_MARK: Final = "\ufeff"
 
 def number_of_cells(cells: Sequence[str]) -> str:
     """The number of cells with its noun."""
-    return "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+    return number(len(cells), "cell")
 
 
 class RowShape(NamedTuple):

@@ -160,16 +160,16 @@ _DOCUMENTS: Final = (
     _rule(
         "document_tax_missing",
         "info",
-        "None of the documents is marked for taxes.",
+        "None of the documents is marked for taxes (`documents[].forTaxes`).",
         "If tax invoices need a document of their own, the customer has none.",
-        "Mark the document that is used for taxes, if this customer needs such invoices.",
+        "Set `forTaxes` of the document that is used for taxes, if this customer needs such invoices.",
     ),
     _rule(
         "document_tax_several",
         "info",
-        "Several documents are marked for taxes; the first one is used.",
+        "Several documents are marked for taxes (`documents[].forTaxes`); the first one is used.",
         "Other programs may choose another document for a tax invoice.",
-        "Leave one document marked for taxes on the platform.",
+        "Leave `forTaxes` set on one document.",
     ),
     _rule(
         "document_number_missing",

@@ -121,7 +121,7 @@ def test_the_funnel_and_every_difference_are_those_made_by_hand(shop: Shop) -> N
     sql = "SELECT line, customer_id, members FROM reconciled.erp_customers WHERE members IS NOT NULL"
     twice = next(key for key, name in shop.names.items() if name == "its line is there twice")
     assert shop.made.rows(sql) == [(8, None, twice), (9, None, twice)]
-    counts = "5 matched (3 by erp code, 1 by email, 1 by document number), 2 lines and 1 customers ambiguous, "
+    counts = "5 matched (3 by erp code, 1 by email, 1 by document number), 2 lines and 1 customer ambiguous, "
     assert f"{counts}1 only in the ERP, 1 only on" in done.out
     assert "columns of the file not used: Zona" in done.out
     rules = {
@@ -174,7 +174,7 @@ def test_lines_that_do_not_fit_are_reported_and_the_exit_code_says_so(shop: Shop
     shop.write(*LINES[:2], "00014;too short", LINES[3])
     done = command("reconcile", "--erp-customers", str(shop.file), env=shop.made.environment(), cwd=shop.made.folder)
     assert done.code == 5
-    assert "1 lines rejected, which do not fit the file: 4" in done.out
+    assert "1 line rejected, not fitting the file: 4" in done.out
     found = shop.made.rows("SELECT entity_id, detail FROM reconciled.exceptions WHERE rule = 'line_refused'")
     assert found == [("4", "too_short")]
     assert shop.made.one("SELECT exit_code FROM ops.runs WHERE command = 'reconcile'") == 5
