@@ -16,6 +16,18 @@ BATCH_ROWS: Final = 65_536
 MAX_COLUMNS: Final = 16_384
 """The limit of a spreadsheet; more means a wrong delimiter or a hostile file."""
 OnReject = Callable[["RejectedRow"], object]
+RejectCode = Literal[
+    "too_short",
+    "too_long",
+    "quoting",
+    "nul",
+    "cell_error",
+    "cell_type",
+    "repeated_header",
+    "totals",
+    "rule",
+    "byte_order_mark",
+]
 DELIMITER_NAMES: Final = {
     ",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", "  ": "runs of two spaces", " ": "spaces",
 }  # fmt: skip
@@ -125,18 +137,7 @@ class RejectedRow:
 
     line: int
     last_line: int
-    code: Literal[
-        "too_short",
-        "too_long",
-        "quoting",
-        "nul",
-        "cell_error",
-        "cell_type",
-        "repeated_header",
-        "totals",
-        "rule",
-        "byte_order_mark",
-    ]
+    code: RejectCode
     reason: str
     cells: tuple[str, ...] = field(default=(), repr=False)
     raw: tuple[str, ...] = field(default=(), repr=False)
@@ -169,6 +170,7 @@ class SourceTable(ABC):
             UnreadableRest: the file cannot be read further, e.g. a quote is never closed.
         """
 
+    @abstractmethod
     def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
         """The rows as Arrow tables of text columns plus `_line` (int64), each of at most `size` rows.
 
@@ -179,18 +181,6 @@ class SourceTable(ABC):
         Raises:
             UsageError: as for rows(); a row was rejected without `on_reject`; or a column is named `_line`.
         """
-        self.check_line_column()
-        rows: list[Row] = []
-        for row in self.rows():
-            if isinstance(row, RejectedRow):
-                handle_reject(row, on_reject)
-                continue
-            rows.append(row)
-            if len(rows) >= size:
-                yield to_arrow(rows, self.columns)
-                rows = []
-        if rows:
-            yield to_arrow(rows, self.columns)
 
     def literal_lines(self, first: int) -> Iterator[tuple[int, list[str]]]:
         """The lines of a text file from a line on, split at the delimiter, quotes as they are; for damaged files."""
@@ -215,11 +205,3 @@ def handle_reject(row: RejectedRow, on_reject: OnReject | None) -> None:
     if on_reject is None:
         raise UsageError(f"line {row.line}: {row.reason}", "Fix or remove the line.")
     on_reject(row)
-
-
-def to_arrow(rows: list[Row], columns: tuple[str, ...]) -> pa.Table:
-    """Rows as text columns and `_line`."""
-    cells = zip(*(row.cells for row in rows), strict=True)
-    arrays = [pa.array(column, pa.string()) for column in cells]
-    lines = pa.array([row.line for row in rows], pa.int64())
-    return pa.Table.from_arrays([*arrays, lines], names=[*columns, LINE_COLUMN])

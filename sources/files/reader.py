@@ -19,6 +19,7 @@ from sources.files.arrow_blocks import ArrowBlocks
 from sources.files.dialect import Dialect, is_blank, lines_of, reader
 from sources.files.model import (
     BATCH_ROWS,
+    LINE_COLUMN,
     DetectedFormat,
     OnReject,
     RejectedRow,
@@ -26,7 +27,6 @@ from sources.files.model import (
     SourceTable,
     UnreadableRest,
     handle_reject,
-    to_arrow,
 )
 from sources.files.quotes import begins_with_quote, has_stray_quotes, swallows
 from sources.files.row_shape import RULE_STARTS, RowShape
@@ -133,7 +133,7 @@ class TextTable(SourceTable):
                 else:
                     handle_reject(row, on_reject)
             if rows:
-                yield to_arrow(rows, self.columns)
+                yield _to_arrow(rows, self.columns)
             line += feed.count
 
     def _read(self, lines: Iterable[str], before: int, feed: _BlockFeed | None = None) -> Iterator[Row | RejectedRow]:
@@ -246,3 +246,11 @@ def _count_lines(block: str) -> int:
     """The number of lines of a block, including a last one without a line end."""
     ends = block.count("\n") + block.count("\r") - block.count("\r\n")
     return ends + (block[-1] not in "\r\n")
+
+
+def _to_arrow(rows: list[Row], columns: tuple[str, ...]) -> pa.Table:
+    """Rows as text columns and `_line`."""
+    cells = zip(*(row.cells for row in rows), strict=True)
+    arrays = [pa.array(column, pa.string()) for column in cells]
+    lines = pa.array([row.line for row in rows], pa.int64())
+    return pa.Table.from_arrays([*arrays, lines], names=[*columns, LINE_COLUMN])

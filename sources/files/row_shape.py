@@ -9,6 +9,11 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from sources.files.model import RejectedRow, Row
 from sources.words import number
 
@@ -20,6 +25,8 @@ _TOTALS: Final = re.compile(
 _TOTALS_OF: Final = re.compile(r"\W*(?:total(?:es)?|suma|summe|totale)\b.+", re.IGNORECASE)
 _AMOUNT: Final = re.compile(r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*[€$£%]?")
 _RULE: Final = re.compile(r"[-=_]{2,}")
+_UNUSUAL: Final = "(?i)total|sum|gesamt|^(--|==|__)"
+"""What the first cell of totals and rules contains."""
 RULE_STARTS: Final = ("--", "==", "__")
 BYTE_ORDER_MARK: Final = "\ufeff"
 
@@ -85,6 +92,27 @@ class RowShape(NamedTuple):
         """Whether every cell is the name of its column; the last ones may be empty."""
         filled = [cell == name for cell, name in zip(cells, self.columns, strict=True) if cell]
         return all(filled) and (len(filled) > 1 or len(self.columns) == 1)
+
+
+def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDArray[np.bool_]:
+    """Marks the rows that `RowShape.fit` has to check; the others have cells in all columns of the table only.
+
+    Marked are blank rows, rows that may be totals, a rule or a repeated header, and rows with cells outside the table.
+
+    Args:
+        columns: the cells, also those outside the table.
+        shape: of the rows.
+    """
+    names = pc.utf8_trim_whitespace(columns[0])
+    unusual = np.asarray(pc.or_(pc.equal(columns[0], shape.columns[0]), pc.match_substring_regex(names, _UNUSUAL)))
+    is_blank = pc.equal(names, "")
+    if pc.any(is_blank).as_py():
+        others = [pc.utf8_trim_whitespace(column.filter(is_blank)) for column in columns]
+        names = pc.coalesce(*(pc.if_else(pc.equal(cells, ""), None, cells) for cells in others))
+        unusual[np.asarray(is_blank)] = np.asarray(pc.fill_null(pc.match_substring_regex(names, _UNUSUAL), True))
+    for column in columns[len(shape.columns) :]:
+        unusual |= np.asarray(pc.not_equal(column, ""))
+    return unusual
 
 
 def totals_reason(cells: Sequence[str]) -> str:

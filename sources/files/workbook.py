@@ -1,40 +1,58 @@
 """A table in a sheet of an .xlsx file, read by calamine: cells as text, as a CSV export would have them.
 
-In: a path and `ReadOptions`. Out: rows. Numbers have the 15 digits that a spreadsheet keeps (no `.0`, no exponent if
-digits suffice) and the leading zeros of their format, dates are ISO 8601; a row with an error value is rejected, and so
-is a date or boolean where a text belongs, because what was typed is lost. The sheet is held in memory, so its size is
-capped; text files have no such limit.
+In: a path and `ReadOptions`. Out: rows. A row with an error value is rejected, and so is a date or boolean where a text
+belongs, because what was typed is lost. The sheet is held in memory, so its size is capped; text files have no such
+limit.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import zipfile
-from collections.abc import Iterator, Mapping
-from copy import copy
-from decimal import Decimal
-from functools import lru_cache
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from heapq import merge
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum
 from python_calamine import SheetVisibleEnum as Visible
 
 from sources.errors import UsageError
 from sources.files.dialect import Record
 from sources.files.layout import MAX_FOOTNOTES, detect_layout, is_footnote
-from sources.files.model import CellRules, DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
-from sources.files.number_formats import NumberFormat
-from sources.files.row_shape import RowShape
+from sources.files.model import (
+    BATCH_ROWS,
+    LINE_COLUMN,
+    CellRules,
+    DetectedFormat,
+    OnReject,
+    ReadOptions,
+    RejectCode,
+    RejectedRow,
+    Row,
+    SourceTable,
+    handle_reject,
+)
+from sources.files.row_shape import RowShape, unusual_rows
+from sources.files.sheet_cells import CellKind, SheetColumn, column_of
 from sources.files.sheet_xml import RESAVE, SheetScan, WorkbookXml
 
 HEAD_ROWS: Final = 2_000
-DIGITS: Final = 15
-"""The digits that a spreadsheet keeps of a number; further ones are lost."""
+_BLOCK_ROWS: Final = 4_096
 _RETYPE: Final = "format the column as Text and enter the value again"
-Cell = int | float | str | bool | dt.time | dt.date | dt.datetime | dt.timedelta
+_LOST: Final = {
+    CellKind.PERCENTAGE: "a percentage in the sheet, so 5% may mean 5 or 0.05",
+    CellKind.LOGICAL: "a logical value (TRUE or FALSE) in the sheet",
+    CellKind.DATE: "a date or time in the sheet, so the text that was typed is lost",
+    CellKind.OTHER_FORM: "a number that the sheet shows in another form",
+}
+_NUMBERS: Final = (CellKind.NUMBER, CellKind.PERCENTAGE, CellKind.OTHER_FORM)
 _DEFAULT: Final = CellRules()
-_PLAIN: Final = frozenset({str, int, float})
 
 
 def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
@@ -88,49 +106,14 @@ def _choose_sheet(workbook: CalamineWorkbook, xml: WorkbookXml, choice: str | No
     return tables[0], scans[tables[0]]
 
 
-def text_of(cell: Cell, number_format: NumberFormat | None = None) -> str:
-    """A cell's value as text."""
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, bool):
-        return "TRUE" if cell else "FALSE"
-    if isinstance(cell, int | float):
-        text = _number(cell)
-        is_padded = number_format is not None and number_format.kind == "padded" and text.isdecimal()
-        return number_format.shown(text) if number_format is not None and is_padded else text
-    if isinstance(cell, dt.timedelta):
-        minutes, seconds = divmod(cell.total_seconds(), 60)
-        return f"{int(minutes // 60)}:{int(minutes % 60):02}:{format(Decimal(repr(seconds)).normalize(), 'f'):0>2}"
-    return cell.isoformat()
-
-
-@lru_cache(1 << 16)
-def _number(cell: float) -> str:
-    """A number with 15 digits; a longer one gets an exponent, which is rejected both as a code and as a number."""
-    if abs(cell) < 10**DIGITS and cell == (whole := int(cell)):
-        return str(whole)
-    short = format(cell, f".{DIGITS}g")
-    if "e+" in short:
-        return format(cell, ".16E")  # different numbers keep different texts
-    return format(Decimal(short), "f") if "e" in short and abs(cell) > 1e-7 else short
-
-
 def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], options: ReadOptions) -> SheetTable:
-    head: list[Record] = []
-    tail: list[tuple[int, list[Cell]]] = []
-    lines = 0
-    for line, cells in enumerate(sheet.iter_rows(), 1):
-        lines = line
-        if line <= HEAD_ROWS:
-            texts = [text_of(cell) for cell in cells]
-            head.append(Record(line, line, texts if any(texts) else []))
-        tail.append((line, cells))
-        if len(tail) > 4 * MAX_FOOTNOTES:
-            del tail[: 2 * MAX_FOOTNOTES]
+    columns = _columns(sheet, scan)
+    lines = len(columns[0].texts) if columns else 0
+    head = [Record(line, line, cells if any(cells) else []) for line, cells in _cells(columns, 0, HEAD_ROWS)]
     layout = detect_layout(head, options)
     width = len(layout.columns)
-    last = [(line, [text_of(cell) for cell in cells]) for line, cells in tail if line >= layout.data_line]
-    notes = _footnotes(last, width, scan.errors)
+    tail = _cells(columns, max(lines - 4 * MAX_FOOTNOTES, layout.data_line - 1), lines)
+    notes = _footnotes(tail, width, scan.errors)
     detected = DetectedFormat(
         kind="workbook",
         columns=layout.columns,
@@ -143,12 +126,43 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
         sheet=sheet.name,
         sheets=sheets,
     )
+    left = sheet.start[1] if sheet.start else 0
+    errors = {line: min(cells) - left for line, cells in scan.errors.items()}
+    first, end = layout.data_line - 1, (notes[0] - 1 if notes else lines)
+    body = [SheetColumn(texts.slice(first, end - first), kinds[first:end]) for texts, kinds in columns]
     return SheetTable(
-        sheet, scan, RowShape(layout.columns, fill=True, surplus=layout.dropped), detected, layout.data_line
+        body, errors, RowShape(layout.columns, fill=True, surplus=layout.dropped), detected, layout.data_line
     )
 
 
-def _footnotes(tail: list[tuple[int, list[str]]], width: int, errors: Mapping[int, object]) -> tuple[int, ...]:
+def _columns(sheet: CalamineSheet, scan: SheetScan) -> list[SheetColumn]:
+    """The columns of a sheet, from its first one with a cell on."""
+    left = sheet.start[1] if sheet.start else 0
+    rows = sheet.iter_rows()
+    parts: list[list[SheetColumn]] = []
+    line = 1
+    while block := list(islice(rows, _BLOCK_ROWS)):
+        part = []
+        for at, cells in enumerate(zip(*block, strict=True)):
+            known = scan.formats.get(at + left)
+            lines = range(line, line + len(block))
+            formats = [(row, known[number]) for row, number in enumerate(lines) if number in known] if known else ()
+            part.append(column_of(cells, formats))
+        parts.append(part)
+        line += len(block)
+    return [
+        SheetColumn(pa.chunked_array([p.texts for p in column]), np.concatenate([p.kinds for p in column]))
+        for column in zip(*parts, strict=True)
+    ]
+
+
+def _cells(columns: Sequence[SheetColumn], start: int, end: int) -> list[tuple[int, list[str]]]:
+    """The rows of a range of lines."""
+    texts = [column.texts.slice(start, end - start).to_pylist() for column in columns]
+    return list(enumerate(map(list, zip(*texts, strict=True)), start + 1))
+
+
+def _footnotes(tail: Sequence[tuple[int, list[str]]], width: int, errors: Mapping[int, object]) -> tuple[int, ...]:
     """Lines at the end with only a first cell, after a blank line or with a word such as "Total"."""
     notes: list[int] = []
     filled = [(line, cells) for line, cells in tail if any(cells) or line in errors]
@@ -164,94 +178,113 @@ def _footnotes(tail: list[tuple[int, list[str]]], width: int, errors: Mapping[in
 
 
 class SheetTable(SourceTable):
-    """A table in a sheet. Blank rows are skipped; an empty cell is empty text."""
+    """A table in a sheet. Blank rows are skipped; an empty cell is empty text.
+
+    Args:
+        body: the cells from the first row of data to the last one, also those right of the table.
+        errors: lines with an error value, and the position of its column.
+        shape: of the rows.
+        detected: the format.
+        line: of the first row.
+        rules: by position of the column.
+    """
 
     def __init__(
-        self, sheet: CalamineSheet, scan: SheetScan, shape: RowShape, detected: DetectedFormat, data_line: int
+        self,
+        body: Sequence[SheetColumn],
+        errors: Mapping[int, int],
+        shape: RowShape,
+        detected: DetectedFormat,
+        line: int,
+        rules: Mapping[int, CellRules] | None = None,
     ) -> None:
         self.format = detected
-        self._sheet, self._scan, self._shape, self._data_line = sheet, scan, shape, data_line
-        self._left = sheet.start[1] if sheet.start else 0
-        self._rules: dict[int, CellRules] = {}
-        self._rules = self._texts_by_default()
+        self._body, self._errors, self._shape, self._line = body, errors, shape, line
+        self._rules = self._rules_by_default() if rules is None else rules
 
     def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SheetTable:
         """See `SourceTable`."""
-        table = copy(self)
-        table._rules = {self.columns.index(name): rule for name, rule in rules.items()}
-        return table
+        positions = {self.columns.index(name): rule for name, rule in rules.items()}
+        return SheetTable(self._body, self._errors, self._shape, self.format, self._line, positions)
 
     def rows(self) -> Iterator[Row | RejectedRow]:
         """See `SourceTable`."""
-        end = self.format.footnotes[0] if self.format.footnotes else self.format.lines + 1
-        for line, cells in enumerate(self._sheet.iter_rows(), 1):
-            if not self._data_line <= line < end:
-                continue
-            texts, reason = self._texts(line, cells)
-            errors = sorted(column - self._left for column in self._scan.errors.get(line, ()))
-            if errors:
-                reason = f"{self._name(errors[0])} has an error value such as #N/A"
-                yield RejectedRow(line, line, "cell_error", reason, tuple(texts))
-            elif reason:
-                yield RejectedRow(line, line, "cell_type", reason, tuple(texts))
-            elif any(texts):
-                yield self._shape.fit(line, line, texts, marks=False)
+        table, rejects = self._content
+        columns = [column.to_pylist() for column in table.columns]
+        return merge(map(Row, columns[-1], zip(*columns[:-1], strict=True)), rejects, key=lambda row: row.line)
 
-    def _texts(self, line: int, cells: list[Cell]) -> tuple[list[str], str]:
-        """The cells of a row as text, and why the first one that has no certain text is rejected."""
-        formats = self._scan.formats.get(line)
-        texts, reason = [], ""
-        for column, cell in enumerate(cells):
-            if isinstance(cell, str):
-                texts.append(cell)
+    def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
+        """See `SourceTable`."""
+        self.check_line_column()
+        table, rejects = self._content
+        waiting = deque(rejects)
+        for start in range(0, table.num_rows, size):
+            batch = table.slice(start, size).combine_chunks()
+            while waiting and waiting[0].line < batch[LINE_COLUMN][-1].as_py():
+                handle_reject(waiting.popleft(), on_reject)
+            yield batch
+        for row in waiting:
+            handle_reject(row, on_reject)
+
+    @cached_property
+    def _content(self) -> tuple[pa.Table, list[RejectedRow]]:
+        """The rows as a table with `_line`, and those that are rejected."""
+        texts = [self._texts(at) for at in range(len(self._body))]
+        size = len(texts[0]) if texts else 0
+        lines = np.arange(self._line, self._line + size)
+        reasons = self._reasons(size)
+        unusual = unusual_rows(texts, self._shape)
+        unusual[list(reasons)] = True
+        table = pa.table([*texts[: len(self.columns)], pa.array(lines)], [*self.columns, LINE_COLUMN])
+        if not unusual.any():
+            return table, []
+        rejects = []
+        places = np.flatnonzero(unusual)
+        cells = zip(*(column.take(places).to_pylist() for column in texts), strict=True)
+        for place, row in zip(places.tolist(), map(list, cells), strict=True):
+            line = self._line + place
+            if place in reasons:
+                rejects.append(RejectedRow(line, line, *reasons[place], tuple(row)))
                 continue
-            number_format = formats.get(column + self._left) if formats else None
-            rule = self._rules.get(column, _DEFAULT)
-            if isinstance(cell, bool):
-                text = rule.true if cell else rule.false
-            elif isinstance(cell, float):
-                text = _number(cell) if number_format is None else text_of(cell, number_format)
-                text = text if rule.decimal == "." else text.replace(".", rule.decimal)
-            else:
-                text = text_of(cell, number_format)
-            texts.append(text)
-            if not reason and (rule.is_text or number_format is not None):
-                why = _lost(cell, number_format, rule)
-                reason = f"{self._name(column)} is {why}; {_RETYPE}" if why else ""
-        return texts, reason
+            fitted = self._shape.fit(line, line, row, marks=False) if any(row) else None
+            if isinstance(fitted, RejectedRow):
+                rejects.append(fitted)
+            unusual[place] = not isinstance(fitted, Row)
+        return table.filter(pa.array(~unusual)), rejects
+
+    def _texts(self, at: int) -> pa.ChunkedArray:
+        """A column in the notation of its rule."""
+        texts, kinds = self._body[at]
+        rule = self._rules.get(at, _DEFAULT)
+        if rule.decimal != ".":
+            texts = pc.if_else(np.isin(kinds, _NUMBERS), pc.replace_substring(texts, ".", rule.decimal), texts)
+        if (rule.true, rule.false) != (_DEFAULT.true, _DEFAULT.false):
+            words = pc.if_else(pc.equal(texts, _DEFAULT.true), rule.true, rule.false)
+            texts = pc.if_else(kinds == CellKind.LOGICAL, words, texts)
+        return texts
+
+    def _reasons(self, size: int) -> dict[int, tuple[RejectCode, str]]:
+        """By position of the row: code and reason of each row with an error value or an uncertain text."""
+        reasons: dict[int, tuple[RejectCode, str]] = {}
+        for line, at in self._errors.items():
+            if 0 <= line - self._line < size:
+                reasons[line - self._line] = ("cell_error", f"{self._name(at)} has an error value such as #N/A")
+        for at, (_, kinds) in enumerate(self._body):
+            is_text = self._rules.get(at, _DEFAULT).is_text
+            lost = np.isin(kinds, list(_LOST) if is_text else CellKind.PERCENTAGE)
+            for place in np.flatnonzero(lost).tolist():
+                words = _LOST[CellKind(kinds[place])]
+                reasons.setdefault(place, ("cell_type", f"{self._name(at)} is {words}; {_RETYPE}"))
+        return reasons
 
     def _name(self, column: int) -> str:
         return repr(self.columns[column]) if 0 <= column < len(self.columns) else "a cell outside the table"
 
-    def _texts_by_default(self) -> dict[int, CellRules]:
+    def _rules_by_default(self) -> dict[int, CellRules]:
         """Columns of texts and numbers in which some cells are dates or booleans: the spreadsheet converted a code."""
-        if all(_PLAIN.issuperset(map(type, cells)) for cells in self._sheet.iter_rows()):
-            return {}
-        width = len(self.columns)
-        typed, others = [0] * width, [0] * width
-        for line, cells in enumerate(self._sheet.iter_rows(), 1):
-            if line < self._data_line:
-                continue
-            for column, cell in enumerate(cells[:width]):
-                if isinstance(cell, bool | dt.date | dt.time | dt.timedelta):
-                    typed[column] += 1
-                elif cell != "":
-                    others[column] += 1
-        return {column: CellRules(is_text=True) for column in range(width) if 0 < typed[column] < others[column]}
-
-
-def _lost(cell: Cell, number_format: NumberFormat | None, rule: CellRules) -> str:
-    """What makes the text of a cell uncertain, in words; empty if it is certain."""
-    if not isinstance(cell, str) and number_format is not None and number_format.kind == "percent":
-        return "a percentage in the sheet, so 5% may mean 5 or 0.05"
-    if not rule.is_text:
-        return ""
-    if isinstance(cell, bool):
-        return "a logical value (TRUE or FALSE) in the sheet"
-    if isinstance(cell, dt.date | dt.time | dt.timedelta):
-        return "a date or time in the sheet, so the text that was typed is lost"
-    if number_format is None or isinstance(cell, str):
-        return ""
-    if number_format.kind == "other" or not _number(cell).isdecimal():
-        return "a number that the sheet shows in another form"
-    return ""
+        rules = {}
+        for at, (texts, kinds) in enumerate(self._body[: len(self.columns)]):
+            typed = int(np.isin(kinds, (CellKind.LOGICAL, CellKind.DATE)).sum())
+            if typed and typed < pc.sum(pc.not_equal(texts, "")).as_py() - typed:
+                rules[at] = CellRules(is_text=True)
+        return rules

@@ -9,9 +9,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from sources.files import Row, SourceTable
+from sources.files import Row
 from sources.files.reader import TextTable
 from tests.sources.files.peers import unexplained
 from tests.sources.files.polluted import DAMAGES, clean, damaged, silent_errors, with_damages
@@ -75,7 +76,13 @@ def test_the_judge_sees_an_error_planted_in_the_reader(
     monkeypatch.setattr(
         TextTable, "rows", lambda table: iter(plant([r for r in original(table) if isinstance(r, Row)]))
     )
-    monkeypatch.setattr(TextTable, "batches", SourceTable.batches)  # which read by rows
+    monkeypatch.setattr(
+        TextTable,
+        "batches",
+        lambda table, **_: [
+            pa.table([[cell] for cell in (*row.cells, row.line)], [*table.columns, "_line"]) for row in table.rows()
+        ],
+    )
     [error, *_] = silent_errors(clean("clean 3"), tmp_path)[0]
     assert words in error
 

@@ -1,0 +1,145 @@
+"""Cells and tags of a sheet by whole columns and chunks are what they are one by one (issue 16, item 4)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import tempfile
+import zipfile
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sources.errors import UsageError
+from sources.files import sheet_xml
+from sources.files.number_formats import NumberFormat, number_format
+from sources.files.sheet_cells import Cell, CellKind, column_of
+from sources.files.sheet_xml import WorkbookXml
+from tests.sources.files.test_workbook import workbook
+
+FORMATS = [None, *map(number_format, ("00000", '"ART-"0000', "0%", '0.00 "€"', "000-000"))]
+SOME_CELLS = st.one_of(
+    st.floats(),
+    st.integers(-(10**17), 10**17).map(float),
+    st.decimals(-(10**6), 10**6, places=3).map(float),
+    st.integers(),
+    st.text(max_size=3),
+    st.booleans(),
+    st.dates(),
+    st.datetimes(),
+    st.times(),
+    st.timedeltas(dt.timedelta(0), dt.timedelta(9)),
+)
+
+
+def one_by_one(cell: Cell, fmt: NumberFormat | None) -> tuple[str, CellKind]:
+    """The text of a cell and its kind, without Arrow."""
+    if isinstance(cell, str):
+        return cell, CellKind.TEXT
+    is_percentage = fmt is not None and fmt.kind == "percent"
+    if isinstance(cell, bool):
+        return "TRUE" if cell else "FALSE", CellKind.PERCENTAGE if is_percentage else CellKind.LOGICAL
+    if isinstance(cell, int | float):
+        text = number(cell)
+        if is_percentage or fmt is None:
+            return text, CellKind.PERCENTAGE if is_percentage else CellKind.NUMBER
+        if fmt.kind == "other" or not text.isdecimal():
+            return text, CellKind.OTHER_FORM
+        return fmt.shown(text), CellKind.NUMBER
+    kind = CellKind.PERCENTAGE if is_percentage else CellKind.DATE
+    if isinstance(cell, dt.timedelta):
+        minutes, seconds = divmod(cell.total_seconds(), 60)
+        shown = format(Decimal(repr(seconds)).normalize(), "f")
+        return f"{int(minutes // 60)}:{int(minutes % 60):02}:{shown:0>2}", kind
+    return cell.isoformat(), kind
+
+
+def number(cell: float) -> str:
+    if abs(cell) < 10**15 and cell == (whole := int(cell)):
+        return str(whole)
+    short = format(cell, ".15g")
+    if "e+" in short:
+        return format(cell, ".16E")
+    return format(Decimal(short), "f") if "e" in short and abs(cell) > 1e-7 else short
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(SOME_CELLS, st.sampled_from(FORMATS)), min_size=1, max_size=12))
+@example([(value, None) for value in (1e-5, 0.1 + 0.2, 1e15, -1e15, 999999999999999.9, 1e-7, math.inf, -0.0, 5e-324)])
+@example([(0.0001, None), (0.00012345678901234, None), (123456.789012345, None), (-1.5, None), (math.nan, None)])
+@example([(0.5, FORMATS[3]), (38.0, FORMATS[1]), (38.5, FORMATS[1]), (38.0, FORMATS[2])])
+def test_16_4_a_column_of_cells_is_converted_as_each_of_them(column: list[tuple[Cell, NumberFormat | None]]) -> None:
+    texts, kinds = column_of(
+        [cell for cell, _ in column], [(at, fmt) for at, (_, fmt) in enumerate(column) if fmt is not None]
+    )
+    assert list(zip(texts.to_pylist(), kinds.tolist(), strict=True)) == [one_by_one(*cell) for cell in column]
+
+
+REFERENCES = ['r="{}"', " r = '{}'", '\n r="{}"', 'x=">" r="{}"', "t='n' r=\"{}\"", ""]
+CELL = st.tuples(
+    st.integers(1, 3),  # columns to the right
+    st.sampled_from(REFERENCES),
+    st.sampled_from(["", ' t="e"', " t='e'", ' s="1"', " s = '1' ", ' s="2" t="e"', ' s="2"']),
+    st.sampled_from(["<v>1</v></c>", "", "<is><t>mailto:carl's /> \"</t></is></c>"]),  # "" for no content
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.lists(CELL, max_size=5), min_size=1, max_size=5),
+    st.sampled_from([200, 1 << 18]),
+    st.sampled_from(["", "x:", "a-b:"]),
+    st.booleans(),
+)
+def test_16_4_tags_are_read_in_every_form_and_at_every_end_of_a_chunk(
+    rows: list[list[tuple[int, str, str, str]]], chunk: int, prefix: str, is_row_numbered: bool
+) -> None:
+    xml, positions = "", list[tuple[int, int]]()
+    errors, formats = dict[int, set[int]](), dict[int, set[int]]()
+    for row, cells in enumerate(rows, 1):
+        xml += f'<{prefix}row r="{row}">' if is_row_numbered else f"<{prefix}row>"
+        column = 0
+        for step, reference, attributes, content in cells:
+            column += step if reference else 1
+            letters = sheet_xml._column_letters(column).decode()
+            space = "" if reference[:1] in ("", " ", "\n") else " "
+            xml += f"<{prefix}c{space}{reference.format(f'{letters}{row}')}{attributes}"
+            xml += f">{content}".replace("</", f"</{prefix}") if content else "/>"
+            if content:
+                positions.append((row, column))
+                if "'e'" in attributes or '"e"' in attributes:
+                    errors.setdefault(row, set()).add(column - 1)
+                if "1" in attributes:
+                    formats.setdefault(column - 1, set()).add(row)
+        xml += f"</{prefix}row>"
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setattr(sheet_xml, "_CHUNK", chunk)
+        styles = "".join(f'<xf numFmtId="{number}"/>' for number in (0, 9, 2))
+        path = workbook(Path(folder), ("H", xml), styles=f"<cellXfs>{styles}</cellXfs>")
+        with zipfile.ZipFile(path) as archive:
+            scan = WorkbookXml(archive, "in.xlsx").scan("H")
+    last = [max(numbers) for numbers in zip(*positions, strict=True)] or [0, 0]
+    assert ([scan.rows, scan.columns], scan.cells) == (last, len(positions))
+    assert scan.errors == errors
+    assert {column: set(rows) for column, rows in scan.formats.items()} == formats
+    widths = Counter(row for row, _ in positions)
+    assert scan.holds_table == (sum(width > 1 for width in widths.values()) > 1)
+
+
+def test_16_4_a_cell_cannot_be_hidden_from_the_limits(tmp_path: Path) -> None:
+    """What the reader of the cells sees is seen before it allocates: in attributes, prefixes and between chunks."""
+    far = 'r="XFD1048576"'
+    for tag in (f'<c x=">" {far}>', f'<c {far} x="/>">', f"<a.b:c {far}>", f"<c{' ' * 5000}{far}>", f"<c\n{far}\t>"):
+        for filler in (0, sheet_xml._CHUNK - 3):
+            rows = f'<row r="1"><c r="A1"><v>1</v></c></row>{" " * filler}<row>{tag}<v>1</v></c></row>'
+            with zipfile.ZipFile(workbook(tmp_path, ("H", rows))) as archive:
+                xml = WorkbookXml(archive, "in.xlsx")
+                with pytest.raises(UsageError, match="row 1,048,576 and column 16,384"):
+                    xml.scan("H")
+    endless = workbook(tmp_path, ("H", f"<row><c {' ' * 3 * sheet_xml._CHUNK}{far}/></row>"))
+    with zipfile.ZipFile(endless) as archive, pytest.raises(UsageError, match="does not end"):
+        WorkbookXml(archive, "in.xlsx").scan("H")
