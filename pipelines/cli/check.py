@@ -11,13 +11,13 @@ from pipelines.cli.process import STOP, exit_process, start
 from sources.errors import ExitCode
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter
+    from pipelines.cli.console import Reporter, Style
     from pipelines.pull.check import CheckResult
 
 
 @click.command("check", epilog="Example: orderbridge check")
 @log_option
-def command(style: str) -> None:
+def command(style: Style) -> None:
     """Check settings, permissions, keys and one page of each list.
 
     Each problem is printed with its fix. Nothing is changed. The exit code is that of the gravest problem.

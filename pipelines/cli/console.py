@@ -6,10 +6,10 @@ terminal, and no value of a row is ever printed.
 
 from __future__ import annotations
 
-import json
+import sys
 import threading
 import time
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Literal
 
 from rich.console import Console
@@ -24,10 +24,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
-from pipelines.cli.terminal import escape, escape_lines
+from pipelines.cli.terminal import escape, escape_lines, event_json
 
 LINE_EVERY_S: Final = 10.0
+_WIDE: Final = 100_000
 Style = Literal["auto", "plain", "json"]
 
 
@@ -39,28 +41,28 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-class Printer:
-    """Lines and tables on stdout, without markup or colours; a line is wrapped by the terminal alone."""
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Collection[str] = ()) -> None:
+    """Prints a table on stdout; the terminal wraps long lines, and no column is cut.
 
-    def __init__(self) -> None:
-        self._console = _Console(highlight=False)
-
-    def line(self, text: str) -> None:
-        """Prints one line."""
-        self._console.print(escape(text), markup=False, soft_wrap=True)
-
-    def table(self, table: Table) -> None:
-        """Prints a table whose cells hold no text from outside."""
-        self._console.print(table, soft_wrap=not self._console.is_terminal)
+    Args:
+        headings: of the columns.
+        rows: a value for each column.
+        numbers: headings of the columns that are aligned to the right.
+    """
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(Text(escape(heading)), justify="right" if heading in numbers else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(escape(value)) for value in row))
+    _Console(highlight=False, width=_WIDE).print(table, soft_wrap=True)
 
 
 class Reporter:
     """Progress of a run, as bars, lines or JSON. Thread-safe; a context manager."""
 
     def __init__(self, style: Style = "auto") -> None:
-        self.err = _Console(stderr=True, highlight=False)
-        self._out = _Console(highlight=False)
-        self.style: Style = "plain" if style == "auto" and not self.err.is_terminal else style
+        self._err = _Console(stderr=True, highlight=False)
+        self.style: Style = "plain" if style == "auto" and not self._err.is_terminal else style
         self._lock = threading.Lock()
         self._tasks: dict[str, TaskID] = {}
         self._last_line_at: dict[str, float] = {}
@@ -72,7 +74,7 @@ class Reporter:
             TextColumn("{task.fields[note]}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
-            console=self.err,
+            console=self._err,
             disable=self.style != "auto",
         )
 
@@ -82,10 +84,6 @@ class Reporter:
 
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
-
-    def stdout(self) -> Printer:
-        """Where the result is printed."""
-        return Printer()
 
     def progress(self, resource: str, pages: int, rows: int, total: int | None) -> None:
         """Called after each page of a walk."""
@@ -116,16 +114,14 @@ class Reporter:
 
     def event(self, name: str, message: str, **facts: object) -> None:
         """One event on stderr: its message, or with `--log json` an object with its name and facts."""
-        self._write(self.err, name, message, facts)
+        if self.style == "json":
+            self._err.file.write(event_json(name, message, **facts) + "\n")
+            self._err.file.flush()
+        else:
+            self._err.print(escape_lines(message), markup=False, soft_wrap=True)
 
     def result(self, name: str, message: str, **facts: object) -> None:
         """A part of the result, on stdout in the same form."""
-        self._write(self._out, name, message, facts)
-
-    def _write(self, console: Console, name: str, message: str, facts: dict[str, object]) -> None:
-        if self.style == "json":
-            at = datetime.now(UTC).isoformat(timespec="milliseconds")
-            console.file.write(json.dumps({"at": at, "event": name, "message": message, **facts}, default=str) + "\n")
-            console.file.flush()
-        else:
-            console.print(escape_lines(message), markup=False, soft_wrap=True)
+        text = event_json(name, message, **facts) if self.style == "json" else escape_lines(message)
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()

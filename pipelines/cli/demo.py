@@ -67,6 +67,7 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
         UsageError: the folder holds files that are not a demo's.
         BridgeError: a step failed.
     """
+    from pipelines.push.verify import verify
     from pipelines.reconcile.erp_customers import ErpFiles
     from sandbox import SandboxConfig, serve
     from sandbox.command import environment, settings
@@ -75,8 +76,8 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
     _isolate(folder)
     started_at = time.monotonic()
     with serve(SandboxConfig(seed=7, orders=ORDERS, latency_ms=LATENCY_MS)) as platform:
-        names = {"warehouse.path": "warehouse.duckdb", "ledger.path": "ledger.sqlite"}
-        paths = {key: str(folder.absolute() / name) for key, name in names.items()}
+        files = {"warehouse.path": "warehouse.duckdb", "ledger.path": "ledger.sqlite"}
+        paths = {key: str(folder.absolute() / name) for key, name in files.items()}
         os.environ |= environment(settings(platform.url) | paths)
         click.echo(f"A stand-in for the platform is listening on {platform.url}.")
         _step("Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing")
@@ -94,7 +95,8 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
         _step("Push again: wait until the outcome can be known, look that customer up, and resume")
         _push(customers, style, stop)
         created = Counter(str(body.get("erpCode")) for body in platform.state.customer_inputs)
-        click.echo(f"The platform has {len(created)} new customers, {_twice(created) or 'none'} of them twice.")
+        twice = sum(count > 1 for count in created.values())
+        click.echo(f"The platform has {len(created)} new customers, {twice or 'none'} of them twice.")
         _step(f"Plan and push {VARIANTS}: prices, stock and codes of variants")
         variants = _plan("variants", folder, VARIANTS)
         _push(variants, style, stop)
@@ -102,15 +104,15 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
         click.echo(f"19.367,25 in the file is {sold['price']} on the platform, and 00038 is {sold['sku']!r}.")
         _step(f"Run again, compared with {CUSTOMERS}; verify what was sent against what is there, field by field")
         platform.state.grow("orders", NEW_ORDERS)
-        mappings = [Path(file).with_suffix(".toml") for file in (CUSTOMERS, VARIANTS)]
-        files = (CUSTOMERS, mappings[0], VARIANTS, mappings[1])
-        _run(style, stop, ErpFiles(*(folder / file for file in files)))
-        code = _verified(customers)
+        names = ("clientes.csv", "clientes.toml", "articulos.csv", "articulos.toml")
+        _run(style, stop, ErpFiles(*(folder / name for name in names)))
+        verification = verify(customers)
+        verify_command.print_result(verification, "plain")
     _where_to_look(folder, customers, variants)
     click.echo(f"Done in {time.monotonic() - started_at:.0f} s.")
-    if _twice(created):
+    if twice:
         raise BridgeError("a customer was created twice")
-    return code
+    return verification.exit_code
 
 
 def _isolate(folder: Path) -> None:
@@ -139,14 +141,13 @@ def _run(style: Style, stop: threading.Event, erp_files: ErpFiles) -> None:
     reconciling = Reconciling(erp_files)
     with Reporter(style) as reporter:
         result = pull(PullOptions(command="run"), reporter.progress, stop, reconciling)
-    pull_command.print_result(result, reporter)
+    pull_command.print_result(result, style)
     if result.exit_code not in (ExitCode.DONE, ExitCode.REJECTED) or reconciling.result is None:
         raise BridgeError(f"the run ended with exit code {int(result.exit_code)}")
-    findings: Counter[str] = Counter()
-    for _, _, severity, count in reconciling.result.findings:
-        findings[severity] += count
     notes = {"error": " (planted in the ERP file on purpose)"}
-    parts = (f"{count} {severity}{notes.get(severity, '')}" for severity, count in findings.items())
+    parts = (
+        f"{count} {severity}{notes.get(severity, '')}" for severity, count in reconciling.result.severities.items()
+    )
     click.echo(f"findings: {', '.join(parts)}")
     if reconciling.result.match is not None:
         click.echo(reconcile_command.match_lines(reconciling.result.match)[0])
@@ -202,36 +203,21 @@ def _push(plan: Path, style: Style, stop: threading.Event) -> None:
     _expect(result.exit_code, ExitCode.REJECTED)
 
 
-def _verified(plan: Path) -> int:
-    from pipelines.push.verify import verify
-
-    result = verify(plan)
-    verify_command.print_result(result, "plain")
-    return result.exit_code
-
-
 def _expect(code: int, expected: ExitCode) -> None:
     if code != expected:
         raise BridgeError(f"this step ended with exit code {int(code)}, expected {int(expected)}")
 
 
-def _twice(created: Counter[str]) -> int:
-    return sum(count > 1 for count in created.values())
-
-
 def _fresh(folder: Path) -> None:
+    hint = "Name another folder: orderbridge demo --folder NAME"
     if folder.exists() and any(folder.iterdir()) and not (folder / MARK).exists():
-        raise UsageError(
-            f"{folder} holds files that are not a demo's", "Name another folder: orderbridge demo --folder NAME"
-        )
+        raise UsageError(f"{folder} holds files that are not a demo's", hint)
     try:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         (folder / MARK).touch()
     except OSError as error:
-        raise UsageError(
-            f"{folder} cannot be created: {error.strerror}", "Name another folder: orderbridge demo --folder NAME"
-        ) from None
+        raise UsageError(f"{folder} cannot be created: {error.strerror}", hint) from None
 
 
 def _where_to_look(folder: Path, customers: Path, variants: Path) -> None:

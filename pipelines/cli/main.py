@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from pipelines.cli.process import STOP, Output, exit_process, forbid_core_dumps, open_streams, print_error
+from pipelines.cli.process import STOP, Output, exit_process, open_streams, print_error
 from pipelines.cli.terminal import escape
 from sources import __version__
 from sources.errors import BridgeError, ExitCode, UsageError
@@ -73,7 +73,9 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
             "Run it in WSL 2 or in a container (docs/orchestrators/Dockerfile).",
         )
     os.umask(0o077)
-    forbid_core_dumps()
+    import resource  # which Windows has not
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core file: the memory holds keys and passwords
     STOP.keeps_pages = context.invoked_subcommand in ("pull", "run")
     if project is not None:
         from sources.settings import set_project

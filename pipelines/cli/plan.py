@@ -5,21 +5,19 @@ In: options. Out: text for a person or JSON for machines, and the exit code.
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.options import log_option, lookup_option
+from pipelines.cli.options import log_option, lookup_option, path_option
 from pipelines.cli.process import exit_process, start
-from pipelines.cli.terminal import escape
+from pipelines.cli.terminal import print_json, print_lines
 from sources.kinds import KINDS
 from sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter
+    from pipelines.cli.console import Reporter, Style
     from pipelines.plan.make import PlanOptions, PlanResult
 
 
@@ -43,10 +41,10 @@ def plan(options: PlanOptions, reporter: Reporter) -> int:
         )
         reporter.event("created_since", text, count=result.created_since)
     if reporter.style == "json":
-        sys.stdout.write(json.dumps(_record(result)) + "\n")
-        return result.exit_code
-    sys.stdout.write(escape(summary(result.manifest, result.statistics, result.folder), keep="\n"))
-    sys.stdout.write(f"\nPlan folder: {escape(result.folder)}{'' if result.is_new else ' (existed already)'}\n")
+        print_json(_record(result))
+    else:
+        print_lines(*summary(result.manifest, result.statistics, result.folder).split("\n"))
+        print_lines(f"Plan folder: {result.folder}{'' if result.is_new else ' (existed already)'}")
     return result.exit_code
 
 
@@ -56,7 +54,7 @@ def _record(result: PlanResult) -> dict[str, Any]:
     manifest: dict[str, Any] = msgspec.to_builtins(result.manifest)
     names = ("plan_id", "kind", "host", "environment", "lines", "outcomes", "operations", "messages", "read")
     return {
-        "folder": str(result.folder.absolute()),
+        "folder": result.folder.absolute(),
         "is_new": result.is_new,
         **{name: manifest[name] for name in names},
         "rejected": [reason._asdict() for reason in result.statistics.reasons],
@@ -72,18 +70,9 @@ def _record(result: PlanResult) -> dict[str, Any]:
 )
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--mapping",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Which column is which field. Default: detected from the column names.",
-)
-@click.option(
-    "--save-mapping", type=click.Path(path_type=Path), metavar="FILE", help="Write the detected mapping, to edit it."
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder of the plan. Default: plan-KIND-ID."
-)
+@path_option("--mapping", help="Which column is which field. Default: detected from the column names.")
+@path_option("--save-mapping", help="Write the detected mapping, to edit it.")
+@path_option("--out", metavar="DIR", help="Folder of the plan. Default: plan-KIND-ID.")
 @click.option(
     "--passwords",
     type=click.Choice(["mail", "file"]),
@@ -93,7 +82,7 @@ def _record(result: PlanResult) -> dict[str, Any]:
 @click.option("--notify", is_flag=True, help="Let the platform send a message to each new customer.")
 @click.option("--batch-size", type=click.IntRange(min=1), default=100, show_default=True, metavar="N")
 @log_option
-def command(style: str, **options: Any) -> None:  # noqa: ANN401 # checked by click
+def command(style: Style, **options: Any) -> None:  # noqa: ANN401 # checked by click
     """Plan what a CSV or .xlsx would change on the platform; sends nothing.
 
     KIND: customers, variants, subcategories or warehouses. The plan is a folder that you can read. Rejected rows are in

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pipelines.cli.options import json_option
+from pipelines.cli.options import json_option, path_option
 from pipelines.cli.process import STOP, exit_process
-from pipelines.cli.terminal import escape
+from pipelines.cli.terminal import escape, print_json, print_lines
 from sources.disk import disk_errors, replace_file, resolve_link
 from sources.errors import ExitCode, UsageError
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 MAX_REPORTED: Final = 100
 MAX_SHOWN: Final = 40
 """Characters of a cell on a terminal; JSON and CSV have all of them."""
-WIDE: Final = 100_000
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,7 @@ def preview(path: Path, read: ReadOptions, options: PreviewOptions) -> ExitCode:
 
     table = open_table(path, read)
     shown = _Shown(options)
-    width = max((len(row.cells) for row, _ in _marked(table)), default=0) if options.keep_broken else 0
-    with _writer(options, path, table, width) as writer:
+    with _writer(options, path, table) as writer:
         if options.keep_broken or LINE_COLUMN in table.columns:
             for row, problem in _marked(table) if options.keep_broken else ((row, "") for row in table.rows()):
                 if isinstance(row, RejectedRow):
@@ -89,16 +87,7 @@ def preview(path: Path, read: ReadOptions, options: PreviewOptions) -> ExitCode:
                 shown.add(map(Row, head[LINE_COLUMN].to_pylist(), _cells(head, table.columns)))
                 if writer is not None:
                     writer.writerows(_cells(batch, table.columns))
-    counts = shown.accepted_count, shown.rejected_count
-    if options.as_json:
-        import json
-
-        data = _as_json(table.format, shown.first, shown.rejected, *counts)
-        sys.stdout.write(json.dumps(data, ensure_ascii=False) + "\n")
-    else:
-        if shown.rejected_count > MAX_REPORTED and options.target is None:
-            sys.stderr.write(f"and {shown.rejected_count - MAX_REPORTED} more; --csv OUT lists all of them\n")
-        _show(table.format, shown.first, *counts)
+    shown.print(table.format)
     return ExitCode.REJECTED if shown.rejected_count else ExitCode.DONE
 
 
@@ -120,6 +109,31 @@ class _Shown:
             self.rejected.append(row)
         if not self._options.as_json and (self._options.target is not None or self.rejected_count <= MAX_REPORTED):
             sys.stderr.write(f"line {row.line} rejected: {escape(row.reason)}\n")
+
+    def print(self, detected: DetectedFormat) -> None:
+        """Prints the format, the first rows, and how many there are."""
+        if self._options.as_json:
+            names = ("line", "last_line", "code", "reason")
+            print_json(
+                {
+                    "format": asdict(detected),
+                    "rows": self.accepted_count,
+                    "rejected": self.rejected_count,
+                    "first": [{"line": row.line, "cells": row.cells} for row in self.first],
+                    "first_rejected": [{name: getattr(row, name) for name in names} for row in self.rejected],
+                }
+            )
+            return
+        if self.rejected_count > MAX_REPORTED and self._options.target is None:
+            sys.stderr.write(f"and {self.rejected_count - MAX_REPORTED} more; --csv OUT lists all of them\n")
+        counts = ("rows", f"{self.accepted_count}, and {self.rejected_count} rejected")
+        print_lines(*(f"{name:<12}{value}" for name, value in (*_described(detected), counts)))
+        if self.first:
+            from pipelines.cli.console import print_table
+
+            print_lines("")
+            rows = ([str(row.line), *map(_shortened, row.cells)] for row in self.first)
+            print_table(("line", *map(_shortened, detected.columns)), rows)
 
 
 def _cells(batch: pa.Table, columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -144,46 +158,9 @@ def _marked(table: SourceTable) -> Iterator[tuple[Row | RejectedRow, str]]:
             yield Row(number, tuple(cells)), "quoting"
 
 
-def _as_json(
-    detected: DetectedFormat, first: list[Row], rejected: list[RejectedRow], accepted_count: int, rejected_count: int
-) -> dict[str, Any]:
-    return {
-        "format": asdict(detected),
-        "rows": accepted_count,
-        "rejected": rejected_count,
-        "first": [{"line": row.line, "cells": row.cells} for row in first],
-        "first_rejected": [
-            {"line": row.line, "last_line": row.last_line, "code": row.code, "reason": row.reason} for row in rejected
-        ],
-    }
-
-
-def _show(detected: DetectedFormat, first: list[Row], accepted_count: int, rejected_count: int) -> None:
-    from rich.console import Console
-    from rich.table import Table as Grid
-
-    out = Console(highlight=False)
-    for name, value in _described(detected):
-        out.print(f"{name:<12}{escape(value)}", markup=False, soft_wrap=True)
-    out.print(f"{'rows':<12}{accepted_count}, and {rejected_count} rejected", markup=False, soft_wrap=True)
-    if not first:
-        return
-    grid = Grid(box=None, pad_edge=False)
-    for name in ("line", *detected.columns):
-        grid.add_column(_printable(name), no_wrap=True)
-    for row in first:
-        grid.add_row(str(row.line), *map(_printable, row.cells))
-    out.print()
-    # the terminal wraps long lines; no column is cut
-    Console(highlight=False, width=WIDE).print(grid, soft_wrap=True)
-
-
-def _printable(cell: str) -> str:
-    """A cell for a terminal: control characters and the markup of rich are shown as text."""
+def _shortened(cell: str) -> str:
     shown = escape(cell[: MAX_SHOWN + 1])
-    if len(shown) > MAX_SHOWN:
-        shown = shown[: MAX_SHOWN - 1] + "…"
-    return shown.replace("[", "\\[")
+    return shown if len(shown) <= MAX_SHOWN else shown[: MAX_SHOWN - 1] + "…"
 
 
 def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
@@ -218,7 +195,7 @@ def _lines(lines: tuple[int, ...]) -> str:
 
 
 @contextmanager
-def _writer(options: PreviewOptions, source: Path, table: SourceTable, width: int) -> Iterator[Any]:
+def _writer(options: PreviewOptions, source: Path, table: SourceTable) -> Iterator[Any]:
     """A CSV writer to a temporary file that replaces the target on success."""
     target = options.target
     if target is None:
@@ -234,16 +211,18 @@ def _writer(options: PreviewOptions, source: Path, table: SourceTable, width: in
         io.TextIOWrapper(raw, "utf-8", newline="") as file,
     ):
         writer = csv.writer(file)
-        extra = [f"extra_{number}" for number in range(1, width - len(table.columns) + 1)]
-        writer.writerow(["_line", "_problem", *table.columns, *extra] if options.keep_broken else table.columns)
+        if options.keep_broken:
+            width = max((len(row.cells) for row, _ in _marked(table)), default=0)
+            extra = [f"extra_{number}" for number in range(1, width - len(table.columns) + 1)]
+            writer.writerow(["_line", "_problem", *table.columns, *extra])
+        else:
+            writer.writerow(table.columns)
         yield writer
 
 
 @click.command("preview", epilog="Example: orderbridge preview articulos.csv --csv clean.csv")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--csv", "target", type=click.Path(path_type=Path), metavar="OUT", help="Write the whole table as UTF-8 CSV."
-)
+@path_option("--csv", "target", metavar="OUT", help="Write the whole table as UTF-8 CSV.")
 @click.option("--rows", type=click.IntRange(min=0), default=10, show_default=True, help="Number of rows to show.")
 @click.option("--encoding", help="utf-8, cp1252, utf-16, cp850 …; detected by default, like the options below.")
 @click.option("--delimiter", help="A character, or comma, semicolon, tab, pipe, spaces, 'runs of two spaces'.")

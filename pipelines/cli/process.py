@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import logging
 import os
 import signal
@@ -11,15 +10,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from pipelines.cli.terminal import escape_lines
+from pipelines.cli.terminal import escape_lines, event_json
 from sources.settings import find_root, prepare_dlt
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter
+    from pipelines.cli.console import Reporter, Style
 
 UNUSED_DLT_FOLDER: Final = "orderbridge-dlt-unused"
 
@@ -67,11 +65,11 @@ class Stop:
 STOP = Stop()
 
 
-def start(style: str) -> Reporter:
+def start(style: Style) -> Reporter:
     """Prepares the process of a command that uses settings: logging, dlt's folders, signals. Returns its reporter."""
     from pipelines.cli.console import Reporter
 
-    reporter = Reporter(style)  # type: ignore[arg-type]
+    reporter = Reporter(style)
     logging.getLogger("orderbridge").handlers = [_ReporterHandler(reporter)]
     prepare_environment()
     STOP.listen()
@@ -100,14 +98,6 @@ def origin_line(origin: dict[str, str]) -> str:
     """`settings_origin` as a line."""
     copy = f"; a copy goes to {origin['destination']}" if origin["destination"] else ""
     return f"settings from {origin['settings']} and the environment{copy}"
-
-
-def forbid_core_dumps() -> None:
-    """No core file of this process or of those that it starts: its memory holds keys and passwords."""
-    with suppress(ImportError):  # Windows writes none
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def prepare_environment() -> None:
@@ -181,9 +171,5 @@ def exit_process(code: int) -> NoReturn:
 
 def print_error(code: int, message: str, prefix: str = "") -> None:
     """Prints why a command failed, on stderr: text, or one JSON object where the command was asked for JSON."""
-    if STOP.as_json:
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        record = {"at": at, "event": "error", "message": message, "exit_code": code}
-        sys.stderr.write(json.dumps(record) + "\n")
-    else:
-        sys.stderr.write(f"{prefix}{escape_lines(message)}\n")
+    text = event_json("error", message, exit_code=code) if STOP.as_json else f"{prefix}{escape_lines(message)}"
+    sys.stderr.write(f"{text}\n")

@@ -5,30 +5,29 @@ In: names of lists and how strict to be. Out: stderr for progress, stdout for th
 
 from __future__ import annotations
 
-import json
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from pipelines.cli.options import log_option, pull_options
 from pipelines.cli.process import STOP, exit_process, origin_line, settings_origin, start
+from pipelines.cli.terminal import print_json, print_lines
 from sources.contract import LISTS
 from sources.words import number
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from pipelines.cli.console import Reporter
+    from pipelines.cli.console import Style
     from pipelines.pull.model import PullResult
     from sources.extract.result import ListResult
+
+_COUNTS: Final = ("rows", "new", "changed", "missing", "quarantined", "sweeps")
 
 
 @click.command("pull", epilog="Example: orderbridge pull customers orders --require-complete")
 @click.argument("resources", nargs=-1, type=click.Choice(tuple(LISTS)), metavar="[RESOURCE]...")
 @pull_options
 @log_option
-def command(resources: tuple[str, ...], style: str, **options: Any) -> None:  # noqa: ANN401 # those of pull_options
+def command(resources: tuple[str, ...], style: Style, **options: Any) -> None:  # noqa: ANN401 # those of pull_options
     """Walk the lists to their ends and publish the raw tables.
 
     RESOURCE: customers, promotions, price_lists, orders; all of them by default. A list whose walk fails keeps its
@@ -40,58 +39,43 @@ def command(resources: tuple[str, ...], style: str, **options: Any) -> None:  # 
         from pipelines.pull.pull import pull
 
         result = pull(PullOptions(tuple(dict.fromkeys(resources)), **options), reporter.progress, STOP.event)
-    print_result(result, reporter)
+    print_result(result, reporter.style)
     exit_process(result.exit_code)
 
 
-def print_result(result: PullResult, reporter: Reporter) -> None:
-    """Prints what a pull did on stdout, in the reporter's style."""
-    if reporter.style == "json":
-        record = {
-            "run_id": result.run_id,
-            "published": result.published,
-            "warehouse": str(result.path),
-            "exit_code": result.exit_code,
-            "lists": [_facts(result, walk) for walk in result.lists],
-            **settings_origin(),
-        }
-        sys.stdout.write(json.dumps(record) + "\n")
+def print_result(result: PullResult, style: Style) -> None:
+    """Prints what a pull did on stdout."""
+    facts = [_facts(result, walk) for walk in result.lists]
+    if style == "json":
+        print_json(
+            {
+                "run_id": result.run_id,
+                "published": result.published,
+                "warehouse": result.path,
+                "exit_code": result.exit_code,
+                "lists": facts,
+                **settings_origin(),
+            }
+        )
         return
-    out = reporter.stdout()
-    out.table(table(result))
+    from pipelines.cli.console import print_table
+
+    headings = ("list", *_COUNTS, "verdict")
+    rows = (["–" if row[name] is None else row[name] for name in ("resource", *headings[1:])] for row in facts)
+    print_table(headings, rows, numbers=_COUNTS)
     for walk in result.lists:
         if walk.verdict != "complete":
-            out.line(f"{walk.resource} is {walk.verdict}: {'; '.join(walk.evidence)}")
+            print_lines(f"{walk.resource} is {walk.verdict}: {'; '.join(walk.evidence)}")
         if walk.error is not None and walk.error.hint:
-            out.line(f"  {walk.error.hint}")
-    quarantined = sum(len(walk.quarantined) for walk in result.lists)
-    if quarantined:
+            print_lines(f"  {walk.error.hint}")
+    if quarantined := sum(len(walk.quarantined) for walk in result.lists):
         from pipelines.pull.quarantine import quarantine_file
 
-        out.line(
-            f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine, "
-            f"rows in {quarantine_file(result.path).name}"
-        )
+        file = quarantine_file(result.path).name
+        print_lines(f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine, rows in {file}")
     if result.published:
-        out.line(f"published {result.path} (run {result.run_id})")
-    out.line(origin_line(settings_origin()))
-
-
-def table(result: PullResult) -> Table:
-    """The lists of a pull: rows, changes, sweeps, verdict."""
-    from rich.table import Table
-
-    grid = Table(box=None, pad_edge=False)
-    grid.add_column("list")
-    columns = ("rows", "new", "changed", "missing", "quarantined", "sweeps")
-    for name in columns:
-        grid.add_column(name, justify="right")
-    grid.add_column("verdict")
-    for walk in result.lists:
-        facts = _facts(result, walk)
-        cells = ("–" if facts[name] is None else str(facts[name]) for name in (*columns, "verdict"))
-        grid.add_row(walk.resource, *cells)
-    return grid
+        print_lines(f"published {result.path} (run {result.run_id})")
+    print_lines(origin_line(settings_origin()))
 
 
 def _facts(result: PullResult, walk: ListResult) -> dict[str, object]:

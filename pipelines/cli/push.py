@@ -5,7 +5,6 @@ In: options. Out: progress on stderr, the result on stdout, for people or machin
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections import Counter
@@ -14,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pipelines.cli.options import log_option
+from pipelines.cli.options import log_option, path_option
 from pipelines.cli.process import STOP, exit_process, print_error, start
-from pipelines.cli.terminal import escape
+from pipelines.cli.terminal import escape, print_json, print_lines
 from sources.errors import BridgeError, ExitCode, UsageError
 from sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter
+    from pipelines.cli.console import Reporter, Style
     from pipelines.push.model import PushResult
 
 _LABELS: Final = {
@@ -51,21 +50,22 @@ class PushProgress:
         self._reporter.show("sending", done, total, f"operations{rate}", done=done, total=total)
 
 
-def print_result(result: PushResult, style: str) -> None:
+def print_result(result: PushResult, style: Style) -> None:
     """Prints the result of a push on stdout."""
     if style == "json":
-        record = {
-            "plan_id": result.plan.manifest.plan_id,
-            "folder": str(result.plan.folder),
-            "operations": result.states,
-            "lines": {f"{file}.{outcome}": count for (file, outcome), count in sorted(result.lines.items())},
-            "settles_at": result.settles_at,
-            "broke": result.broke,
-            "exit_code": result.exit_code,
-        }
-        sys.stdout.write(json.dumps(record) + "\n")
-        return
-    sys.stdout.write("".join(f"{escape(line)}\n" for line in _lines(result)))
+        print_json(
+            {
+                "plan_id": result.plan.manifest.plan_id,
+                "folder": result.plan.folder,
+                "operations": result.states,
+                "lines": {f"{file}.{outcome}": count for (file, outcome), count in sorted(result.lines.items())},
+                "settles_at": result.settles_at,
+                "broke": result.broke,
+                "exit_code": result.exit_code,
+            }
+        )
+    else:
+        print_lines(*_lines(result))
 
 
 def _lines(result: PushResult) -> list[str]:
@@ -139,10 +139,8 @@ def _lines(result: PushResult) -> list[str]:
 @click.option(
     "--abandon", type=int, multiple=True, metavar="ID", help="Operation in doubt to give up: it is never sent again."
 )
-@click.option(
+@path_option(
     "--answers",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
     help="A copy of results/in_doubt.csv with its column `answer` filled in: landed, not-landed or abandon.",
 )
 @log_option
@@ -154,7 +152,7 @@ def command(
     landed: tuple[int, ...],
     not_landed: tuple[int, ...],
     abandon: tuple[int, ...],
-    style: str,
+    style: Style,
     **options: Any,  # noqa: ANN401 # checked by click
 ) -> None:
     """Send a plan, each write exactly once; run it again to resume.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,10 +10,11 @@ import click
 
 from pipelines.cli.options import erp_options, log_option
 from pipelines.cli.process import exit_process, origin_line, settings_origin, start
+from pipelines.cli.terminal import print_json, print_lines
 from sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter
+    from pipelines.cli.console import Style
     from pipelines.reconcile.erp_customers import ErpFiles, MatchSummary
     from pipelines.reconcile.erp_variants import VariantSummary
     from pipelines.reconcile.reconcile import ReconcileResult
@@ -34,19 +34,19 @@ _VARIANT_STATUSES: Final = {
 @click.command("reconcile", epilog="Example: orderbridge reconcile --erp-customers clientes.csv")
 @erp_options
 @log_option
-def command(style: str, **files: Any) -> None:  # noqa: ANN401 # checked by click
+def command(style: Style, **files: Any) -> None:  # noqa: ANN401 # checked by click
     """Build the reconciled tables from the published raw tables.
 
     With --erp-customers, the ERP's customers are matched with the platform's by ERP code, login code, e-mail address or
     document number. Rejected lines of an ERP file are listed, and the exit code is 5.
     """
-    with start(style) as reporter:
+    with start(style):
         from pipelines.reconcile.reconcile import reconcile
 
         result = reconcile(erp_files(**files))
-    print_result(result, reporter)
-    if reporter.style != "json":
-        reporter.stdout().line(origin_line(settings_origin()))
+    print_result(result, style)
+    if style != "json":
+        print_lines(origin_line(settings_origin()))
     exit_process(result.exit_code)
 
 
@@ -57,42 +57,38 @@ def erp_files(**values: Any) -> ErpFiles:  # noqa: ANN401 # checked by click
     return ErpFiles(**{name.removeprefix("erp_"): value for name, value in values.items()})
 
 
-def print_result(result: ReconcileResult, reporter: Reporter) -> None:
-    """Prints what reconciling built on stdout, in the reporter's style."""
-    if reporter.style == "json":
-        record = {
-            "run_id": result.run_id,
-            "warehouse": str(result.path),
-            "rows": result.rows,
-            "findings": [
-                dict(zip(("entity", "rule", "severity", "count"), row, strict=True)) for row in result.findings
-            ],
-            "order_fields": result.order_fields,
-            "proposed": result.proposed,
-            "exit_code": result.exit_code,
-            "erp": asdict(result.match) if result.match else None,
-            "erp_variants": asdict(result.variants) if result.variants else None,
-        }
-        sys.stdout.write(json.dumps({**record, **settings_origin()}) + "\n")
+def print_result(result: ReconcileResult, style: Style) -> None:
+    """Prints what reconciling built on stdout."""
+    columns = ("severity", "entity", "rule", "count")
+    findings = [
+        dict(zip(columns, (severity, entity, rule, count), strict=True))
+        for entity, rule, severity, count in result.findings
+    ]
+    if style == "json":
+        print_json(
+            {
+                "run_id": result.run_id,
+                "warehouse": result.path,
+                "rows": result.rows,
+                "findings": findings,
+                "order_fields": result.order_fields,
+                "proposed": result.proposed,
+                "exit_code": result.exit_code,
+                "erp": asdict(result.match) if result.match else None,
+                "erp_variants": asdict(result.variants) if result.variants else None,
+                **settings_origin(),
+            }
+        )
         return
-    out = reporter.stdout()
-    out.line("reconciled: " + ", ".join(f"{rows} {name.replace('_', ' ')}" for name, rows in result.rows.items()))
-    if result.findings:
-        from rich.table import Table
+    print_lines("reconciled: " + ", ".join(f"{rows} {name.replace('_', ' ')}" for name, rows in result.rows.items()))
+    if findings:
+        from pipelines.cli.console import print_table
 
-        grid = Table(box=None, pad_edge=False)
-        for name in ("severity", "entity", "rule"):
-            grid.add_column(name)
-        grid.add_column("count", justify="right")
-        for entity, rule, severity, count in result.findings:
-            grid.add_row(severity, entity, rule, str(count))
-        out.table(grid)
-    for line in (match_lines(result.match) if result.match else []) + (
-        variant_lines(result.variants) if result.variants else []
-    ):
-        out.line(line)
+        print_table(columns, (list(row.values()) for row in findings), numbers=["count"])
+    print_lines(*(match_lines(result.match) if result.match else ()))
+    print_lines(*(variant_lines(result.variants) if result.variants else ()))
     for name, evidence in result.proposed.items():
-        out.line(
+        print_lines(
             f"order field {name}: read from {result.order_fields[name]} ({evidence}); "
             f"to use another column, set RECONCILE__ORDER_{name.removeprefix('order_').upper()}"
         )
@@ -100,15 +96,15 @@ def print_result(result: ReconcileResult, reporter: Reporter) -> None:
 
 def match_lines(match: MatchSummary) -> list[str]:
     """The match with the ERP's customers, in sentences."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for status, _, rows in match.statuses:
-        counts[status] = counts.get(status, 0) + rows
+        counts[status] += rows
     keys = [f"{rows} by {key.replace('_', ' ')}" for status, key, rows in match.statuses if status == "matched" and key]
-    parts = [f"{counts.get('matched', 0)} matched" + (f" ({', '.join(keys)})" if keys else "")]
+    parts = [f"{counts['matched']} matched" + (f" ({', '.join(keys)})" if keys else "")]
     parts.append(
         f"{number(match.ambiguous_lines, 'line')} and {number(match.ambiguous_customers, 'customer')} ambiguous"
     )
-    parts += [f"{counts.get(status, 0)} {words}" for status, words in _UNMATCHED.items()]
+    parts += [f"{counts[status]} {words}" for status, words in _UNMATCHED.items()]
     lines = [f"customers of the ERP and the platform: {', '.join(parts)}"]
     if match.doubt:
         lines.append(f"customers only in the ERP may still be on the platform ({match.doubt})")
@@ -123,8 +119,8 @@ def match_lines(match: MatchSummary) -> list[str]:
 
 def variant_lines(compared: VariantSummary) -> list[str]:
     """The comparison of the ERP's variants with the ledger, in sentences."""
-    counts = dict(compared.statuses)
-    parts = ", ".join(f"{counts.get(status, 0)} {words}" for status, words in _VARIANT_STATUSES.items())
+    counts = Counter(dict(compared.statuses))
+    parts = ", ".join(f"{counts[status]} {words}" for status, words in _VARIANT_STATUSES.items())
     return [f"variants of the ERP: {parts}", *_rejected(compared.refused)]
 
 

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import click
 
+from pipelines.cli.options import path_option
 from pipelines.cli.process import start
 from pipelines.cli.terminal import escape
 from sources.words import number
 
 
 @click.command("report", epilog="Example: orderbridge report --out bridge.html")
-@click.option(
+@path_option(
     "--out",
-    type=click.Path(path_type=Path),
+    metavar="PATH",
     default=Path("report.html"),
     show_default=True,
     help="Output file; an existing report is replaced.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,9 @@ from pipelines.cli import pull as pull_command
 from pipelines.cli import reconcile as reconcile_command
 from pipelines.cli.options import erp_options, log_option, pull_options
 from pipelines.cli.process import STOP, exit_process, start
+
+if TYPE_CHECKING:
+    from pipelines.cli.console import Style
 
 
 @click.command(
@@ -32,7 +35,7 @@ def command(
     accept_new_source: bool,
     tail: bool,
     notify: str | None,
-    style: str,
+    style: Style,
     **erp_files: Any,  # noqa: ANN401 # checked by click
 ) -> None:
     """Pull every list, reconcile, publish once: what a scheduler calls."""
@@ -51,7 +54,7 @@ def command(
             options = PullOptions((), sweeps, require_complete, accept_shrink, accept_new_source, tail, command="run")
             result = pull(options, reporter.progress, STOP.event, reconciling)
         notify_result(url, result, reconciling.result)
-    pull_command.print_result(result, reporter)
+    pull_command.print_result(result, reporter.style)
     if reconciling.result is not None:
-        reconcile_command.print_result(reconciling.result, reporter)
+        reconcile_command.print_result(reconciling.result, reporter.style)
     exit_process(result.exit_code)

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from pipelines.cli import project_files
-from pipelines.cli.options import name_value_pairs
 from pipelines.cli.terminal import escape
 from sources.errors import UsageError
 from sources.gaps import GAPS
@@ -29,6 +28,14 @@ class _SandboxCommand(click.Command):
             formatter.write(f"{paragraph}\n")
 
 
+def _pairs(_: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """The values of a repeatable option of the form NAME=VALUE."""
+    for text in values:
+        if "=" not in text:
+            raise click.BadParameter(f"{text!r} is not {option.metavar}")
+    return dict(text.split("=", 1) for text in values)
+
+
 @click.command("sandbox", cls=_SandboxCommand)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on. Default 0: any free port.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same records and faults.")
@@ -46,7 +53,7 @@ class _SandboxCommand(click.Command):
     "faults",
     multiple=True,
     metavar="NAME=RATE",
-    callback=name_value_pairs("NAME=RATE"),
+    callback=_pairs,
     help="Share of requests that fail this way, 0 to 1. Repeatable.",
 )
 @click.option(
@@ -54,7 +61,7 @@ class _SandboxCommand(click.Command):
     "readings",
     multiple=True,
     metavar="NAME=VALUE",
-    callback=name_value_pairs("NAME=VALUE"),
+    callback=_pairs,
     help="How to behave where the interface is silent. Repeatable.",
 )
 @click.option("--latency-ms", type=click.FloatRange(min=0), default=0.0, help="Delay before each answer.")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipelines.cli.options import json_option
 from pipelines.cli.process import exit_process, start
-from pipelines.cli.terminal import escape, escape_lines
+from pipelines.cli.terminal import print_json, print_lines
 from sources.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -32,19 +31,19 @@ def command(max_age: float | None, as_json: bool) -> None:
 
     status = read_status(max_age)
     if as_json:
-        click.echo(json.dumps(status.as_dict(), default=str))
+        print_json(status.as_dict())
     else:
-        click.echo("\n".join(lines(status)))
+        print_lines(*lines(status))
     exit_process(ExitCode.COVERAGE if status.too_old else ExitCode.DONE)
 
 
 def lines(status: Status) -> list[str]:
     """The status as text, one item a line."""
-    shown = [f"warehouse {escape(status.warehouse)}"]
+    shown = [f"warehouse {status.warehouse}"]
     shown += [_list_line(one, status) for one in status.lists]
     for name in status.never_read:
-        shown.append(f"  {escape(name):<12} never read whole{_mark(name, status)}")
-    shown += [f"  schema: {escape(change.text)}" for change in status.schema_changes]
+        shown.append(f"  {name:<12} never read whole{_mark(name, status)}")
+    shown += [f"  schema: {change.text}" for change in status.schema_changes]
     for run in status.runs:
         ended = f"{run['ended_at']:%Y-%m-%d %H:%M:%S}"
         shown.append(f"  run {run['run_id']}  {run['command']:<8} ended {ended} UTC, exit {run['exit_code']}")
@@ -59,8 +58,9 @@ def lines(status: Status) -> list[str]:
 
 
 def _failure_lines(title: str, note: dict[str, Any]) -> list[str]:
-    lines = [f"{title} ({escape(note.get('failed_at', 'time unknown'))}):"]
-    return lines + [f"  {escape_lines(text)}" for text in (note.get("message"), note.get("hint")) if text]
+    texts = [text for text in (note.get("message"), note.get("hint")) if text]
+    further = [f"  {line.removeprefix('  ')}" for text in texts for line in text.split("\n")]
+    return [f"{title} ({note.get('failed_at', 'time unknown')}):", *further]
 
 
 def _list_line(one: ListStatus, status: Status) -> str:
@@ -80,5 +80,5 @@ def _mark(resource: str, status: Status) -> str:
 
 def _plan_line(plan: OpenPlan) -> str:
     left = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in sorted(plan.states.items()))
-    resume = f"orderbridge push {escape(plan.folder)}"
+    resume = f"orderbridge push {plan.folder}"
     return f"  open plan {plan.plan_id}  {plan.kind}: {left}; to resume: {resume}"

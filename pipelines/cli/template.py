@@ -9,12 +9,13 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import click
 
+from pipelines.cli.options import path_option
 from pipelines.cli.terminal import escape
 from sources.contract import Field
 from sources.errors import UsageError
@@ -66,60 +67,43 @@ _NAMED: Final = 5
 """Columns that a message names; of more, their number."""
 
 
-def template(
-    kind: str, *, mapping: bool, file: Path | None, on_unknown: Callable[[Sequence[str]], None] | None = None
-) -> str:
-    """A CSV, or a mapping file.
+def template(kind: str, *, mapping: bool, file: Path | None) -> str:
+    """A CSV header with a column for every field (of each list, the first item), or a mapping file.
 
     Args:
         kind: customers, variants, subcategories or warehouses.
         mapping: whether to make a mapping file.
-        file: the file to map; None: the CSV template.
-        on_unknown: gets the columns of the file that fit no field, if there are any.
+        file: the file to map; its columns that fit no field are named on stderr. None: the CSV template.
 
     Raises:
         UsageError: the file cannot be read, or is given without `mapping`.
     """
-    if file is not None and not mapping:
-        raise UsageError("--for requires --mapping", "Add --mapping.")
+    from pipelines.mapping import MappedColumn, Mapping, propose, to_toml
+    from pipelines.mapping.field_paths import all_paths
+
     if not mapping:
-        return csv_template(kind)
+        if file is not None:
+            raise UsageError("--for requires --mapping", "Add --mapping.")
+        out = io.StringIO()
+        csv.writer(out).writerow(all_paths(kind))
+        return out.getvalue()
     if file is None:
-        return mapping_template(kind)
-    from pipelines.imports.open import open_mapped
-    from pipelines.mapping import propose, to_toml
+        from sources.inputs import paths
 
-    proposed = propose(open_mapped(file, None).columns, kind, conflicts="leave")
-    if proposed.unknown and on_unknown is not None:
-        on_unknown(proposed.unknown)
-    first, rest = to_toml(proposed).split("\n", 1)
+        columns = {path: MappedColumn(path, path) for path in all_paths(kind)}
+        before, lines = to_toml(Mapping(kind, columns)).split("[columns]\n")
+        fields = zip(lines.splitlines(), paths(kind).items(), strict=True)
+        comments = (f"{line}  # {'; '.join(_described(kind, *field))}\n" for line, field in fields)
+        text = "".join([before, "[columns]\n", *comments])
+    else:
+        from pipelines.imports.open import open_mapped
+
+        proposed = propose(open_mapped(file, None).columns, kind, conflicts="leave")
+        if proposed.unknown:
+            _report_unknown(proposed.unknown)
+        text = to_toml(proposed)
+    first, rest = text.split("\n", 1)
     return "".join([_HEAD, first, "\n", _IGNORE, rest, _PASSWORDS if KINDS[kind].has_login else "", _KEYS])
-
-
-def csv_template(kind: str) -> str:
-    """A CSV header with a column for every field; of each list, the first item."""
-    from pipelines.mapping.field_paths import all_paths
-
-    out = io.StringIO()
-    csv.writer(out).writerow(all_paths(kind))
-    return out.getvalue()
-
-
-def mapping_template(kind: str) -> str:
-    """A mapping of the CSV template, with a comment on each field."""
-    from pipelines.mapping import MappedColumn, Mapping, to_toml
-    from pipelines.mapping.field_paths import all_paths
-    from sources.inputs import paths
-
-    proposed = Mapping(kind, {path: MappedColumn(path, path) for path in all_paths(kind)})
-    lines = to_toml(proposed).splitlines()
-    begin = lines.index("[columns]") + 1
-    fields = [
-        f"{line}  # {'; '.join(_described(kind, path, field))}"
-        for line, (path, field) in zip(lines[begin:], paths(kind).items(), strict=True)
-    ]
-    tables = "\n".join([*lines[1:begin], *fields, ""])
-    return "".join([_HEAD, lines[0], "\n", _IGNORE, tables, _PASSWORDS if KINDS[kind].has_login else "", _KEYS])
 
 
 def _described(kind: str, path: str, field: Field) -> Iterator[str]:
@@ -147,7 +131,7 @@ def _described(kind: str, path: str, field: Field) -> Iterator[str]:
         yield "part of the request path"
 
 
-def _say_unknown(columns: Sequence[str]) -> None:
+def _report_unknown(columns: Sequence[str]) -> None:
     """On stderr, because stdout is the mapping file."""
     names = ", ".join([*map(escape, columns[:_NAMED]), *([f"{len(columns) - _NAMED} more"] * (len(columns) > _NAMED))])
     fit, edit = ("column fits", "its line") if len(columns) == 1 else ("columns fit", "their lines")
@@ -157,13 +141,7 @@ def _say_unknown(columns: Sequence[str]) -> None:
 @click.command("template", epilog="Example: orderbridge template customers > clientes.csv")
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.option("--mapping", is_flag=True, help="Print a commented mapping file instead of a CSV.")
-@click.option(
-    "--for",
-    "file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="With --mapping: start from the columns of this CSV or .xlsx.",
-)
+@path_option("--for", "file", help="With --mapping: start from the columns of this CSV or .xlsx.")
 def command(kind: str, mapping: bool, file: Path | None) -> None:
     """Print an empty CSV with every column of KIND, or a mapping file to start from.
 
@@ -171,4 +149,4 @@ def command(kind: str, mapping: bool, file: Path | None) -> None:
     fits no field is in it as a comment, to be mapped or ignored.
     """
     sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr] # a text file, whatever the terminal
-    click.echo(template(kind, mapping=mapping, file=file, on_unknown=_say_unknown), nl=False)
+    click.echo(template(kind, mapping=mapping, file=file), nl=False)

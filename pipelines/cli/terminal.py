@@ -1,4 +1,4 @@
-"""Text from outside, made safe for a terminal.
+"""Text from outside, made safe for a terminal, and what commands print on stdout.
 
 In: names, headers, scopes and messages that may hold anything. Out: the same text without a character that a terminal
 would act on: controls, ANSI escapes, bidirectional overrides. Everything that a command prints goes through here.
@@ -7,6 +7,8 @@ would act on: controls, ANSI escapes, bidirectional overrides. Everything that a
 from __future__ import annotations
 
 import json
+import sys
+from datetime import UTC, datetime
 
 
 def escape(text: object, keep: str = "") -> str:
@@ -29,6 +31,21 @@ def escape_lines(text: object) -> str:
 
 
 def to_json(value: object) -> str:
-    """JSON with readable letters, in which every character that is not printable is escaped."""
-    text = json.dumps(value, ensure_ascii=False)
-    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+    """JSON in ASCII, which no terminal acts on and every encoding can hold."""
+    return json.dumps(value, default=str)
+
+
+def event_json(name: str, message: str, **facts: object) -> str:
+    """An event as JSON, with its time."""
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return to_json({"at": at, "event": name, "message": message, **facts})
+
+
+def print_lines(*lines: object) -> None:
+    """Prints lines on stdout, each escaped."""
+    sys.stdout.write("".join(f"{escape(line)}\n" for line in lines))
+
+
+def print_json(record: object) -> None:
+    """Prints a result on stdout as a line of JSON."""
+    sys.stdout.write(f"{to_json(record)}\n")

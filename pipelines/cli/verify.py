@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,10 +9,11 @@ import click
 
 from pipelines.cli.options import log_option
 from pipelines.cli.process import exit_process, start
-from pipelines.cli.terminal import escape
+from pipelines.cli.terminal import print_json, print_lines
 from sources.kinds import KINDS
 
 if TYPE_CHECKING:
+    from pipelines.cli.console import Style
     from pipelines.push.verify import VerifyResult
 
 _OUTCOMES: Final = {
@@ -30,7 +29,7 @@ _OUTCOMES: Final = {
 @click.command("verify", epilog="Example: orderbridge pull customers && orderbridge verify plan-customers")
 @click.argument("plan", type=click.Path(path_type=Path))
 @log_option
-def command(plan: Path, style: str) -> None:
+def command(plan: Path, style: Style) -> None:
     """Compare what was sent with what was pulled since, field by field."""
     start(style)
     from pipelines.push.verify import verify
@@ -40,18 +39,19 @@ def command(plan: Path, style: str) -> None:
     exit_process(result.exit_code)
 
 
-def print_result(result: VerifyResult, style: str) -> None:
+def print_result(result: VerifyResult, style: Style) -> None:
     """Prints what a verification found on stdout."""
     if style == "json":
-        record = {
-            "kind": result.kind,
-            "verdict": result.verdict,
-            "outcomes": result.outcomes,
-            "fields": result.fields,
-            "file": str(result.file) if result.file else None,
-            "exit_code": result.exit_code,
-        }
-        sys.stdout.write(json.dumps(record) + "\n")
+        print_json(
+            {
+                "kind": result.kind,
+                "verdict": result.verdict,
+                "outcomes": result.outcomes,
+                "fields": result.fields,
+                "file": result.file,
+                "exit_code": result.exit_code,
+            }
+        )
         return
     lines = [f"{result.outcomes[name]:>8}  {words}" for name, words in _OUTCOMES.items() if result.outcomes[name]]
     if not KINDS[result.kind].is_listed:
@@ -61,4 +61,4 @@ def print_result(result: VerifyResult, style: str) -> None:
         lines.append(f"the list of customers is {result.verdict}: missing customers may exist")
     if result.file is not None and any(result.outcomes[name] for name in ("differs", "missing", "several")):
         lines.append(f"each difference: {result.file}")
-    sys.stdout.write("".join(f"{escape(line)}\n" for line in lines))
+    print_lines(*lines)

@@ -7,6 +7,7 @@ together with old reconciled ones.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -50,6 +51,14 @@ class ReconcileResult:
     proposed: dict[str, str] = field(default_factory=dict)
     match: MatchSummary | None = None
     variants: VariantSummary | None = None
+
+    @property
+    def severities(self) -> Counter[str]:
+        """Number of findings by severity."""
+        severities: Counter[str] = Counter()
+        for _, _, severity, count in self.findings:
+            severities[severity] += count
+        return severities
 
     @property
     def exit_code(self) -> int:

@@ -7,7 +7,6 @@ record. `text` is the summary in words, which Slack and Teams show.
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -51,9 +50,6 @@ def _failure(error: Exception) -> dict[str, Any]:
 
 def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[str, Any]:
     """What a run did, as JSON."""
-    findings: Counter[str] = Counter()
-    for _, _, severity, count in reconciled.findings if reconciled else ():
-        findings[severity] += count
     with open_warehouse(pulled.path) as warehouse:
         news = [change.text for change in schema_changes(warehouse, datetime.now(UTC))]
     summary: dict[str, Any] = {
@@ -61,7 +57,7 @@ def run_summary(pulled: PullResult, reconciled: ReconcileResult | None) -> dict[
         "exit_code": int(pulled.exit_code),
         "published": pulled.published,
         "lists": [pulled.counts(walk) for walk in pulled.lists],
-        "findings": dict(findings),
+        "findings": dict(reconciled.severities) if reconciled else {},
         "schema_changes": news,
     }
     return {"text": _text(summary), **summary}
