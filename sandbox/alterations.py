@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from sandbox.replies import Page, encoded
-from sandbox.state import State
 
 EXTRA: Final = b',"loyaltyTier":"gold","origin":{"channel":"web","score":3.5}}'
 Writer = Callable[[list[bytes], dict[str, Any]], bytes]
@@ -24,11 +24,6 @@ _BAD_MEMBERS: Final = {
     "deep_row": '"tree":' + _DEEP,
 }
 """A member that makes a row unreadable, by the name of the fault."""
-
-
-def drift(state: State, resource: str, chance: random.Random) -> None:
-    """Adds or removes a record at a random position."""
-    state.drift(resource, chance.randrange(1 << 30), removes=chance.random() < 0.5)
 
 
 def alter(page: Page, names: frozenset[str], chance: random.Random) -> None:
@@ -50,9 +45,9 @@ def alter(page: Page, names: frozenset[str], chance: random.Random) -> None:
     if "huge_total" in names and pagination:
         pagination["total"] = 2**63
     if "cursor_at_end" in names and page.envelope.get("hasMore") is False:
-        page.envelope["nextCursor"] = fresh_cursor(chance)
+        page.envelope["nextCursor"] = f"{chance.getrandbits(96):024x}"
     if "deep_nesting" in names:
-        page.write = _with_deep_member(page.write)
+        page.write = partial(_deep, page.write)
     if "keyed_object" in names:
         page.rows[:] = [_with_member(row, f'"prices":{{"{serial}":1.5}}') for serial, row in enumerate(page.rows)]
     for name in names & _BAD_MEMBERS.keys():
@@ -60,12 +55,7 @@ def alter(page: Page, names: frozenset[str], chance: random.Random) -> None:
             position = chance.randrange(len(page.rows))
             page.rows[position] = _with_member(page.rows[position], _BAD_MEMBERS[name])
     if "data_twice" in names:
-        page.write = _twice(page.write)
-
-
-def fresh_cursor(chance: random.Random) -> str:
-    """A cursor that the platform did not issue."""
-    return f"{chance.getrandbits(96):024x}"
+        page.write = partial(_twice, page.write)
 
 
 def break_cursor(page: Page, name: str) -> None:
@@ -78,22 +68,15 @@ def _with_member(row: bytes, member: str) -> bytes:
     return row[:-1] + (b"," if len(row) > len(b"{}") else b"") + member.encode() + b"}"
 
 
-def _with_deep_member(write: Writer) -> Writer:
-    def write_page(rows: list[bytes], envelope: dict[str, Any]) -> bytes:
-        return _with_member(write(rows, envelope), f'"meta":{_DEEP}')
-
-    return write_page
+def _deep(write: Writer, rows: list[bytes], envelope: dict[str, Any]) -> bytes:
+    return _with_member(write(rows, envelope), f'"meta":{_DEEP}')
 
 
-def _twice(write: Writer) -> Writer:
+def _twice(write: Writer, rows: list[bytes], envelope: dict[str, Any]) -> bytes:
     """Writes the member with the rows twice, first empty: some parsers keep the first one, some the last."""
-
-    def write_page(rows: list[bytes], envelope: dict[str, Any]) -> bytes:
-        body = write(rows, envelope)
-        name = body[1 : body.index(b":")]
-        return b"{" + name + b":[]," + body[1:]
-
-    return write_page
+    body = write(rows, envelope)
+    name = body[1 : body.index(b":")]
+    return b"{" + name + b":[]," + body[1:]
 
 
 def _drifted(row: bytes, chance: random.Random) -> bytes:

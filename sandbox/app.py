@@ -17,13 +17,13 @@ from typing import Final
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sandbox.alterations import alter, break_cursor, drift
+from sandbox.alterations import alter, break_cursor
 from sandbox.call import Call
 from sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
-from sandbox.faults import NOTHING, Draw, FaultPlan, Target
+from sandbox.faults import NOTHING, Draw, FaultPlan
 from sandbox.legacy import Legacy
 from sandbox.public_v1 import PublicV1, expired_key, invalid_cursor
-from sandbox.replies import Headers, SandboxResponse, encoded, family_error, v1_error
+from sandbox.replies import SandboxResponse, encoded, family_error, v1_error
 from sandbox.state import Logged, State
 from sandbox.wire import Exchange, gzip_bomb, gzip_cut
 from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Operation
@@ -56,14 +56,14 @@ class Platform:
         """The ASGI application."""
         by_path: dict[str, dict[str, Operation]] = {}
         for operation in OPERATIONS:
-            by_path.setdefault(_path(operation), {})[operation.verb] = operation
+            prefix = PUBLIC_V1_PREFIX if operation.family == "public_v1" else ""
+            by_path.setdefault(prefix + operation.path, {})[operation.verb] = operation
         routes = [Route(path, _Endpoint(self, operations)) for path, operations in by_path.items()]
-        return Router(routes=routes, default=self._not_found, redirect_slashes=False)
+        return Router(routes=routes, default=_Endpoint(self, {}), redirect_slashes=False)
 
-    async def handle(self, operation: Operation, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle(self, operation: Operation, exchange: Exchange, scope: Scope) -> None:
         """Handles one request to an operation."""
         self.state.requests += 1
-        exchange = Exchange(scope, receive, send)
         call = Call(
             operation,
             scope["path"],
@@ -74,8 +74,7 @@ class Platform:
         )
         if self.config.latency_ms:
             await asyncio.sleep(self.config.latency_ms / 1000)
-        drawn = NOTHING if self.plan.idle else self.plan.draw(_target(call))
-        await self._respond(exchange, call, drawn)
+        await self._respond(exchange, call, self.plan.draw(call))
 
     async def _respond(self, exchange: Exchange, call: Call, drawn: Draw) -> None:
         """Responds, or applies the drawn fault. Logs first: a test may read the log as soon as it has the response."""
@@ -110,7 +109,8 @@ class Platform:
             return auth_error
         if drawn.alterations:
             if "page_drift" in drawn.alterations and call.operation.records:
-                drift(self.state, call.operation.records.name, self.plan.random)
+                chance = self.plan.random
+                self.state.drift(call.operation.records.name, chance.randrange(1 << 30), removes=chance.random() < 0.5)
             ignores_query = "ignored_query" in drawn.alterations
             call = replace(call, faults=drawn.alterations, query_text="" if ignores_query else call.query_text)
         result = family.answer(call)
@@ -124,19 +124,19 @@ class Platform:
 
     def _substitute(self, name: str, call: Call) -> SandboxResponse | None:
         """A response in place of the operation's; None if the operation runs."""
-        error = partial(family_error, call.operation.family, code=call.operation.error_code)
         if name in _ERRORS:
-            return error(_ERRORS[name], "internal", "something went wrong")
+            return call.error(_ERRORS[name], "internal", "something went wrong")
         match name:
             case "rate_429":
-                return error(429, "rate", _RATE_WORDS)
+                return call.error(429, "rate", _RATE_WORDS)
             case "rate_429_retry_after":
-                return _with_retry_after(error(429, "rate", _RATE_WORDS), self.plan.choice(0, 1))
+                seconds = self.plan.random.choice((b"0", b"1"))
+                return call.error(429, "rate", _RATE_WORDS).with_header(b"retry-after", seconds)
             case "error_with_password":
                 header = b"api-key" if call.operation.family == "legacy" else b"authorization"
                 presented = call.headers.get(header, b"").decode("latin-1")
                 words = f"rejected: {call.body.decode('utf-8', 'replace')} key={presented} password={PLANTED_PASSWORD}"
-                return error(self.plan.choice(400, 500), "internal", words)
+                return call.error(self.plan.random.choice((400, 500)), "internal", words)
             case "redirect":
                 location = f"http://localhost:1/login?api_key={PLANTED_KEY}".encode()
                 return SandboxResponse(302, b"", ((b"location", location),))
@@ -154,15 +154,12 @@ class Platform:
     def _break_body(self, name: str, call: Call, answer: SandboxResponse) -> SandboxResponse:
         """The response after faults of its body; the operation has been applied."""
         if name == "applied_5xx":
-            error = partial(family_error, call.operation.family, code=call.operation.error_code)
-            return error(self.plan.choice(500, 502), "internal", "something went wrong")
+            return call.error(self.plan.random.choice((500, 502)), "internal", "something went wrong")
         if not answer.body:
             return answer
         match name:
             case "truncated_json":
-                return SandboxResponse(
-                    answer.status, answer.body[: self.plan.random.randrange(1, len(answer.body))], answer.headers
-                )
+                return replace(answer, body=answer.body[: self.plan.random.randrange(1, len(answer.body))])
             case "gzip_truncated":
                 return gzip_cut(answer)
             case "gzip_bomb":
@@ -194,27 +191,20 @@ class Platform:
         self._second[family] = (now, count)
         if count <= self.config.rate_per_s:
             return None
-        return _with_retry_after(family_error(family, 429, "rate", _RATE_WORDS, call.operation.error_code), 1)
+        return call.error(429, "rate", _RATE_WORDS).with_header(b"retry-after", b"1")
 
-    async def _not_found(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """404: no operation has this path."""
-        if scope["type"] == "http":
-            await self._reply(
-                family_error(_family(scope), 404, "not_found", "no such operation", "string"), scope, receive, send
-            )
-
-    async def verb_not_allowed(self, allowed: Iterable[str], scope: Scope, receive: Receive, send: Send) -> None:
-        """405: the operations of this path have other verbs."""
-        answer = family_error(_family(scope), 405, "verb", "no operation of this path has this verb", "string")
-        allow = ", ".join(sorted(allowed)).encode()
-        await self._reply(replace(answer, headers=(*answer.headers, (b"allow", allow))), scope, receive, send)
-
-    async def _reply(self, answer: SandboxResponse, scope: Scope, receive: Receive, send: Send) -> None:
-        """Responds to a request that no operation takes, and logs it."""
+    async def reject(self, allowed: Iterable[str], exchange: Exchange, scope: Scope) -> None:
+        """404: no operation has this path; 405: the operations of this path have other verbs. Logged."""
+        family = "public_v1" if scope["path"].startswith(PUBLIC_V1_PREFIX) else "legacy"
+        if allowed:
+            answer = family_error(family, 405, "verb", "no operation of this path has this verb", "string")
+            answer = answer.with_header(b"allow", ", ".join(sorted(allowed)).encode())
+        else:
+            answer = family_error(family, 404, "not_found", "no such operation", "string")
         self.state.requests += 1
         query = scope["query_string"].decode("latin-1")
         self.state.log.append(Logged(scope["method"], scope["path"], query, answer.status, ""))
-        await Exchange(scope, receive, send).answer(answer)
+        await exchange.answer(answer)
 
 
 class _Endpoint:
@@ -227,15 +217,12 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # Requests that still wait at shutdown are cancelled; uvicorn would log each as an error.
         with suppress(asyncio.CancelledError):
+            exchange = Exchange(scope, receive, send)
             operation = self._operations.get(scope["method"])
             if operation is None:
-                await self._platform.verb_not_allowed(self._operations, scope, receive, send)
+                await self._platform.reject(self._operations, exchange, scope)
             else:
-                await self._platform.handle(operation, scope, receive, send)
-
-
-def _family(scope: Scope) -> str:
-    return "public_v1" if scope["path"].startswith(PUBLIC_V1_PREFIX) else "legacy"
+                await self._platform.handle(operation, exchange, scope)
 
 
 def _echoed_key(family: str) -> SandboxResponse:
@@ -243,24 +230,3 @@ def _echoed_key(family: str) -> SandboxResponse:
     if family == "public_v1":
         return v1_error(400, LEGACY_KEY, "rejected")
     return SandboxResponse(400, encoded({"errors": [{"message": "rejected", "code": V1_KEY}]}))
-
-
-def _path(operation: Operation) -> str:
-    return (PUBLIC_V1_PREFIX if operation.family == "public_v1" else "") + operation.path
-
-
-def _with_retry_after(answer: SandboxResponse, seconds: int) -> SandboxResponse:
-    headers: Headers = (*answer.headers, (b"retry-after", b"%d" % seconds))
-    return SandboxResponse(answer.status, answer.body, headers)
-
-
-def _target(call: Call) -> Target:
-    operation = call.operation
-    return Target(
-        key=f"{operation.verb} {call.path}?{call.query_text}",
-        family=operation.family,
-        paging=operation.paging,
-        is_list=operation.records is not None,
-        is_write=operation.verb != "GET",
-        cursor=call.query.get("startingAfter", "") if operation.paging == "cursor" else "",
-    )

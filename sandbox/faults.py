@@ -7,9 +7,12 @@ Unless its rate is 1, a request is disrupted at most twice in a row, so that a r
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
+
+from sandbox.call import Call
 
 BURST: Final = 2
 
@@ -84,18 +87,6 @@ _BY_NAME: Final = {fault.name: fault for fault in FAULTS}
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """The properties of a request that its faults depend on. `cursor` is empty if none was sent."""
-
-    key: str
-    family: str
-    paging: str
-    is_list: bool
-    is_write: bool
-    cursor: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Draw:
     """The faults drawn for one request: at most one disruption, and alterations of its page."""
 
@@ -117,72 +108,61 @@ class FaultPlan:
     Args:
         rates: by name of the fault.
         seed: of the draws.
+
+    Attributes:
+        random: the generator, also for positions and sizes within a fault.
     """
 
     def __init__(self, rates: Mapping[str, float], seed: int) -> None:
-        self._random = random.Random(f"{seed}:faults")
-        self._in_a_row: dict[str, int] = {}
+        self.random = random.Random(f"{seed}:faults")
+        self._in_a_row: Counter[tuple[str, str, str]] = Counter()
         self._expired_cursors: set[str] = set()
         self._key_expired = False
         self.rates: dict[str, float] = dict(rates)
 
-    @property
-    def idle(self) -> bool:
-        """True while no fault can be drawn."""
-        return not self.rates and not self._key_expired
-
-    def draw(self, target: Target) -> Draw:
+    def draw(self, call: Call) -> Draw:
         """Draws the faults of this request."""
-        if self._key_expired and target.family == "public_v1":
+        if self._key_expired and call.operation.family == "public_v1":
             return Draw("expired_key")
+        if not self.rates:
+            return NOTHING
         disruption, is_certain = "", False
         alterations: set[str] = set()
         for name, rate in self.rates.items():
             fault = _BY_NAME[name]
             # Draw before checking the reach, so that the sequence of draws does not depend on the requests.
-            hit = self._random.random() < rate
-            if not hit or not self._reaches(fault, target):
+            hit = self.random.random() < rate
+            if not hit or not self._reaches(fault, call):
                 continue
             if fault.kind != "disruption":
                 alterations.add(name)
             elif not disruption:
                 disruption, is_certain = name, rate >= 1.0
-        if disruption and not is_certain and self._in_a_row.get(target.key, 0) >= BURST:
+        request = (call.operation.verb, call.path, call.query_text)
+        if not is_certain and self._in_a_row[request] >= BURST:
             disruption = ""
         if disruption:
-            self._in_a_row[target.key] = self._in_a_row.get(target.key, 0) + 1
-            self._remember(disruption, target)
+            self._in_a_row[request] += 1
         else:
-            self._in_a_row.pop(target.key, None)
+            del self._in_a_row[request]
+        if disruption == "expired_cursor":
+            self._expired_cursors.add(call.cursor)
+        self._key_expired |= disruption == "expired_key"
         return Draw(disruption, frozenset(alterations))
 
-    def choice(self, *options: int) -> int:
-        """Picks one of several values with the plan's generator."""
-        return self._random.choice(options)
-
-    @property
-    def random(self) -> random.Random:
-        """The plan's generator, for positions and sizes within a fault."""
-        return self._random
-
-    def _reaches(self, fault: Fault, target: Target) -> bool:
+    def _reaches(self, fault: Fault, call: Call) -> bool:
+        operation = call.operation
         match fault.reach:
             case "list":
-                return target.is_list
+                return operation.records is not None
             case "pages" | "cursor":
-                return target.paging == fault.reach
+                return operation.paging == fault.reach
             case "given_cursor":
-                is_repeated = fault.name == "expired_cursor" and target.cursor in self._expired_cursors
-                return bool(target.cursor) and not is_repeated
+                is_repeated = fault.name == "expired_cursor" and call.cursor in self._expired_cursors
+                return bool(call.cursor) and not is_repeated
             case "public_v1":
-                return target.family == "public_v1"
+                return operation.family == "public_v1"
             case "write":
-                return target.is_write
+                return operation.verb != "GET"
             case _:
                 return True
-
-    def _remember(self, name: str, target: Target) -> None:
-        if name == "expired_cursor":
-            self._expired_cursors.add(target.cursor)
-        elif name == "expired_key":
-            self._key_expired = True

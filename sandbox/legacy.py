@@ -56,14 +56,12 @@ class Legacy:
         operation = call.operation
         if operation.verb == "GET":
             return self._list(call)
-        parts = self._path_parts(call)
         body, found = _body(call)
         if not found and operation.input is not None:
             found = problems(operation.input, body, self._required(operation))
-        found = [
-            *(Problem("path", f"{name} must be an integer") for name, value in parts.items() if value is None),
-            *found,
-        ]
+        numbers = [name for name in call.parts if name in ("productId", "variantId")]
+        wrong = [name for name in numbers if _bounded_int(call.parts[name]) is None]
+        found = [*(Problem("path", f"{name} must be an integer") for name in wrong), *found]
         if found:
             return self._invalid(operation, found)
         plain = _plain(body)
@@ -94,11 +92,6 @@ class Legacy:
 
     def _invalid(self, operation: Operation, found: list[Problem]) -> SandboxResponse:
         return legacy_errors(int(self._readings["legacy_error_status"]), found, operation.error_code)
-
-    def _path_parts(self, call: Call) -> dict[str, int | None]:
-        """The path parameters that must be integers; None for a value that is not one."""
-        names = [name for name in call.parts if name in ("productId", "variantId")]
-        return {name: _bounded_int(call.parts[name]) for name in names}
 
     def _list(self, call: Call) -> SandboxResponse | Page:
         query = call.query

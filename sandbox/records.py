@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from bisect import bisect_right
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache
 from itertools import accumulate
 from typing import Final
@@ -62,6 +62,13 @@ _MOMENTS: Final = 4096
 _OPENING_H: Final = 8
 _MINUTES_OPEN: Final = 11 * 60
 
+_FORMATS: Final = {
+    "iso_naive": "%Y-%m-%dT%H:%M:%S",
+    "date_only": "%Y-%m-%d",
+    "day_first": "%d/%m/%Y %H:%M",
+    "month_first": "%m/%d/%Y %H:%M",
+}
+
 Generate = Callable[[int], bytes]
 Record = dict[str, object]
 encode: Final = msgspec.json.Encoder().encode
@@ -69,21 +76,11 @@ encode: Final = msgspec.json.Encoder().encode
 
 def format_time(moment: datetime, form: str) -> str:
     """A time as text in a reading of `date_format`."""
-    match form:
-        case "iso_naive":
-            return moment.strftime("%Y-%m-%dT%H:%M:%S")
-        case "date_only":
-            return moment.strftime("%Y-%m-%d")
-        case "epoch_s":
-            return str(int(moment.timestamp()))
-        case "epoch_ms":
-            return str(int(moment.timestamp() * 1000))
-        case "day_first":
-            return moment.strftime("%d/%m/%Y %H:%M")
-        case "month_first":
-            return moment.strftime("%m/%d/%Y %H:%M")
-        case _:
-            return moment.isoformat(timespec="seconds")
+    if form in _FORMATS:
+        return moment.strftime(_FORMATS[form])
+    if form in ("epoch_s", "epoch_ms"):
+        return str(int(moment.timestamp() * (1000 if form == "epoch_ms" else 1)))
+    return moment.isoformat(timespec="seconds")
 
 
 def generators(config: SandboxConfig) -> dict[str, Generate]:
@@ -291,8 +288,3 @@ def _orders(config: SandboxConfig) -> Generate:
 def _attribute(k: int, serial: int) -> object:
     value = serial * (k + 3) % 1009
     return (value, value / 8, f"valor {value}", True if value % 2 else None)[k % 4]
-
-
-def current_time(form: str) -> str:
-    """The current time as text in a reading of `date_format`."""
-    return format_time(datetime.now(UTC), form)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Final
 
@@ -33,6 +33,10 @@ class SandboxResponse:
     body: bytes = b""
     headers: Headers = JSON
 
+    def with_header(self, name: bytes, value: bytes) -> SandboxResponse:
+        """The response with one more header."""
+        return replace(self, headers=(*self.headers, (name, value)))
+
 
 @dataclass(slots=True)
 class Page:
@@ -51,11 +55,10 @@ class Page:
     write: Callable[[list[bytes], dict[str, Any]], bytes]
     before: bytes = b""
     given_cursor: str = ""
-    status: int = field(default=200)
 
     def answer(self) -> SandboxResponse:
         """The page as a response."""
-        return SandboxResponse(self.status, self.write(self.rows, self.envelope))
+        return SandboxResponse(200, self.write(self.rows, self.envelope))
 
 
 def encoded(value: object) -> bytes:

@@ -13,11 +13,13 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 
 from sandbox.config import SandboxConfig
-from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Generate, coupon_code, current_time, generators
+from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Generate, coupon_code, format_time, generators
+from sandbox.replies import encoded
 from sandbox.rows import Rows, read_rows
 
 RESOURCES: Final = ("customers", "promotions", "price_lists", "orders")
@@ -120,7 +122,7 @@ class State:
         with self.lock:
             record = {"id": self._new_id(resource), **fields}
             position = self._position_of_new(resource) if position is None else position
-            identifier = self.lists[resource].put(position, _encode(record))
+            identifier = self.lists[resource].put(position, encoded(record))
             self._note(resource, identifier, "added")
             return record
 
@@ -130,7 +132,7 @@ class State:
             rows = self.lists[resource]
             position = self._position(resource, identifier)
             record: Json = {**json.loads(rows.rows[position]), **fields}
-            rows.rows[position] = _encode(record)
+            rows.rows[position] = encoded(record)
             rows.version += 1
             self._note(resource, str(identifier), "changed")
             return record
@@ -178,7 +180,7 @@ class State:
         with self.lock:
             self.customer_inputs.append(body)
             record = {name: value for name, value in body.items() if name not in {*hidden, "id"}}
-            record["createdAt"] = current_time(self.config.reading("date_format"))
+            record["createdAt"] = format_time(datetime.now(UTC), self.config.reading("date_format"))
             record.setdefault("priceListId", 1)
             record.setdefault("documents", [])
             return self.add("customers", record)
@@ -186,16 +188,14 @@ class State:
     def create_subcategory(self, category: str, body: Json) -> Json:
         """Stores a subcategory; returns its record."""
         with self.lock:
-            record = {**body, "id": len(self.subcategories) + 1, "categoryId": category}
-            self.subcategories.append(record)
-            return record
+            self.subcategories.append({**body, "id": len(self.subcategories) + 1, "categoryId": category})
+            return self.subcategories[-1]
 
     def create_warehouse(self, body: Json) -> Json:
         """Stores a warehouse; returns its record."""
         with self.lock:
-            record = {**body, "id": len(self.warehouses) + 1}
-            self.warehouses.append(record)
-            return record
+            self.warehouses.append({**body, "id": len(self.warehouses) + 1})
+            return self.warehouses[-1]
 
     def update_variant(self, product: int, variant: int, body: Json) -> None:
         """Applies an update; price and stock by their readings."""
@@ -252,7 +252,3 @@ def _sum(before: float, value: float) -> float:
     """The decimal sum: 0.1 + 0.2 is 0.3."""
     total = Decimal(str(before)) + Decimal(str(value))
     return int(total) if isinstance(before, int) and isinstance(value, int) else float(total)
-
-
-def _encode(record: Json) -> bytes:
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()

@@ -11,7 +11,8 @@ import gzip
 import socket
 import struct
 import zlib
-from functools import lru_cache
+from dataclasses import replace
+from functools import cache
 from http import HTTPStatus
 from typing import Final
 
@@ -97,16 +98,15 @@ class Exchange:
 def gzip_cut(answer: SandboxResponse) -> SandboxResponse:
     """The response gzip-compressed, with the last third of the body missing."""
     packed = gzip.compress(answer.body)
-    cut = packed[: max(12, len(packed) * 2 // 3)]
-    return SandboxResponse(answer.status, cut, (*answer.headers, (b"content-encoding", b"gzip")))
+    return replace(answer, body=packed[: max(12, len(packed) * 2 // 3)]).with_header(b"content-encoding", b"gzip")
 
 
 def gzip_bomb(answer: SandboxResponse) -> SandboxResponse:
     """A body of a few hundred bytes that decompresses, in two steps, to 256 MiB of JSON."""
-    return SandboxResponse(answer.status, _bomb(), (*answer.headers, (b"content-encoding", b"gzip, gzip")))
+    return replace(answer, body=_bomb()).with_header(b"content-encoding", b"gzip, gzip")
 
 
-@lru_cache(maxsize=1)
+@cache
 def _bomb() -> bytes:
     outer = zlib.compressobj(1, zlib.DEFLATED, 31)
     inner = zlib.compressobj(1, zlib.DEFLATED, 31)

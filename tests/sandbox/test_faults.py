@@ -14,7 +14,9 @@ import pytest
 
 from sandbox import SandboxConfig, SandboxConfigError, serve
 from sandbox.app import PLANTED_PASSWORD
-from sandbox.faults import FAULTS, NAMES, FaultPlan, Target
+from sandbox.call import Call
+from sandbox.faults import FAULTS, NAMES, FaultPlan
+from sources.contract import LIST_CUSTOMERS
 from tests.sandbox import test_hostile
 from tests.sandbox.talk import CUSTOMER, V1, client_of, cursors, pages, raw, talking
 
@@ -340,12 +342,12 @@ def test_whoever_tries_a_third_time_gets_through(rate: float) -> None:
 
 
 def test_draws_follow_the_seed() -> None:
-    target = Target("GET /customers?", "legacy", "pages", is_list=True, is_write=False)
+    call = Call(LIST_CUSTOMERS, "/customers", "", {})
     rates = {"error_500": 0.3, "page_drift": 0.4}
 
     def draws(seed: int) -> list[str]:
         plan = FaultPlan(rates, seed)
-        return [plan.draw(target).names for _ in range(50)]
+        return [plan.draw(call).names for _ in range(50)]
 
     assert draws(1) == draws(1) != draws(2)
 

@@ -11,10 +11,8 @@ from typing import Any, Final
 
 import httpx
 
-from sandbox import app
 from sandbox.app import Platform
 from sandbox.call import Call
-from sandbox.faults import NOTHING
 from sandbox.replies import SandboxResponse
 from sources.contract import LISTS, PUBLIC_V1_PREFIX, Operation
 
@@ -73,9 +71,8 @@ class SandboxTransport(httpx.BaseTransport):
         platform.state.requests += 1
         query = request.url.query.decode("latin-1")
         call = Call(_OPERATIONS[path], path, query, {name.lower(): value for name, value in request.headers.raw})
-        drawn = NOTHING if platform.plan.idle else platform.plan.draw(app._target(call))
         exchange: Any = MemoryExchange()
-        _finish(platform._respond(exchange, call, drawn))
+        _finish(platform._respond(exchange, call, platform.plan.draw(call)))
         if exchange.response is None:
             raise httpx.ReadError("reset")
         answer = exchange.response
