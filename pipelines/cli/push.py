@@ -8,12 +8,13 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pipelines.cli.options import log_option, path_option
+from pipelines.cli.options import F, log_option, path_option
 from pipelines.cli.process import STOP, exit_process, print_error, start
 from pipelines.cli.terminal import escape, print_json, print_lines
 from sources.errors import BridgeError, ExitCode, UsageError
@@ -101,6 +102,13 @@ def _lines(result: PushResult) -> list[str]:
     return lines
 
 
+def _operations_option(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 # as click names it
+    """A repeatable option with ids of operations."""
+    return click.option(
+        name, type=int, multiple=True, metavar="ID", callback=lambda *call: frozenset(call[2]), help=help
+    )
+
+
 @click.command("push", epilog="Example: orderbridge push plan-customers --yes; run it again to resume")
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option(
@@ -130,15 +138,9 @@ def _lines(result: PushResult) -> list[str]:
 )
 @click.option("--wait", is_flag=True, help="Wait until operations in doubt can be looked up, then continue.")
 @click.option("--accept-unproven", is_flag=True, help="Create customers although the list is not proven complete.")
-@click.option(
-    "--landed", type=int, multiple=True, metavar="ID", help="Operation in doubt that took effect on the platform."
-)
-@click.option(
-    "--not-landed", type=int, multiple=True, metavar="ID", help="Operation in doubt that did not: it is sent again."
-)
-@click.option(
-    "--abandon", type=int, multiple=True, metavar="ID", help="Operation in doubt to give up: it is never sent again."
-)
+@_operations_option("--landed", help="Operation in doubt that took effect on the platform.")
+@_operations_option("--not-landed", help="Operation in doubt that did not: it is sent again.")
+@_operations_option("--abandon", help="Operation in doubt to give up: it is never sent again.")
 @path_option(
     "--answers",
     help="A copy of results/in_doubt.csv with its column `answer` filled in: landed, not-landed or abandon.",
@@ -149,9 +151,6 @@ def command(
     confirm: int | None,
     yes: bool,
     settle: float,
-    landed: tuple[int, ...],
-    not_landed: tuple[int, ...],
-    abandon: tuple[int, ...],
     style: Style,
     **options: Any,  # noqa: ANN401 # checked by click
 ) -> None:
@@ -170,9 +169,6 @@ def command(
         confirm=confirm,
         agreed=yes or (confirm is None and _agreed(plan)),
         settle_s=settle * 60,
-        landed=frozenset(landed),
-        not_landed=frozenset(not_landed),
-        abandon=frozenset(abandon),
         **options,
     )
     hooks = PushHooks(

@@ -6,15 +6,14 @@ In: `ReportData`. Out: tables, charts and figures for the templates.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, date, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 from pipelines.reporting.charts import TimeChart, time_chart
-from pipelines.reporting.match_outcomes import count_outcomes
 from pipelines.reporting.report_data import ReportData, Rows
-from pipelines.reporting.tables import Table, bar_column, build_table, name_column, spaced
+from pipelines.reporting.tables import Table, bar_column, build_table, count_outcomes, name_column, spaced
 
 RECENT_DAYS: Final = 30
 MAX_CURRENCIES: Final = 3
@@ -98,18 +97,11 @@ def _revenue_charts(
     """A chart per currency."""
     charts = []
     for currency in list(_totals(rows))[:most]:
-        values = {
-            row["day"]: Decimal(row["total"])
-            for row in rows
-            if row["currency"] == currency and row["total"] is not None
-        }
+        own = [row for row in rows if row["currency"] == currency and row["total"] is not None]
+        values = {row["day"]: Decimal(row["total"]) for row in own}
         title = f"Revenue by {{period}}{f' in {currency}' if currency else ''}{span}"
-        charts.append(time_chart(title, values, as_of, _tooltip_of(currency), days))
+        charts.append(time_chart(title, values, as_of, partial(_money, currency=currency), days))
     return charts
-
-
-def _tooltip_of(currency: str | None) -> Callable[[Decimal], str]:
-    return lambda total: _money(total, currency)
 
 
 def orders(data: ReportData) -> dict[str, object]:
@@ -136,19 +128,17 @@ def _order_totals(days: Rows, first: date, last: date) -> Table:
     step = timedelta(days=RECENT_DAYS)
     counts, recent = _totals(days, "orders"), _totals(_between(days, first, last))
     before = _totals(_between(days, first - step, last - step))
-    return build_table(
-        [
-            {"currency": currency, "total": total, "orders": int(counts[currency])}
-            for currency, total in _totals(days).items()
-        ],
+    rows = [
         {
-            "currency": lambda row: row["currency"] or "unknown",
-            "revenue": "total",
-            "orders": "orders",
-            f"revenue, last {RECENT_DAYS} days": lambda row: recent.get(row["currency"], Decimal(0)),
-            "change": lambda row: _change(recent.get(row["currency"]), before.get(row["currency"])),
-        },
-    )
+            "currency": currency or "unknown",
+            "revenue": total,
+            "orders": int(counts[currency]),
+            f"revenue, last {RECENT_DAYS} days": recent.get(currency, Decimal(0)),
+            "change": _change(recent.get(currency), before.get(currency)),
+        }
+        for currency, total in _totals(days).items()
+    ]
+    return build_table(rows, {name: name for name in rows[0]} if rows else {})
 
 
 def _change(now: Decimal | None, before: Decimal | None) -> str | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from datetime import UTC, timedelta
 from typing import Any, Final
 
-from pipelines.reporting.match_outcomes import outcomes_table
 from pipelines.reporting.order_sections import changes, orders
 from pipelines.reporting.rendering import render
 from pipelines.reporting.report_data import SOON_DAYS, TABLES, ReportData
@@ -20,6 +19,7 @@ from pipelines.reporting.tables import (
     build_table,
     findings_table,
     name_column,
+    outcomes_table,
     promotion_css,
     spaced,
     words,
@@ -123,17 +123,9 @@ def _findings(data: ReportData) -> dict[str, object]:
             data.findings,
             lambda row: Cell(words(row["rule"]), href=f"#{anchor(row['entity'], row['rule'])}"),
         ),
+        # a warehouse written by another version may have other rules
         "rules": [
-            {
-                "anchor": anchor(row["entity"], row["rule"]),
-                "entity": row["entity"],
-                "name": row["rule"],
-                "severity": row["severity"],
-                "findings": row["findings"],
-                # a warehouse written by another version may have other rules
-                "rule": rules.get((row["entity"], row["rule"])),
-            }
-            for row in data.findings
+            (row, rules.get((row["entity"], row["rule"])), anchor(row["entity"], row["rule"])) for row in data.findings
         ],
     }
 

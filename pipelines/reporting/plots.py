@@ -15,7 +15,6 @@ from typing import Any, Final
 import pandas as pd
 
 from pipelines.reporting.charts import time_chart
-from pipelines.reporting.match_outcomes import outcomes_table
 from pipelines.reporting.rendering import render
 from pipelines.reporting.report_data import Rows
 from pipelines.reporting.tables import (
@@ -28,6 +27,7 @@ from pipelines.reporting.tables import (
     findings_table,
     label,
     name_column,
+    outcomes_table,
     promotion_css,
     words,
 )

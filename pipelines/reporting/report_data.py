@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 import duckdb
@@ -163,17 +164,20 @@ class ReportData:
         return ended
 
 
+def read_rows(warehouse: duckdb.DuckDBPyConnection, sql: str, **values: object) -> Rows:
+    """The rows of a query, by column name."""
+    cursor = warehouse.execute(sql, values or None)
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
 def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     """Reads the data of the report.
 
     Raises:
         UsageError: nothing has been reconciled.
     """
-
-    def rows(sql: str, **values: object) -> Rows:
-        cursor = warehouse.execute(sql, values or None)
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    rows = partial(read_rows, warehouse)
 
     def columns(table: str) -> set[str]:
         return {row["column_name"] for row in rows(f"DESCRIBE {table}")}

@@ -13,6 +13,7 @@ from typing import Any
 
 from pipelines.ledger.model import OpenPlan
 from pipelines.ledger.store import Ledger
+from pipelines.reporting.report_data import read_rows
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import LastRead, last_reads
@@ -50,7 +51,7 @@ class ListStatus:
         return min(self.age_h, self.age_h if self.tail_age_h is None else self.tail_age_h) > hours
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Status:
     """What `orderbridge status` shows.
 
@@ -101,46 +102,40 @@ def read_status(max_age_h: float | None = None) -> Status:
     if max_age_h is not None and math.isnan(max_age_h):
         raise UsageError("--max-age is not a number of hours", "Example: --max-age 26")
     path = warehouse_path()
-    failure, destination_failure = failures.read(path), failures.read(path, is_destination=True)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        plans = ledger.open_plans()
-    tables = _read(path) if path.exists() or not (failure or plans) else {}
-    now = datetime.now(UTC)
-    lists = [_list_status(read, now) for read in tables.get("reads", [])]
-    order = list(LISTS)
-    lists.sort(key=lambda one: order.index(one.resource) if one.resource in LISTS else len(order))
-    never_read = tables.get("never", [])
-    too_old = [one.resource for one in lists if max_age_h is not None and one.is_older_than(max_age_h)]
+        status = Status(str(path), open_plans=ledger.open_plans())
+    status.failure, status.destination_failure = failures.read(path), failures.read(path, is_destination=True)
+    if path.exists() or not (status.failure or status.open_plans):
+        _read_warehouse(path, status)
     if max_age_h is not None:
-        too_old += never_read if lists else LISTS
-    return Status(
-        str(path), lists, never_read, tables.get("runs", []), failure, destination_failure, too_old, plans,
-        tables.get("schema_changes", []),
-    )  # fmt: skip
+        status.too_old = [one.resource for one in status.lists if one.is_older_than(max_age_h)]
+        status.too_old += status.never_read if status.lists else LISTS
+    return status
 
 
-def _list_status(read: LastRead, now: datetime) -> ListStatus:
-    age_h = (now - read.ended_at).total_seconds() / 3600
-    tail_age_h = None if read.tail_ended_at is None else (now - read.tail_ended_at).total_seconds() / 3600
-    return ListStatus(
-        read.resource, read.verdict, read.rows, read.quarantined_rows, read.ended_at, read.run_id, age_h,
-        read.tail_ended_at, tail_age_h,
-    )  # fmt: skip
-
-
-def _read(path: Path) -> dict[str, list[Any]]:
+def _read_warehouse(path: Path, status: Status) -> None:
+    """Adds what the warehouse has."""
+    now = datetime.now(UTC)
     with open_warehouse(path) as connection:
         reads = last_reads(connection)
         tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         if not {"coverage", "runs"} <= tables:
-            return {}
+            return
+        order = {resource: number for number, resource in enumerate(LISTS)}
+        by_order = sorted(reads.values(), key=lambda read: order.get(read.resource, len(order)))
+        status.lists = [_list_status(read, now) for read in by_order]
         tried = {name for (name,) in connection.execute("SELECT DISTINCT resource FROM ops.coverage").fetchall()}
-        cursor = connection.execute(_RUNS_SQL)
-        columns = [column[0] for column in cursor.description or ()]
-        runs = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
-        return {
-            "reads": list(reads.values()),
-            "never": sorted(tried.difference(reads)),
-            "runs": runs,
-            "schema_changes": schema_changes(connection, datetime.now(UTC)) if "observations" in tables else [],
-        }
+        status.never_read = sorted(tried.difference(reads))
+        status.runs = read_rows(connection, _RUNS_SQL)
+        if "observations" in tables:
+            status.schema_changes = schema_changes(connection, now)
+
+
+def _list_status(read: LastRead, now: datetime) -> ListStatus:
+    def hours(since: datetime) -> float:
+        return (now - since).total_seconds() / 3600
+
+    return ListStatus(
+        read.resource, read.verdict, read.rows, read.quarantined_rows, read.ended_at, read.run_id, hours(read.ended_at),
+        read.tail_ended_at, None if read.tail_ended_at is None else hours(read.tail_ended_at),
+    )  # fmt: skip

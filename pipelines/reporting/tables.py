@@ -6,7 +6,7 @@ In: rows and, for each column, a key or a function of the row. Out: `Table`, whi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -18,6 +18,17 @@ Columns = Mapping[str, str | Callable[[dict[str, Any]], object]]
 EXTRA_COLUMNS: Final = frozenset({"read until (UTC)", "how it ended", "prices", "compared with (UTC)", "used"})
 """Columns without which a table can be read on a phone: they are hidden there."""
 _PROMOTION_CSS: Final = {"running": "good", "exhausted": "warning", "expired": "error"}
+_OUTCOMES: Final = {
+    ("matched", "erp_code"): "matched by ERP code",
+    ("matched", "login_code"): "matched by login code",
+    ("matched", "email"): "matched by e-mail",
+    ("matched", "document_number"): "matched by document",
+    ("ambiguous", "erp"): "ambiguous in the ERP",
+    ("ambiguous", "platform"): "ambiguous on the platform",
+    ("only_in_erp", "erp"): "only in the ERP",
+    ("only_in_platform", "platform"): "only on the platform",
+}
+_OUTCOME_CSS: Final = {"matched": "good", "ambiguous": "warning", "only_in_erp": "error", "only_in_platform": ""}
 MAX_LABEL: Final = 60
 MAX_ROWS: Final = 40
 """Rows shown of a table; the others are counted."""
@@ -125,6 +136,29 @@ def findings_table(rows: Rows, rule: Callable[[dict[str, Any]], object]) -> Tabl
             ),
         },
     )
+
+
+def count_outcomes(rows: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], int]:
+    """Customers by outcome of the comparison with the ERP, in the order in which matches are tried; 0 without a row.
+
+    Args:
+        rows: `status`, `step` (the key that matched, else the side of the row), `customers`.
+    """
+    counts = dict.fromkeys(_OUTCOMES, 0)
+    for row in rows:
+        if (outcome := (row["status"], row["step"])) in counts:
+            counts[outcome] += int(row["customers"])
+    return counts
+
+
+def outcomes_table(rows: Iterable[Mapping[Any, Any]]) -> Table:
+    """Customers by outcome, from the rows of `count_outcomes`."""
+    outcomes = [
+        {"status": outcome[0], "label": _OUTCOMES[outcome], "count": count}
+        for outcome, count in count_outcomes(rows).items()
+    ]
+    bars = bar_column(outcomes, "count", lambda row: _OUTCOME_CSS[row["status"]])
+    return build_table(outcomes, {"outcome": "label", "customers": "count", "": bars})
 
 
 def promotion_css(row: Mapping[str, Any]) -> str:
