@@ -36,12 +36,7 @@ _RATE_WORDS: Final = "too many requests"
 
 
 class Platform:
-    """Both families over one state.
-
-    Attributes:
-        state: the data of the platform.
-        plan: the faults; their rates may change while the sandbox runs.
-    """
+    """Both families over one `state`, with a `plan` of faults, whose rates may change while the sandbox runs."""
 
     def __init__(self, config: SandboxConfig) -> None:
         self.config = config

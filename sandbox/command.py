@@ -19,9 +19,7 @@ from sandbox.server import serve
 def run(config: SandboxConfig, on_ready: Callable[[dict[str, str]], None] | None = None) -> None:
     """Serves until SIGINT or SIGTERM, then returns. Must run in the main thread.
 
-    Args:
-        config: what to serve.
-        on_ready: called with the settings that are printed next, once the address is known.
+    `on_ready` gets the settings that are printed next, once the address is known.
 
     Raises:
         SandboxConfigError: the files of records cannot be served.

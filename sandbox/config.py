@@ -94,11 +94,7 @@ class SandboxConfig:
 
 
 def check_faults(faults: Mapping[str, float]) -> None:
-    """Checks names and rates of faults.
-
-    Raises:
-        SandboxConfigError: an unknown name, a rate outside 0 to 1.
-    """
+    """Checks names and rates of faults. Raises SandboxConfigError."""
     for name, rate in faults.items():
         if name not in NAMES:
             raise SandboxConfigError(f"no fault is named {name!r}. Use one of: {', '.join(NAMES)}")

@@ -103,15 +103,7 @@ NOTHING: Final = Draw()
 
 
 class FaultPlan:
-    """Draws the faults of each request.
-
-    Args:
-        rates: by name of the fault.
-        seed: of the draws.
-
-    Attributes:
-        random: the generator, also for positions and sizes within a fault.
-    """
+    """Draws the faults of each request by their `rates`; `random` also draws positions and sizes within a fault."""
 
     def __init__(self, rates: Mapping[str, float], seed: int) -> None:
         self.random = random.Random(f"{seed}:faults")

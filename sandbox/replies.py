@@ -42,12 +42,7 @@ class SandboxResponse:
 class Page:
     """A page that faults may still alter: `write` builds the body from rows and envelope.
 
-    Attributes:
-        rows: of this page, encoded.
-        envelope: the other members of the body.
-        write: puts rows and envelope together.
-        before: the last row of the previous page, if any.
-        given_cursor: the cursor of the request.
+    `before` is the last row of the previous page, `given_cursor` the cursor of the request; empty if there is none.
     """
 
     rows: list[bytes]

@@ -27,13 +27,7 @@ class Problem:
 
 
 def problems(record: Record, body: object, required: frozenset[str] = frozenset()) -> list[Problem]:
-    """All problems of a body.
-
-    Args:
-        record: the input's fields.
-        body: decoded with `parse_float=Decimal`.
-        required: fields required in addition to those of the record.
-    """
+    """All problems of a body, decoded with `parse_float=Decimal`; `required` adds to what the record requires."""
     if not isinstance(body, dict):
         return [Problem("type", "the body is not a JSON object")]
     return _of_fields(record.fields, body, "", required)

@@ -42,13 +42,7 @@ class _Console(Console):
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Collection[str] = ()) -> None:
-    """Prints a table on stdout; the terminal wraps long lines, and no column is cut.
-
-    Args:
-        headings: of the columns.
-        rows: a value for each column.
-        numbers: headings of the columns that are aligned to the right.
-    """
+    """Prints a table on stdout, cut nowhere: the terminal wraps it. Columns in `numbers` are aligned to the right."""
     table = Table(box=None, pad_edge=False)
     for heading in headings:
         table.add_column(Text(escape(heading)), justify="right" if heading in numbers else "left", no_wrap=True)
@@ -90,14 +84,9 @@ class Reporter:
         self.show(resource, rows, total, f"rows, {pages} pages", resource=resource, rows=rows, pages=pages)
 
     def show(self, activity: str, done: int, total: int | None, note: str, /, **facts: object) -> None:
-        """Shows how far an activity is: a bar, or an event at intervals.
+        """Shows how far an activity is: a bar, or an event with `facts` at intervals.
 
-        Args:
-            activity: what is done.
-            done: rows or operations so far.
-            total: of them; None where it is not known.
-            note: their unit and further counts.
-            facts: of the event.
+        `total` is None where it is not known; `note` has the unit and further counts.
         """
         with self._lock:
             if self.style == "auto":

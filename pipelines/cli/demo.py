@@ -63,9 +63,7 @@ def command(folder: Path) -> None:
 def demo(folder: Path, style: Style, stop: threading.Event) -> int:
     """Runs every step. Returns the exit code of the verification.
 
-    Raises:
-        UsageError: the folder holds files that are not a demo's.
-        BridgeError: a step failed.
+    Raises UsageError if the folder holds files that are not a demo's, BridgeError if a step failed.
     """
     from pipelines.push.verify import verify
     from pipelines.reconcile.erp_customers import ErpFiles

@@ -56,12 +56,7 @@ _LAST: Final = ("Peña Ibáñez", "Muñoz", "Güell i Sanchís", "de la O", "Etx
 
 
 def write_files(folder: Path, there: Sequence[Mapping[str, Any]]) -> None:
-    """Writes the files and their mappings.
-
-    Args:
-        folder: where.
-        there: customers of the platform that have a code, an e-mail and names; four are needed.
-    """
+    """Writes the files and their mappings; `there` are four customers of the platform or more."""
     for name, header, rows, mapping in (
         (CUSTOMERS, "Código;Nombre;Apellidos;Correo;Teléfono;NIF;Razón social", _customers(there), _CUSTOMER_MAPPING),
         (VARIANTS, "Producto;Variante;Artículo;Descripción;PVP;Existencias;Exento IVA", _articles(), _VARIANT_MAPPING),

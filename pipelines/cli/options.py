@@ -88,11 +88,11 @@ erp_options = _together(
     path_option("--erp-mapping", help="Mapping for --erp-customers. Default: detected from the column names."),
     path_option("--erp-variants", help="Variants exported from the ERP, compared with what was last confirmed."),
     path_option("--erp-variants-mapping", help="Mapping for --erp-variants. Default: detected from the column names."),
-    lookup_option,
     click.option(
         "--scheduler",
         metavar="ADDRESS",
         help="Scheduler of a Dask cluster that matches --erp-customers, such as tcp://10.0.0.5:8786. Requires "
         "orderbridge[dask].",
     ),
+    lookup_option,
 )

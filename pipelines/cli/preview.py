@@ -38,12 +38,8 @@ MAX_SHOWN: Final = 40
 class PreviewOptions:
     """Options of `orderbridge preview`.
 
-    Attributes:
-        rows: the number of rows to show.
-        target: the CSV to write.
-        as_json: print JSON for scripts.
-        keep_broken: rejected lines are shown and written too, cells split at each delimiter, with their problem. For
-            looking at a damaged file; such a CSV is not meant for planning.
+    With `keep_broken`, rejected lines are shown and written too, cells split at each delimiter, with their problem: for
+    looking at a damaged file. Such a CSV is not meant for planning.
     """
 
     rows: int = 10
@@ -55,12 +51,7 @@ class PreviewOptions:
 def preview(path: Path, read: ReadOptions, options: PreviewOptions) -> ExitCode:
     """Prints the format and the first rows; with a target, writes the whole file as CSV.
 
-    All rows are read in any case, so that a rejected row at the end is reported.
-
-    Args:
-        path: the file.
-        read: what is not to be detected.
-        options: what to show and write.
+    All rows are read in any case, so that a rejected row at the end is reported. `read` has what is not to be detected.
 
     Raises:
         UsageError: the file cannot be read, or the target cannot be written.

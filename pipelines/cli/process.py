@@ -112,8 +112,7 @@ def prepare_environment() -> None:
 class Output(io.TextIOWrapper):
     """stdout. When it cannot be written (disk full), the rest is dropped: what the command did is done all the same.
 
-    Attributes:
-        write_error: the first error, if there was one.
+    `write_error` is the first error, if there was one.
     """
 
     write_error: OSError | None = None

@@ -55,12 +55,7 @@ def secrets_file(folder: Path) -> Path:
 
 
 def write_settings(folder: Path, values: Mapping[str, str], mark: str = "") -> Path:
-    """Writes `.dlt/secrets.toml`, mode 0600.
-
-    Args:
-        folder: of the project.
-        values: by key, such as `sources.legacy.base_url`.
-        mark: the first line; an existing file that begins with it is replaced.
+    """Writes `.dlt/secrets.toml`, mode 0600, from values by key. `mark` is its first line.
 
     Raises:
         UsageError: the file exists and does not begin with the mark, or cannot be written.
@@ -86,11 +81,7 @@ def to_toml(values: Mapping[str, str]) -> str:
 
 
 def ignore_private_files(folder: Path) -> list[str]:
-    """Adds to the project's `.gitignore` the lines that it lacks. Returns them.
-
-    Raises:
-        UsageError: the file cannot be read or written.
-    """
+    """Adds to the project's `.gitignore` the lines that it lacks. Returns them. Raises UsageError."""
     path = folder / ".gitignore"
     with disk_errors(f"{path} cannot be written", _HINT):
         text = path.read_text("utf-8") if path.exists() else ""

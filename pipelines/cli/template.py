@@ -70,10 +70,7 @@ _NAMED: Final = 5
 def template(kind: str, *, mapping: bool, file: Path | None) -> str:
     """A CSV header with a column for every field (of each list, the first item), or a mapping file.
 
-    Args:
-        kind: customers, variants, subcategories or warehouses.
-        mapping: whether to make a mapping file.
-        file: the file to map; its columns that fit no field are named on stderr. None: the CSV template.
+    With a file, the mapping is of its columns; those that fit no field are named on stderr.
 
     Raises:
         UsageError: the file cannot be read, or is given without `mapping`.

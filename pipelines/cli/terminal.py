@@ -14,9 +14,7 @@ from datetime import UTC, datetime
 def escape(text: object, keep: str = "") -> str:
     """The text with each character that is not printable written as its Python escape.
 
-    Args:
-        text: anything; its `str` is taken.
-        keep: characters that stay as they are, such as the line breaks of a message that was composed here.
+    Characters in `keep` stay, such as the line breaks of a message that was composed here.
     """
     return "".join(
         char if char.isprintable() or char in keep else char.encode("unicode_escape").decode("ascii")

@@ -23,11 +23,7 @@ MOUNTED_SECRETS: Final = Path("/run/secrets")
 
 
 class Resolution:
-    """The raw values of one section.
-
-    Args:
-        section: of the table of settings. Other sections are neither read nor checked.
-        root: the project's root; found if not given.
+    """The raw values of one section; other sections are neither read nor checked.
 
     Raises:
         UsageError: a file that others can write, that cannot be read, or that is not TOML; an unknown name or variable
@@ -50,8 +46,7 @@ class Resolution:
     def origin(self, name: str) -> tuple[object, str]:
         """The raw value of a setting and where it is set: a variable or a file; (None, "") if it is not set.
 
-        Raises:
-            UsageError: a secret in config.toml.
+        Raises UsageError for a secret in config.toml.
         """
         setting = SETTINGS[f"{self._section}.{name}"]
         if (given := _from_environment(setting)) is not None:

@@ -128,12 +128,8 @@ def _is_group_of_owner(facts: os.stat_result) -> bool:
 def prepare_dlt(root: Path, data_dir: Path) -> None:
     """Points dlt at the project before it is imported; telemetry off, logging quiet, files for the user alone.
 
-    Args:
-        root: of the project.
-        data_dir: a folder for dlt's own state; dlt's default is shared between projects.
-
-    Raises:
-        UsageError: dlt is imported already, and a settings file is not valid TOML.
+    `data_dir` is for dlt's own state, whose default is shared between projects. Raises UsageError if dlt is imported
+    already and a settings file is not valid TOML.
     """
     os.umask(0o077)
     os.environ["DLT_PROJECT_DIR"] = str(root)
