@@ -47,7 +47,8 @@ _MONTHS: Final = (
 )
 MONTH_NAMES: Final = {name: number for number, names in enumerate(_MONTHS, 1) for name in names}
 _MONTH: Final = rf"(?P<month_name>{'|'.join(sorted(MONTH_NAMES, key=len, reverse=True))})\.?"
-_WEEKDAY: Final = r"^(?:\p{L}{2,10}\.?,? +)?"
+# Latin ranges: Arrow compiles a pattern at each call, and Unicode's class of letters, ten times over, takes it 10 ms.
+_WEEKDAY: Final = r"^(?:[A-Za-zÀ-ÖØ-öø-ɏ]{2,10}\.?,? +)?"
 _DAY: Final = r"(?P<day>\d{1,2})(?:st|nd|rd|th|º)?"
 DAY_MONTH_YEAR: Final = rf"(?i){_WEEKDAY}{_DAY}(?:[ /-]| de ){_MONTH}(?:,? |[/-]| del? )(?P<year>\d{{4}}){_TIME}$"
 MONTH_DAY_YEAR: Final = rf"(?i){_WEEKDAY}{_MONTH}[ -]{_DAY}(?:,? |-)(?P<year>\d{{4}}){_TIME}$"

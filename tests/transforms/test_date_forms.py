@@ -132,15 +132,16 @@ def check(texts: list[str], truth: list[datetime], precision: list[str]) -> tupl
     """How many are read and unread; fails where one is read wrong, or unread without a finding."""
     dates = read_dates(column(texts))
     read = dates.at.notna()
-    for text, at, expected, kind in zip(texts, dates.at, truth, precision, strict=True):
+    for text, at, expected, kind in zip(texts, dates.at.tolist(), truth, precision, strict=True):
         if not pd.isna(at):
             assert kind, f"{text} was read as {at}"
             assert abs(at - kept(expected, kind)) < timedelta(milliseconds=1 if kind == MILLI else 0.001), text
-    ids = column([str(n) for n in range(len(texts))])
-    findings = date_findings("orders", "ordered_at", "created", dates, ids)
-    rules = pd.concat(findings)["rule"].tolist() if findings else []
     unread = int((~read).sum())
-    assert unread == 0 or "ordered_at_form" in rules or rules.count("ordered_at_unreadable") == unread
+    if unread:
+        ids = column([str(n) for n in range(len(texts))])
+        findings = date_findings("orders", "ordered_at", "created", dates, ids)
+        rules = pd.concat(findings)["rule"].tolist() if findings else []
+        assert "ordered_at_form" in rules or rules.count("ordered_at_unreadable") == unread
     return int(read.sum()), unread
 
 
