@@ -21,6 +21,8 @@ Column = pd.Series  # of any type: `Column[Any]`
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+THREADS: Final = 2
+"""Columns that are worked on at the same time. Arrow's kernels do not hold the GIL; more take more memory."""
 TEXT: Final = pa.string()
 BIGINT: Final = pa.int64()
 BOOLEAN: Final = pa.bool_()
@@ -51,19 +53,30 @@ def frame(schema: Schema, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFram
 
 
 def typed(rows: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """The frame with exactly these columns, in this order and of these types, and a new index.
+    """The frame with exactly these columns, in this order, of these types and in one chunk each, and a new index.
 
     Raises:
         KeyError: a column is not in the frame.
         pa.ArrowInvalid: a value does not fit the type of its column.
     """
-    return from_arrow(to_arrow(rows, schema))
+    return from_arrow(to_arrow(rows, schema).combine_chunks())
 
 
 def array(column: Column[Any]) -> pa.Array:
     """The Arrow array of a frame's column, in one chunk."""
     values = pa.array(column.array)
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def to_bools(values: pa.Array) -> Bools:
+    """A boolean Arrow array without nulls as one of numpy."""
+    bools: Bools = values.to_numpy(zero_copy_only=False)
+    return bools
+
+
+def unlike(values: pa.Array, others: pa.Array) -> pa.Array:
+    """Whether each value is not null and not equal to the other."""
+    return pc.and_not(pc.is_valid(values), pc.fill_null(pc.equal(values, others), False))
 
 
 def column(values: pa.Array, index: pd.Index[Any] | None = None) -> Column[Any]:

@@ -11,6 +11,7 @@ from typing import Final
 
 import pandas as pd
 
+from transforms.frames import joined_text
 from transforms.texts import single_spaced
 
 _CODES: Final = """
@@ -38,6 +39,7 @@ _EXTENSION: Final = (
     r"(?i)[\s,;.(\-]*(?:\b(?:ext(?:ensi[oó]n)?|extn|anexo|anx|interno|int|ramal|x)|#)[.:\s]*[0-9]{1,6}\)?"
 )
 _SEPARATOR: Final = r"(?i)\s*(?:[/;,|]|\s(?:y|e|o|u|and|or)\s)\s*"
+_SEVERAL: Final = f"{_EXTENSION}|{_SEPARATOR}"
 
 
 def same_phone(left: pd.Series[str], right: pd.Series[str], country: str | None = None) -> pd.Series[bool]:
@@ -57,7 +59,8 @@ def same_phone(left: pd.Series[str], right: pd.Series[str], country: str | None 
     for one, other in zip(_readings(left, country), _readings(right, country), strict=True):
         is_same |= one == other
     is_same = is_same.fillna(False).astype("bool")
-    is_open = ~is_same & left.notna() & right.notna()
+    has_several = joined_text([left, right], "\n").str.contains(_SEVERAL, regex=True).fillna(False).astype("bool")
+    is_open = ~is_same & has_several
     if is_open.any():
         numbers = _numbers(left[is_open], country).merge(_numbers(right[is_open], country), validate="1:1")
         is_same[numbers["row"].unique()] = True

@@ -151,7 +151,7 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
         parts.append(pa.table({**cells, "_line": batch["_line"]}, schema))
     columns = {name: column.name for name, column in read.items()}
     unread = tuple(name for name in table.columns if name not in columns.values())
-    return ErpCustomers(from_arrow(pa.concat_tables(parts)), refused, columns, unread)
+    return ErpCustomers(from_arrow(pa.concat_tables(parts).combine_chunks()), refused, columns, unread)
 
 
 def _without_empty(cells: pa.ChunkedArray, empty: Sequence[str]) -> pa.ChunkedArray:

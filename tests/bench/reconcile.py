@@ -34,7 +34,7 @@ from pipelines.reconcile.match_tasks import hash_texts
 from tests.bench.measure import Cost, Failed, Series, measured_rounds, run
 from transforms.erp.columns import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.erp.match import match
-from transforms.frames import from_arrow, typed
+from transforms.frames import TEXT, from_arrow, typed
 
 CODE = "erp_code"
 FIELDS = ("login_code", "email", "first_name", "last_name", "phone", "price_list_id", "document_number")
@@ -73,8 +73,10 @@ def make(rows: int, folder: Path) -> None:
     fresh = known.sample(frac=0.02, random_state=1)
     fresh = fresh.assign(**{name: "N" + fresh[name] for name in (CODE, "login_code", "email", "document_number")})
     lines = pd.concat([lines, fresh]).sample(frac=1, random_state=2, ignore_index=True)
-    feather.write_feather(pa.Table.from_pandas(known, preserve_index=False), folder / "known", "uncompressed")
-    feather.write_feather(pa.Table.from_pandas(lines, preserve_index=False), folder / "lines", "uncompressed")
+    schema = pa.schema([(name, TEXT) for name in known])  # each column in one chunk, as in a run
+    for name, side in (("known", known), ("lines", lines)):
+        table = pa.Table.from_pandas(side, schema, preserve_index=False)
+        feather.write_feather(table, folder / name, "uncompressed", chunksize=rows)
 
 
 def _sides(folder: Path) -> tuple[pa.Table, pa.Table]:

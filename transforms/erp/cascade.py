@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.erp.match_keys import FREQUENT, MATCH_KEYS
-from transforms.frames import TEXT, Ints, array, column, constant
+from transforms.frames import TEXT, Bools, Ints, array, column, constant
 
 MEMBERS_MAX: Final = 20
 """So many members of a group are listed, then the number of the others."""
@@ -27,12 +27,21 @@ class Side(NamedTuple):
 
     Attributes:
         names: text that identifies each row, for lists of members.
+        is_open: whether each row is to be matched; the others take no part.
         keys: for each key its values, indexed by row number: of lines normalized and without nulls; of customers as
             given, since most are matched by the first key, and of documents several a row.
     """
 
     names: pd.Series[str]
+    is_open: Bools
     keys: Mapping[str, pd.Series[str]]
+
+    def undecided(self, *decided: pd.Series[int] | pd.Index[Any]) -> Bools:
+        """Whether each row is to be matched and is none of these."""
+        is_open = self.is_open.copy()
+        for rows in decided:
+            is_open[rows] = False
+        return is_open
 
 
 class Groups(NamedTuple):
@@ -76,7 +85,7 @@ def cascade(lines: Side, customers: Side) -> Decisions:
         lines: each row has at most one value of a key.
         customers: a row may have several values of a key.
     """
-    is_open, is_open_there = np.ones(len(lines.names), np.bool_), np.ones(len(customers.names), np.bool_)
+    is_open, is_open_there = lines.undecided(), customers.undecided()
     decisions = []
     for key in (name for name in MATCH_KEYS if name in lines.keys):
         left, right = lines.keys[key], customers.keys[key]

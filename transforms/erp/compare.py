@@ -1,7 +1,7 @@
 """The ERP's record of a customer compared with the platform's, field by field.
 
-In: pairs of rows that are one customer. Out: a row for each field that differs, with both values as given. Values that
-mean the same are equal however they are written:
+In: lines and the customer of each. Out: a row for each field that differs, with both values as given. Values that mean
+the same are equal however they are written:
 
 - codes and ids: surrounding whitespace and `1.0` for `1` make no difference, zeros in front do;
 - e-mail addresses: the case of ASCII letters; documents' numbers: punctuation and case;
@@ -15,6 +15,7 @@ none of the platform is a difference.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
@@ -24,13 +25,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.documents import default_row_per_owner, first_row_per_owner
-from transforms.erp.match_keys import code, document_number
-from transforms.frames import BIGINT, TEXT, Ints, array, column, frame, typed
+from transforms.erp.match_keys import MATCH_KEYS, code, document_number
+from transforms.frames import BIGINT, TEXT, THREADS, Bools, Ints, array, column, constant, frame, typed, unlike
 from transforms.phones import same_phone
 from transforms.texts import email_key, single_spaced, tidied
 
 Same = Callable[["pd.Series[str]", "pd.Series[str]", "str | None"], "pd.Series[bool]"]
-DIFFERENCE: Final = {"pair": BIGINT, "field": TEXT, "erp_value": TEXT, "platform_value": TEXT}
+DIFFERENCE: Final = {"row": BIGINT, "field": TEXT, "erp_value": TEXT, "platform_value": TEXT}
 
 
 def _same_form(
@@ -76,60 +77,70 @@ def compare(
     lines: pd.DataFrame,
     customers: pd.DataFrame,
     documents: pd.DataFrame,
-    pairs: pd.DataFrame,
+    customer: Ints,
     numbers: pd.Series[str] | None = None,
     country: str | None = None,
+    *,
+    equal_keys: Bools | None = None,
 ) -> pd.DataFrame:
-    """The fields in which pairs differ.
+    """The fields in which lines and their customers differ.
 
     Args:
         lines: those of `COMPARISONS` that the ERP's file has.
         customers: those of `COMPARISONS` that are not a document's.
         documents: `customer` (row number), `key` (its number, normalized), `is_default` and the fields; by customer and
             position.
-        pairs: `line`, `customer` (row numbers).
+        customer: the row number of the customer of each line; -1: none, and nothing to compare.
         numbers: of the documents that the lines name, normalized, indexed by row number; None: the file has none.
         country: of phone numbers without a country code.
+        equal_keys: the lines whose `MATCH_KEYS` are known to be equal to those of their customers; None: no line.
 
     Returns:
-        The columns of `DIFFERENCE`, by pair and field. `pair` is the position in `pairs`.
+        The columns of `DIFFERENCE`, by row and field. `row` is the row number of the line.
     """
     fields = [field for field in COMPARISONS if field in lines]
-    if any(field in FIELDS_OF_DOCUMENTS for field in fields):
-        rows = _documents_of_pairs(numbers, documents, pairs, len(customers))
-        document = pa.array(rows, mask=rows < 0)
-    line, customer = pa.array(pairs["line"].to_numpy()), pa.array(pairs["customer"].to_numpy())
-    differing = [frame(DIFFERENCE)]
-    for field in fields:
-        ours = array(lines[field]).take(line)
+    unproven = customer if equal_keys is None else np.where(equal_keys, -1, customer)
+    document = _documents_of_lines(numbers, documents, customer, len(customers))
+
+    def differences(field: str) -> pd.DataFrame:
+        rows = unproven if field in MATCH_KEYS else customer
+        ours = array(lines[field])
         if field in FIELDS_OF_DOCUMENTS:
-            theirs = array(documents[FIELDS_OF_DOCUMENTS[field]]).take(document)
+            at = np.where(rows < 0, -1, document)
+            theirs = array(documents[FIELDS_OF_DOCUMENTS[field]]).take(pa.array(at, mask=at < 0))
         else:
-            theirs = array(customers[field]).take(customer)
-        is_like = pc.fill_null(pc.equal(ours, theirs), False)  # of most pairs: only the others are compared by meaning
-        unlike = pc.indices_nonzero(pc.and_not(pc.is_valid(ours), is_like))
-        if not len(unlike):
-            continue
-        index = pd.Index(unlike.to_numpy().astype(np.int64))
-        erp, platform = column(ours.take(unlike), index), column(theirs.take(unlike), index)
+            theirs = array(customers[field]).take(pa.array(rows, mask=rows < 0))
+        # Most values are equal as written: only the others are compared by meaning.
+        different = pc.indices_nonzero(pc.and_(unlike(ours, theirs), pa.array(rows >= 0)))
+        index = pd.Index(different.to_numpy().astype(np.int64), name="row")
+        erp, platform = column(ours.take(different), index), column(theirs.take(different), index)
         is_different = tidied(erp).notna() & ~COMPARISONS[field](erp, platform, country)
         values = pd.DataFrame({"erp_value": erp[is_different], "platform_value": platform[is_different]})
-        differing.append(values.rename_axis("pair").reset_index().assign(field=field))
-    return typed(pd.concat(differing).sort_values("pair", kind="stable", ignore_index=True), DIFFERENCE)
+        return values.reset_index().assign(field=constant(field, values.index).array)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = [rows for rows in pool.map(differences, fields) if len(rows)]
+    if not found:
+        return frame(DIFFERENCE)
+    return typed(pd.concat(found).sort_values("row", kind="stable", ignore_index=True), DIFFERENCE)
 
 
-def _documents_of_pairs(
-    numbers: pd.Series[str] | None, documents: pd.DataFrame, pairs: pd.DataFrame, customers: int
+def _documents_of_lines(
+    numbers: pd.Series[str] | None, documents: pd.DataFrame, customer: Ints, customers: int
 ) -> Ints:
-    """The row of the document that the ERP means: the first with its number, else the default one; -1 for none."""
+    """The row of the document that each line means: the first with its number, else the default one; -1 for none."""
     owner = documents["customer"].to_numpy(np.int64)
     chosen = default_row_per_owner(owner, documents["is_default"].fillna(False).to_numpy(np.bool_), customers)
-    if numbers is not None:
-        line = np.full(customers, -1)
-        line[pairs["customer"]] = pairs["line"]
-        wanted = numbers.reindex(line[owner]).reset_index(drop=True)
-        is_named = (documents["key"] == wanted).fillna(False).to_numpy(np.bool_)
-        named = first_row_per_owner(owner, is_named, customers)
-        chosen = np.where(named >= 0, named, chosen)
-    of_pairs: Ints = chosen[pairs["customer"]]
-    return of_pairs
+    if numbers is not None and len(numbers):
+        named = pd.Series(numbers.array, customer[numbers.index])
+        named = named[named.index >= 0]
+        rows = np.flatnonzero(np.isin(owner, named.index))
+        is_named = np.zeros(len(owner), np.bool_)
+        is_equal = documents["key"].iloc[rows].reset_index(drop=True) == named.reindex(owner[rows]).reset_index(
+            drop=True
+        )
+        is_named[rows] = is_equal.fillna(False)
+        first = first_row_per_owner(owner, is_named, customers)
+        chosen = np.where(first >= 0, first, chosen)
+    of_lines: Ints = np.append(chosen, -1)[customer]
+    return of_lines

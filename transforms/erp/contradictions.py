@@ -28,33 +28,33 @@ def contradicted(
     """The pairs that are vetoed.
 
     Args:
-        pairs: `line`, `customer`, `matched_by`; by position.
-        differences: `pair`, `field`, `erp_value`, `platform_value`: of these pairs.
+        pairs: `line`, `customer`, `matched_by`.
+        differences: `row` (of the line), `field`, `erp_value`, `platform_value`; those of other lines are not used.
         lines: for each key its values in the file, as given.
         customers: for each key its values on the platform, as given; of documents indexed by customer.
 
     Returns:
-        `pair`, `reason`; by pair.
+        `line`, `reason`; by line.
     """
     keys = differences[differences["field"].isin(list(MATCH_KEYS))]
+    keys = keys.rename(columns={"row": "line"}).merge(pairs, on="line", validate="m:1")
     if keys.empty:
-        return pd.DataFrame({"pair": keys["pair"], "reason": keys["field"]})
-    keys = pairs.iloc[keys["pair"]].reset_index(drop=True).join(keys.reset_index(drop=True), validate="1:1")
+        return pd.DataFrame({"line": keys["line"], "reason": keys["field"]})
     is_deciding = keys["field"] == keys["matched_by"]  # equal where look-alikes are taken for one, and different
-    lookalikes = keys.loc[is_deciding, ["pair"]].assign(reason="the addresses only look alike")
+    lookalikes = keys.loc[is_deciding, ["line"]].assign(reason="the addresses only look alike")
     others = _several(keys[~is_deciding])
     others = _several(others[_is_evidence(others, customers)])
     for column, side in (("erp_value", lines), ("platform_value", customers)):
         others = _several(others[~_is_frequent(others[column], others["field"], side)])
-    reasons = others.groupby("pair")["field"].agg(", ".join).rename("reason").reset_index()
+    reasons = others.groupby("line")["field"].agg(", ".join).rename("reason").reset_index()
     reasons["reason"] += " differ"
     vetoed = pd.concat([lookalikes, reasons.astype({"reason": pd.ArrowDtype(TEXT)})])
-    return vetoed.drop_duplicates("pair").sort_values("pair", ignore_index=True)
+    return vetoed.drop_duplicates("line").sort_values("line", ignore_index=True)
 
 
 def _several(keys: pd.DataFrame) -> pd.DataFrame:
     """The differences of pairs that have enough of them."""
-    return keys[keys.groupby("pair")["pair"].transform("size") >= CONTRADICTING_KEYS]
+    return keys[keys.groupby("line")["line"].transform("size") >= CONTRADICTING_KEYS]
 
 
 def _is_evidence(differences: pd.DataFrame, customers: Mapping[str, pd.Series[str]]) -> pd.Series[bool]:

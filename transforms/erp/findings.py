@@ -14,7 +14,7 @@ import pandas as pd
 from transforms.erp.cascade import Decisions, Side
 from transforms.erp.match_keys import MATCH_KEYS, code, loose_code
 from transforms.findings import rule_findings, shared_value_findings
-from transforms.frames import TEXT, Bools, is_repeated, joined_text
+from transforms.frames import TEXT, is_repeated, joined_text
 
 LINE_ENTITY: Final = "erp_customers"
 """The entity of findings about lines; their `entity_id` is the line's number."""
@@ -24,12 +24,12 @@ def line_findings(lines: Side, repeated: pd.Series[str], decisions: Decisions) -
     """What is wrong with the file on its own.
 
     Args:
-        lines: without the repeated ones.
+        lines: the repeated ones are not to be matched.
         repeated: numbers of the lines that are equal to an earlier one.
         decisions: what the keys have decided.
     """
     findings = [_about(repeated, "line_repeated")]
-    is_without_key = _undecided(len(lines.names), decisions.pairs["line"], decisions.ambiguous_lines["row"])
+    is_without_key = lines.undecided(decisions.pairs["line"], decisions.ambiguous_lines["row"])
     ambiguous = decisions.ambiguous_lines[decisions.ambiguous_lines["matched_by"] == "erp_code"]["row"]
     for key, values in lines.keys.items():
         several = values.loc[ambiguous] if key == "erp_code" else values  # a line with another's code is ambiguous
@@ -41,7 +41,8 @@ def line_findings(lines: Side, repeated: pd.Series[str], decisions: Decisions) -
         is_without_key[with_key.index[MATCH_KEYS[key].identifies(with_key)]] = False
     findings.append(_about(lines.names[is_without_key], "key_missing"))
     if "erp_code" in lines.keys:
-        findings.append(_about(lines.names.drop(lines.keys["erp_code"].index), "erp_code_missing"))
+        without_code = np.flatnonzero(lines.undecided(lines.keys["erp_code"].index))
+        findings.append(_about(lines.names.iloc[without_code], "erp_code_missing"))
     return findings
 
 
@@ -88,8 +89,8 @@ def unmatched_codes(decisions: Decisions, lines: Side, customers: Side) -> Unmat
     if codes is None:
         return UnmatchedCodes(lines.names[:0], known[:0])
     pairs = decisions.pairs
-    codes = codes[_undecided(len(lines.names), pairs["line"], decisions.ambiguous_lines["row"])[codes.index]]
-    known = known[_undecided(len(known), pairs["customer"], decisions.ambiguous_customers["row"])]
+    codes = codes[lines.undecided(pairs["line"], decisions.ambiguous_lines["row"])[codes.index]]
+    known = known[customers.undecided(pairs["customer"], decisions.ambiguous_customers["row"])]
     return UnmatchedCodes(codes.set_axis(lines.names.iloc[codes.index]), known)
 
 
@@ -104,13 +105,6 @@ def unmatched_code_findings(unmatched: UnmatchedCodes, missing_codes: pd.Series[
     is_missing = codes.isin(code(missing_codes))
     is_near = loose_code(codes).isin(loose_code(code(unmatched.customers)))
     return [_about(names[is_missing], "customer_missing"), _about(names[is_near], "erp_code_nearly")]
-
-
-def _undecided(size: int, *rows: pd.Series[int]) -> Bools:
-    is_undecided = np.ones(size, np.bool_)
-    for decided in rows:
-        is_undecided[decided] = False
-    return is_undecided
 
 
 def _about(lines: pd.Series[str], rule: str) -> pd.DataFrame:

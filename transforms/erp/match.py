@@ -20,7 +20,7 @@ import pandas as pd
 from transforms.documents import sort_documents
 from transforms.erp.cascade import Decisions, Side, by_row, cascade
 from transforms.erp.certain_pairs import HashTexts, certain_pairs
-from transforms.erp.columns import ERP_CUSTOMERS, ERP_FIELDS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
+from transforms.erp.columns import ERP_FIELDS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.erp.compare import compare
 from transforms.erp.contradictions import contradicted
 from transforms.erp.findings import (
@@ -32,22 +32,9 @@ from transforms.erp.findings import (
     unmatched_codes,
 )
 from transforms.erp.match_keys import MATCH_KEYS, document_number
-from transforms.erp.tables import (
-    DIFFERENCES,
-    by_line_number,
-    decided_customers,
-    differences_of_pairs,
-    settled_customers,
-    with_counts,
-)
+from transforms.erp.tables import customers_table, differences_table
 from transforms.findings import combine_findings
-from transforms.frames import (
-    BIGINT,
-    TEXT,
-    frame,
-    is_strictly_increasing,
-    typed,
-)
+from transforms.frames import BIGINT, TEXT, Bools, is_strictly_increasing, typed
 from transforms.texts import tidied
 
 
@@ -129,39 +116,41 @@ def match_part(
     """
     lines, present = _by_line(erp), _by_id(customers)
     owned = _owned(documents, present)
-    settled, differences_of_settled = frame(ERP_CUSTOMERS), frame(DIFFERENCES)
+    customer = np.full(len(lines), -1)
     if hash_texts is not None:
-        pairs = certain_pairs(lines, present, owned, hash_texts)
-        others = lines.drop(columns=[name for name in MATCH_KEYS if name in lines])
-        found = compare(others, present, owned, pairs, country=country)
-        differences_of_settled = differences_of_pairs(lines, present, pairs, found)
-        settled = settled_customers(lines, present, with_counts(pairs, found))
-        lines, present, owned = _without_settled(lines, present, owned, pairs)
-    lines, repeated = _without_repeated(lines)
+        customer = certain_pairs(lines, present, owned, hash_texts)
+    is_certain = customer >= 0
+    is_open_there = np.ones(len(present), np.bool_)
+    is_open_there[customer[is_certain]] = False
+    is_repeated = _is_repeated(lines, ~is_certain)
 
-    left = Side(_numbers(lines), _line_keys(lines))
+    left = Side(_numbers(lines), ~is_certain & ~is_repeated, _line_keys(lines[~is_certain & ~is_repeated]))
     papers = owned.set_index("customer")["number"]
     right = Side(
         present["customer_id"],
+        is_open_there,
         {name: present[name] for name in MATCH_KEYS if name in present} | {"document_number": papers},
     )
     decisions = cascade(left, right)
-    differences = compare(lines, present, owned, decisions.pairs, left.keys.get("document_number"), country)
+    customer[decisions.pairs["line"]] = decisions.pairs["customer"]
+    numbers = left.keys.get("document_number")
+    differences = compare(lines, present, owned, customer, numbers, country, equal_keys=is_certain)
     vetoed = contradicted(decisions.pairs, differences, {name: lines[name] for name in left.keys}, right.keys)
     decisions = _veto(decisions, vetoed, left, right)
-    differences = differences[~differences["pair"].isin(vetoed["pair"])]
+    customer[vetoed["line"]] = -1
+    differences = differences[~differences["row"].isin(vetoed["line"])]
 
-    pairs = with_counts(decisions.pairs, differences)
     findings = [
-        *line_findings(left, _numbers(repeated), decisions),
+        *line_findings(left, left.names[is_repeated], decisions),
         *decision_findings(decisions, left, right),
         contradicting_codes(decisions, left, right),
     ]
+    table = customers_table(lines[~is_repeated], present, customer, decisions, differences)
     return PartialMatch(
-        by_line_number(settled, decided_customers(lines, present, decisions, pairs)),
-        by_line_number(differences_of_settled, differences_of_pairs(lines, present, pairs, differences)),
+        table,
+        differences_table(lines, present, customer, differences),
         combine_findings(findings),
-        len(repeated),
+        int(is_repeated.sum()),
         unmatched_codes(decisions, left, right),
     )
 
@@ -188,19 +177,22 @@ def _sorted(rows: pd.DataFrame, by: str) -> pd.DataFrame:
 def _owned(documents: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:
     """The documents of these customers by `customer` (row number) and position; `key` is the number, normalized."""
     owner = pd.Index(customers["customer_id"]).get_indexer(documents["customer_id"])
-    known = typed(documents, PLATFORM_DOCUMENTS).drop(columns="customer_id").assign(owner=owner)[owner >= 0]
+    known = typed(documents, PLATFORM_DOCUMENTS).drop(columns="customer_id").assign(owner=owner)
+    if (owner < 0).any():
+        known = known[owner >= 0]
     ordered = sort_documents(known).rename(columns={"owner": "customer"})
     return ordered.assign(key=document_number(ordered["number"]))
 
 
-def _without_repeated(lines: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The lines, and those that are equal to an earlier one."""
-    suspects = lines.drop(columns="_line")
+def _is_repeated(lines: pd.DataFrame, where: Bools) -> Bools:
+    """Whether each line for which `where` holds is equal to an earlier one."""
+    suspects = lines[where].drop(columns="_line")
     for field in suspects:  # equal lines share each field, so few are left after the first
         suspects = suspects[tidied(suspects[field]).duplicated(keep=False)]
-    repeated = suspects.apply(tidied).duplicated() if suspects.size else pd.Series(dtype=bool)
-    is_repeated = lines.index.isin(repeated.index[repeated])
-    return lines[~is_repeated].reset_index(drop=True), lines[is_repeated]
+    is_repeated = np.zeros(len(lines), np.bool_)
+    if suspects.size:
+        is_repeated[suspects.index[suspects.apply(tidied).duplicated()]] = True
+    return is_repeated
 
 
 def _line_keys(lines: pd.DataFrame) -> dict[str, pd.Series[str]]:
@@ -208,32 +200,17 @@ def _line_keys(lines: pd.DataFrame) -> dict[str, pd.Series[str]]:
     return {name: key.normalize(lines[name]).dropna() for name, key in MATCH_KEYS.items() if name in lines}
 
 
-def _without_settled(
-    lines: pd.DataFrame, customers: pd.DataFrame, documents: pd.DataFrame, pairs: pd.DataFrame
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """The lines, the customers and their documents without these rows, numbered anew."""
-    is_left, is_left_there = np.ones(len(lines), np.bool_), np.ones(len(customers), np.bool_)
-    is_left[pairs["line"]] = is_left_there[pairs["customer"]] = False
-    papers = documents[is_left_there[documents["customer"]]]
-    numbers = np.cumsum(is_left_there) - 1
-    return (
-        lines[is_left].reset_index(drop=True),
-        customers[is_left_there].reset_index(drop=True),
-        papers.assign(customer=numbers[papers["customer"]]).reset_index(drop=True),
-    )
-
-
 def _veto(decisions: Decisions, vetoed: pd.DataFrame, lines: Side, customers: Side) -> Decisions:
-    """The decisions with these pairs as ambiguous rows on both sides; the others keep their index."""
+    """The decisions with the pairs of these lines as ambiguous rows on both sides."""
     if vetoed.empty:
         return decisions
-    pairs = decisions.pairs.loc[vetoed["pair"]].assign(reason=vetoed["reason"].to_numpy())
+    pairs = decisions.pairs.merge(vetoed, on="line", validate="1:1")
     columns = ["row", "matched_by", "members", "reason"]
     ours = pairs.assign(row=pairs["line"], members=customers.names.iloc[pairs["customer"]].array)[columns]
     theirs = pairs.assign(row=pairs["customer"], members=lines.names.iloc[pairs["line"]].array)[columns]
     return replace(
         decisions,
-        pairs=decisions.pairs.drop(vetoed["pair"]),
+        pairs=decisions.pairs[~decisions.pairs["line"].isin(vetoed["line"])],
         ambiguous_lines=by_row(decisions.ambiguous_lines, ours),
         ambiguous_customers=by_row(decisions.ambiguous_customers, theirs),
     )

@@ -1,72 +1,54 @@
 """The tables of a match: `erp_customers` and `erp_differences`, from lines, customers and what the keys have decided.
 
-In: both sides and the pairs as row numbers. Out: frames with the columns of `ERP_CUSTOMERS` and `DIFFERENCES`.
+In: both sides, and row numbers of the pairs. Out: frames with the columns of `ERP_CUSTOMERS` and `DIFFERENCES`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from transforms.erp.cascade import Decisions
 from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES
-from transforms.frames import BIGINT, TEXT, constant, frame, typed
+from transforms.frames import BIGINT, TEXT, Column, Ints, column, constant, frame, joined_text, take_or_null, typed
 
 DIFFERENCES: Final = {**ERP_DIFFERENCES, "line": BIGINT}
-_NAMES: Final = ("fiscal_name", "first_name", "last_name")
+_OUTCOME: Final = dict.fromkeys(("status", "matched_by", "members", "reason"), TEXT)
 
 
-def with_counts(pairs: pd.DataFrame, differences: pd.DataFrame) -> pd.DataFrame:
-    """The pairs with their `difference_count`."""
-    counts = differences["pair"].value_counts().reindex(pairs.index, fill_value=0)
-    return pairs.assign(difference_count=counts.astype(pd.ArrowDtype(BIGINT)))
-
-
-def settled_customers(lines: pd.DataFrame, customers: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `ERP_CUSTOMERS` of pairs by code."""
-    if pairs.empty:
-        return frame(ERP_CUSTOMERS)
-    lines = lines[[name for name in ("_line", "erp_code", *_NAMES) if name in lines]].iloc[pairs["line"]]
-    columns = {
-        "erp_code": lines["erp_code"],
-        "customer_id": customers["customer_id"].iloc[pairs["customer"]].array,
-        "status": constant("matched", lines.index),
-        "matched_by": constant("erp_code", lines.index),
-        "difference_count": pairs["difference_count"].array,
-        "line": lines["_line"],
-        "name": _names(lines),
-    }
-    nothing = constant(None, lines.index)
-    return pd.DataFrame({name: columns.get(name, nothing) for name in ERP_CUSTOMERS})
-
-
-def by_line_number(settled: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-    """The rows of both by `line`; those without a line last, in their order."""
-    if settled.empty:
-        return others
-    return pd.concat([settled, others]).sort_values("line", kind="stable", ignore_index=True)
-
-
-def decided_customers(
-    lines: pd.DataFrame, customers: pd.DataFrame, decisions: Decisions, pairs: pd.DataFrame
+def customers_table(
+    lines: pd.DataFrame, customers: pd.DataFrame, customer: Ints, decisions: Decisions, differences: pd.DataFrame
 ) -> pd.DataFrame:
-    """The rows of `ERP_CUSTOMERS` of all lines, and of the customers that no line is."""
-    matched = pairs.assign(
-        customer_id=customers["customer_id"].iloc[pairs["customer"]].array, status="matched"
-    ).set_index("line")
-    ambiguous = decisions.ambiguous_lines.assign(status="ambiguous").set_index("row")
-    of_lines = (
-        lines.assign(erp_code=lines.get("erp_code"), line=lines["_line"], name=_names(lines))[
-            ["erp_code", "line", "name"]
-        ]
-        .join(pd.concat([matched, ambiguous]), validate="1:1")
-        .fillna({"status": "only_in_erp"})
+    """The columns of `ERP_CUSTOMERS`: a row for each line, then one for each customer that no line is.
+
+    Args:
+        lines: those that are not repeated, indexed by row number.
+        customers: in the order of row numbers.
+        customer: the row number of the customer of each line; -1: none.
+        decisions: of the keys. A pair that is not among them was made by ERP code.
+        differences: see `compare`.
+    """
+    pairs, ambiguous = decisions.pairs, decisions.ambiguous_lines
+    by_code = frame(_OUTCOME, [{"status": "only_in_erp"}, {"status": "matched", "matched_by": "erp_code"}])
+    outcomes = pd.concat([by_code, pairs.assign(status="matched"), ambiguous.assign(status="ambiguous")])
+    outcome = (customer >= 0).astype(np.int64)
+    outcome[np.concatenate([pairs["line"], ambiguous["row"]])] = np.arange(len(by_code), len(outcomes))
+    rows = lines.index.to_numpy()
+    counts = np.bincount(differences["row"], minlength=len(customer))
+    of_lines = take_or_null(typed(outcomes.reindex(columns=list(_OUTCOME)), _OUTCOME), outcome[rows]).assign(
+        erp_code=_or_null(lines, "erp_code").array,
+        customer_id=take_or_null(customers[["customer_id"]], customer[rows])["customer_id"],
+        difference_count=column(pa.array(counts[rows], mask=customer[rows] < 0)),
+        line=lines["_line"].array,
+        name=_names(lines).array,
     )
     there = decisions.ambiguous_customers.rename(columns={"members": "member_lines"}).assign(status="ambiguous")
     of_customers = (
         customers.assign(name=customers["full_name"])[["erp_code", "customer_id", "name"]]
-        .loc[~customers.index.isin(pairs["customer"])]
+        .drop(customer[customer >= 0])
         .join(there.set_index("row"), validate="1:1")
         .fillna({"status": "only_in_platform"})
     )
@@ -76,23 +58,26 @@ def decided_customers(
     )
 
 
-def _names(lines: pd.DataFrame) -> pd.Series[str]:
+def _or_null(lines: pd.DataFrame, name: str) -> Column[str]:
+    return lines[name] if name in lines else constant(None, lines.index)
+
+
+def _names(lines: pd.DataFrame) -> Column[str]:
     """The fiscal name of a line, else its first and last name; null without any."""
-    none = pd.Series("", lines.index, pd.ArrowDtype(TEXT))
-    first, last = (lines.get(name, none).fillna("").str.strip() for name in ("first_name", "last_name"))
-    names = (first + " " + last).str.strip()
+    fiscal, first, last = (
+        _or_null(lines, name).str.strip().fillna("") for name in ("fiscal_name", "first_name", "last_name")
+    )
+    names = joined_text([first, last], " ").str.strip()
     if "fiscal_name" in lines:
-        fiscal = lines["fiscal_name"].fillna("").str.strip()
         names = fiscal.where(fiscal != "", names)
     return names.where(names != "")
 
 
-def differences_of_pairs(
-    lines: pd.DataFrame, customers: pd.DataFrame, pairs: pd.DataFrame, differences: pd.DataFrame
+def differences_table(
+    lines: pd.DataFrame, customers: pd.DataFrame, customer: Ints, differences: pd.DataFrame
 ) -> pd.DataFrame:
     """The columns of `DIFFERENCES`."""
-    of_pairs = pairs.loc[differences["pair"]]
-    codes = lines.get("erp_code", pd.Series(None, lines.index, pd.ArrowDtype(TEXT))).iloc[of_pairs["line"]].array
-    ids = customers["customer_id"].iloc[of_pairs["customer"]].array
-    numbers = lines["_line"].iloc[of_pairs["line"]].array
+    rows = differences["row"].to_numpy(np.int64)
+    codes, numbers = _or_null(lines, "erp_code").iloc[rows].array, lines["_line"].iloc[rows].array
+    ids = customers["customer_id"].iloc[customer[rows]].array
     return typed(differences.assign(entity="customers", erp_code=codes, platform_id=ids, line=numbers), DIFFERENCES)
