@@ -29,7 +29,7 @@ help:
 	@echo 'make orchestrators  the examples for Dagster, Airflow and Prefect, run by each in an environment of its own'
 	@echo 'make soak     long seeded campaigns of pulls, pushes, files … (SEEDS=1000 FIRST=0 CAMPAIGNS="pull push" JOBS=2)'
 	@echo 'make mutants  planted bugs, each of which must fail a test (NAMES="redirect* spool*" JOBS=2)'
-	@echo 'make docs     write docs/rules.md, docs/data-dictionary.md, and the settings in README and .dlt'
+	@echo 'make docs     write the generated pages of docs/, and the settings in README and .dlt'
 	@echo 'make site     the documentation as a site in site/, with broken links as errors'
 	@echo 'make bench    speed and memory beside floors and peers, as one table (BENCH="--quick", "--write", "--help")'
 	@echo 'make bench-plan, bench-push, bench-reconcile  parts of that table (BENCH=arguments)'
@@ -134,9 +134,6 @@ $(VENV)/.bench: requirements-bench.txt $(VENV)/.dev # what only benchmarks compa
 	@touch $@
 
 docs: dev
-	$(PY) -m pipelines.reporting.rules_page > docs/rules.md
-	$(PY) -m pipelines.reporting.dictionary_page
-	$(PY) -m sources.settings.documents
 	$(PY) docs/generate.py
 
 $(AUDIT_VENV)/.requirements: requirements-build.txt requirements-audit.txt

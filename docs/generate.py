@@ -1,7 +1,7 @@
-"""Writes the generated pages of this folder: `reference/commands.md`, `reference/settings.md`, `sources/*.md`.
+"""Writes the files that are generated: pages of this folder, README's table, the settings files in `.dlt`.
 
-In: the commands as click knows them, the table of settings, the contract and the dlt sources' hints. Run by
-`make docs`; a test compares the pages with what this writes.
+In: the commands as click knows them, the settings, the rules, the tables of an empty warehouse, the contract and the
+hints of the dlt sources. Run by `make docs`; a test compares the files with what this writes.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ import click
 from dlt.extract import DltSource
 
 from pipelines.cli.main import orderbridge
+from pipelines.reporting import dictionary_page, rules_page
 from sources.contract import LISTS
 from sources.legacy import legacy
 from sources.public_v1 import public_v1
-from sources.settings.documents import readme_table
+from sources.settings import documents
+
+CHECKOUT = Path(__file__).parents[1]
 
 _COMMANDS = """\
 # Commands
@@ -89,11 +92,6 @@ def _cell(text: str) -> str:
     return html.escape(" ".join(text.split()), quote=False).replace("|", "&#124;")
 
 
-def settings_page() -> str:
-    """The table of all settings."""
-    return _SETTINGS + readme_table()
-
-
 def source_page(make: Callable[..., DltSource], settings: str) -> str:
     """A dlt source: its resources, and the columns that are known before a run."""
     source = make(base_url="https://localhost", api_key="none")
@@ -120,18 +118,20 @@ def source_page(make: Callable[..., DltSource], settings: str) -> str:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """The path of each generated page in this folder, and its text."""
-    yield "reference/commands.md", commands_page()
-    yield "reference/settings.md", settings_page()
-    yield "sources/legacy.md", source_page(legacy, "`sources.legacy.base_url`, `api_key`, `page_limit`")
-    yield (
-        "sources/public_v1.md",
-        source_page(public_v1, "`sources.public_v1.base_url`, `api_key`, `page_limit`, `order_key`"),
-    )
+    """The path of each generated file in the checkout, and its text."""
+    yield "docs/rules.md", rules_page.markdown()
+    yield "docs/data-dictionary.md", dictionary_page.markdown()
+    yield "docs/images/tables.svg", dictionary_page.diagram()
+    yield "docs/reference/commands.md", commands_page()
+    yield "docs/reference/settings.md", _SETTINGS + documents.readme_table()
+    yield "docs/sources/legacy.md", source_page(legacy, "`sources.legacy.base_url`, `api_key`, `page_limit`")
+    arguments = "`sources.public_v1.base_url`, `api_key`, `page_limit`, `order_key`"
+    yield "docs/sources/public_v1.md", source_page(public_v1, arguments)
+    yield "README.md", documents.with_table((CHECKOUT / "README.md").read_text("utf-8"))
+    yield ".dlt/config.toml", documents.config_toml()
+    yield ".dlt/example.secrets.toml", documents.secrets_toml()
 
 
 if __name__ == "__main__":
     for path, text in pages():
-        file = Path(__file__).parent / path
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, "utf-8")
+        (CHECKOUT / path).write_text(text, "utf-8")

@@ -124,9 +124,3 @@ def diagram() -> str:
     size = f"0 0 {20 + 3 * right + width} {20 + 2 * down + height}"
     shapes = "\n".join([*lines, *boxes])
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}">\n<style>{_STYLE}</style>\n{shapes}\n</svg>\n'
-
-
-if __name__ == "__main__":
-    docs = Path("docs")
-    (docs / "data-dictionary.md").write_text(markdown(), "utf-8")
-    (docs / "images" / "tables.svg").write_text(diagram(), "utf-8")

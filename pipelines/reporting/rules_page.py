@@ -5,7 +5,6 @@ In: the catalogue of rules. Out: Markdown with a section per rule, the same text
 
 from __future__ import annotations
 
-import sys
 from typing import Final
 
 from transforms.rules import RULES
@@ -44,7 +43,3 @@ def markdown() -> str:
             f"- What to do: {rule.action}",
         ]
     return _HEAD + "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(markdown())

@@ -1,13 +1,11 @@
 """The settings as documents, made from the table: README's section, `.dlt/config.toml`, `.dlt/example.secrets.toml`.
 
-In: the table of settings. Out: the texts; `python -m sources.settings.documents` (`make docs`) writes them into the
-checkout, and a test compares them.
+In: the table of settings. Out: the texts, which `make docs` writes into the checkout; a test compares them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Final
 
 from sources.settings.sections import SECTIONS, SETTINGS, settings_of
@@ -74,15 +72,3 @@ def with_table(readme: str) -> str:
     before, rest = readme.split(MARKS[0])
     _, after = rest.split(MARKS[1])
     return before + MARKS[0] + readme_table() + MARKS[1] + after
-
-
-def write(checkout: Path) -> None:
-    """Writes all three into a checkout."""
-    readme = checkout / "README.md"
-    readme.write_text(with_table(readme.read_text("utf-8")), "utf-8")
-    (checkout / ".dlt" / "config.toml").write_text(config_toml(), "utf-8")
-    (checkout / ".dlt" / "example.secrets.toml").write_text(secrets_toml(), "utf-8")
-
-
-if __name__ == "__main__":
-    write(Path(__file__).parents[2])
