@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -23,6 +22,7 @@ from pipelines.cli import reconcile as reconcile_command
 from pipelines.cli import verify as verify_command
 from pipelines.cli.demo_files import CUSTOMERS, VARIANTS, write_files
 from pipelines.cli.process import STOP, exit_process, prepare_environment, start
+from pipelines.cli.push import print_result, send
 from pipelines.cli.terminal import escape
 from sources.errors import BridgeError, ExitCode, UsageError
 
@@ -56,11 +56,10 @@ def command(folder: Path) -> None:
 
     Pull, reconcile, plan, push, a crash in the middle, resume, verify. Nothing outside the folder is touched.
     """
-    style = start("auto").style
-    exit_process(demo(folder, style, STOP.event))
+    exit_process(demo(folder, start("auto").style))
 
 
-def demo(folder: Path, style: Style, stop: threading.Event) -> int:
+def demo(folder: Path, style: Style) -> int:
     """Runs every step. Returns the exit code of the verification.
 
     Raises UsageError if the folder holds files that are not a demo's, BridgeError if a step failed.
@@ -74,12 +73,12 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
     _isolate(folder)
     started_at = time.monotonic()
     with serve(SandboxConfig(seed=7, orders=ORDERS, latency_ms=LATENCY_MS)) as platform:
-        files = {"warehouse.path": "warehouse.duckdb", "ledger.path": "ledger.sqlite"}
-        paths = {key: str(folder.absolute() / name) for key, name in files.items()}
+        names = {"warehouse.path": "warehouse.duckdb", "ledger.path": "ledger.sqlite"}
+        paths = {key: str(folder.absolute() / name) for key, name in names.items()}
         os.environ |= environment(settings(platform.url) | paths)
         click.echo(f"A stand-in for the platform is listening on {platform.url}.")
         _step("Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing")
-        _run(style, stop, ErpFiles())
+        _run(style, ErpFiles())
         write_files(folder, [row for row in platform.state.records("customers") if all(map(row.get, _NEEDED))])
         _step(f"Plan: what {CUSTOMERS}, exported from an ERP, would change; nothing is sent")
         customers = _plan("customers", folder, CUSTOMERS)
@@ -91,19 +90,19 @@ def demo(folder: Path, style: Style, stop: threading.Event) -> int:
             "whether that customer was created is unknown, so the request is not simply repeated."
         )
         _step("Push again: wait until the outcome can be known, look that customer up, and resume")
-        _push(customers, style, stop)
+        _push(customers, style)
         created = Counter(str(body.get("erpCode")) for body in platform.state.customer_inputs)
         twice = sum(count > 1 for count in created.values())
         click.echo(f"The platform has {len(created)} new customers, {twice or 'none'} of them twice.")
         _step(f"Plan and push {VARIANTS}: prices, stock and codes of variants")
         variants = _plan("variants", folder, VARIANTS)
-        _push(variants, style, stop)
+        _push(variants, style)
         sold = platform.state.variants[10, 1038].fields
         click.echo(f"19.367,25 in the file is {sold['price']} on the platform, and 00038 is {sold['sku']!r}.")
         _step(f"Run again, compared with {CUSTOMERS}; verify what was sent against what is there, field by field")
         platform.state.grow("orders", NEW_ORDERS)
-        names = ("clientes.csv", "clientes.toml", "articulos.csv", "articulos.toml")
-        _run(style, stop, ErpFiles(*(folder / name for name in names)))
+        files = [folder / CUSTOMERS, folder / VARIANTS]
+        _run(style, ErpFiles(*(path for file in files for path in (file, file.with_suffix(".toml")))))
         verification = verify(customers)
         verify_command.print_result(verification, "plain")
     _where_to_look(folder, customers, variants)
@@ -130,7 +129,7 @@ def _step(title: str) -> None:
     click.echo(f"\n── {title}")
 
 
-def _run(style: Style, stop: threading.Event, erp_files: ErpFiles) -> None:
+def _run(style: Style, erp_files: ErpFiles) -> None:
     from pipelines.cli.console import Reporter
     from pipelines.pull.model import PullOptions
     from pipelines.pull.pull import pull
@@ -138,7 +137,7 @@ def _run(style: Style, stop: threading.Event, erp_files: ErpFiles) -> None:
 
     reconciling = Reconciling(erp_files)
     with Reporter(style) as reporter:
-        result = pull(PullOptions(command="run"), reporter.progress, stop, reconciling)
+        result = pull(PullOptions(command="run"), reporter.progress, STOP.event, reconciling)
     pull_command.print_result(result, style)
     if result.exit_code not in (ExitCode.DONE, ExitCode.REJECTED) or reconciling.result is None:
         raise BridgeError(f"the run ended with exit code {int(result.exit_code)}")
@@ -183,18 +182,12 @@ def _push_and_kill(plan: Path, state: State, created: int) -> None:
         process.kill()
 
 
-def _push(plan: Path, style: Style, stop: threading.Event) -> None:
+def _push(plan: Path, style: Style) -> None:
     """Pushes, or resumes a push. The sandbox answers in milliseconds, so a doubt can be settled within seconds."""
     from pipelines.cli.console import Reporter
-    from pipelines.cli.push import PushProgress, print_result
-    from pipelines.push.model import PushDependencies, PushHooks, PushOptions
-    from pipelines.push.run import push
+    from pipelines.push.model import PushOptions
 
-    with Reporter(style) as reporter:
-        progress = PushProgress(reporter)
-        options = PushOptions(agreed=True, settle_s=2.0, wait=True)
-        hooks = PushHooks(stop=stop, on_operation=progress.on_operation, on_page=progress.on_page)
-        result = push(plan, options, hooks, PushDependencies(deadline_s=1.0))
+    result = send(plan, PushOptions(agreed=True, settle_s=2.0, wait=True), Reporter(style), deadline_s=1.0)
     print_result(result, style)
     if result.error is not None:
         raise result.error

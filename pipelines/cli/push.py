@@ -22,7 +22,7 @@ from sources.words import number
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Reporter, Style
-    from pipelines.push.model import PushResult
+    from pipelines.push.model import PushOptions, PushResult
 
 _LABELS: Final = {
     "confirmed": "confirmed",
@@ -49,6 +49,22 @@ class PushProgress:
         started_at, before = self._start = self._start or (now, done)
         rate = f", {(done - before) / (now - started_at):.0f}/s" if now > started_at else ""
         self._reporter.show("sending", done, total, f"operations{rate}", done=done, total=total)
+
+
+def send(plan: Path, options: PushOptions, reporter: Reporter, deadline_s: float | None = None) -> PushResult:
+    """Pushes a plan, or resumes it, and shows how far it is."""
+    from pipelines.push.model import PushDependencies, PushHooks
+    from pipelines.push.run import push
+
+    progress = PushProgress(reporter)
+    with reporter:
+        hooks = PushHooks(
+            stop=STOP.event,
+            on_operation=progress.on_operation,
+            on_page=progress.on_page,
+            defer_signals=STOP.gently,
+        )
+        return push(plan, options, hooks, PushDependencies(deadline_s=deadline_s))
 
 
 def print_result(result: PushResult, style: Style) -> None:
@@ -160,22 +176,11 @@ def command(
     same command again after the time that it prints.
     """
     reporter = start(style)
-    progress = PushProgress(reporter)
     from pipelines.ledger.push_log import publish_push_log
-    from pipelines.push.model import PushHooks, PushOptions
-    from pipelines.push.run import push
+    from pipelines.push.model import PushOptions
 
-    push_options = PushOptions(
-        confirm=confirm,
-        agreed=yes or (confirm is None and _agreed(plan)),
-        settle_s=settle * 60,
-        **options,
-    )
-    hooks = PushHooks(
-        stop=STOP.event, on_operation=progress.on_operation, on_page=progress.on_page, defer_signals=STOP.gently
-    )
-    with reporter:
-        result = push(plan, push_options, hooks)
+    agreed = yes or (confirm is None and _agreed(plan))
+    result = send(plan, PushOptions(confirm=confirm, agreed=agreed, settle_s=settle * 60, **options), reporter)
     print_result(result, style)
     if result.error is not None:
         print_error(result.exit_code, str(result.error), "orderbridge: ")
@@ -183,9 +188,8 @@ def command(
         try:
             publish_push_log(result.plan.manifest.plan_id, result.observed)
         except BridgeError as error:  # the ledger has what was sent: the next run copies it
-            print_error(
-                result.exit_code, f"ops.push_log was not updated; the next pull does it: {error}", "orderbridge: "
-            )
+            message = f"ops.push_log was not updated; the next pull does it: {error}"
+            print_error(result.exit_code, message, "orderbridge: ")
     exit_process(128 + STOP.signal if result.stopped and STOP.signal else result.exit_code)
 
 

@@ -5,7 +5,6 @@ In: the table of settings. Out: the texts, which `make docs` writes into the che
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from sources.settings.sections import SECTIONS, SETTINGS, settings_of
@@ -40,22 +39,21 @@ def readme_table() -> str:
 
 def config_toml() -> str:
     """Every setting that is not a secret, as a comment with its default or an example."""
-    return _CONFIG_HEAD + _sections((s for s in SETTINGS.values() if not s.is_secret), "# ")
+    return _CONFIG_HEAD + _sections("# ", is_secret=False)
 
 
 def secrets_toml() -> str:
     """Every secret, with an example."""
-    return _SECRETS_HEAD + _sections((s for s in SETTINGS.values() if s.is_secret), "")
+    return _SECRETS_HEAD + _sections("", is_secret=True)
 
 
-def _sections(settings: Iterable[Setting], prefix: str) -> str:
-    chosen = set(settings)
+def _sections(prefix: str, *, is_secret: bool) -> str:
     text = ""
     for section in SECTIONS:
         lines = [
             f"{prefix}{setting.name} = {_toml(setting)}".ljust(36) + f"  # {setting.help.replace('`', '')}\n"
             for setting in settings_of(section)
-            if setting in chosen
+            if setting.is_secret == is_secret
         ]
         if lines:
             text += f"\n{prefix}[{section}]\n" + "".join(lines)
