@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,33 @@ def settings(platform: Sandbox, warehouse: Path, *, page_limit: int = 20) -> dic
     }
 
 
+_READERS = threading.Lock()
+
+
+@cache
+def _reader() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that reads a DuckDB file, in UTC; one at a time.
+
+    All files are attached to one instance: starting one for each file costs 25 ms of CPU, attaching 3 ms.
+    """
+    with _READERS:
+        instance = _reader()
+        file = str(path).replace("'", "''")
+        instance.execute(f"ATTACH '{file}' AS \"{path.stem}\" (READ_ONLY)")
+        try:
+            with instance.cursor() as connection:
+                connection.execute(f'USE "{path.stem}"')
+                connection.execute("SET TimeZone = 'UTC'")
+                yield connection
+        finally:
+            instance.execute(f'DETACH "{path.stem}"')
+
+
 @dataclass
 class Bridge:
     """A sandbox, and a warehouse that it is pulled into."""
@@ -74,8 +102,7 @@ class Bridge:
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         """What the published file says."""
-        with duckdb.connect(str(self.path), read_only=True) as connection:
-            connection.execute("SET TimeZone = 'UTC'")
+        with reading(self.path) as connection:
             return connection.execute(sql, parameters).fetchall()
 
     def one(self, sql: str, *parameters: object) -> Any:
@@ -84,7 +111,7 @@ class Bridge:
         return value
 
     def dicts(self, sql: str) -> list[dict[str, Any]]:
-        with duckdb.connect(str(self.path), read_only=True) as connection:
+        with reading(self.path) as connection:
             cursor = connection.execute(sql)
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

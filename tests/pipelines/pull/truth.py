@@ -12,9 +12,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from sandbox.state import State
+from tests.pipelines.bridge import reading
 
 Row = dict[str, Any]
 BOOKKEEPING = ("_run_id", "_first_seen_at", "_last_seen_at", "_missing_since")
@@ -100,7 +99,7 @@ def _opened(
 
 def found(path: Path, resource: str, *, missing: bool = False) -> dict[str, list[Row]]:
     """The rows of a list's tables as they are, without bookkeeping; those that are missing only where asked for."""
-    with duckdb.connect(str(path), read_only=True) as connection:
+    with reading(path) as connection:
         sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'raw'"
         names = [name for (name,) in connection.execute(sql).fetchall() if name.split("__")[0] == resource]
         tables = {}
