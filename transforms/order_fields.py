@@ -8,9 +8,8 @@ table without an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from types import MappingProxyType
 from typing import Any, Final
 
 import pandas as pd
@@ -152,14 +151,13 @@ def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame) -> FieldPropos
     orders = orders[[name for name in sorted(map(str, orders)) if name != "id" and not name.startswith("_")]]
     orders = orders[[name for name in orders if array(orders[name]).type in _KINDS]]
     evidence: dict[str, str] = {}
-    chosen = OrderFields(
-        customer_id=_propose_customer(orders, CustomerIndex.of(customers), evidence),
-        ordered_at=_propose_date(orders, evidence),
-        total=_propose_total(orders, evidence),
-        order_status=_propose_status(orders, evidence),
-        currency=_propose_currency(orders, evidence),
-    )
-    return FieldProposal(chosen, MappingProxyType(dict(sorted(evidence.items()))))
+    chosen = {"customer_id": _propose_customer(orders, CustomerIndex.of(customers), evidence)}
+    for field, (names, count_fitting, share_min) in _EXAMINED.items():
+        for name in (name for name in names if name in orders):
+            count, evidence[name] = count_fitting(orders[name])
+            if count and count >= share_min * len(orders):
+                chosen.setdefault(field, name)
+    return FieldProposal(OrderFields(**chosen), evidence)
 
 
 def _propose_customer(orders: pd.DataFrame, index: CustomerIndex, evidence: dict[str, str]) -> str | None:
@@ -185,52 +183,36 @@ def _agree(left: CustomerMatch, right: CustomerMatch) -> bool:
     return bool(is_same.sum() >= AGREEMENT_MIN * is_both.sum())
 
 
-def _propose_date(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
-    chosen = None
-    for name in _named(orders, ORDERED_AT_NAMES):
-        count = int(texts_of(orders[name]).notna().sum())
-        evidence[name] = f"{count} of {len(orders)} have a value"
-        if chosen is None and count and count >= FILLED_SHARE_MIN * len(orders):
-            chosen = name
-    return chosen
+def _dates(values: Column[Any]) -> tuple[int, str]:
+    count = int(texts_of(values).count())
+    return count, f"{count} of {len(values)} have a value"
 
 
-def _propose_total(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
-    chosen = None
-    for name in _named(orders, TOTAL_NAMES):
-        amounts, is_ambiguous = money(orders[name])
-        good = int(amounts.notna().sum())
-        evidence[name] = f"{good} of {len(orders)} are decimal numbers"
-        if is_ambiguous:
-            evidence[name] = "texts such as 1.234, thousands or decimals"
-        elif chosen is None and good and good >= SHARE_MIN * len(orders):
-            chosen = name
-    return chosen
+def _totals(values: Column[Any]) -> tuple[int, str]:
+    amounts, is_ambiguous = money(values)
+    if is_ambiguous:
+        return 0, "texts such as 1.234, thousands or decimals"
+    return int(amounts.count()), f"{amounts.count()} of {len(values)} are decimal numbers"
 
 
-def _propose_status(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
-    chosen = None
-    for name in _named(orders, STATUS_NAMES):
-        values = texts_of(orders[name])
-        count, distinct = int(values.notna().sum()), values.nunique()
-        evidence[name] = f"{count} of {len(orders)} have one of {distinct} values"
-        if chosen is None and count and count >= FILLED_SHARE_MIN * len(orders) and distinct <= _STATUSES_MAX:
-            chosen = name
-    return chosen
+def _statuses(values: Column[Any]) -> tuple[int, str]:
+    texts = texts_of(values)
+    count, distinct = int(texts.count()), texts.nunique()
+    return count if distinct <= _STATUSES_MAX else 0, f"{count} of {len(values)} have one of {distinct} values"
 
 
-def _propose_currency(orders: pd.DataFrame, evidence: dict[str, str]) -> str | None:
-    chosen = None
-    for name in _named(orders, CURRENCY_NAMES):
-        count = int(texts_of(orders[name]).str.fullmatch(_CURRENCY_CODE).fillna(False).sum())
-        evidence[name] = f"{count} of {len(orders)} are codes of three letters"
-        if chosen is None and count and count >= SHARE_MIN * len(orders):
-            chosen = name
-    return chosen
+def _currencies(values: Column[Any]) -> tuple[int, str]:
+    count = int(texts_of(values).str.fullmatch(_CURRENCY_CODE).fillna(False).sum())
+    return count, f"{count} of {len(values)} are codes of three letters"
 
 
-def _named(orders: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    return [name for name in names if name in orders]
+_EXAMINED: Final[dict[str, tuple[Sequence[str], Callable[[Column[Any]], tuple[int, str]], float]]] = {
+    "ordered_at": (ORDERED_AT_NAMES, _dates, FILLED_SHARE_MIN),
+    "total": (TOTAL_NAMES, _totals, SHARE_MIN),
+    "order_status": (STATUS_NAMES, _statuses, FILLED_SHARE_MIN),
+    "currency": (CURRENCY_NAMES, _currencies, SHARE_MIN),
+}
+"""Names of each field in order of preference; how many values fit it, with the evidence; the least share of rows."""
 
 
 def texts_of(values: Column[Any]) -> Column[Any]:

@@ -110,8 +110,8 @@ def orders(
     findings += [
         *customer_findings,
         *share_findings,
-        *_date_findings(ours, dates, fields.ordered_at or ""),
-        *_future_findings(ours, dates, fields.ordered_at or "", as_of),
+        *date_findings("orders", "ordered_at", fields.ordered_at or "", dates, ours["order_id"]),
+        _future_finding(ours, fields.ordered_at or "", as_of),
         *_total_findings(ours, rows, fields.total, is_ambiguous),
         *_sum_findings(ours),
     ]
@@ -154,27 +154,22 @@ def _matched_share(ours: pd.DataFrame, name: str | None, last: float | None) -> 
     return share, [table_finding("orders", "matched_share_fell", detail)]
 
 
-def _date_findings(ours: pd.DataFrame, dates: DateColumn, name: str) -> list[pd.DataFrame]:
-    return date_findings("orders", "ordered_at", name, dates, ours["order_id"])
-
-
-def _future_findings(ours: pd.DataFrame, dates: DateColumn, name: str, as_of: datetime) -> list[pd.DataFrame]:
+def _future_finding(ours: pd.DataFrame, name: str, as_of: datetime) -> pd.DataFrame:
     is_future = (ours["ordered_at"] > as_of + OFFSET_MAX) & ~ours["is_missing"]
     detail = joined_text([f"{name} ", date_text(ours["ordered_at"])])
-    return [rule_findings("orders", "ordered_at_future", ours["order_id"], is_future, detail)]
+    return rule_findings("orders", "ordered_at_future", ours["order_id"], is_future, detail)
 
 
 def _total_findings(ours: pd.DataFrame, rows: pd.DataFrame, name: str | None, is_ambiguous: bool) -> list[pd.DataFrame]:
     if name is None:
         return []
     is_unread = _texts(rows, name).notna() & ours["total"].isna()
-    is_negative = (ours["total"] < 0) & ~ours["is_missing"]
     if is_ambiguous:
         detail = f"{name}: {int(is_unread.sum())} texts such as 1.234"
         return [table_finding("orders", "total_notation", detail)]
     return [
         rule_findings("orders", "total_unreadable", ours["order_id"], is_unread, name),
-        rule_findings("orders", "total_negative", ours["order_id"], is_negative, name),
+        rule_findings("orders", "total_negative", ours["order_id"], (ours["total"] < 0) & ~ours["is_missing"], name),
     ]
 
 
