@@ -125,24 +125,21 @@ def customer_orders(orders: pd.DataFrame, customers: pd.DataFrame, as_of: dateti
     known = orders[(orders["customer_status"] == "matched") & ~orders["is_missing"]]
     is_out = is_cancelled(known)
     counted = known[~is_out]
-    dates = counted.groupby("customer_id")["ordered_at"]
+    activity = counted.groupby("customer_id", as_index=False).agg(
+        order_count=("order_id", "size"), first_ordered_at=("ordered_at", "min"), last_ordered_at=("ordered_at", "max")
+    )
+    cancelled = known[is_out].groupby("customer_id", as_index=False).agg(cancelled_count=("order_id", "size"))
     summary = (
         customers[["customer_id"]]
-        .merge(_counts(counted, "order_count"), on="customer_id", how="left", validate="1:1")
-        .merge(_counts(known[is_out], "cancelled_count"), on="customer_id", how="left", validate="1:1")
+        .merge(activity, on="customer_id", how="left", validate="1:1")
+        .merge(cancelled, on="customer_id", how="left", validate="1:1")
         .merge(_revenue(counted), on="customer_id", how="left", validate="1:1")
-        .merge(dates.min().rename("first_ordered_at").reset_index(), on="customer_id", how="left", validate="1:1")
-        .merge(dates.max().rename("last_ordered_at").reset_index(), on="customer_id", how="left", validate="1:1")
         .sort_values("customer_id", ignore_index=True)
     )
     age = as_of - summary["last_ordered_at"]
     active = {f"is_active_{days}_days": (age <= timedelta(days=days)).fillna(False) for days in _ACTIVE_DAYS}
     counts = {name: summary[name].fillna(0) for name in ("order_count", "cancelled_count")}
     return typed(summary.assign(**counts, **active), CUSTOMER_ORDERS)
-
-
-def _counts(orders: pd.DataFrame, name: str) -> pd.DataFrame:
-    return orders.groupby("customer_id").size().rename(name).reset_index()
 
 
 def _revenue(orders: pd.DataFrame) -> pd.DataFrame:
