@@ -18,10 +18,21 @@ import pyarrow as pa
 from sources.contract import Field
 from sources.decode import rows
 from sources.decode.rows import Decoded, InvalidRow, Number, Page, QuarantinedRow
-from sources.decode.table_schema import ABSENT, DECIMAL, MISTYPED, UNKNOWN, ChildTable, TableSchema, schema_of
+from sources.decode.table_schema import (
+    ABSENT,
+    DECIMAL,
+    MISTYPED,
+    UNKNOWN,
+    ChildTable,
+    TableSchema,
+    schema_of,
+    tables_from_lines,
+)
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,29}(\.[0-9]+)?")
+_EXPECTED: Final = {"text": "string", "date": "date YYYY-MM-DD", "decimal_text": "decimal"}
+"""Types in the words of a reason, where these are not the contract's own."""
 
 Object = dict[str, object]
 
@@ -43,17 +54,7 @@ def by_rows(tables: TableSchema, page: Page) -> Decoded:
         for name, table_lines in reader.lines.items():
             lines[name] += table_lines
         observations.update(reader.observations)
-    return Decoded(
-        {name: _table(lines[name], schema) for name, schema in schema_of(tables.record).items()},
-        quarantined,
-        observations,
-    )
-
-
-def _table(lines: list[list[object]], schema: pa.Schema) -> pa.Table:
-    columns = zip(*lines, strict=True) if lines else ([] for _ in schema)
-    arrays = [pa.array(list(column), field.type) for column, field in zip(columns, schema, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    return Decoded(tables_from_lines(lines, schema_of(tables.record)), quarantined, observations)
 
 
 class _RowReader:
@@ -115,18 +116,30 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
     Raises:
         InvalidRow: it is not, and neither a number for a text nor a string for an optional date.
     """
-    if isinstance(value, str) and not isinstance(value, Number) and "\0" in value:
-        # Databases other than DuckDB refuse a NUL; one such row would fail the whole load.
-        raise InvalidRow(f"{path}: a NUL character")
-    if field.type == "text" and isinstance(value, Number):
-        return rows.canonical(value) or str(value), False
-    if field.type == "date" and not field.required and isinstance(value, str) and not isinstance(value, Number):
-        day = _date(value)
-        return day, day is not None
-    read = _READERS[field.type](value, path)
-    if read is None:
-        raise InvalidRow(f"{path}: expected {_WORDS[field.type]}, found {rows.kind(value)}")
-    return read, True
+    match field.type, value:
+        case _, str(text) if "\0" in text:
+            # Databases other than DuckDB refuse a NUL; one such row would fail the whole load.
+            raise InvalidRow(f"{path}: a NUL character")
+        case "text", Number() as number:
+            return rows.canonical(number) or str(number), False
+        case "identifier", Number() as number:
+            if (canonical := rows.canonical(number)) is None:
+                raise InvalidRow(f"{path}: a number too long for an identifier")
+            return canonical, True
+        case "integer", Number() as number:
+            if (whole := rows.integer(number)) is None:
+                raise InvalidRow(f"{path}: expected integer, found a number with a fraction or beyond 64 bits")
+            return whole, True
+        case "decimal_text", str(text):
+            return _decimal(text, path), True
+        case "date", str(text) if not isinstance(text, Number):
+            day = _date(text)
+            if day is None and field.required:
+                raise InvalidRow(f"{path}: expected date YYYY-MM-DD, found another string")
+            return day, day is not None
+        case ("identifier" | "text", str()) | ("boolean", bool()):
+            return value, True
+    raise InvalidRow(f"{path}: expected {_EXPECTED.get(field.type, field.type)}, found {rows.kind(value)}")
 
 
 def _date(value: str) -> date | None:
@@ -138,69 +151,15 @@ def _date(value: str) -> date | None:
         return None
 
 
-def _required_date(value: object, path: str) -> object:
-    if not isinstance(value, str) or isinstance(value, Number):
-        return None
-    day = _date(value)
-    if day is None:
-        raise InvalidRow(f"{path}: expected date YYYY-MM-DD, found another string")
-    return day
-
-
-def _identifier(value: object, path: str) -> object:
-    if isinstance(value, Number):
-        text = rows.canonical(value)
-        if text is None:
-            raise InvalidRow(f"{path}: a number too long for an identifier")
-        return text
-    return value if isinstance(value, str) else None
-
-
-def _text(value: object, path: str) -> object:
-    return value if isinstance(value, str) else None
-
-
-def _integer(value: object, path: str) -> object:
-    if not isinstance(value, Number):
-        return None
-    whole = rows.integer(value)
-    if whole is None:
-        raise InvalidRow(f"{path}: expected integer, found a number with a fraction or beyond 64 bits")
-    return whole
-
-
-def _boolean(value: object, path: str) -> object:
-    return value if isinstance(value, bool) else None
-
-
-def _decimal(value: object, path: str) -> object:
+def _decimal(value: str, path: str) -> object:
+    number: Decimal | None = None
     if isinstance(value, Number):
         number = rows.exact(value)
-    elif isinstance(value, str):
-        number = Decimal(value) if _DECIMAL.fullmatch(value) else None
-    else:
-        return None
+    elif _DECIMAL.fullmatch(value):
+        number = Decimal(value)
     if number is None:
         raise InvalidRow(f"{path}: expected decimal, found another {rows.kind(value)}")
     try:
         return pa.scalar(number, DECIMAL).as_py()
     except pa.ArrowInvalid:
         raise InvalidRow(f"{path}: expected decimal, found more than 9 decimals or 29 digits") from None
-
-
-_READERS: Final = {
-    "identifier": _identifier,
-    "text": _text,
-    "integer": _integer,
-    "boolean": _boolean,
-    "date": _required_date,
-    "decimal_text": _decimal,
-}
-_WORDS: Final = {
-    "identifier": "identifier",
-    "text": "string",
-    "integer": "integer",
-    "boolean": "boolean",
-    "date": "date YYYY-MM-DD",
-    "decimal_text": "decimal",
-}

@@ -91,6 +91,16 @@ def schema_of(record: Record) -> dict[str, pa.Schema]:
     return {record.name: tables.schema, **{child.name: child.schema for child in tables.children}}
 
 
+def tables_from_lines(lines: Mapping[str, list[list[object]]], schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
+    """The table of each schema, from lists of values in the order of its columns."""
+    tables = {}
+    for name, schema in schemas.items():
+        columns = zip(*lines[name], strict=True) if lines[name] else ([] for _ in schema)
+        arrays = [pa.array(list(column), field.type) for column, field in zip(columns, schema, strict=True)]
+        tables[name] = pa.Table.from_arrays(arrays, schema=schema)
+    return tables
+
+
 def merged(
     parts: Sequence[Decoded],
     schemas: Mapping[str, pa.Schema],

@@ -39,7 +39,7 @@ from sources.decode.schema_inference import (
     NodeBudget,
     tables_of,
 )
-from sources.decode.table_schema import merged, shorten
+from sources.decode.table_schema import merged, shorten, tables_from_lines
 
 FOUND: Final = "field found, not shown by the interface"
 _PLAIN_TEXT: Final = r'[\x00-\x1f"\\]'
@@ -128,12 +128,7 @@ class InferredSchema:
             extra = dump(other) if other else None
             lines[self._table.name].append([*_values(self._table, row), extra, *place])
             _add_children(self._table, row, [key], place, lines)
-        tables = {}
-        for table in self._table.all():
-            columns = zip(*lines[table.name], strict=True) if lines[table.name] else ([] for _ in table.schema)
-            arrays = [pa.array(list(c), f.type) for c, f in zip(columns, table.schema, strict=True)]
-            tables[table.name] = pa.Table.from_arrays(arrays, schema=table.schema)
-        return Decoded(tables, quarantined, Counter())
+        return Decoded(tables_from_lines(lines, self.schema_of()), quarantined, Counter())
 
     def _readable_key(self, data: bytes) -> str | None:
         try:

@@ -308,8 +308,8 @@ MUTANTS: Final = (
     Mutant(
         "an-identifier-becomes-a-float",
         "sources/decode/row_by_row.py",
-        "        text = rows.canonical(value)\n        if text is None:",
-        "        text = str(float(value))\n        if text is None:",
+        "if (canonical := rows.canonical(number)) is None:",
+        "if (canonical := str(float(number))) is None:",
         "tests/sources/decode",
     ),
     Mutant(
