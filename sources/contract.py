@@ -151,15 +151,6 @@ PAGINATION: Final = Record(
     ),
 )
 
-CURSOR_PAGE: Final = Record(
-    "cursor_page",
-    (
-        Field("data", "array"),
-        Field("hasMore", "boolean", meaning="true when more items remain"),
-        Field("nextCursor", "text", meaning="cursor of the next page; null when there are no more"),
-    ),
-)
-
 CUSTOMER_CREATE: Final = Record(
     "customer_create",
     (
@@ -292,7 +283,7 @@ OPERATIONS: Final = (
     LIST_PRICE_LISTS,
     LIST_ORDERS,
 )
-LISTS: Final = {
-    op.records.name: op for op in (LIST_CUSTOMERS, LIST_PROMOTIONS, LIST_PRICE_LISTS, LIST_ORDERS) if op.records
-}
-"""The lists that a pull walks, by resource name, in display order."""
+RECORDS: Final = {record.name: record for record in (CUSTOMER, PROMOTION, PRICE_LIST, ORDER)}
+"""The records of the lists that a pull walks, by resource name, in display order."""
+LISTS: Final = {name: next(op for op in OPERATIONS if op.records is record) for name, record in RECORDS.items()}
+"""The operations that list them."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import dlt
 from dlt.extract import DltResource
 
-from sources.contract import LIST_CUSTOMERS, LIST_PROMOTIONS
+from sources.contract import CUSTOMER, PROMOTION
 from sources.extract.result import SWEEPS_MAX, WalkOptions
 from sources.http.client import Client
 from sources.resources import ListSource, ListWalker, list_resources
@@ -52,5 +52,5 @@ def legacy(
         BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
     """
     walker = ListWalker(lambda: Client.with_http_settings("legacy", base_url, api_key), WalkOptions(page_limit, sweeps))
-    for operation in (LIST_CUSTOMERS, LIST_PROMOTIONS):
-        yield from list_resources(operation, walker, nested)
+    for record in (CUSTOMER, PROMOTION):
+        yield from list_resources(record, walker, nested)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import dlt
 from dlt.extract import DltResource
 
-from sources.contract import LIST_ORDERS, LIST_PRICE_LISTS, ORDER, PUBLIC_V1_LIMIT_MAX
+from sources.contract import ORDER, PRICE_LIST, PUBLIC_V1_LIMIT_MAX
 from sources.extract.result import WalkOptions
 from sources.http.client import Client
 from sources.resources import ListSource, ListWalker, list_resources
@@ -55,5 +55,5 @@ def public_v1(
     orders = ListWalker(
         lambda: Client.with_http_settings("public_v1", base_url, api_key), WalkOptions(page_limit, key=order_key)
     )
-    yield from list_resources(LIST_PRICE_LISTS, lists, nested)
-    yield from list_resources(LIST_ORDERS, orders, nested)
+    yield from list_resources(PRICE_LIST, lists, nested)
+    yield from list_resources(ORDER, orders, nested)

@@ -29,7 +29,7 @@ from dlt.common.schema.typing import TSchemaContract, TTableReferenceParam, TTab
 from dlt.extract import DltResource, DltSource
 from dlt.extract.source import SourceInjectableContext
 
-from sources.contract import Field, Operation, Record
+from sources.contract import Field, Record
 from sources.decode.table_schema import KEY_COLUMN, PLACE, parent_key, schema_of, snake, table_schema
 from sources.extract.nested_rows import nested_rows
 from sources.extract.result import ListResult, WalkOptions
@@ -136,7 +136,7 @@ class ListWalker:
         return entry.result
 
 
-def list_resources(operation: Operation, walker: ListWalker, nested: bool = False) -> Iterator[DltResource]:
+def list_resources(record: Record, walker: ListWalker, nested: bool = False) -> Iterator[DltResource]:
     """The resources of a list: its own table, and its child tables. A list that is not selected is not walked.
 
     Child tables follow the disposition of their list: merged, the items of each merged record are replaced; otherwise
@@ -144,13 +144,10 @@ def list_resources(operation: Operation, walker: ListWalker, nested: bool = Fals
     resource, `orders__children`, has all.
 
     Args:
-        operation: that lists the records.
+        record: that is listed.
         walker: walks the list.
         nested: a single resource of Python rows, whose child tables are dlt's own nested tables.
     """
-    record = operation.records
-    if record is None:
-        raise TypeError(f"{operation.name} is not a list")
 
     def rows() -> Iterator[pa.Table]:
         for table, batch in walker.batches(record.name):

@@ -15,7 +15,7 @@ import duckdb
 
 from pipelines.warehouse.build import sql_name, sql_text
 from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
-from sources.contract import LISTS, Field, Operation
+from sources.contract import LISTS, RECORDS
 from sources.decode.table_schema import snake
 
 SCHEMAS: Final = ("raw", "reconciled", "ops", VIEW_SCHEMA)
@@ -40,7 +40,7 @@ _COMMENTED: Final = """
 
 def primary_keys(schema: str, table: str) -> tuple[str, ...]:
     """The columns of a table's primary key; none where rows have no key."""
-    if schema == "raw" and table in LISTS:
+    if schema == "raw" and table in RECORDS:
         return ("id",)
     return _KEYS.get((schema, table), ())
 
@@ -84,20 +84,15 @@ def _is_order_field(schema: str, table: str, column: str) -> bool:
 def column_source(table: str, column: str) -> str:
     """The field of the interface that a raw column is filled from; empty for columns of this project."""
     name, _, child = table.partition("__")
-    operation = LISTS.get(name)
-    field = _field(operation, child, column) if operation is not None else None
-    if operation is None or field is None:
-        return ""
-    path = f"{operation.verb} {operation.path}"
-    where = f"{child}[].{field.name}" if child else field.name
-    return f"{where} of {path}" + (f" ({field.meaning})" if field.meaning else "")
-
-
-def _field(operation: Operation, child: str, column: str) -> Field | None:
-    fields = operation.records.fields if operation.records else ()
+    fields = RECORDS[name].fields if name in RECORDS else ()
     if child:
         fields = next((field.fields for field in fields if snake(field.name) == child), ())
-    return next((field for field in fields if snake(field.name) == column and field.type != "array"), None)
+    for field in fields:
+        if snake(field.name) == column and field.type != "array":
+            where = f"{child}[].{field.name}" if child else field.name
+            meaning = f" ({field.meaning})" if field.meaning else ""
+            return f"{where} of {LISTS[name].verb} {LISTS[name].path}{meaning}"
+    return ""
 
 
 def write_comments(build: duckdb.DuckDBPyConnection) -> None:

@@ -7,9 +7,8 @@ shows them until a run, or a copy, succeeds.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +16,6 @@ from typing import Any, Final
 from sources.disk import write_private
 from sources.errors import BridgeError, ExitCode
 
-log = logging.getLogger("orderbridge.failure")
 _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
 """Commands whose failure stays after a success of this one."""
 _PUBLISHED: Final = "The warehouse was published; only its copy to the destination failed."
@@ -32,16 +30,9 @@ def failure_file(path: Path, *, is_destination: bool = False) -> Path:
 def record_failure(
     path: Path, command: str, started_at: datetime, run_id: str = "", *, is_destination: bool = False
 ) -> Iterator[None]:
-    """Writes the note where the block raises; before a run has begun only where a warehouse exists.
+    """Writes the note of a warehouse where the block raises; before a run has an id only where the file exists.
 
-    An error of a copy to the destination is marked for `was_published`.
-
-    Args:
-        path: of the warehouse.
-        command: `pull`, `run` or `reconcile`.
-        started_at: of the run.
-        run_id: empty where it has not begun.
-        is_destination: whether the block copies what is published to the destination.
+    Errors of a copy to the destination (`is_destination`) are marked for `was_published`.
     """
     try:
         yield
@@ -60,7 +51,9 @@ def record_failure(
                 "hint": hint,
                 "published": is_destination,
             }
-            _write(failure_file(path, is_destination=is_destination), note)
+            with suppress(OSError):  # the disk is the failure; the exit code reports it
+                content = json.dumps(note, indent=1).encode()
+                write_private(failure_file(path, is_destination=is_destination), content, is_only_writer=True)
         raise
 
 
@@ -77,22 +70,10 @@ def was_published(error: Exception) -> bool:
     return _PUBLISHED in getattr(error, "__notes__", ())
 
 
-def _write(file: Path, note: dict[str, Any]) -> None:
-    try:
-        write_private(file, json.dumps(note, indent=1).encode(), is_only_writer=True)
-    except OSError:
-        log.debug("the failure note could not be written")  # the disk is the failure; the exit code reports it
-
-
 def clear_failure(path: Path, command: str) -> None:
     """Removes the note of a failed run after a success that replaces it."""
     if (read(path) or {}).get("command") not in _STAYS.get(command, ()):
         failure_file(path).unlink(missing_ok=True)
-
-
-def clear_destination_failure(path: Path) -> None:
-    """Removes the note of a failed copy, after a copy."""
-    failure_file(path, is_destination=True).unlink(missing_ok=True)
 
 
 def read(path: Path, *, is_destination: bool = False) -> dict[str, Any] | None:

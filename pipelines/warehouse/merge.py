@@ -14,16 +14,14 @@ import duckdb
 import pyarrow as pa
 
 from pipelines.warehouse.load import LOADED
-from sources.contract import LISTS, Record
-from sources.decode.table_schema import schema_of
+from sources.contract import RECORDS
+from sources.decode.table_schema import PLACE, schema_of
 from sources.extract.result import ListResult
 
-BOOKKEEPING: Final = {
-    "_run_id": "VARCHAR",
-    "_first_seen_at": "TIMESTAMPTZ",
-    "_last_seen_at": "TIMESTAMPTZ",
-    "_missing_since": "TIMESTAMPTZ",
-}
+_TIME: Final = pa.timestamp("us", "UTC")
+_BOOKKEEPING: Final = pa.schema(
+    {"_run_id": pa.string(), "_first_seen_at": _TIME, "_last_seen_at": _TIME, "_missing_since": _TIME}
+)
 SHRINK_SHARE: Final = 0.02
 SHRINK_ROWS: Final = 5
 _EXACT_DOUBLE: Final = 2**53
@@ -55,28 +53,13 @@ class MergeCounts:
 def create_missing(build: duckdb.DuckDBPyConnection) -> None:
     """Makes the tables that the interface names, where there is none yet: a query never fails for want of one."""
     build.execute("CREATE SCHEMA IF NOT EXISTS raw")
-    for operation in LISTS.values():
-        record = operation.records
-        for table, columns in _declared(record).items() if record else ():
-            listed = ", ".join(f'"{name}" {kind}' for name, kind in {**columns, **BOOKKEEPING}.items())
-            build.execute(f'CREATE TABLE IF NOT EXISTS raw."{table}" ({listed})')
-
-
-def _declared(record: Record) -> dict[str, dict[str, str]]:
-    """Columns and DuckDB types of a record's tables. An order's are not shown: its key and `_extra` are there."""
-    if not record.fields:
-        return {record.name: {"id": "VARCHAR", "_extra": "VARCHAR"}}
-    return {
-        table: {field.name: _duckdb_type(field.type) for field in schema if field.name not in ("_page", "_position")}
-        for table, schema in schema_of(record).items()
-    }
-
-
-def _duckdb_type(kind: pa.DataType) -> str:
-    names = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.int32(): "INTEGER", pa.bool_(): "BOOLEAN"}
-    if pa.types.is_decimal(kind):
-        return f"DECIMAL({kind.precision},{kind.scale})"
-    return "DATE" if pa.types.is_date(kind) else names[kind]
+    for record in RECORDS.values():
+        key = [] if record.fields else [pa.field("id", pa.string())]  # the fields of an order are not shown
+        for table, schema in schema_of(record).items():
+            columns = [column for column in schema if column.name not in dict(PLACE)]
+            build.register("declared", pa.schema([*key, *columns, *_BOOKKEEPING]).empty_table())
+            build.execute(f'CREATE TABLE IF NOT EXISTS raw."{table}" AS FROM declared')
+            build.unregister("declared")
 
 
 def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts:

@@ -18,7 +18,7 @@ from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.descriptions import write_comments
 from pipelines.warehouse.destination import copy_to_destination
 from pipelines.warehouse.destination_support import check_destination
-from pipelines.warehouse.failure import clear_destination_failure, clear_failure, record_failure
+from pipelines.warehouse.failure import clear_failure, failure_file, record_failure
 from sources import __version__
 from sources.settings import warehouse_settings
 
@@ -80,16 +80,10 @@ class WarehouseRun:
             with record_failure(path, self.command, self.started_at, self.run_id, is_destination=True):
                 is_copied = copy_to_destination(path, self._settings)
             if is_copied:  # a run without a destination leaves the note of a copy that failed
-                clear_destination_failure(path)
+                failure_file(path, is_destination=True).unlink(missing_ok=True)
 
     def record(self, connection: duckdb.DuckDBPyConnection, exit_code: int, **facts: str | None) -> None:
-        """Writes this run's row of `ops.runs`, and the comments on tables and columns.
-
-        Args:
-            connection: of the build.
-            exit_code: that the command will end with.
-            facts: further columns.
-        """
+        """Writes this run's row of `ops.runs`, `facts` as further columns, and the comments on tables and columns."""
         write_comments(connection)
         ops.record_run(
             connection,

@@ -8,15 +8,10 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime
-from typing import Final
 
 import duckdb
 
 from sources.errors import UsageError
-
-_FROM_RUNS: Final = """
-    SELECT {columns}, NULL FROM ops.runs"""
-"""Warehouses of version 0.1 have hosts and environment in `ops.runs` only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +48,14 @@ def read_source(warehouse: duckdb.DuckDBPyConnection) -> DataSource:
     tables = {name for (name,) in warehouse.execute(sql).fetchall()}
     names = [field.name for field in fields(DataSource)]
     if "warehouse" in tables:
-        row = warehouse.execute(f"SELECT {', '.join(names)} FROM ops.warehouse").fetchone()
-        if row is not None:
+        for row in warehouse.execute(f"SELECT {', '.join(names)} FROM ops.warehouse").fetchall():
             return DataSource(*row)
-    if "runs" in tables:
-        last = [f"arg_max({name}, started_at) FILTER ({name} <> '')" for name in names[:-1]]
-        row = warehouse.execute(_FROM_RUNS.format(columns=", ".join(last))).fetchone()
-        return DataSource(*row) if row is not None else DataSource()
-    return DataSource()
+    if "runs" not in tables:
+        return DataSource()
+    # Warehouses of version 0.1 have hosts and environment in `ops.runs` only.
+    last = [f"arg_max({name}, started_at) FILTER ({name} <> '')" for name in names[:-1]]
+    (row,) = warehouse.execute(f"SELECT {', '.join(last)} FROM ops.runs").fetchall()
+    return DataSource(*row)
 
 
 def check_source(warehouse: duckdb.DuckDBPyConnection, source: DataSource) -> None:
@@ -75,14 +70,7 @@ def check_source(warehouse: duckdb.DuckDBPyConnection, source: DataSource) -> No
 
 
 def record_source(build: duckdb.DuckDBPyConnection, source: DataSource, run_id: str, at: datetime) -> None:
-    """Replaces the row of `ops.warehouse`; what this run does not know of its source stays.
-
-    Args:
-        build: open for writing, with the tables of `ops`.
-        source: what the run read from.
-        run_id: of the run.
-        at: when it read.
-    """
+    """Replaces the row of `ops.warehouse`; what this run does not know of its source stays."""
     recorded = read_source(build).updated(source)
     build.execute("DELETE FROM ops.warehouse")
     build.execute("INSERT INTO ops.warehouse VALUES (?, ?, ?, ?, ?, ?)", [*astuple(recorded), run_id, at])
