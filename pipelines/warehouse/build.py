@@ -238,11 +238,7 @@ class Build:
             move_file(self.file, self.path)
 
     def clear(self, resumable: Collection[str] | None = None) -> None:
-        """Removes the files of this run, and spools that no later run resumes.
-
-        Args:
-            resumable: lists whose spools stay; None: all.
-        """
+        """Removes the files of this run, and the spools of lists that are not resumable; None: all are."""
         shutil.rmtree(self.run, ignore_errors=True)
         is_empty = True
         for folder in self.spools.glob("*"):
@@ -256,11 +252,7 @@ class Build:
 
 @contextmanager
 def warehouse_errors(folder: Path) -> Iterator[None]:
-    """Turns disk errors of the system and of DuckDB into UsageError. DuckDB's texts are left out: they can hold values.
-
-    Args:
-        folder: of the warehouse.
-    """
+    """Turns disk errors of the system and of DuckDB into UsageError, without DuckDB's texts: they can hold values."""
     with disk_errors(folder, _SPACE_HINT, _LOCATION_HINT):
         try:
             yield

@@ -13,7 +13,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +22,7 @@ import duckdb
 
 from pipelines.warehouse.build import SCHEMAS, open_warehouse, sql_name, sql_text
 from pipelines.warehouse.descriptions import column_comments, primary_keys, table_description
-from pipelines.warehouse.destination_errors import PUBLISHED, destination_errors
+from pipelines.warehouse.destination_errors import PUBLISHED, check_destination, destination_errors
 from pipelines.warehouse.destination_files import ParquetStore
 from pipelines.warehouse.destination_postgres import (
     changed_columns,
@@ -31,9 +31,8 @@ from pipelines.warehouse.destination_postgres import (
     table_columns,
     unquoted,
 )
-from pipelines.warehouse.destination_support import check_destination
 from pipelines.warehouse.load import computed_once
-from pipelines.warehouse.source import DataSource, read_source
+from pipelines.warehouse.source import SOURCE_COLUMNS, DataSource, read_source
 from sources.errors import PlatformError, UsageError
 from sources.settings import WarehouseSettings
 
@@ -153,7 +152,7 @@ class _Dataset:
 
         Args:
             source: whose data is to be copied; None: not compared.
-            wanted: tables to be written.
+            wanted: tables that must not be those of others.
 
         Raises:
             UsageError: the dataset holds tables of others, or another source's.
@@ -168,7 +167,7 @@ class _Dataset:
                 raise UsageError(
                     f"the dataset {self.name} holds tables that orderbridge did not create: nothing was touched", hint
                 )
-            columns = "table_name, legacy_host, public_v1_host, environment, organization"
+            columns = ", ".join(("table_name", *SOURCE_COLUMNS))
             marks = client.execute_sql(f"SELECT {columns} FROM {sql_name(self.name)}.{MARK}") or ()
         own = [str(name) for name, *_ in marks]
         foreign = sorted((existing - set(own)) & set(wanted or ()))
@@ -229,10 +228,9 @@ class _Dataset:
                 yield f"COMMENT ON TABLE {copy} IS {_text(description)}"
             for column, text in self.comments[table].items():
                 yield f"COMMENT ON COLUMN {copy}.{sql_name(column)} IS {_text(text)}"
-        columns = ("legacy_host", "public_v1_host", "environment", "organization")
-        listed = ", ".join(f"{name} VARCHAR" for name in columns)
-        yield f"CREATE TABLE {target}.{MARK} (table_name VARCHAR, {listed})"
-        facts = ", ".join(_text(getattr(source, name)) for name in columns)
+        columns = ", ".join(f"{name} VARCHAR" for name in ("table_name", *SOURCE_COLUMNS))
+        yield f"CREATE TABLE {target}.{MARK} ({columns})"
+        facts = ", ".join(map(_text, astuple(source)))
         for table in tables:
             yield f"INSERT INTO {target}.{MARK} VALUES ({_text(table)}, {facts})"
 
@@ -245,11 +243,7 @@ class _Dataset:
 
 def _execute(client: Any, statements: list[str]) -> None:  # noqa: ANN401 # dlt's, untyped
     """Runs the statements in one transaction, where the destination has transactions for tables."""
-    if not client.capabilities.supports_ddl_transactions:
-        for statement in statements:
-            client.execute_sql(statement)
-        return
-    with client.begin_transaction():
+    with client.begin_transaction() if client.capabilities.supports_ddl_transactions else nullcontext():
         for statement in statements:
             client.execute_sql(statement)
 

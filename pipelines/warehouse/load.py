@@ -101,16 +101,7 @@ def computed_once(compute: Capabilities) -> Capabilities:
 
 @contextmanager
 def attached(build: duckdb.DuckDBPyConnection, walked: Sequence[ListResult], folder: Path) -> Iterator[None]:
-    """The loaded rows as views in `LOADED`, whose totals are checked first (promise 2).
-
-    Args:
-        build: open for writing.
-        walked: the lists that were loaded.
-        folder: of the load.
-
-    Raises:
-        BridgeError: the totals do not balance.
-    """
+    """The rows loaded into a folder as views in `LOADED`. Raises BridgeError where their totals do not balance."""
     build.execute(f"ATTACH ':memory:' AS {CATALOG}")
     build.execute(f"CREATE SCHEMA {LOADED}")
     try:

@@ -24,13 +24,7 @@ from sources.errors import LockedError
 
 @contextmanager
 def run_lock(path: Path, command: str, hint: str, location_hint: str = "") -> Iterator[None]:
-    """Holds the lock at `path` while the block runs.
-
-    Args:
-        path: of the lock file.
-        command: the command that holds it, named to others.
-        hint: what to do where the file cannot be written.
-        location_hint: what to do where its folder cannot be used.
+    """Holds the lock at `path` while the block runs; `command` is named to others. For the hints see `disk_errors`.
 
     Raises:
         LockedError: another process holds it; the message names that process.

@@ -119,14 +119,8 @@ def shrink_reason(walk: ListResult, counts: MergeCounts) -> str:
 def merge(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str, at: datetime) -> None:
     """Replaces the raw tables of a list by the loaded rows, and the earlier rows that are not among them.
 
-    A row of a child table has the times of the record that it belongs to: the list's own table is therefore the last
-    to be replaced.
-
-    Args:
-        build: with the loaded rows as views.
-        walked: the list; where it is `complete`, earlier rows that it lacks are marked as missing; otherwise they stay.
-        run_id: this run.
-        at: when the rows were read.
+    Where the list is `complete`, earlier rows that it lacks are marked as missing; otherwise they stay. A row of a
+    child table has the times of the record that it belongs to: the list's own table is the last to be replaced.
     """
     resource = walked.resource
     earlier_children = _children(build, resource)
@@ -187,12 +181,6 @@ def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str
 
     Only undocumented fields change type; text holds what nothing narrower holds exactly. Values of replaced
     rows do not count: a column becomes narrow again as soon as its values are.
-
-    Args:
-        build: with the loaded rows as views.
-        table: of `resource`, or one of its child tables.
-        resource: the list.
-        key: the column of `table` that holds the ids of `resource`.
 
     Returns:
         The types of loaded columns that have to be cast.

@@ -116,18 +116,14 @@ def create_missing(build: duckdb.DuckDBPyConnection) -> None:
 
 
 def record_run(build: duckdb.DuckDBPyConnection, run: Mapping[str, object]) -> None:
-    """One row in `ops.runs`; the keys are its columns."""
+    """Writes a row of `ops.runs`; the keys are its columns."""
     build.execute(f"INSERT INTO ops.runs ({', '.join(run)}) VALUES ({', '.join('?' * len(run))})", list(run.values()))
 
 
 def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListResult, *, published: bool) -> None:
     """Records one row in `ops.coverage`, and one in `ops.quarantine` for each quarantined row.
 
-    Args:
-        build: open for writing.
-        run_id: of the run that read the list.
-        walked: the list.
-        published: whether its raw table takes over what was read.
+    `published`: whether the raw table takes over what was read.
     """
     last = walked.sweeps[-1] if walked.sweeps else None
     failed = walked.error is not None
@@ -151,24 +147,20 @@ def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListR
             published,
         ],
     )
-    rows = walked.quarantined
+    if not walked.quarantined:
+        return
+    rows = [
+        (row.page, row.position, row.reason, row.row_hash, row.key if row.is_id_duplicate else None)
+        for row in walked.quarantined
+    ]
     build.execute(  # lists, not a statement per row: there may be hundreds of thousands
-        """INSERT INTO ops.quarantine
-        SELECT $run, $resource, unnest($pages), unnest($positions), unnest($reasons), unnest($hashes), unnest($ids)""",
-        {
-            "run": run_id,
-            "resource": walked.resource,
-            "pages": [row.page for row in rows],
-            "positions": [row.position for row in rows],
-            "reasons": [row.reason for row in rows],
-            "hashes": [row.row_hash for row in rows],
-            "ids": [row.key if row.is_id_duplicate else None for row in rows],
-        },
-    ) if rows else None
+        "INSERT INTO ops.quarantine SELECT ?, ?, unnest(?), unnest(?), unnest(?), unnest(?), unnest(?)",
+        [run_id, walked.resource, *map(list, zip(*rows, strict=True))],
+    )
 
 
 def record_totals(build: duckdb.DuckDBPyConnection, run_id: str, entity: str, totals: Mapping[str, int]) -> None:
-    """Rows in `ops.control_totals`, a measure each."""
+    """Writes a row of `ops.control_totals` for each measure."""
     build.execute(
         "INSERT INTO ops.control_totals SELECT ?, ?, unnest(?), unnest(?)",
         [run_id, entity, list(totals), list(totals.values())],

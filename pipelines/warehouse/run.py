@@ -17,7 +17,7 @@ from pipelines.warehouse import ops
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.descriptions import write_comments
 from pipelines.warehouse.destination import copy_to_destination
-from pipelines.warehouse.destination_support import check_destination
+from pipelines.warehouse.destination_errors import check_destination
 from pipelines.warehouse.failure import clear_failure, failure_file, record_failure
 from sources import __version__
 from sources.settings import warehouse_settings

@@ -92,12 +92,7 @@ def observe_schema(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) 
 
 
 def enumeration(name: str, values: Iterable[tuple[object]]) -> list[tuple[str, str]]:
-    """Observations of the values of a column; none if it has more than an enumeration has.
-
-    Args:
-        name: of the column, with its list.
-        values: distinct; null is none.
-    """
+    """Observations of the distinct values of a column, but null; none if there are more than an enumeration has."""
     texts = [str(value) for (value,) in values if value is not None]
     return [(f"{name}: {_VALUE}", text) for text in texts] if len(texts) <= ENUMERATION_MAX else []
 

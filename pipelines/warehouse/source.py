@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime
+from typing import Final
 
 import duckdb
 
@@ -42,18 +43,20 @@ class DataSource:
         return DataSource(*(new or old for old, new in zip(astuple(self), astuple(newer), strict=True)))
 
 
+SOURCE_COLUMNS: Final = tuple(field.name for field in fields(DataSource))
+
+
 def read_source(warehouse: duckdb.DuckDBPyConnection) -> DataSource:
     """Whose data the warehouse holds; nothing is known of a new one."""
     sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ops'"
     tables = {name for (name,) in warehouse.execute(sql).fetchall()}
-    names = [field.name for field in fields(DataSource)]
     if "warehouse" in tables:
-        for row in warehouse.execute(f"SELECT {', '.join(names)} FROM ops.warehouse").fetchall():
+        for row in warehouse.execute(f"SELECT {', '.join(SOURCE_COLUMNS)} FROM ops.warehouse").fetchall():
             return DataSource(*row)
     if "runs" not in tables:
         return DataSource()
     # Warehouses of version 0.1 have hosts and environment in `ops.runs` only.
-    last = [f"arg_max({name}, started_at) FILTER ({name} <> '')" for name in names[:-1]]
+    last = [f"arg_max({name}, started_at) FILTER ({name} <> '')" for name in SOURCE_COLUMNS[:-1]]
     (row,) = warehouse.execute(f"SELECT {', '.join(last)} FROM ops.runs").fetchall()
     return DataSource(*row)
 

@@ -58,7 +58,7 @@ def test_issue_15_2_a_missing_extension_is_named_with_its_reason(
             raise duckdb.IOException(f"{statement}: Failed to download extension\nmore lines")
 
     monkeypatch.setattr(duckdb.DuckDBPyRelation, "fetchone", None, raising=False)
-    monkeypatch.setattr("pipelines.warehouse.destination_support.duckdb.connect", Offline)
+    monkeypatch.setattr("pipelines.warehouse.destination_errors.duckdb.connect", Offline)
     with pytest.raises(UsageError, match=r"failed: INSTALL ducklake: Failed to download extension\n"):
         fresh.pull()
     assert not fresh.platform.state.log
