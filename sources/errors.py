@@ -18,48 +18,37 @@ reason why a connection failed. No message contains a body, a row's values, a ke
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Literal, Self
 
 ConnectionReason = Literal["dns", "refused", "timeout", "certificate", "tls", "proxy", "network"]
 
 
 class ExitCode(IntEnum):
-    """How a command ends. `--help`, the README and the schedules list these members with their meanings."""
+    """How a command ends, each with one line for users: `--help`, the README and the schedules list them."""
 
-    DONE = 0
-    BUG = 1
-    USAGE = 2
-    ACCESS = 3
-    PLATFORM = 4
-    REJECTED = 5
-    IN_DOUBT = 6
-    COVERAGE = 7
-    LOCKED = 8
-    STOPPED = 130
+    meaning: str
 
-    @property
-    def meaning(self) -> str:
-        """One line, for users."""
-        return _MEANINGS[self]
+    DONE = 0, "done, whole"
+    BUG = 1, "internal error: a bug in orderbridge"
+    USAGE = 2, "usage, settings or input file"
+    ACCESS = 3, "authentication or scope"
+    PLATFORM = 4, "the platform is unreachable, or its answer breaks the contract"
+    REJECTED = 5, "done, with rejected rows"
+    IN_DOUBT = 6, "outcomes in doubt remain: run the push again later"
+    COVERAGE = 7, "coverage incomplete, a list held back, or older than --max-age"
+    LOCKED = 8, "another run holds the lock"
+    STOPPED = 130, "stopped by Ctrl-C or a signal: run it again"
+
+    def __new__(cls, number: int, meaning: str = "") -> Self:
+        """Makes a member; later calls, with a number alone, find it."""
+        code = int.__new__(cls, number)
+        code._value_, code.meaning = number, meaning
+        return code
 
     @property
     def label(self) -> str:
         """The number as documented; a stop has one for each signal."""
         return "130, 143" if self is ExitCode.STOPPED else str(int(self))
-
-
-_MEANINGS: Final = {
-    ExitCode.DONE: "done, whole",
-    ExitCode.BUG: "internal error: a bug in orderbridge",
-    ExitCode.USAGE: "usage, settings or input file",
-    ExitCode.ACCESS: "authentication or scope",
-    ExitCode.PLATFORM: "the platform is unreachable, or its answer breaks the contract",
-    ExitCode.REJECTED: "done, with rejected rows",
-    ExitCode.IN_DOUBT: "outcomes in doubt remain: run the push again later",
-    ExitCode.COVERAGE: "coverage incomplete, a list held back, or older than --max-age",
-    ExitCode.LOCKED: "another run holds the lock",
-    ExitCode.STOPPED: "stopped by Ctrl-C or a signal: run it again",
-}
 
 
 class BridgeError(Exception):

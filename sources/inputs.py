@@ -8,7 +8,7 @@ integers are `int`. Nothing is converted, and unknown fields are violations.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, Final, NamedTuple
@@ -26,19 +26,20 @@ INT64_MAX: Final = 2**63 - 1
 PAIR: Final = frozenset({"name", "value"})
 """The fields of an attribute. Both are required by policy; the interface does not show whether they are."""
 _INDEX: Final = re.compile(r"\[(?:\d+|\+)\]")
-_CODES: Final = {
-    "missing": "required",
-    "string_too_short": "min_length",
-    "too_short": "min_items",
-    "too_long": "max_items",
-    "greater_than_equal": "minimum",
-    "less_than_equal": "maximum",
-    "decimal_max_places": "too_many_decimals",
-    "decimal_max_digits": "too_many_digits",
-    "decimal_whole_digits": "too_many_digits",
-    "finite_number": "not_a_number",
-    "extra_forbidden": "unknown_field",
+_LIMITS: Final = {
+    "missing": ("required", "is required"),
+    "string_too_short": ("min_length", "has fewer than {limit} characters"),
+    "too_short": ("min_items", "has fewer than {limit} items"),
+    "too_long": ("max_items", "has more than {limit} items"),
+    "greater_than_equal": ("minimum", "is less than {limit}"),
+    "less_than_equal": ("maximum", "is more than {limit}"),
+    "decimal_max_places": ("too_many_decimals", "has more than {limit} decimals"),
+    "decimal_max_digits": ("too_many_digits", "has more than {limit} digits"),
+    "decimal_whole_digits": ("too_many_digits", "has more than {limit} digits"),
+    "finite_number": ("not_a_number", "is not a number"),
+    "extra_forbidden": ("unknown_field", "is not a field of the interface"),
 }
+"""Code and words of a violation by pydantic's type of error; all others are of a wrong type."""
 
 
 class Violation(NamedTuple):
@@ -111,8 +112,9 @@ def violations(
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
             row, *location = detail["loc"]
-            code = _CODES.get(detail["type"], "type")
-            yield Violation(int(row), _path(location), code, _words(code, detail.get("ctx") or {}, detail["type"]))
+            code, words = _LIMITS.get(detail["type"], ("type", f"has the wrong type ({detail['type']})"))
+            limit = next((value for value in (detail.get("ctx") or {}).values() if isinstance(value, int)), "")
+            yield Violation(int(row), _path(location), code, words.format(limit=limit))
 
 
 def fits(field: Field, values: Collection[Any]) -> bool:
@@ -186,21 +188,3 @@ def _path(location: Iterable[int | str]) -> str:
     for part in location:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
     return path
-
-
-def _words(code: str, limits: Mapping[str, Any], kind: str) -> str:
-    count = next((value for value in limits.values() if isinstance(value, int)), "")
-    words = {
-        "required": "is required",
-        "min_length": f"has fewer than {count} characters",
-        "min_items": f"has fewer than {count} items",
-        "max_items": f"has more than {count} items",
-        "minimum": f"is less than {count}",
-        "maximum": f"is more than {count}",
-        "too_many_decimals": f"has more than {count} decimals",
-        "too_many_digits": f"has more than {count} digits",
-        "not_a_number": "is not a number",
-        "unknown_field": "is not a field of the interface",
-        "type": f"has the wrong type ({kind})",
-    }
-    return words[code]

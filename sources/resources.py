@@ -148,12 +148,6 @@ def list_resources(record: Record, walker: ListWalker, nested: bool = False) -> 
         walker: walks the list.
         nested: a single resource of Python rows, whose child tables are dlt's own nested tables.
     """
-
-    def rows() -> Iterator[pa.Table]:
-        for table, batch in walker.batches(record.name):
-            if table == record.name:
-                yield from _sized(batch)
-
     tables, schemas = table_schema(record), schema_of(record)
     key: TTableSchemaColumns = {KEY_COLUMN: {"name": KEY_COLUMN, "data_type": "text", "nullable": False}}
     columns = _columns(schemas[record.name], tables.scalars) | key
@@ -171,6 +165,7 @@ def list_resources(record: Record, walker: ListWalker, nested: bool = False) -> 
         read = partial(nested_rows, record, walker.batches)
         yield _resource(read, record.name, primary_key=KEY_COLUMN, columns=columns, nested_hints=hints)
         return
+    rows = partial(_rows_of, walker, record, record.name)
     yield _resource(rows, record.name, primary_key=KEY_COLUMN, columns=columns)
     for table, hint in child_columns.items():
         read = partial(_child_rows, walker, record, table)
