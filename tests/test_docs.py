@@ -23,8 +23,7 @@ from sources.errors import ExitCode
 from sources.settings import documents
 from sources.settings.sections import SETTINGS
 from sources.settings.setting import variable
-from transforms.rules import RULES
-from transforms.rules.rule import SEVERITIES
+from transforms.rules import RULES, SEVERITIES
 
 CHECKOUT = Path(__file__).parents[1]
 

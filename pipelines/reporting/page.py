@@ -24,8 +24,7 @@ from pipelines.reporting.tables import (
     spaced,
     words,
 )
-from transforms.rules import RULES
-from transforms.rules.rule import SEVERITIES
+from transforms.rules import RULES, SEVERITIES
 
 START: Final = "<!doctype html>\n<!-- orderbridge report -->\n"
 """The first bytes of every report, by which a file is recognised as one."""

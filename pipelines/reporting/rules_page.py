@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from transforms.rules import RULES
-from transforms.rules.rule import SEVERITIES
+from transforms.rules import RULES, SEVERITIES
 
 _HEAD: Final = """\
 # Rules of exceptions
 
 `reconciled.exceptions` has a row for each finding: `entity` (the reconciled table), `entity_id`, `rule`, `severity` and
 `detail`. Details contain ids, counts, field names and dates, and no personal data. `make docs` generates this page
-from `transforms/rules/`.
+from `transforms/rules.toml`.
 
 """
 
