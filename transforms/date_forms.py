@@ -191,11 +191,8 @@ def _read_epoch(form: Form, unit: int, texts: pa.Array, parts: pa.StructArray) -
 
 
 def _read_stamp(fields: pa.StructArray) -> DateReading:
-    year = (
-        part_numbers(fields, "year")
-        if fields.type.get_field_index("year") >= 0
-        else full_year(part_numbers(fields, "short"))
-    )
+    has_century = has_part(fields, "year")
+    year = part_numbers(fields, "year") if has_century else full_year(part_numbers(fields, "short"))
     return _dated("compact", fields, year, part_numbers(fields, "month"), part_numbers(fields, "day"))
 
 
@@ -216,24 +213,17 @@ def _read_year_first(fields: pa.StructArray) -> DateReading:
     if proofs == absurd >= max(2, PROOF_MIN * len(year)):
         return _ambiguous(reading, (f"{proofs} have the day before the month",))
     of = reading.is_real if reading.is_real.any() else ~reading.is_real
-    days = int((of & reading.is_day_only).sum())
-    offsets = int((of & reading.has_offset).sum())
-    counts: dict[Form, int] = {
-        "iso_offset": offsets,
-        "iso_naive": int(of.sum()) - offsets - days,
-        "date_only": days,
-    }
-    form: Form = next((name for name, count in counts.items() if count == of.sum()), "iso_mixed")
-    return replace(reading, form=form)
+    if reading.has_offset[of].all():
+        return replace(reading, form="iso_offset")
+    if reading.is_day_only[of].all():
+        return replace(reading, form="date_only")
+    is_naive = not (reading.has_offset[of] | reading.is_day_only[of]).any()
+    return replace(reading, form="iso_naive" if is_naive else "iso_mixed")
 
 
 def _read_numeric(order: DateOrder | None, fields: pa.StructArray) -> DateReading:
     """Day and month as numbers, in either order; with years of two digits these may come first as well."""
-    first, second, third = (
-        part_numbers(fields, "first"),
-        part_numbers(fields, "second_number"),
-        part_numbers(fields, "third"),
-    )
+    first, second, third = (part_numbers(fields, name) for name in ("first", "second_number", "third"))
     is_short: Bools = pc.equal(pc.binary_length(fields.field("third")), 2).to_numpy(zero_copy_only=False)
     year = np.where(is_short, full_year(third), third)
     readings: dict[Form, DateReading] = {

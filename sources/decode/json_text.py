@@ -54,23 +54,31 @@ class DeclaredType:
 
 def parse_type(root: InferredNode, key: str) -> DeclaredType:
     """The type to parse rows with; `key` is the field of their identifier."""
-    tree = {name: _tree(node, name == key) for name, node in root.fields.items()}
-    leaves = _leaves(tree)
-    return DeclaredType(_struct(tree), pa.float64() in leaves or pa.list_(pa.float64()) in leaves, None in leaves)
+    leaves: list[pa.DataType | None] = []
+    declared = _struct(root, leaves, key)
+    return DeclaredType(declared, pa.float64() in leaves or pa.list_(pa.float64()) in leaves, None in leaves)
 
 
-_TypeTree = Any
-"""A pa.DataType, None for a field that is left out, a dict for an object, a list of one dict for an array of them."""
+def _struct(node: InferredNode, leaves: list[pa.DataType | None], key: str | None = None) -> pa.StructType:
+    """The type of an object without the fields that are left out; adds the types of its fields to `leaves`."""
+    types = {name: _type(inner, leaves, name == key) for name, inner in node.fields.items()}
+    return pa.struct([(name, kind) for name, kind in types.items() if kind is not None])
 
 
-def _tree(node: InferredNode, is_key: bool = False) -> _TypeTree:
+def _type(node: InferredNode, leaves: list[pa.DataType | None], is_key: bool) -> pa.DataType | None:
+    if node.kind == "object" and not is_key:
+        return _struct(node, leaves)
+    if node.kind == "table" and node.items is not None and not is_key:
+        return pa.list_(_struct(node.items, leaves))
+    leaves.append(_leaf(node, is_key))
+    return leaves[-1]
+
+
+def _leaf(node: InferredNode, is_key: bool) -> pa.DataType | None:
+    """The type of a field; None for one that is left out."""
     seen, kind = node.seen, node.kind
     if is_key:
         return pa.string() if seen == Seen.TEXT else pa.int64() if seen and not seen & ~WHOLE else None
-    if kind == "object":
-        return {name: _tree(inner) for name, inner in node.fields.items()}
-    if kind == "table" and node.items is not None:
-        return [{name: _tree(inner) for name, inner in node.items.fields.items()}]
     if kind == "json":
         return _json_type(node)
     if kind == "bigint" and Seen.POINT in seen:
@@ -95,22 +103,6 @@ def _json_type(node: InferredNode) -> pa.DataType | None:
     if not items & ~WHOLE:
         return pa.list_(pa.int64())
     return pa.list_(pa.float64()) if not items & ~(Seen.INTEGER | Seen.POINT | Seen.FRACTION) else None
-
-
-def _leaves(tree: _TypeTree) -> list[pa.DataType | None]:
-    if isinstance(tree, dict):
-        return [leaf for inner in tree.values() for leaf in _leaves(inner)]
-    return _leaves(tree[0]) if isinstance(tree, list) else [tree]
-
-
-def _struct(tree: dict[str, _TypeTree]) -> pa.StructType:
-    return pa.struct([(name, _arrow(inner)) for name, inner in tree.items() if inner is not None])
-
-
-def _arrow(tree: _TypeTree) -> pa.DataType:
-    if isinstance(tree, dict):
-        return _struct(tree)
-    return pa.list_(_struct(tree[0])) if isinstance(tree, list) else tree
 
 
 def numbers_survive(text: NdjsonBatch) -> bool:

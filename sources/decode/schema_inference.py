@@ -50,8 +50,6 @@ class Seen(Flag):
 
 
 WHOLE: Final = Seen.INTEGER | Seen.WIDE
-NUMBER: Final = WHOLE | Seen.POINT | Seen.FRACTION | Seen.HUGE
-SCALAR: Final = NUMBER | Seen.BOOLEAN | Seen.TEXT
 
 ColumnKind = Literal["key", "text", "bigint", "double", "boolean", "json", "object", "table"]
 ARROW: Final = {
