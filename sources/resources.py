@@ -43,16 +43,10 @@ RUNS_MAX: Final = 2
 """Runs of one source whose walks are kept, for runs that overlap."""
 STEP_ROWS: Final = 100
 """Rows per table where a resource has steps (add_limit, add_map …)."""
-
-
 REMOVED: Final = "_removed"
+_MARKER_MEANING: Final = "null; marks the rows that delete the items of a merged record"
 _MARKER: Final[TTableSchemaColumns] = {
-    REMOVED: {
-        "name": REMOVED,
-        "data_type": "bool",
-        "nullable": True,
-        "description": "null; marks the rows that delete the items of a merged record",
-    }
+    REMOVED: {"name": REMOVED, "data_type": "bool", "nullable": True, "description": _MARKER_MEANING}
 }
 _EXTRA: Final = {"_extra": "fields that the interface does not name, as JSON"}
 

@@ -154,7 +154,7 @@ def date_findings(entity: str, rule: str, field: str, dates: DateColumn, ids: Co
 
     Args:
         entity: of the rules.
-        rule: what the names of the rules begin with: see `transforms.rules`.
+        rule: what the names of the rules begin with.
         field: the platform's name of the column.
         dates: the column.
         ids: of its rows.

@@ -40,17 +40,9 @@ def rule_findings(
     where: Column[Any] | pa.Array | None = None,
     detail: Column[Any] | pa.Array | str = "",
 ) -> pd.DataFrame:
-    """Findings of one rule, one for each row in which it holds.
+    """Findings of one rule (the columns of `FINDINGS`), one for each row in which it holds.
 
-    Args:
-        entity: of the rule.
-        name: of the rule.
-        ids: text, an id per row.
-        where: boolean, whether the rule holds in that row; null is no. None: in every row.
-        detail: text per row, or one for all.
-
-    Returns:
-        The columns of `FINDINGS`.
+    `ids` is text; `where` is boolean, null is no, and None is every row; `detail` is a text per row, or one for all.
 
     Raises:
         KeyError: there is no such rule.
@@ -84,16 +76,13 @@ def table_finding(entity: str, name: str, detail: str) -> pd.DataFrame:
 
 
 def summarize_unless_proven(findings: pd.DataFrame, name: str, field: str, gap: str) -> pd.DataFrame:
-    """Findings about references to records that were not read; one summary where these may be listed all the same.
+    """Findings of one rule about references to records that were not read; one summary where these may be listed.
 
     Args:
         findings: of one rule.
         name: of the rule of the summary.
         field: that holds the reference.
         gap: why a record may be listed although it was not read; empty where all records are proven to be read.
-
-    Raises:
-        KeyError: there is no such rule.
     """
     if not gap or findings.empty:
         return findings
@@ -108,14 +97,9 @@ def shared_value_findings(
     values: Column[Any] | pa.Array,
     where: Column[Any] | pa.Array,
 ) -> pd.DataFrame:
-    """Findings of the rule about rows whose value another row has too.
+    """Findings of the rule about rows whose value another row has too, among those where `where` (boolean) holds.
 
-    Args:
-        entity: of the rule.
-        name: of the rule.
-        ids: of the rows, in the order of the details; an id that has the same value twice counts once.
-        values: that must be unique; null is shared by nobody.
-        where: boolean, the rows that count.
+    An id that has the same value twice counts once, null is shared by nobody, and details name the first of the ids.
     """
     rows = pd.DataFrame({"id": _column(ids), "value": _column(values)})[_column(where).fillna(False)]
     rows = rows[is_repeated(rows["value"])].drop_duplicates()
@@ -127,11 +111,7 @@ def shared_value_findings(
 
 
 def combine_findings(findings: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """All findings in one frame, sorted by entity, rule, id and detail.
-
-    Args:
-        findings: frames of `FINDINGS`.
-    """
+    """All findings in one frame, sorted by entity, rule, id and detail."""
     by_rule: dict[tuple[str, str], list[pd.DataFrame]] = {}
     for one in findings:
         for rows in _by_rule(one):

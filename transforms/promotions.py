@@ -92,9 +92,8 @@ def promotions(
 
 def _bounds(dates: DateColumn, part: slice) -> pd.DataFrame:
     """`at`, the earliest and the latest instant that a date may stand for as a start, and its other flags."""
-    columns = {"at": dates.at, "zone_unknown": dates.zone_unknown, "day_only": dates.day_only}
-    columns |= {"endless": dates.endless, "unread": dates.unread}
-    rows = pd.DataFrame({name: values.iloc[part].reset_index(drop=True) for name, values in columns.items()})
+    columns = {name: getattr(dates, name) for name in ("at", "zone_unknown", "day_only", "endless", "unread")}
+    rows = pd.DataFrame(columns).iloc[part].reset_index(drop=True)
     is_exact = ~rows["zone_unknown"]
     return rows.assign(
         earliest=rows["at"].where(is_exact, rows["at"] - OFFSET_MAX),
@@ -129,12 +128,10 @@ def _date_findings(
     if dates.is_unreadable:
         detail = f"startDate, expirationDate: {dates.form}: {dates.evidence}"
         return [table_finding("promotions", "dates_form", detail)]
-    unread = {"startDate": starts["unread"] | starts["endless"], "expirationDate": ends["unread"]}
+    ids, is_start_unread = rows["promotion_id"], starts["unread"] | starts["endless"]
     return [
-        *(
-            rule_findings("promotions", "dates_unreadable", rows["promotion_id"], where, field)
-            for field, where in unread.items()
-        ),
+        rule_findings("promotions", "dates_unreadable", ids, is_start_unread, "startDate"),
+        rule_findings("promotions", "dates_unreadable", ids, ends["unread"], "expirationDate"),
         *zone_findings("promotions", "dates", "startDate, expirationDate", dates),
     ]
 
