@@ -175,14 +175,14 @@ def _sequence(path: Path, name: str) -> Literal["ascending", "descending", "mixe
     A step back that is gone without one of its two rows is a backdated order, and makes no sequence mixed.
     """
     rises = falls = steps_back = 0
-    last: list[object] = []
+    last: list[pa.Array] = []  # of Arrow, not of Python: `pa.array` imports pandas
     for batch in pq.ParquetFile(path).iter_batches(columns=[name]):
         column = batch.column(0)
         if column.null_count or not (pa.types.is_integer(column.type) or _is_iso(column)):
             return None
-        values = pa.concat_arrays([pa.array(last, column.type), column])
-        new = values[max(0, len(last) - 1) :]
-        last = values[-3:].to_pylist()
+        values = pa.concat_arrays([*last, column])
+        new = values[max(0, len(values) - len(column) - 1) :]
+        last = [values[-3:]]
         rises += pc.sum(pc.greater(new[1:], new[:-1])).as_py() or 0
         falls += pc.sum(pc.less(new[1:], new[:-1])).as_py() or 0
         if (windows := len(values) - 3) > 0:

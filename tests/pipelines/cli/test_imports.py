@@ -30,6 +30,11 @@ check("status", "dlt", "httpx", "pandas", "pydantic", "matplotlib", "jinja2")
 from pipelines.cli import push
 import pipelines.push.run
 check("push", "dlt", "pandas", "pydantic", "matplotlib", "jinja2")
+import duckdb, pipelines.pull.pull
+from pipelines.pull.order_tail import _sequence
+duckdb.execute("COPY (SELECT 1000000 + i AS at FROM range(150000) t(i)) TO 'orders.parquet'")
+assert _sequence("orders.parquet", "at") == "ascending"  # in several batches
+check("pull", "pandas")
 from pipelines.cli import plan, preview, verify
 import pipelines.plan.make, pipelines.push.verify
 check("plan", "dlt", "matplotlib", "jinja2")
@@ -45,4 +50,4 @@ def test_issue_16_5_commands_import_only_what_they_need(tmp_path: Path, monkeypa
     monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", "sandbox")
     monkeypatch.setenv("WAREHOUSE__PATH", str(tmp_path / "w.duckdb"))
     result = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert (result.stdout, result.stderr) == ("main\nstatus\npush\nplan\n", "")
+    assert (result.stdout, result.stderr) == ("main\nstatus\npush\npull\nplan\n", "")
