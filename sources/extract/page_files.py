@@ -3,7 +3,7 @@
 In: page bodies in order, and the spool that keeps them. Out: a file per table with a row group per batch, and the
 hashes of all ids. The files of a clean sweep are published unchanged. Where an id occurs twice, where another sweep has
 a newer row, or where a later page widened a type, the batches concerned are decoded again from the spool, exactly, and
-the others are copied.
+the others are copied. A sweep that reads the same bytes as the one before it is not decoded and writes no files.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from sources.errors import BridgeError, ContractBroken
 from sources.extract.id_hashes import IdHashes, Rows, hash_ids
 from sources.extract.pages import PageBody, Paginator
 from sources.extract.repeated_ids import CONFLICT, RepeatedIds
+from sources.extract.row_stream import RowStream
 from sources.extract.spool import Spool
 from sources.extract.table_files import TableFile, TableFiles
 
@@ -72,14 +73,29 @@ class PageFiles:
         spool: keeps the pages.
         paginator: parses them when they are read again.
         inferred: types of a record without declared fields, shared by all sweeps of a walk (docs/warehouse.md).
+        earlier: the sweep before it. While the same rows come, nothing is decoded.
+
+    Attributes:
+        is_same: all rows were those of the earlier sweep, byte for byte: that one's files are to be used.
+        finished: the result of `finish`.
     """
 
     def __init__(
-        self, record: Record, folder: Path, spool: Spool, paginator: Paginator, inferred: InferredSchema | None
+        self,
+        record: Record,
+        folder: Path,
+        spool: Spool,
+        paginator: Paginator,
+        inferred: InferredSchema | None,
+        earlier: PageFiles | None = None,
     ) -> None:
         self.spool = spool
         self.quarantined: list[QuarantinedRow] = []
         self.repeated = RepeatedIds()
+        self.is_same, self.finished = False, SweepCounts(0, 0, Counter())
+        # Places of quarantined rows and of repeated ids are those of their own sweep.
+        self._earlier = earlier if earlier and not earlier.quarantined and not earlier.repeated.counts else None
+        self._stream = RowStream(self._earlier._stream if self._earlier else None)
         self._record, self._folder, self._paginator = record, folder, paginator
         self._observations: Counter[tuple[str, str]] = Counter()
         self._inferred = inferred
@@ -88,7 +104,7 @@ class PageFiles:
         self._pending: list[Future[None]] = []
         self._files = TableFiles(folder, "0", 0)
         self._ids = IdHashes(folder.with_name(f"{folder.name}.ids"))
-        self._received, self._rows, self._distinct, self._next_check = 0, 0, 0, CHECK_ROWS
+        self._submitted, self._received, self._rows, self._distinct, self._next_check = 0, 0, 0, 0, CHECK_ROWS
         self._pool = ThreadPoolExecutor(1, f"decode-{record.name}")
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -99,15 +115,27 @@ class PageFiles:
         batch.bodies.append(body.rows)
         batch.size += len(body.rows)
         self._received += body.count
+        if body.count:
+            self._stream.add(body.rows)
         if batch.size >= BATCH_BYTES or len(batch.pages) >= BATCH_PAGES:
             self._submit()
 
     def _submit(self) -> None:
         batch, self._filling = self._filling, _Batch()
         self._batches.append(batch)
-        self._pending.append(self._pool.submit(self._decode_batch, batch))
-        while len(self._pending) > PENDING_MAX:
-            self._pending.pop(0).result()
+        self._stream.mark()
+        if self._stream.is_equal:
+            batch.bodies = []  # read again from the spool if a difference follows
+        else:
+            self._decode_waiting()
+
+    def _decode_waiting(self) -> None:
+        """Lets the decoder have the batches that it does not have yet."""
+        for batch in self._batches[self._submitted :]:
+            self._submitted += 1
+            self._pending.append(self._pool.submit(self._decode_batch, batch))
+            while len(self._pending) > PENDING_MAX:
+                self._pending.pop(0).result()
 
     @property
     def _version(self) -> int:
@@ -118,9 +146,9 @@ class PageFiles:
         return decode(self._record, pages) if self._inferred is None else self._inferred.decode(pages)
 
     def _decode_batch(self, batch: _Batch) -> None:
-        pages = [Page(number, rows) for (number, _), rows in zip(batch.pages, batch.bodies, strict=True)]
-        batch.bodies = []
-        decoded = self._decode(pages)
+        bodies, batch.bodies = batch.bodies, []
+        numbers = [number for number, _ in batch.pages]
+        decoded = self._decode(list(map(Page, numbers, bodies)) if bodies else self._pages_of(batch))
         self.quarantined += decoded.quarantined
         self._observations.update(decoded.observations)
         keys = decoded.tables[self._record.name][KEY_COLUMN]
@@ -160,6 +188,11 @@ class PageFiles:
         """Waits for the decoder. Raises what the decoder raised, BridgeError where it lost or added a row."""
         if self._filling.pages or not self._batches:
             self._submit()
+        if self._earlier is not None and self._stream.is_complete:
+            self.abandon()
+            self.is_same = True
+            return self._earlier.finished
+        self._decode_waiting()
         for pending in self._pending:
             pending.result()
         self._pool.shutdown()
@@ -168,7 +201,8 @@ class PageFiles:
         self._written = self._files.close()
         self._starts = np.cumsum([0, *(batch.rows for batch in self._batches)])
         self._ids.drop(self._find_repeated(self._ids.shared()))
-        return SweepCounts(len(self._ids), len(self.quarantined), self._observations)
+        self.finished = SweepCounts(len(self._ids), len(self.quarantined), self._observations)
+        return self.finished
 
     def abandon(self) -> None:
         """Stops decoding. The files stay."""
@@ -217,6 +251,8 @@ class PageFiles:
 
     def same_rows(self, other: PageFiles) -> bool:
         """Whether both sweeps have the same ids, each as often, and the same quarantined rows."""
+        if self is other:
+            return True
         if self.repeated.counts != other.repeated.counts:
             return False
         if sorted(row.row_hash for row in self.quarantined) != sorted(row.row_hash for row in other.quarantined):

@@ -181,7 +181,8 @@ class _ListWalk:
             limit = next_limit(sweeps, self._options.page_limit)
             paginator = paginator_for(self._operation, limit, self._record.key, first_page)
             spool = open_spools.enter_context(closing(self._spools.sweep(number)))
-            files.append(PageFiles(self._record, self._folder / f"sweep-{number}", spool, paginator, inferred))
+            earlier = files[-1] if files else None
+            files.append(PageFiles(self._record, self._folder / f"sweep-{number}", spool, paginator, inferred, earlier))
             sweeps.append(Sweep(number, limit))
             try:
                 self._sweep(sweeps[-1], paginator, files[-1], progress)
@@ -192,6 +193,8 @@ class _ListWalk:
                 del sweeps[-1], files[-1]
                 self._result.evidence.append(f"limit {limit} was rejected with status {error.status}: no further sweep")
                 break
+            if files[-1].is_same:
+                files[-1] = files[-2]
             first_page = paginator.first_page if isinstance(paginator, LegacyPages) else None
             if number > 1 and self._is_paged and ignores_limit(*sweeps[-2:]):
                 if sweeps[-2].is_clean and sweeps[-1].is_clean:

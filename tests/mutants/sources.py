@@ -186,6 +186,20 @@ MUTANTS: Final = (
         "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
+        "a-second-sweep-with-a-row-more-is-the-same",
+        "sources/extract/row_stream.py",
+        "        self.is_equal &= bool(self._ahead or not data)\n",
+        "",
+        "tests/sources/extract/test_walk.py",
+    ),
+    Mutant(
+        "a-second-sweep-that-ends-early-is-the-same",
+        "sources/extract/row_stream.py",
+        "return self.is_equal and not self._ahead",
+        "return self.is_equal",
+        "tests/sources/extract/test_walk.py",
+    ),
+    Mutant(
         "a-platform-that-ignores-limit-is-proven",
         "sources/extract/walk.py",
         "if number > 1 and self._is_paged and ignores_limit(*sweeps[-2:]):",

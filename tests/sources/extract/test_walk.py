@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sources.errors import HttpRejected, Stopped, Unreachable
+from sources.extract import page_files
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
@@ -216,3 +218,73 @@ def test_the_newest_row_of_a_key_wins(tmp_path: Path) -> None:
     rows = [row for path, _ in result.files["customers"] for row in pq.read_table(path).to_pylist()]
     assert {int(row["id"]): row["phone"] for row in rows} == latest
     assert len(rows) == 15
+
+
+class Moving(Platform):
+    """Changes the bytes of one row before it serves the second sweep, and counts the rows that are decoded."""
+
+    def __init__(self, change: tuple[bytes, bytes], **options: Any) -> None:
+        super().__init__(list(range(1, 651)), **options)
+        self.change = change
+
+    def get(self, path: str, params: Any, *, check: Any) -> Any:
+        raw, response = super().get(path, params, check=bytes)
+        if params["limit"] != 100 and self.change[0]:
+            raw = raw.replace(*self.change)
+        return check(raw), replace(response, body=raw)
+
+
+@pytest.mark.parametrize(
+    ("change", "decoded"),
+    [((b"", b""), 650), ((b'"id": 3,', b'"id":3,'), 1300), ((b'"id": 640,', b'"id":640,'), 1300)],
+    ids=["equal", "differs early", "differs late"],
+)
+def test_issue_16_1_a_second_sweep_of_equal_bytes_is_not_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: tuple[bytes, bytes], decoded: int
+) -> None:
+    rows = []
+    real = page_files.decode
+
+    def counting(record: Any, pages: Any) -> Any:
+        tables = real(record, pages)
+        rows.append(len(tables.tables["customers"]))
+        return tables
+
+    monkeypatch.setattr(page_files, "decode", counting)
+    monkeypatch.setattr(page_files, "BATCH_PAGES", 2)
+    result = walked(Moving(change), tmp_path)
+    assert (result.verdict, result.used_sweeps, result.distinct, result.duplicates) == ("complete", [2], 650, 0)
+    assert [(sweep.rows, sweep.distinct) for sweep in result.sweeps] == [(650, 650)] * 2
+    assert ids(result) == [str(key) for key in range(1, 651)]
+    assert sum(rows) == decoded
+    written = [file.parent.name for file in tmp_path.rglob("*.parquet")]
+    assert written == ["sweep-1"] * 2 + ["sweep-2"] * 2 * (decoded > 650)
+
+
+@pytest.mark.parametrize("position", [1, 300, 650])
+def test_issue_16_1_a_second_sweep_that_differs_in_one_value_is_published(tmp_path: Path, position: int) -> None:
+    change = b'"Zo\\u00eb %d"' % position, b'"New"'
+    result = walked(Moving(change), tmp_path)
+    assert (result.verdict, result.distinct) == ("complete", 650)
+    names = pq.read_table(result.files["customers"][0][0]).column("first_name").to_pylist()
+    assert [n for n, name in enumerate(names, 1) if name == "New"] == [position]
+
+
+def test_issue_16_1_a_row_more_or_less_at_the_end_of_the_second_sweep_is_noticed(tmp_path: Path) -> None:
+    for n, change in enumerate([(650, 649), (649, 650)]):
+        platform = Platform(list(range(1, change[0] + 1)))
+        result = walked(Resized(platform, change[1]), tmp_path / str(n), sweeps=2)
+        assert (result.verdict, [sweep.rows for sweep in result.sweeps]) == ("unproven", list(change))
+        assert result.distinct == 650
+
+
+class Resized:
+    """Gives a platform another number of rows before it serves the second sweep."""
+
+    def __init__(self, platform: Platform, count: int) -> None:
+        self.platform, self.count = platform, count
+
+    def get(self, path: str, params: Any, *, check: Any) -> Any:
+        if params["limit"] != 100:
+            self.platform.ids = list(range(1, self.count + 1))
+        return self.platform.get(path, params, check=check)
