@@ -95,7 +95,10 @@ class ListWalks:
         options = WalkOptions(settings.page_limit, self._sweeps, key=key)
 
         def read(place: str, start: CursorPosition | None = None) -> ListResult:
-            spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal())
+            # What a killed run has read and not published is not requested again.
+            path = self._build.path
+            published_at = path.stat().st_mtime if path.exists() else 0.0
+            spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal(), published_at)
             if start is not None:
                 spool.clear()  # of a tail that was stopped: it may have started elsewhere
             client, folder = clients[LISTS[name].family], self._build.run / "files" / place

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
 import os
 import shutil
 import struct
@@ -112,31 +113,40 @@ class SpoolFolder:
         folder: created with mode 0700.
         identity: must be equal for a walk to be resumed: host, environment, list, page size, version.
         key: the API key, which must be equal too. Only a salted digest of it is written, and the salt only here.
+        finished_after: a finished walk is resumed too if its last page arrived after this time (seconds since 1970).
     """
 
-    def __init__(self, folder: Path, identity: Mapping[str, str | int], key: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        identity: Mapping[str, str | int],
+        key: str = "",
+        finished_after: float = math.inf,
+    ) -> None:
         self.folder = folder
         self._identity = dict(identity)
         self._key = key
         self._secret: dict[str, str] = {}
-        if not self._belongs():
+        if not self._belongs(finished_after):
             self.clear()
 
-    def _belongs(self) -> bool:
+    def _belongs(self, finished_after: float) -> bool:
         try:
             described = json.loads((self.folder / "walk.json").read_text())
             digest = _digest(self._key, bytes.fromhex(described.pop("salt")))
             is_same_key = hmac.compare_digest(digest, described.pop("key_digest"))
-            is_fresh = self._is_fresh(described.pop("started_at"))
+            started_at = described.pop("started_at")
+            last_page_at = self.last_page_at() or started_at
+            now = time.time()
+            is_fresh = 0 <= now - started_at < WALK_MAX_S and 0 <= now - last_page_at < RESUME_WITHIN_S
+            is_usable = not described.pop("finished", False) or last_page_at > finished_after
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return False
-        return is_same_key and is_fresh and described == self._identity  # a finished walk has one more member
+        return is_same_key and is_fresh and is_usable and described == self._identity
 
-    def _is_fresh(self, started_at: float) -> bool:
-        """Whether the walk began less than a day ago and its last page, if any, arrived less than an hour ago."""
-        now = time.time()
-        arrivals = [file.stat().st_mtime for file in self.folder.glob("*.pages")]
-        return 0 <= now - started_at < WALK_MAX_S and 0 <= now - max(arrivals, default=started_at) < RESUME_WITHIN_S
+    def last_page_at(self) -> float:
+        """When the last page arrived, in seconds since 1970; 0 if none has."""
+        return max((file.stat().st_mtime for file in self.folder.glob("*.pages")), default=0.0)
 
     def clear(self) -> None:
         """Removes the spools; the next walk starts from the first page."""
@@ -145,7 +155,7 @@ class SpoolFolder:
         self._describe({})
 
     def finish(self) -> None:
-        """Marks the walk as finished: its spools serve this run, and a later one starts from the first page."""
+        """Marks the walk as finished: a later one starts from the first page, see `finished_after`."""
         self._describe({"finished": True})
 
     def _describe(self, more: Mapping[str, bool]) -> None:

@@ -119,6 +119,8 @@ class _ListWalk:
         if self._fetcher.was_throttled:
             result.observations["rate_limit", f"{self._operation.family}: 429 received"] += 1
         result.ended_at = datetime.now(UTC)
+        if all(sweep.resumed_pages == sweep.pages for sweep in result.sweeps) and (at := self._spools.last_page_at()):
+            result.ended_at = datetime.fromtimestamp(at, UTC)  # all was read by a run that was killed
         return result
 
     def _with_request(self, error: BridgeError) -> BridgeError:

@@ -186,6 +186,13 @@ MUTANTS: Final = (
         "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
+        "a-published-walk-is-resumed",
+        "sources/extract/spool.py",
+        "or last_page_at > finished_after",
+        "or True",
+        "tests/sources/extract/test_spool.py",
+    ),
+    Mutant(
         "a-second-sweep-with-a-row-more-is-the-same",
         "sources/extract/row_stream.py",
         "        self.is_equal &= bool(self._ahead or not data)\n",

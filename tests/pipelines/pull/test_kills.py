@@ -10,12 +10,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from pipelines.warehouse import merge
+from pipelines.warehouse.build import Build
 from tests.pipelines.bridge import Bridge, Started, bridge, start, wait_for
 from tests.pipelines.pull.truth import RESOURCES, same
 from tests.pipelines.pull.versions import MARKED, change_all, version_sql
@@ -161,6 +165,40 @@ def test_a_signal_ends_a_pull_at_once_and_the_next_goes_on(
         assert done.exit_code == 0
         assert sum(walked.sweeps[0].resumed_pages for walked in done.lists) > 0
         assert all(same(made.path, platform.state, name) for name in RESOURCES)
+        assert made.left() == [made.path.name]
+
+
+class Killed(BaseException):
+    """Ends a pull at once; what a killed process would leave is left."""
+
+
+@pytest.mark.parametrize("is_published", [False, True])
+def test_issue_16_1_a_walk_that_a_killed_run_has_not_published_is_not_requested_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_published: bool
+) -> None:
+    with bridge(tmp_path, **SIZES) as made:
+        made.pull()
+        change_all(made)
+        with monkeypatch.context() as patch:
+            patch.setattr(Build, "clear", lambda self, resumable=None: None)
+            if not is_published:
+                patch.setattr(merge, "merge", mock.Mock(side_effect=Killed))
+            with suppress(Killed):
+                made.pull()
+        killed_at, log = datetime.now(UTC), made.platform.state.log
+        requested = len(log)
+        change_all(made)
+        done = made.pull()
+        assert done.exit_code == 0
+        assert {walked.verdict for walked in done.lists} == {"complete"}
+        paths = {entry.path.rpartition("/")[2] for entry in list(log)[requested:]}
+        if is_published:
+            assert {"customers", "orders"} <= paths
+            assert all(same(made.path, made.platform.state, name) for name in RESOURCES)
+        else:
+            assert paths == {"whoami"}
+            assert all(walked.ended_at is not None and walked.ended_at < killed_at for walked in done.lists)
+            assert not same(made.path, made.platform.state, "customers")
         assert made.left() == [made.path.name]
 
 
