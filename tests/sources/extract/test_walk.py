@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from sources.decode import documented
 from sources.errors import HttpRejected, Stopped, Unreachable
 from sources.extract import page_files
 from sources.extract.result import ListResult, WalkOptions
@@ -243,7 +244,7 @@ def test_issue_16_1_a_second_sweep_of_equal_bytes_is_not_decoded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: tuple[bytes, bytes], decoded: int
 ) -> None:
     rows = []
-    real = page_files.decode
+    real = documented.decode
 
     def counting(record: Any, pages: Any) -> Any:
         tables = real(record, pages)
