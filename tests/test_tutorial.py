@@ -57,9 +57,9 @@ def project(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     return folder, environment(tmp_path)
 
 
-def test_issue_15_7_the_tutorial_does_what_it_says(project: tuple[Path, dict[str, str]]) -> None:
-    folder, env = project
-    background, ended = None, []
+def follow_tutorial(folder: Path, env: dict[str, str]) -> list[str]:
+    """Runs the blocks of the tutorial in the folder, each with the exit code of its note. Returns what they print."""
+    background, printed = None, []
     try:
         for note, script in blocks("tutorial.md"):
             if note == "in the background":
@@ -77,23 +77,38 @@ def test_issue_15_7_the_tutorial_does_what_it_says(project: tuple[Path, dict[str
             )
             expected = int(note.removeprefix("ends with ")) if note else 0
             assert done.returncode == expected, f"{script}\n{done.stdout}{done.stderr}"
-            ended.append(done.stdout)
+            printed.append(done.stdout)
     finally:
         if background is not None:
             background.terminate()
             background.communicate(timeout=30)
-    assert len(ended) == 7
+    return printed
+
+
+@pytest.fixture(scope="module")
+def first_hour(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], list[str]]:
+    """The folder after the tutorial, its environment, and what the blocks have printed."""
+    folder = tmp_path_factory.mktemp("first_hour")
+    (folder / "project").mkdir()
+    env = environment(folder)
+    return folder / "project", env, follow_tutorial(folder / "project", env)
+
+
+def test_issue_15_7_the_tutorial_does_what_it_says(first_hour: tuple[Path, dict[str, str], list[str]]) -> None:
+    folder, _, printed = first_hour
+    assert len(printed) == 7
     for name in ("confirmed", "rejected", "in_doubt", "unsent"):
         lines = (folder / f"plan-customers/results/{name}.csv").read_text("utf-8-sig").splitlines()[1:]
         assert len(lines) == {"confirmed": 2, "rejected": 1}.get(name, 0)
-    assert ended[-1].splitlines()[-1].split() == ["2", "on", "the", "platform", "as", "sent"]
+    assert printed[-1].splitlines()[-1].split() == ["2", "on", "the", "platform", "as", "sent"]
 
 
-def test_issue_15_7_after_the_first_hour_git_sees_nothing_private(project: tuple[Path, dict[str, str]]) -> None:
+def test_issue_15_7_after_the_first_hour_git_sees_nothing_private(
+    first_hour: tuple[Path, dict[str, str], list[str]],
+) -> None:
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
-    test_issue_15_7_the_tutorial_does_what_it_says(project)
-    folder, env = project
+    folder, env, _ = first_hour
     subprocess.run(["git", "init", "-q"], cwd=folder, env=env, check=True)
     done = subprocess.run(["git", "add", "-An"], cwd=folder, env=env, check=True, capture_output=True, text=True)
     assert sorted(re.findall(r"add '(.*)'", done.stdout)) == [".gitignore", "clientes.toml"]

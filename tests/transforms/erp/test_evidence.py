@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.transforms.erp.test_match import customers, differing, documents, erp, matched, reported, rules
+from transforms.erp.match import MatchResult
 
 ROW = ("line", "customer_id", "status", "matched_by", "reason")
 
@@ -96,29 +97,45 @@ STAND_INS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in STAND_INS.items() for value in values])
-def test_issue_13_10_a_stand_in_is_no_key(key: str, value: str) -> None:
-    papers = documents({"customer_id": "1", "number": value}) if key == "document_number" else documents()
-    known = customers({} if key == "document_number" else {key: value})
-    result = matched(erp({key: value}), known, papers)
-    assert reported(result, "status") == [("only_in_erp",), ("only_in_platform",)]
-    assert ("erp_customers", "key_missing", "2") in rules(result)
-    if any(sign.isalnum() for sign in value) or key.endswith(("_code", "email")):
-        assert ("erp_customers", "key_stand_in", "2") in rules(result)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("erp_code", "7"), ("erp_code", "1111"), ("erp_code", "SIN-1"), ("erp_code", "N100"), ("erp_code", "Ñ"),
-        ("login_code", "testa"), ("email", "na@pepe.com"), ("email", "nadal@x"), ("email", "12345@qq.com"),
-        ("email", "notario@x"), ("email", "sinead@x"), ("document_number", "11.111.112"), ("document_number", "1K"),
-    ],
+RESEMBLING = (
+    ("erp_code", "7"), ("erp_code", "1111"), ("erp_code", "SIN-1"), ("erp_code", "N100"), ("erp_code", "Ñ"),
+    ("login_code", "testa"), ("email", "na@pepe.com"), ("email", "nadal@x"), ("email", "12345@qq.com"),
+    ("email", "notario@x"), ("email", "sinead@x"), ("document_number", "11.111.112"), ("document_number", "1K"),
 )  # fmt: skip
-def test_a_value_that_only_resembles_a_stand_in_is_a_key(key: str, value: str) -> None:
-    papers = documents({"customer_id": "1", "number": value}) if key == "document_number" else documents()
-    known = customers({} if key == "document_number" else {key: value})
-    assert reported(matched(erp({key: value}), known, papers), "status") == [("matched",)]
+VALUES = (*((key, value) for key, values in STAND_INS.items() for value in values), *RESEMBLING)
+
+
+@pytest.fixture(scope="module")
+def match_of_values() -> MatchResult:
+    """One match of all these values, each in a line and in a customer that have nothing else."""
+    known = [{} if key == "document_number" else {key: value} for key, value in VALUES]
+    papers = [
+        {"customer_id": str(n), "number": value} for n, (key, value) in enumerate(VALUES, 1) if key == "document_number"
+    ]
+    return matched(erp(*({key: value} for key, value in VALUES)), customers(*known), documents(*papers))
+
+
+def outcome_of(result: MatchResult, key: str, value: str) -> tuple[list[tuple[Any, ...]], set[str]]:
+    """The rows (line, customer, status) with the line or the customer of a value, and the findings about the line."""
+    n = VALUES.index((key, value))
+    line, customer = n + 2, str(n + 1)
+    rows = [row for row in reported(result, "line", "customer_id", "status") if row[0] == line or row[1] == customer]
+    found = {rule for entity, rule, entity_id in rules(result) if (entity, entity_id) == ("erp_customers", str(line))}
+    return [(row[0] == line, row[1] == customer, row[2]) for row in rows], found
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in STAND_INS.items() for value in values])
+def test_issue_13_10_a_stand_in_is_no_key(match_of_values: MatchResult, key: str, value: str) -> None:
+    rows, found = outcome_of(match_of_values, key, value)
+    assert rows == [(True, False, "only_in_erp"), (False, True, "only_in_platform")]
+    assert "key_missing" in found
+    if any(sign.isalnum() for sign in value) or key.endswith(("_code", "email")):
+        assert "key_stand_in" in found
+
+
+@pytest.mark.parametrize(("key", "value"), RESEMBLING)
+def test_a_value_that_only_resembles_a_stand_in_is_a_key(match_of_values: MatchResult, key: str, value: str) -> None:
+    assert outcome_of(match_of_values, key, value)[0] == [(True, True, "matched")]
 
 
 def test_rows_with_a_stand_in_are_matched_by_their_other_keys() -> None:
