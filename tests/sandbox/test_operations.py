@@ -223,7 +223,7 @@ def test_many_insertions_at_one_place() -> None:
 
 
 def test_authentication_of_public_v1(sandbox: Sandbox) -> None:
-    with httpx.Client(base_url=sandbox.url) as client:
+    with httpx.Client(base_url=sandbox.url, verify=False) as client:
         cases = {
             None: "UNAUTHENTICATED",
             "Bearer nothing": "INVALID_API_KEY",
@@ -248,7 +248,7 @@ def test_a_missing_scope(sandbox: Sandbox, client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("headers", [{}, {"api-key": "wrong"}], ids=["absent", "wrong"])
 def test_authentication_of_legacy(sandbox: Sandbox, headers: dict[str, str]) -> None:
-    with httpx.Client(base_url=sandbox.url, headers=headers) as client:
+    with httpx.Client(base_url=sandbox.url, headers=headers, verify=False) as client:
         for verb, path in (("GET", "/customers"), ("POST", "/customers"), ("PATCH", "/products/1/variants/1")):
             answer = client.request(verb, path)
             assert answer.status_code == 401
