@@ -42,6 +42,7 @@ from sources.extract.v1_pages import V1Cursor
 from sources.extract.walk import paginator_for, walk
 from sources.http.client import Client
 from tests.bench import floor, plan, reconcile, row_by_row
+from tests.soak.transport import requested_url
 from tests.soak.walks import inline
 
 FILE: Final = Path(__file__).with_name("ratios.json")
@@ -123,7 +124,7 @@ def pull(folder: Path) -> Work:
 
 
 def _answer(pages: list[bytes], request: httpx.Request) -> httpx.Response:
-    query = request.url.params
+    query = requested_url(request).params
     number = int(query.get("startingAfter", 0)) if "page" not in query else max(int(query["page"]) - 1, 0)
     return httpx.Response(200, stream=httpx.ByteStream(pages[number]))
 

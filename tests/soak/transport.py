@@ -20,6 +20,11 @@ _PREFIXES: Final = {"legacy": "", "public_v1": PUBLIC_V1_PREFIX}
 _OPERATIONS: Final[dict[str, Operation]] = {_PREFIXES[op.family] + op.path: op for op in LISTS.values()}
 
 
+def requested_url(request: httpx.Request) -> httpx.URL:
+    """The whole URL of a request of the client, which passes path and query as an extension."""
+    return request.url.copy_with(raw_path=request.extensions["target"])
+
+
 class MemoryExchange:
     """Takes the place of the sandbox's exchange with a socket: keeps what the client would receive."""
 
@@ -67,9 +72,9 @@ class SandboxTransport(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """See BaseTransport."""
         self.requests += 1
-        platform, path = self._platform, request.url.path
+        platform, url = self._platform, requested_url(request)
+        path, query = url.path, url.query.decode("latin-1")
         platform.state.requests += 1
-        query = request.url.query.decode("latin-1")
         call = Call(_OPERATIONS[path], path, query, {name.lower(): value for name, value in request.headers.raw})
         exchange: Any = MemoryExchange()
         _finish(platform._respond(exchange, call, platform.plan.draw(call)))

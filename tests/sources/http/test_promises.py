@@ -14,6 +14,7 @@ from sources.http.client import Client
 from sources.http.limits import RetryPolicy, Timeouts
 from sources.http.retries import without_backoff
 from sources.urls import checked_base_url
+from tests.soak.transport import requested_url
 from tests.sources.rawserver import serving
 
 HOST = "https://shop.example"
@@ -33,8 +34,8 @@ def test_issue_16_7_a_redirect_within_the_same_host_is_not_followed(status: int,
     paths: list[str] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
-        paths.append(request.url.path)
-        if request.url.path == "/moved":
+        paths.append(requested_url(request).path)
+        if paths[-1] == "/moved":
             return answer(200, b'{"data": []}')
         return answer(status, Location=location)
 
