@@ -11,7 +11,8 @@ A write is `planned` only while it is certain that it did not happen.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 State = Literal["planned", "in_flight", "confirmed", "rejected", "in_doubt", "conflict", "abandoned"]
@@ -47,8 +48,7 @@ class NewOperation:
     fields: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StateChange:
+class StateChange(NamedTuple):
     """A new state of an operation.
 
     Attributes:
@@ -72,11 +72,10 @@ class StateChange:
     remote_id: str | None = None
     doubt_at: float | None = None
     clear: bool = False
-    values: Mapping[str, str | None] = field(default_factory=dict)
+    values: Mapping[str, str | None] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
+class LedgerRow(NamedTuple):
     """An operation of the ledger. `sent_at` and `doubt_at` are in ledger time (`pipelines.ledger.clock`)."""
 
     id: int

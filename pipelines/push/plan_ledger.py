@@ -6,6 +6,7 @@ of changes is committed as a whole or not at all; a change that the table of sta
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -209,17 +210,18 @@ class PlanLedger:
         if to == "confirmed":
             self._store_values(connection, changes, wall_at)
         elif to == "in_doubt":
-            for change in changes:
-                variant, fields = self._variant(connection, change.id)
-                _delete_values(connection, [(self.host, *variant, name) for name in fields] if variant else [])
+            updates = self._updates(connection, changes).values()
+            _delete_values(connection, [(self.host, *variant, name) for variant, fields in updates for name in fields])
 
     def _store_values(self, connection: sqlite3.Connection, changes: list[StateChange], at: float) -> None:
         """The values that the platform has now, as far as they are known."""
         known: list[tuple[object, ...]] = []
         unknown: list[tuple[str, ...]] = []
+        updates = self._updates(connection, [change for change in changes if change.values])
         for change in changes:
-            if not change.values or (variant := self._variant(connection, change.id)[0]) is None:
+            if change.id not in updates:
                 continue
+            variant, _ = updates[change.id]
             for name, value in change.values.items():
                 if value is None:
                     unknown.append((self.host, *variant, name))
@@ -228,12 +230,19 @@ class PlanLedger:
         connection.executemany("INSERT OR REPLACE INTO confirmed VALUES (?, ?, ?, ?, ?, ?, ?)", known)
         _delete_values(connection, unknown)
 
-    def _variant(
-        self, connection: sqlite3.Connection, operation: int
-    ) -> tuple[tuple[str, str] | None, tuple[str, ...]]:
-        sql = "SELECT path, fields FROM operations WHERE plan = ? AND id = ?"
-        path, fields = connection.execute(sql, [self._plan, operation]).fetchone()
-        return variant_ids(path), _split(fields)
+    def _updates(
+        self, connection: sqlite3.Connection, changes: list[StateChange]
+    ) -> dict[int, tuple[tuple[str, str], tuple[str, ...]]]:
+        """The variant updates among operations: id → ids of product and variant, fields."""
+        rows = connection.execute(
+            "SELECT id, path, fields FROM operations WHERE plan = ? AND id IN (SELECT value FROM json_each(?))",
+            [self._plan, json.dumps([change.id for change in changes])],
+        )
+        return {
+            number: (variant, _split(fields))
+            for number, path, fields in rows
+            if (variant := variant_ids(path)) is not None
+        }
 
 
 def _insert(ledger: Ledger, plan: int, host: str, rows: Iterable[NewOperation], at: float) -> None:

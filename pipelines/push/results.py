@@ -87,6 +87,8 @@ def check_ledger(plan: Plan, ledger: PlanLedger) -> None:
     Raises:
         UsageError: it is older, or the results cannot be read.
     """
+    if not (plan.folder / RESULTS_FOLDER).exists():
+        return
     unsent = {row.id for row in ledger.rows("planned") if not row.attempts}
     for name in ("confirmed", "in_doubt") if unsent else ():
         path = plan.folder / RESULTS_FOLDER / f"{name}.csv"

@@ -10,7 +10,7 @@ import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -222,7 +222,7 @@ class _PushRun:
         changes = manual_resolutions(self.ledger, self.rules, answers)
         if answers.landed and self.kind.is_update:
             values = {op.id: self._values(op) for op in self.plan.operations() if op.id in answers.landed}
-            changes = [replace(c, values=values[c.id]) if c.to == "confirmed" else c for c in changes]
+            changes = [c._replace(values=values[c.id]) if c.to == "confirmed" else c for c in changes]
         self.ledger.commit(changes, self.ledger.now())
 
     def _values(self, operation: PlannedOperation) -> dict[str, str | None]:

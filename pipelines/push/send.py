@@ -87,6 +87,7 @@ class SendLoop:
         self._next: deque[SendTask] = deque()
         self._waiting: dict[str, deque[SendTask]] = defaultdict(deque)
         self._doubts_in_row = 0
+        self._ended = 0
         self._result = SendResult()
 
     def run(self, tasks: Iterator[SendTask]) -> SendResult:
@@ -125,7 +126,11 @@ class SendLoop:
                 self._tasks.put((task, intended_at))
             if not self._in_flight:
                 return
-            changes = [self._change(completed) for completed in self._receive()]
+            completed_tasks = self._receive()
+            now = self._context.ledger.now()
+            changes = [self._change(completed, now) for completed in completed_tasks]
+            self._context.on_end(self._ended)
+            self._ended = 0
 
     def _intents(self, tasks: Iterator[SendTask]) -> list[SendTask]:
         """The next tasks, as many as may be in flight and get their turn in half the age allowed for an intent."""
@@ -168,12 +173,12 @@ class SendLoop:
                 if monotonic() > close_at:
                     self._context.sender.close()  # requests in flight end now, in doubt
 
-    def _change(self, completed: CompletedTask) -> StateChange:
+    def _change(self, completed: CompletedTask, now: float) -> StateChange:
         """The change of state that an outcome makes; also what it means for the tasks that follow."""
         if completed.error is not None:
             raise completed.error
         task, outcome, operation = completed.task, completed.outcome, completed.task.operation
-        change = classify(operation, outcome, task.is_doubted, self._context.ledger.now())
+        change = classify(operation, outcome, task.is_doubted, now)
         del self._in_flight[operation.id]
         self._targets.discard(operation.target)
         if operation.target in self._waiting:
@@ -181,14 +186,12 @@ class SendLoop:
         if completed.is_expired or (outcome is not None and self._react(completed, outcome, change)):
             self._next.appendleft(SendTask(operation, task.is_repeatable, task.is_doubted))
             return change
+        self._ended += change.to != "planned"
         if change.to == "confirmed":
-            values = self._context.values(operation)
-            change = StateChange(operation.id, "confirmed", change.status, remote_id=change.remote_id, values=values)
-        elif change.to == "in_doubt":
+            return change._replace(values=self._context.values(operation))
+        if change.to == "in_doubt":
             self._result.in_doubt += 1
             self._context.on_doubt(operation)
-        if change.to != "planned":
-            self._context.on_end(1)
         return change
 
     def _react(self, completed: CompletedTask, outcome: WriteOutcome, change: StateChange) -> bool:

@@ -20,8 +20,7 @@ class Sender(Protocol):
         """Ends the requests in flight."""
 
 
-@dataclass(frozen=True, slots=True)
-class SendTask:
+class SendTask(NamedTuple):
     """One operation to send.
 
     Attributes:
