@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from contextlib import closing
 from time import monotonic
-from typing import Final, NoReturn
+from typing import Final, NoReturn, cast
 
 import httpx
 
@@ -110,13 +110,15 @@ class Exchanger:
                 "timeout": self._waits,
             },
         )
-        with closing(self._transport.handle_request(request)) as response:
-            fields = response.headers
+        response = self._transport.handle_request(request)
+        fields = response.headers
+        with closing(cast(httpx.SyncByteStream, response.stream)) as chunks:  # not `iter_raw`, which copies and counts
             content_type = fields.get("content-type", "").partition(";")[0].strip().lower()
-            location = fields.get("location", "")
-            reply = RawResponse(response.status_code, b"", location, fields.get("retry-after"), content_type)
+            reply = RawResponse(response.status_code, b"", content_type)
+            if not reply.is_success:
+                reply.location, reply.retry_after = fields.get("location", ""), fields.get("retry-after")
             try:
-                wire = read_wire(response.iter_raw(), self._caps.wire_bytes)
+                wire = read_wire(chunks, self._caps.wire_bytes)
                 reply.body = decode(wire, fields.get("content-encoding"), self._caps.plain_bytes)
             except BrokenBody as error:
                 reply.broken = self.broken_body(str(error), reply)

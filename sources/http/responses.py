@@ -52,9 +52,9 @@ class RawResponse:
 
     status: int
     body: bytes = field(repr=False)
-    location: str = field(repr=False)
-    retry_after: str | None
-    content_type: str = ""
+    content_type: str
+    location: str = field(default="", repr=False)
+    retry_after: str | None = None
     broken: Failure | None = None
 
     @property
