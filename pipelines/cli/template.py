@@ -58,10 +58,14 @@ _KEYS: Final = """
 # match = { "Artículo" = "sku" }
 # give = { productId = "product_id", variantId = "variant_id" }
 """
-_PASSWORDS: Final = """
+_CUSTOMERS: Final = """
 # Generate passwords for new customers: "mail" (sent by the platform) or "file" (written to a file for you).
 # [passwords]
 # make = "mail"
+
+# The same value for all customers, for a field without a column:
+# [constants]
+# "documents[0].isDefault" = true
 """
 _NAMED: Final = 5
 """Columns that a message names; of more, their number."""
@@ -100,7 +104,7 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
             _report_unknown(proposed.unknown)
         text = to_toml(proposed)
     first, rest = text.split("\n", 1)
-    return "".join([_HEAD, first, "\n", _IGNORE, rest, _PASSWORDS if KINDS[kind].has_login else "", _KEYS])
+    return "".join([_HEAD, first, "\n", _IGNORE, rest, _CUSTOMERS if KINDS[kind].has_login else "", _KEYS])
 
 
 def _described(kind: str, path: str, field: Field) -> Iterator[str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,13 +35,26 @@ def _numbers(texts: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(texts, "null"), pa.scalar(None, pa.string()), texts).cast(pa.float64())
 
 
+def _lacks_number(texts: pa.Array) -> pa.Array:
+    """Documents are parsed only where fewer numbers than braces are in the text."""
+    numbers = pc.count_substring_regex(texts, r'"number":"[^"]*[^"\s]')
+    may_lack = pc.fill_null(pc.less(numbers, pc.count_substring(texts, "{")), False).to_numpy(zero_copy_only=False)
+    lacks = np.zeros(len(texts), np.bool_)
+    lacks[may_lack] = [
+        any(not (document.get("number") or "").strip() for document in msgspec.json.decode(text))
+        for text in texts.filter(pa.array(may_lack)).to_pylist()
+    ]
+    return pa.array(lacks)
+
+
 def _has_invisible(texts: pa.Array) -> pa.Array:
     return pc.match_substring_regex(texts, _INVISIBLE)
 
 
-_NUMBER_CHECKS: Final[Mapping[str, tuple[str, str, Check]]] = {
+_CHECKS: Final[Mapping[str, tuple[str, str, Check]]] = {
     "price": ("not_positive", "price is zero or negative", _is_not_positive),
     "stock": ("negative", "stock is negative", _is_negative),
+    "documents": ("document_number_missing", "a document has no number", _lacks_number),
 }
 
 
@@ -63,8 +78,8 @@ class SuspiciousValues:
             texts = table[name].combine_chunks()
             words = f"{name} contains invisible or control characters"
             self._count(name, "invisible", words, _has_invisible(texts), lines)
-            if name in _NUMBER_CHECKS and name not in self._increments:
-                code, words, check = _NUMBER_CHECKS[name]
+            if name in _CHECKS and name not in self._increments:
+                code, words, check = _CHECKS[name]
                 self._count(name, code, words, check(texts), lines)
 
     def _count(self, field: str, code: str, words: str, is_hit: pa.Array, lines: object) -> None:

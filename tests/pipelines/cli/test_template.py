@@ -49,6 +49,18 @@ def test_what_is_a_comment_in_it_reads_too_once_it_is_none(tmp_path: Path) -> No
     assert mapping.lookups[0].give == {"productId": "product_id", "variantId": "variant_id"}
 
 
+@pytest.mark.parametrize("header", [None, "Código;NIF"])
+def test_a_mapping_of_customers_shows_a_constant(tmp_path: Path, header: str | None) -> None:
+    file = None
+    if header is not None:
+        file = tmp_path / "clientes.csv"
+        file.write_text(f"{header}\n1;2\n", "utf-8")
+    text = re.sub(r'^"documents.0..isDefault" = .*\n', "", template("customers", mapping=True, file=file), flags=re.M)
+    path = tmp_path / "mapping.toml"
+    path.write_text(text.replace("# [constants]\n# ", "[constants]\n"), "utf-8")
+    assert load(path).constants == {"documents[0].isDefault": True}
+
+
 def test_it_begins_from_the_columns_of_a_file(tmp_path: Path) -> None:
     file, path = tmp_path / "articulos.csv", tmp_path / "mapping.toml"
     file.write_bytes("Artículo;PVP;Descripción;Precio\n1;2;a;3\n".encode("cp1252"))

@@ -675,6 +675,29 @@ def test_characters_that_nobody_sees_are_found(text: str) -> None:
     assert [(reason.code, reason.first) for reason in values.reasons()] == [("invisible", [7])]
 
 
+@pytest.mark.parametrize(
+    ("documents", "is_found"),
+    [
+        ([{"fiscalName": "Ana"}], True),
+        ([{"number": "", "fiscalName": "Ana"}], True),
+        ([{"number": " "}], True),
+        ([{"number": None}], True),
+        ([{"number": "N1"}, {"fiscalName": 'a"number":"N2'}], True),
+        ([{"number": "N1"}, {"number": "N2", "isDefault": True}], False),
+        ([{"number": 'N"1', "fiscalName": "a {b}"}], False),
+        ([], False),
+        (None, False),
+    ],
+)
+def test_issue_12_a_document_without_a_number_is_pointed_out_before_it_is_sent(documents: Any, is_found: bool) -> None:
+    texts = [None if documents is None else msgspec.json.encode(documents).decode(), '[{"number":"1"}]']
+    table = pa.table({"lines": pa.array([[7], [8]]), "path": ["/p"] * 2, "documents": pa.array(texts, pa.string())})
+    values = SuspiciousValues(frozenset())
+    values.add(table)
+    found = [(reason.code, reason.words, reason.first) for reason in values.reasons()]
+    assert found == [("document_number_missing", "a document has no number", [7])] * is_found
+
+
 @pytest.mark.parametrize("text", ["Año – «x»", "line\nline\ttab", "日本", "c:\\b\\f", "\u00a0"])
 def test_characters_that_people_use_are_not(text: str) -> None:
     table = pa.table({"lines": pa.array([[7]]), "path": ["/p"], "name": [msgspec.json.encode(text).decode()]})
