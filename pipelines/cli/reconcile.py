@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pipelines.reconcile.reconcile import ReconcileResult
 
 MAX_LINE_NUMBERS: Final = 20
+_ROWS: Final = {"exceptions": "findings"}
+"""What the rows of a table are called, if not like the table."""
 _UNMATCHED: Final = {
     "only_in_erp": "only in the ERP",
     "only_in_platform": "only on the platform",
@@ -80,7 +82,8 @@ def print_result(result: ReconcileResult, style: Style) -> None:
             }
         )
         return
-    print_lines("reconciled: " + ", ".join(f"{rows} {name.replace('_', ' ')}" for name, rows in result.rows.items()))
+    sizes = (f"{rows} {_ROWS.get(table, table.replace('_', ' '))}" for table, rows in result.rows.items())
+    print_lines(f"reconciled: {', '.join(sizes)}")
     if findings:
         from pipelines.cli.console import print_table
 

@@ -1,4 +1,4 @@
-"""The rules of exceptions as a page, docs/rules.md, written by `make docs`.
+"""The rules of findings as a page, docs/rules.md, written by `make docs`.
 
 In: the catalogue of rules. Out: Markdown with a section per rule, the same text as the report.
 """
@@ -10,7 +10,7 @@ from typing import Final
 from transforms.rules import RULES, SEVERITIES
 
 _HEAD: Final = """\
-# Rules of exceptions
+# Rules of findings
 
 `reconciled.exceptions` has a row for each finding: `entity` (the reconciled table), `entity_id`, `rule`, `severity` and
 `detail`. Details contain ids, counts, field names and dates, and no personal data. `make docs` generates this page
