@@ -29,8 +29,7 @@ PREVIOUS_STATES: Final[Mapping[State, tuple[State, ...]]] = {
 FINAL_STATES: Final[tuple[State, ...]] = ("confirmed", "rejected", "abandoned")
 
 
-@dataclass(frozen=True, slots=True)
-class NewOperation:
+class NewOperation(NamedTuple):
     """An operation to record in the ledger.
 
     Attributes:

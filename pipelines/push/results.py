@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
@@ -70,9 +69,10 @@ class _Result(NamedTuple):
     values: str = ""
 
     def row(self, line: int) -> list[object]:
-        """The cells of its row, none of which is a formula."""
-        cells = [*self[1:8], *((self.values, "") if self.file == "in_doubt" else ())]
-        return [line, *(neutralize(str(cell)) for cell in cells)]
+        """The cells of its row, none of which is a formula: those with text from outside are neutralized."""
+        path, code, words = neutralize(self.path), neutralize(self.code), neutralize(self.words)
+        cells: list[object] = [line, self.outcome, self.operation, self.method, path, self.status, code, words]
+        return [*cells, neutralize(self.values), ""] if self.file == "in_doubt" else cells
 
 
 def check_writable(folder: Path) -> None:
@@ -204,7 +204,8 @@ class ResultsWriter:
             own = self._result(operation, row)
             for line in operation.lines:
                 remaining[line] -= 1
-                result = max(most_severe.pop(line, own), own, key=attrgetter("severity"))
+                earlier = most_severe.pop(line, own)
+                result = own if own.severity > earlier.severity else earlier
                 if remaining[line]:
                     most_severe[line] = result
                 else:
