@@ -13,9 +13,7 @@ import pytest
 from hypothesis import settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:
-    sys.dont_write_bytecode = (
-        False  # compiling all tests in each worker takes ten seconds of CPU; mutants use no workers
-    )
+    sys.dont_write_bytecode = False  # compiling all tests takes each worker ten seconds; mutants run without workers
 
 settings.register_profile("test", max_examples=20, deadline=None)
 settings.register_profile("soak", max_examples=1000, deadline=None)  # pytest --hypothesis-profile=soak

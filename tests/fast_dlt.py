@@ -47,4 +47,10 @@ def remember() -> None:
                 setattr(module, name, answers[value])
 
 
+@cache
+def number_of_fields(kind: type[specs.BaseConfiguration]) -> int:
+    return sum(map(specs.is_valid_configspec_field, kind.__dataclass_fields__.values()))
+
+
 remember()
+specs.BaseConfiguration.__len__ = lambda self: number_of_fields(type(self))  # type: ignore[method-assign]

@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.bridge import Bridge, bridge
+from tests.pipelines.bridge import Bridge, bridge, pulled
 
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[Bridge]:
     """A small sandbox, this process's settings for it, and an empty folder for the warehouse."""
     with bridge(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Iterator[Bridge]:
+    """The same after a first pull, which is copied from another test where it can be."""
+    with pulled(tmp_path) as made:
         yield made

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.bridge import Bridge, Done, bridge, command, start
+from tests.pipelines.bridge import Bridge, Done, command, pulled, start
 from tests.pipelines.push.plans import customer, place
 
 CHECKOUT = Path(__file__).parents[3]
@@ -36,8 +36,7 @@ cli.main()
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
-    with bridge(tmp_path_factory.mktemp("process")) as one:
-        one.pull()
+    with pulled(tmp_path_factory.mktemp("process")) as one:
         yield one
 
 

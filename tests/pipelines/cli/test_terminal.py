@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pipelines.cli.terminal import escape, escape_lines, to_json
 from sandbox.public_v1 import KEYS, Key
-from tests.pipelines.bridge import Bridge, bridge, command
+from tests.pipelines.bridge import Bridge, command, pulled
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u2066\u200f\x7f\x08"
 
@@ -27,8 +27,7 @@ def is_safe(text: str) -> bool:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
     before = dict(os.environ)
-    with bridge(tmp_path_factory.mktemp("terminal")) as one:
-        one.pull()
+    with pulled(tmp_path_factory.mktemp("terminal")) as one:
         yield one
     os.environ.clear()
     os.environ.update(before)

@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 from pipelines.ledger.store import Ledger
-from tests.pipelines.bridge import Bridge, Done, bridge
+from tests.pipelines.bridge import Bridge, Done, pulled
 
 CHECKOUT = Path(__file__).parents[3]
 VICTIM, STRANGER = 54320, 54321
@@ -39,8 +39,7 @@ pytestmark = pytest.mark.skipif(bool(_skipped()), reason=_skipped() or "-")
 
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
-    with bridge(tmp_path_factory.mktemp("platform")) as made:
-        made.pull()
+    with pulled(tmp_path_factory.mktemp("platform")) as made:
         yield made
 
 

@@ -197,29 +197,27 @@ def test_a_second_pull_reports_first_and_last_seen_and_what_is_missing(fresh: Br
     assert fresh.left() == ["warehouse.duckdb"]
 
 
-def test_a_row_missing_once_keeps_its_date(fresh: Bridge) -> None:
-    fresh.pull()
-    gone = fresh.platform.state.ids("orders")[0]
-    fresh.platform.state.remove("orders", gone)
+def test_a_row_missing_once_keeps_its_date(published: Bridge) -> None:
+    gone = published.platform.state.ids("orders")[0]
+    published.platform.state.remove("orders", gone)
     sql = "SELECT _missing_since FROM raw.orders WHERE id = $1"
-    fresh.pull()
-    since = fresh.one(sql, gone)
+    published.pull()
+    since = published.one(sql, gone)
     assert since is not None
-    assert fresh.pull().changes["orders"].newly_missing == 0
-    assert fresh.one(sql, gone) == since
+    assert published.pull().changes["orders"].newly_missing == 0
+    assert published.one(sql, gone) == since
 
 
-def test_a_walk_that_proves_nothing_marks_nothing(fresh: Bridge) -> None:
-    fresh.pull()
-    state = fresh.platform.state
+def test_a_walk_that_proves_nothing_marks_nothing(published: Bridge) -> None:
+    state = published.platform.state
     gone = state.ids("customers")[0]
     state.remove("customers", gone)
     added = state.add("customers", {"firstName": "Nueva"})
-    second = fresh.pull("customers", sweeps=1)
+    second = published.pull("customers", sweeps=1)
     assert (second.exit_code, second.lists[0].verdict) == (0, "unproven")
-    assert fresh.one("SELECT _missing_since FROM raw.customers WHERE id = $1", gone) is None
-    assert ids(fresh.path, "customers") == {*state.ids("customers"), gone}
-    assert str(added["id"]) in ids(fresh.path, "customers")
+    assert published.one("SELECT _missing_since FROM raw.customers WHERE id = $1", gone) is None
+    assert ids(published.path, "customers") == {*state.ids("customers"), gone}
+    assert str(added["id"]) in ids(published.path, "customers")
 
 
 def test_one_sweep_is_unproven_and_cursors_are_complete(fresh: Bridge) -> None:
@@ -242,18 +240,19 @@ def test_observations_tell_the_first_and_the_last_run(fresh: Bridge) -> None:
     ]
 
 
-def test_order_fields_that_change_type_between_runs_lose_nothing(fresh: Bridge) -> None:
-    fresh.pull()
-    state = fresh.platform.state
+def test_order_fields_that_change_type_between_runs_lose_nothing(published: Bridge) -> None:
+    state = published.platform.state
     first, second, third, *_ = state.ids("orders")
     state.change("orders", first, {"number": "A-7", "currency": 604, "brandNew": [{"x": 1}]})
     state.remove("orders", second)
     state.change("orders", third, {"total": 7})
-    assert fresh.code() == 0
-    assert fresh.one("SELECT number FROM raw.orders WHERE id = $1", first) == "A-7"
-    assert fresh.one("SELECT number FROM raw.orders WHERE id = $1", third) == str(state.records("orders")[1]["number"])
-    assert fresh.one("SELECT currency FROM raw.orders WHERE id = $1", first) == "604"
-    assert fresh.one("SELECT x FROM raw.orders__brand_new WHERE order_id = $1", first) == 1
+    assert published.code() == 0
+    assert published.one("SELECT number FROM raw.orders WHERE id = $1", first) == "A-7"
+    assert published.one("SELECT number FROM raw.orders WHERE id = $1", third) == str(
+        state.records("orders")[1]["number"]
+    )
+    assert published.one("SELECT currency FROM raw.orders WHERE id = $1", first) == "604"
+    assert published.one("SELECT x FROM raw.orders__brand_new WHERE order_id = $1", first) == 1
 
 
 # --- guards --------------------------------------------------------------------------------------------------------
@@ -263,29 +262,28 @@ def test_order_fields_that_change_type_between_runs_lose_nothing(fresh: Bridge) 
     ("removed", "held"),
     [pytest.param(40, True, id="empty"), (21, True), (6, True), (5, False)],
 )
-def test_a_list_that_shrank_is_held_back(fresh: Bridge, removed: int, held: bool) -> None:
-    fresh.pull()
-    state = fresh.platform.state
+def test_a_list_that_shrank_is_held_back(published: Bridge, removed: int, held: bool) -> None:
+    state = published.platform.state
     for key in state.ids("customers")[:removed]:
         state.remove("customers", key)
-    before = ids(fresh.path, "customers")
-    second = fresh.pull()
+    before = ids(published.path, "customers")
+    second = published.pull()
     assert second.exit_code == (7 if held else 0)
     assert second.published
     if held:
-        assert ids(fresh.path, "customers") == before
-        assert fresh.one(
+        assert ids(published.path, "customers") == before
+        assert published.one(
             "SELECT verdict FROM ops.coverage WHERE resource = 'customers' AND run_id = $1", second.run_id
         ) == ("unproven")
         totals = dict(
-            fresh.rows(
+            published.rows(
                 "SELECT measure, value FROM ops.control_totals WHERE run_id = $1 AND entity = 'customers'",
                 second.run_id,
             )
         )
         assert (totals["loaded"], totals["held_back"]) == (0, 40 - removed)
-        assert fresh.code(accept_shrink=True) == 0
-    assert same(fresh.path, state, "customers")
+        assert published.code(accept_shrink=True) == 0
+    assert same(published.path, state, "customers")
 
 
 @pytest.mark.parametrize("sweeps", [1, 6], ids=["unproven", "complete"])
@@ -322,17 +320,16 @@ def test_two_percent_of_a_long_list_may_go(tmp_path: Path) -> None:
             made.pull("customers")
 
 
-def test_a_lone_list_that_shrank_publishes_nothing(fresh: Bridge) -> None:
-    fresh.pull()
-    before = fresh.path.read_bytes()
-    for key in fresh.platform.state.ids("orders"):
-        fresh.platform.state.remove("orders", key)
+def test_a_lone_list_that_shrank_publishes_nothing(published: Bridge) -> None:
+    before = published.path.read_bytes()
+    for key in published.platform.state.ids("orders"):
+        published.platform.state.remove("orders", key)
     with pytest.raises(CoverageError, match=r"^orders: the list is empty, and 30 records are known"):
-        fresh.pull("orders")
-    assert fresh.path.read_bytes() == before
-    assert fresh.left() == ["warehouse.duckdb", "warehouse.duckdb.failed.json"]
-    assert fresh.code("orders", accept_shrink=True) == 0
-    assert fresh.left() == ["warehouse.duckdb"]
+        published.pull("orders")
+    assert published.path.read_bytes() == before
+    assert published.left() == ["warehouse.duckdb", "warehouse.duckdb.failed.json"]
+    assert published.code("orders", accept_shrink=True) == 0
+    assert published.left() == ["warehouse.duckdb"]
 
 
 def test_a_column_is_as_narrow_again_as_its_values_are(fresh: Bridge) -> None:
@@ -397,24 +394,22 @@ def test_a_load_that_fails_ends_the_pull(fresh: Bridge, monkeypatch: pytest.Monk
     assert not fresh.path.exists()
 
 
-def test_required_completeness_publishes_nothing_short_of_it(fresh: Bridge) -> None:
-    fresh.pull()
-    before = fresh.path.read_bytes()
-    fresh.platform.state.add("customers", {"firstName": "Nueva"})
+def test_required_completeness_publishes_nothing_short_of_it(published: Bridge) -> None:
+    before = published.path.read_bytes()
+    published.platform.state.add("customers", {"firstName": "Nueva"})
     with pytest.raises(CoverageError, match="customers is unproven"):
-        fresh.pull(sweeps=1, require_complete=True)
-    assert fresh.path.read_bytes() == before
-    assert fresh.code(require_complete=True) == 0
-    assert same(fresh.path, fresh.platform.state, "customers")
+        published.pull(sweeps=1, require_complete=True)
+    assert published.path.read_bytes() == before
+    assert published.code(require_complete=True) == 0
+    assert same(published.path, published.platform.state, "customers")
 
 
-def test_required_completeness_covers_what_is_held_back(fresh: Bridge) -> None:
-    fresh.pull()
-    before = fresh.path.read_bytes()
-    for key in fresh.platform.state.ids("customers")[:30]:
-        fresh.platform.state.remove("customers", key)
-    assert fresh.code(require_complete=True) == 7
-    assert fresh.path.read_bytes() == before
+def test_required_completeness_covers_what_is_held_back(published: Bridge) -> None:
+    before = published.path.read_bytes()
+    for key in published.platform.state.ids("customers")[:30]:
+        published.platform.state.remove("customers", key)
+    assert published.code(require_complete=True) == 7
+    assert published.path.read_bytes() == before
 
 
 @pytest.mark.parametrize("family", ["LEGACY", "PUBLIC_V1"])
@@ -454,33 +449,31 @@ def test_a_403_ends_that_list_alone(fresh: Bridge) -> None:
     ]
 
 
-def test_a_broken_contract_keeps_the_old_table_of_that_list(fresh: Bridge) -> None:
-    fresh.pull()
-    state = fresh.platform.state
-    old = ids(fresh.path, "orders")
+def test_a_broken_contract_keeps_the_old_table_of_that_list(published: Bridge) -> None:
+    state = published.platform.state
+    old = ids(published.path, "orders")
     state.add("orders", {"number": 1})
     state.add("customers", {"firstName": "Nueva"})
-    fresh.platform.set_faults({"null_cursor": 1.0})
-    second = fresh.pull()
+    published.platform.set_faults({"null_cursor": 1.0})
+    second = published.pull()
     assert (second.exit_code, second.published) == (4, True)
-    assert ids(fresh.path, "orders") == old
-    assert same(fresh.path, state, "customers")
-    reported = fresh.rows(
+    assert ids(published.path, "orders") == old
+    assert same(published.path, state, "customers")
+    reported = published.rows(
         "SELECT verdict, ended_by, evidence FROM ops.coverage WHERE resource = 'orders' AND run_id = $1", second.run_id
     )
     assert reported[0][:2] == ("incomplete", "error")
     assert "`hasMore` is true without a cursor" in reported[0][2]
 
 
-def test_where_every_list_fails_the_old_file_stays(fresh: Bridge) -> None:
-    fresh.pull()
-    before = fresh.path.read_bytes()
+def test_where_every_list_fails_the_old_file_stays(published: Bridge) -> None:
+    before = published.path.read_bytes()
     os.environ["SOURCES__PUBLIC_V1__API_KEY"] = "brand_test_unknown"
     os.environ["SOURCES__LEGACY__API_KEY"] = "unknown"
     with pytest.raises(AccessError):
-        fresh.pull()
-    assert fresh.path.read_bytes() == before
-    note = fresh.folder / "warehouse.duckdb.failed.json"
+        published.pull()
+    assert published.path.read_bytes() == before
+    note = published.folder / "warehouse.duckdb.failed.json"
     assert json.loads(note.read_text())["exit_code"] == 3
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
 
@@ -530,13 +523,12 @@ def test_refused_rows_go_to_a_private_file_with_their_reasons_in_ops(fresh: Brid
     assert same(fresh.path, state, "customers")
 
 
-def test_a_refused_row_marks_nothing_missing(fresh: Bridge) -> None:
-    fresh.pull()
-    state = fresh.platform.state
+def test_a_refused_row_marks_nothing_missing(published: Bridge) -> None:
+    state = published.platform.state
     bad = state.ids("customers")[3]
     state.change("customers", bad, {"birthdate": 7})
-    assert fresh.code() == 5
-    assert fresh.one("SELECT _missing_since FROM raw.customers WHERE id = $1", bad) is None
+    assert published.code() == 5
+    assert published.one("SELECT _missing_since FROM raw.customers WHERE id = $1", bad) is None
 
 
 # --- records of one's own ------------------------------------------------------------------------------------------

@@ -98,13 +98,12 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
     assert not any("may still be on the platform" in line for line in match_lines(given.match))
 
 
-def test_rows_of_an_earlier_walk_that_were_not_seen_again_are_counted(fresh: Bridge) -> None:
-    fresh.pull()
-    state = fresh.platform.state
+def test_rows_of_an_earlier_walk_that_were_not_seen_again_are_counted(published: Bridge) -> None:
+    state = published.platform.state
     state.change("promotions", state.ids("promotions")[0], {"isActive": "quizás"})
-    fresh.pull()
+    published.pull()
     reconcile()
-    assert unproven(fresh) == {
+    assert unproven(published) == {
         ("promotions", "unproven"): "promotions: unproven, refused rows: 1; rows of earlier walks: 1"
     }
 
@@ -133,24 +132,25 @@ def test_one_sweep_alone_proves_no_absence(fresh: Bridge) -> None:
     assert ("customer_unknown", order) in absences(fresh)
 
 
-def test_what_a_later_run_read_may_name_what_is_newer_than_the_other_list(fresh: Bridge) -> None:
-    state = fresh.platform.state
-    fresh.pull()
+def test_what_a_later_run_read_may_name_what_is_newer_than_the_other_list(published: Bridge) -> None:
+    state = published.platform.state
     new = state.add("price_lists", {"name": "Nueva", "adjustmentType": "NONE", "adjustmentValue": 0})["id"]
     buyer = state.ids("customers")[0]
     state.change("customers", buyer, {"priceListId": int(new)})
-    fresh.pull("customers")
-    with duckdb.connect(str(fresh.path)) as connection:
+    published.pull("customers")
+    with duckdb.connect(str(published.path)) as connection:
         connection.execute(
             "UPDATE ops.coverage SET ended_at = ended_at - INTERVAL 61 MINUTE WHERE resource = 'price_lists'"
         )
     reconcile()
-    assert ("price_list_not_listed", buyer) not in absences(fresh)
-    assert unproven(fresh)["customers", "price_lists_unproven"].endswith(" UTC, before customers")
-    fresh.pull("price_lists")
+    assert ("price_list_not_listed", buyer) not in absences(published)
+    assert unproven(published)["customers", "price_lists_unproven"].endswith(" UTC, before customers")
+    published.pull("price_lists")
     reconcile()
-    assert ("customers", "price_lists_unproven") not in unproven(fresh)
-    assert fresh.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer) == "matched"
+    assert ("customers", "price_lists_unproven") not in unproven(published)
+    assert (
+        published.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer) == "matched"
+    )
 
 
 @pytest.mark.parametrize(("minutes", "is_claimed"), [(59, True), (61, False)])
@@ -192,20 +192,21 @@ def test_issue_11_13_what_was_proven_shortly_before_stays_with_the_time_of_the_p
     assert not [rule for rule in rules(fresh) if rule.endswith("_read_before")]
 
 
-def test_a_list_that_was_held_back_proves_no_absence_from_what_came_beside_it(fresh: Bridge) -> None:
-    state = fresh.platform.state
-    fresh.pull()
+def test_a_list_that_was_held_back_proves_no_absence_from_what_came_beside_it(published: Bridge) -> None:
+    state = published.platform.state
     for gone in state.ids("price_lists")[:4]:
         state.remove("price_lists", gone)
     buyer = state.ids("customers")[0]
     state.change("customers", buyer, {"priceListId": 999})
-    assert fresh.pull().held_back.keys() == {"price_lists"}
+    assert published.pull().held_back.keys() == {"price_lists"}
     reconcile()
-    assert ("price_list_not_listed", buyer) not in absences(fresh)
-    assert fresh.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer) == "unknown"
-    fresh.pull(accept_shrink=True)
+    assert ("price_list_not_listed", buyer) not in absences(published)
+    assert (
+        published.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer) == "unknown"
+    )
+    published.pull(accept_shrink=True)
     reconcile()
-    assert ("price_list_not_listed", buyer) in absences(fresh)
+    assert ("price_list_not_listed", buyer) in absences(published)
 
 
 @pytest.mark.parametrize(
@@ -238,17 +239,16 @@ def test_a_list_that_was_never_read_proves_nothing(fresh: Bridge) -> None:
     assert statuses <= {"default", "unknown"}
 
 
-def test_a_warehouse_of_version_0_1_is_read_and_gets_the_column_that_it_lacks(fresh: Bridge) -> None:
-    fresh.pull()
-    state = fresh.platform.state
+def test_a_warehouse_of_version_0_1_is_read_and_gets_the_column_that_it_lacks(published: Bridge) -> None:
+    state = published.platform.state
     for number in state.ids("price_lists"):
         state.remove("price_lists", number)
-    assert fresh.pull().held_back.keys() == {"price_lists"}
-    with duckdb.connect(str(fresh.path)) as connection:
+    assert published.pull().held_back.keys() == {"price_lists"}
+    with duckdb.connect(str(published.path)) as connection:
         before = last_reads(connection)
         connection.execute("DROP VIEW ops.last_read; ALTER TABLE ops.coverage DROP COLUMN published")
         assert last_reads(connection) == before
-    first, second = fresh.rows("SELECT run_id FROM ops.runs ORDER BY started_at")
+    first, second = published.rows("SELECT run_id FROM ops.runs ORDER BY started_at")
     assert {name: read.run_id for name, read in before.items()} == {
         "customers": second[0],
         "orders": second[0],
@@ -257,11 +257,11 @@ def test_a_warehouse_of_version_0_1_is_read_and_gets_the_column_that_it_lacks(fr
     }
     reconcile()
     sql = "SELECT run_id, published FROM ops.coverage WHERE resource = $1 ORDER BY run_id"
-    assert dict(fresh.rows(sql, "price_lists")) == {first[0]: True, second[0]: False}
-    assert dict(fresh.rows(sql, "orders")) == {first[0]: True, second[0]: True}
-    with duckdb.connect(str(fresh.path), read_only=True) as connection:
+    assert dict(published.rows(sql, "price_lists")) == {first[0]: True, second[0]: False}
+    assert dict(published.rows(sql, "orders")) == {first[0]: True, second[0]: True}
+    with duckdb.connect(str(published.path), read_only=True) as connection:
         assert last_reads(connection) == before
-        assert before["customers"].legacy_host == fresh.platform.url.removeprefix("http://")
+        assert before["customers"].legacy_host == published.platform.url.removeprefix("http://")
 
 
 def test_nothing_was_read_into_a_file_without_ops_tables() -> None:

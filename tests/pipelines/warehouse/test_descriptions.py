@@ -111,12 +111,11 @@ def test_the_views_can_be_made_over_a_copy_with_prefixed_schemas(reconciled: Bri
             assert count == reconciled.rows(f"SELECT count(*) FROM {SCHEMA}.{name}")[0], name
 
 
-def test_a_schema_bi_with_tables_of_somebody_else_is_left_alone(fresh: Bridge) -> None:
-    fresh.pull()
-    with duckdb.connect(str(fresh.path)) as connection:
+def test_a_schema_bi_with_tables_of_somebody_else_is_left_alone(published: Bridge) -> None:
+    with duckdb.connect(str(published.path)) as connection:
         connection.execute("CREATE SCHEMA bi; CREATE TABLE bi.orders AS SELECT 'theirs' AS mine")
     reconcile()
-    assert fresh.rows("SELECT * FROM bi.orders") == [("theirs",)]
+    assert published.rows("SELECT * FROM bi.orders") == [("theirs",)]
 
 
 def test_issue_15_a_view_with_the_name_of_a_table_of_ours_is_named(reconciled: Bridge) -> None:

@@ -18,22 +18,21 @@ def changes(bridge: Bridge) -> list[str]:
         return [change.text for change in schema_changes(warehouse, datetime.now(UTC))]
 
 
-def test_issue_15_6_what_a_pull_sees_for_the_first_time_is_news_once(fresh: Bridge) -> None:
-    fresh.pull()
+def test_issue_15_6_what_a_pull_sees_for_the_first_time_is_news_once(published: Bridge) -> None:
     reconcile()
-    assert changes(fresh) == []
-    fresh.pull()
+    assert changes(published) == []
+    published.pull()
     reconcile()
-    assert changes(fresh) == []
-    state = fresh.platform.state
+    assert changes(published) == []
+    state = published.platform.state
     orders, lists = state.ids("orders"), state.ids("price_lists")
     state.change("orders", orders[0], {"giftWrap": True, "number": "A-1"})
     state.change("orders", orders[1], {"status": "RETURNED"})
     state.change("price_lists", lists[0], {"adjustmentType": "FIXED_AMOUNT"})
     state.change("customers", state.ids("customers")[0], {"loyaltyTier": "gold", "una persona@example.com": 1})
-    fresh.pull()
+    published.pull()
     reconcile()
-    assert changes(fresh) == [
+    assert changes(published) == [
         "price_lists: new value of price_lists.adjustment_type: FIXED_AMOUNT",
         "customers: new field loyaltyTier",
         "customers: new field (not shown)",
@@ -48,12 +47,12 @@ def test_issue_15_6_what_a_pull_sees_for_the_first_time_is_news_once(fresh: Brid
         "text": "customers: new field loyaltyTier",
     }  # fmt: skip
     assert "una persona" not in str(status.as_dict())
-    page = fresh.folder / "report.html"
+    page = published.folder / "report.html"
     report(page)
     assert "<li>orders: new field orders.gift_wrap</li>" in page.read_text("utf-8")
     assert "una persona" not in page.read_text("utf-8")
-    fresh.pull()
-    assert changes(fresh) == []
+    published.pull()
+    assert changes(published) == []
 
 
 def test_a_list_that_is_read_for_the_first_time_is_no_news(fresh: Bridge) -> None:

@@ -33,45 +33,44 @@ def test_issue_11_13_the_source_is_recorded_and_known_parts_stay(fresh: Bridge) 
     assert fresh.one("SELECT count(*) FROM ops.warehouse") == 1
 
 
-def test_issue_11_13_another_host_is_refused_before_the_first_request_unless_accepted(fresh: Bridge) -> None:
-    fresh.pull()
-    before = fresh.path.read_bytes()
+def test_issue_11_13_another_host_is_refused_before_the_first_request_unless_accepted(published: Bridge) -> None:
+    before = published.path.read_bytes()
     with serve(SandboxConfig(**SMALL)) as other:
-        os.environ.update(settings(other, fresh.path))
+        os.environ.update(settings(other, published.path))
         with pytest.raises(UsageError, match="data of another source: legacy host") as error:
-            fresh.pull()
+            published.pull()
         assert error.value.exit_code == 2
         assert "--accept-new-source" in error.value.hint
         assert other.state.requests == 0
-        assert fresh.path.read_bytes() == before
-        done = command("run", env={**fresh.environment(), **settings(other, fresh.path)}, cwd=fresh.folder)
+        assert published.path.read_bytes() == before
+        done = command("run", env={**published.environment(), **settings(other, published.path)}, cwd=published.folder)
         assert (done.code, "--accept-new-source" in done.err) == (2, True)
         arguments = ("run", "--accept-new-source", "--accept-shrink")
-        done = command(*arguments, env={**fresh.environment(), **settings(other, fresh.path)}, cwd=fresh.folder)
+        done = command(
+            *arguments, env={**published.environment(), **settings(other, published.path)}, cwd=published.folder
+        )
         assert done.code == 0, done.err
-        assert fresh.one("SELECT legacy_host FROM ops.warehouse") == other.url.removeprefix("http://")
-        assert fresh.code() == 0
+        assert published.one("SELECT legacy_host FROM ops.warehouse") == other.url.removeprefix("http://")
+        assert published.code() == 0
 
 
 @pytest.mark.parametrize("column", ["environment", "organization"])
-def test_issue_11_13_another_environment_or_organization_is_refused(fresh: Bridge, column: str) -> None:
-    fresh.pull()
-    with duckdb.connect(str(fresh.path)) as connection:
+def test_issue_11_13_another_environment_or_organization_is_refused(published: Bridge, column: str) -> None:
+    with duckdb.connect(str(published.path)) as connection:
         connection.execute(f"UPDATE ops.warehouse SET {column} = 'production'")
-    before = fresh.path.read_bytes()
+    before = published.path.read_bytes()
     with pytest.raises(UsageError, match=f"another source: {column} production, not "):
-        fresh.pull()
-    assert fresh.path.read_bytes() == before
-    assert fresh.code(accept_new_source=True) == 0
-    assert fresh.code() == 0
+        published.pull()
+    assert published.path.read_bytes() == before
+    assert published.code(accept_new_source=True) == 0
+    assert published.code() == 0
 
 
-def test_a_warehouse_of_version_0_1_knows_its_hosts_from_its_runs(fresh: Bridge) -> None:
-    fresh.pull()
-    with duckdb.connect(str(fresh.path)) as connection:
+def test_a_warehouse_of_version_0_1_knows_its_hosts_from_its_runs(published: Bridge) -> None:
+    with duckdb.connect(str(published.path)) as connection:
         connection.execute("DROP TABLE ops.warehouse; UPDATE ops.runs SET legacy_host = 'other.example'")
     with pytest.raises(UsageError, match=r"legacy host other\.example, not "):
-        fresh.pull()
+        published.pull()
 
 
 def test_a_platform_that_does_not_tell_the_organization_is_read(fresh: Bridge) -> None:
