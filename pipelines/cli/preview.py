@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
 from pipelines.cli.options import json_option, path_option
-from pipelines.cli.process import STOP, exit_process
+from pipelines.cli.process import STOP, WithoutPandas, exit_process
 from pipelines.cli.terminal import escape, print_json, print_lines
 from sources.disk import disk_errors, replace_file, resolve_link
 from sources.errors import ExitCode, UsageError
@@ -57,11 +57,12 @@ def preview(path: Path, read: ReadOptions, options: PreviewOptions) -> ExitCode:
         UsageError: the file cannot be read, or the target cannot be written.
     """
     from sources.files import RejectedRow, Row, open_table
+    from sources.files.formulas import csv_lines
     from sources.files.model import LINE_COLUMN
 
     table = open_table(path, read)
     shown = _Shown(options)
-    with _writer(options, path, table) as writer:
+    with _target(options, path, table) as target:
         if options.keep_broken or LINE_COLUMN in table.columns:
             for row, problem in _marked(table) if options.keep_broken else ((row, "") for row in table.rows()):
                 if isinstance(row, RejectedRow):
@@ -69,15 +70,15 @@ def preview(path: Path, read: ReadOptions, options: PreviewOptions) -> ExitCode:
                     continue
                 shown.accepted_count += not problem
                 shown.add([Row(row.line, (*row.cells, f"← {problem}")) if problem else row])
-                if writer is not None:
-                    writer.writerow([row.line, problem, *row.cells] if options.keep_broken else row.cells)
+                if target is not None:
+                    csv.writer(target).writerow([row.line, problem, *row.cells] if options.keep_broken else row.cells)
         else:
             for batch in table.batches(on_reject=shown.reject):
                 shown.accepted_count += batch.num_rows
                 head = batch.slice(0, options.rows - len(shown.first))
                 shown.add(map(Row, head[LINE_COLUMN].to_pylist(), _cells(head, table.columns)))
-                if writer is not None:
-                    writer.writerows(_cells(batch, table.columns))
+                if target is not None:
+                    target.write(csv_lines([batch[name] for name in table.columns]))
     shown.print(table.format)
     return ExitCode.REJECTED if shown.rejected_count else ExitCode.DONE
 
@@ -186,8 +187,8 @@ def _lines(lines: tuple[int, ...]) -> str:
 
 
 @contextmanager
-def _writer(options: PreviewOptions, source: Path, table: SourceTable) -> Iterator[Any]:
-    """A CSV writer to a temporary file that replaces the target on success."""
+def _target(options: PreviewOptions, source: Path, table: SourceTable) -> Iterator[TextIO | None]:
+    """A temporary CSV with the column names that replaces the target on success."""
     target = options.target
     if target is None:
         yield None
@@ -201,14 +202,12 @@ def _writer(options: PreviewOptions, source: Path, table: SourceTable) -> Iterat
         replace_file(target) as raw,
         io.TextIOWrapper(raw, "utf-8", newline="") as file,
     ):
-        writer = csv.writer(file)
+        names = list(table.columns)
         if options.keep_broken:
             width = max((len(row.cells) for row, _ in _marked(table)), default=0)
-            extra = [f"extra_{number}" for number in range(1, width - len(table.columns) + 1)]
-            writer.writerow(["_line", "_problem", *table.columns, *extra])
-        else:
-            writer.writerow(table.columns)
-        yield writer
+            names = ["_line", "_problem", *names, *(f"extra_{number}" for number in range(1, width - len(names) + 1))]
+        csv.writer(file).writerow(names)
+        yield file
 
 
 @click.command("preview", epilog="Example: orderbridge preview articulos.csv --csv clean.csv")
@@ -242,4 +241,6 @@ def command(
 
     STOP.listen()
     read = ReadOptions(**options, short_rows="fill" if fill_short else "reject")
-    exit_process(preview(file, read, PreviewOptions(rows, target, as_json, keep_broken)))
+    with WithoutPandas():
+        code = preview(file, read, PreviewOptions(rows, target, as_json, keep_broken))
+    exit_process(code)

@@ -7,10 +7,11 @@ In: the text of a cell. Out: the text, with an apostrophe before it if it starts
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TextIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -52,6 +53,20 @@ class CsvFile:
     def write(self, row: str) -> int:
         """Writes one row."""
         return self._file.write(row.removesuffix("\r\n") + self._line_end)
+
+
+def csv_lines(columns: Sequence[pa.ChunkedArray]) -> str:
+    """Rows as `csv.writer` writes them, whole columns at a time."""
+    comma, empty, quote, quotes = (pa.scalar(text, pa.large_string()) for text in (",", "", '"', '""'))
+    cells = []
+    for column in columns:
+        texts = column.combine_chunks().cast(pa.large_string())
+        codes = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+        if any((codes == code).any() for code in b'",\r\n'):
+            quoted = pc.binary_join_element_wise(quote, pc.replace_substring(texts, '"', '""'), quote, empty)
+            texts = pc.if_else(pc.match_substring_regex(texts, '[",\r\n]'), quoted, texts)
+        cells.append(texts if len(columns) > 1 else pc.if_else(pc.equal(texts, empty), quotes, texts))
+    return "\r\n".join([*pc.binary_join_element_wise(*cells, comma).to_pylist(), ""])
 
 
 def neutralize_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
