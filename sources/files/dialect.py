@@ -21,7 +21,7 @@ from sources.files.text import MAX_LINE
 
 DELIMITERS: Final = (";", ",", "\t", "|")
 SPACE_RUNS: Final = ("  ", " ")
-_SEP: Final = re.compile(r'"?sep=(.)"?[ ,;\t|]*[\r\n]*$', re.IGNORECASE)
+SEP: Final = re.compile(r'"?sep=(.)"?[ ,;\t|]*[\r\n]*$', re.IGNORECASE)
 _DIGIT: Final = re.compile(r"\d")
 _RUNS: Final = re.compile(r" {2,}")
 _LINE_END: Final = re.compile(r"[\r\n]")
@@ -47,19 +47,11 @@ class Record:
 
 
 class Detection(NamedTuple):
-    """A detected dialect.
-
-    Attributes:
-        dialect: the best one.
-        score: from 0 to 1.
-        body: the sample without a `sep=` line.
-        hint_lines: the number of `sep=` lines at the start, 0 or 1.
-    """
+    """A dialect of a sample, its score from 0 to 1, and the records that it gives."""
 
     dialect: Dialect
     score: float
-    body: str
-    hint_lines: int
+    records: list[Record]
 
 
 class Reader(Protocol):
@@ -151,23 +143,8 @@ def looks_like_names(cells: list[str]) -> bool:
     return all(cells) and len(set(cells)) == len(cells) and not any(map(_DIGIT.search, cells))
 
 
-def detect_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> Detection:
-    """The most probable dialect of a sample.
-
-    Raises:
-        UsageError: the delimiter, quote or escape in the options is invalid.
-    """
-    _check(options)
-    first = next(lines_of(sample), "")
-    hint = _SEP.fullmatch(first)
-    body = sample[len(first) :] if hint else sample
-    delimiter = options.delimiter or (hint.group(1) if hint else None)
-    choices = DELIMITERS if delimiter is None else (delimiter,)
-    best, score = best_dialect(body, choices, options, cut_off=cut_off)
-    return Detection(best, score, body, int(hint is not None))
-
-
-def _check(options: ReadOptions) -> None:
+def check_options(options: ReadOptions) -> None:
+    """Raises UsageError if the delimiter, quote or escape in the options is invalid."""
     if options.delimiter is not None and (
         (len(options.delimiter) != 1 and options.delimiter != "  ") or options.delimiter in "\r\n\0"
     ):
@@ -182,21 +159,22 @@ def _check(options: ReadOptions) -> None:
         )
 
 
-def best_dialect(
-    text: str, delimiters: tuple[str, ...], options: ReadOptions, *, cut_off: bool
-) -> tuple[Dialect, float]:
-    """The best of some delimiters, and its score."""
-    best = Dialect(delimiters[0], options.quote if options.quote is not None else '"', options.escape or "")
-    top = -1.0
+def best_dialect(text: str, delimiters: tuple[str, ...], options: ReadOptions, *, cut_off: bool) -> Detection:
+    """The best of some delimiters."""
+    best: Detection | None = None
     absent = [delimiter for delimiter in delimiters if delimiter not in text]
     for delimiter in delimiters:
         if delimiter in absent[1:]:  # with any of them each line is one cell
             continue
         for dialect in _dialects(text, delimiter, options):
-            score = _score(records_of(text, dialect, cut_off=cut_off), dialect)
-            if score > top * 1.001:  # on a tie, the earlier one
-                best, top = dialect, score
-    return best, top
+            records = records_of(text, dialect, cut_off=cut_off)
+            score = _score(records, dialect)
+            if best is None or score > best.score * 1.001:  # on a tie, the earlier one
+                best = Detection(dialect, score, records)
+    if best is None:
+        dialect = Dialect(delimiters[0], options.quote or "", options.escape or "")
+        best = Detection(dialect, -1.0, records_of(text, dialect, cut_off=cut_off))
+    return best
 
 
 def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Dialect]:
@@ -213,7 +191,7 @@ def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Diale
         yield plain
         if options.escape is None and quote and f"\\{quote}" in text and delimiter != "\\":
             yield replace(plain, escape="\\")
-    if options.quote is None and not wrapped['"'] and not wrapped["'"]:
+    if options.quote is None and '"' in text and not wrapped['"'] and not wrapped["'"]:
         yield Dialect(delimiter, "", options.escape or "", is_padded)
 
 
@@ -226,6 +204,8 @@ def _is_padded(text: str, delimiter: str) -> bool:
 
 def _wrapped(text: str, delimiter: str, quote: str, *, is_padded: bool = False) -> int:
     """The number of cells that begin and end with the quote; those of several lines must have doubled ones."""
+    if quote not in text:
+        return 0
     edge, mark = re.escape(delimiter), re.escape(quote)
     if is_padded:
         text = re.sub(rf"(?<={edge}) +", "", text)

@@ -16,6 +16,8 @@ import re
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from sources.errors import UsageError
 
 CHUNK_BYTES: Final = 512 * 1024
@@ -53,7 +55,9 @@ def find_mixture(path: Path, other: int) -> UsageError | None:
             high += len(chunk.translate(None, _ASCII))
             buffer += chunk
             end = len(buffer) - _BEYOND if chunk else len(buffer)
-            for match in UTF8_SEQUENCE.finditer(buffer, at):
+            codes = np.frombuffer(buffer, np.uint8)
+            may_match = ((codes[:-1] >= 0xC2) & (codes[1:] >> 6 == 0b10)).any()
+            for match in UTF8_SEQUENCE.finditer(buffer, at) if may_match else ():
                 if match.start() >= end:
                     break
                 at = match.end()

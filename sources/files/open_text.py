@@ -17,7 +17,16 @@ from sources.files.ambiguity import (
     check_single_column,
     check_spaces,
 )
-from sources.files.dialect import DELIMITERS, SPACE_RUNS, Dialect, best_dialect, detect_dialect, records_of, width_of
+from sources.files.dialect import (
+    DELIMITERS,
+    SEP,
+    SPACE_RUNS,
+    Detection,
+    best_dialect,
+    check_options,
+    lines_of,
+    width_of,
+)
 from sources.files.encoding import read_text
 from sources.files.layout import detect_footnotes, detect_layout
 from sources.files.model import DetectedFormat, ReadOptions
@@ -38,8 +47,9 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
     """
     text = read_text(path, options.encoding)
     sample, cut_off = _sample(text)
-    dialect, hints = choose_dialect(sample, options, cut_off=cut_off)
-    records = [record for record in records_of(sample, dialect, cut_off=cut_off) if record.line > hints]
+    (dialect, _, records), hints = choose_dialect(sample, options, cut_off=cut_off)
+    if hints:
+        records = [replace(record, line=record.line + hints, last=record.last + hints) for record in records]
     layout = detect_layout(records, options, skipped=(1,) if hints else (), delimited=True)
     raw = max(width_of([r for r in records if r.line >= layout.data_line]), len(layout.columns))
     cut, from_end = detect_footnotes(text.tail, dialect, raw)
@@ -67,38 +77,40 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
     return TextTable(body, RowShape(layout.columns, options.short_rows == "fill", layout.dropped), detected)
 
 
-def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple[Dialect, int]:
-    """The dialect of a sample, and the number of `sep=` lines at its start.
+def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple[Detection, int]:
+    """The most probable dialect of a sample, and the number of `sep=` lines at its start, which have no record.
 
     Raises:
-        UsageError: there are two possible readings.
+        UsageError: there are two possible readings, or the delimiter, quote or escape in the options is invalid.
     """
-    detection = detect_dialect(sample, options, cut_off=cut_off)
-    dialect, body = detection.dialect, detection.body
+    check_options(options)
+    first = next(lines_of(sample), "")
+    hint = SEP.fullmatch(first)
+    body = sample[len(first) :] if hint else sample
+    delimiter = options.delimiter or (hint[1] if hint else None)
+    best = best_dialect(body, DELIMITERS if delimiter is None else (delimiter,), options, cut_off=cut_off)
     if options.delimiter is not None:
-        return dialect, detection.hint_lines
-    if detection.hint_lines:
-        other, score = best_dialect(body, DELIMITERS, options, cut_off=cut_off)
-        if score > max(MIN_SCORE, 2 * detection.score) or width_of(records_of(body, dialect, cut_off=cut_off)) == 1:
-            check_hint(body, dialect, other)
-        return dialect, detection.hint_lines
-    records = records_of(body, dialect, cut_off=cut_off)
-    if dialect.delimiter == ",":
-        if dialect.is_padded:
-            check_names_with_commas(records)
-        spaces, _ = best_dialect(body, SPACE_RUNS[1:], options, cut_off=cut_off)
-        check_decimal_commas(body, records_of(body, spaces, cut_off=cut_off))
-    if detection.score < MIN_SCORE:
-        runs, score = best_dialect(body, SPACE_RUNS[:1], options, cut_off=cut_off)
-        if score > max(detection.score, MIN_SCORE):
+        return best, int(hint is not None)
+    if hint:
+        other = best_dialect(body, DELIMITERS, options, cut_off=cut_off)
+        if other.score > max(MIN_SCORE, 2 * best.score) or width_of(best.records) == 1:
+            check_hint(body, best.dialect, other.dialect)
+        return best, 1
+    if best.dialect.delimiter == ",":
+        if best.dialect.is_padded:
+            check_names_with_commas(best.records)
+        check_decimal_commas(body, best_dialect(body, SPACE_RUNS[1:], options, cut_off=cut_off).records)
+    if best.score < MIN_SCORE:
+        runs = best_dialect(body, SPACE_RUNS[:1], options, cut_off=cut_off)
+        if runs.score > max(best.score, MIN_SCORE):
             return runs, 0
-        if width_of(records) == 1:
-            check_single_column(body, dialect)
+        if width_of(best.records) == 1:
+            check_single_column(body, best.dialect)
             check_other_marks(body)
-            spaces, _ = best_dialect(body, SPACE_RUNS[1:], options, cut_off=cut_off)
-            if check_spaces(records_of(body, spaces, cut_off=cut_off)):
+            spaces = best_dialect(body, SPACE_RUNS[1:], options, cut_off=cut_off)
+            if check_spaces(spaces.records):
                 return spaces, 0
-    return dialect, 0
+    return best, 0
 
 
 def _sample(text: Text) -> tuple[str, bool]:

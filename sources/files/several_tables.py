@@ -61,17 +61,16 @@ def check_later_table(header: Record, after: Sequence[Record], types: Sequence[s
     width, names = len(types), _filled(header)
     # without what repeats the header, which begins no table
     others = [(record, cells) for record in after if (cells := _filled(record)) != names]
-    after_end = {
-        record.line
-        for (before, ended), (record, _) in pairwise(others)
-        if len(ended) < 2 or totals_reason(before.cells or ())
-    }
+    before = {record.line: earlier for earlier, (record, _) in pairwise(others)}
     filled = [(record, cells) for record, cells in others if cells]
     for at, (record, cells) in enumerate(filled):
-        if record.line not in after_end or len(cells) < 2:
+        if record.line not in before or len(cells) < 2:
             continue
         is_quoted = len(record.cells or ()) == 1  # as a whole
         if not looks_like_names([cell for cell in cells if cell] if is_quoted else cells):
+            continue
+        earlier, ended = before[record.line]
+        if len(ended) > 1 and not totals_reason(earlier.cells or ()):
             continue
         nearby = [row for _, row in filled[at + 1 : at + 4]]
         following = [row for row in nearby if len(row) == len(cells)] or [r for r in nearby if 1 < len(r) != width]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sources.files.formulas import CsvFile, escape, neutralize, unescape
+from sources.files.formulas import CsvFile, csv_lines, escape, neutralize, unescape
 
 RUNS = ["=1+1", "+cmd|'/c calc'!A1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", '=HYPERLINK("http://x")', "＝1", "+A1"]
+TEXTS = st.text(st.sampled_from("=a,;\"'\r\n é"), max_size=4)
 KEPT = ["-5", "+34 600 112 233", "-1.234,50", "+1", "-", "", "a=b", "'quoted'", "5-3", "1e5", "Ana", " =1"]
 
 
@@ -41,3 +43,11 @@ def test_a_carriage_return_in_a_cell_starts_no_row(end: str, rows: list[list[str
     csv.writer(CsvFile(file, end)).writerows(rows)
     file.seek(0)
     assert list(csv.reader(file)) == rows
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4), st.integers(1, 2))
+def test_16_4_rows_written_by_columns_are_those_of_a_csv_writer(rows: list[tuple[str, ...]], width: int) -> None:
+    rows = [row[:width] for row in rows]
+    file = io.StringIO(newline="")
+    csv.writer(file).writerows(rows)
+    assert csv_lines([pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True)]) == file.getvalue()
