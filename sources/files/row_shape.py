@@ -126,7 +126,7 @@ def totals_reason(cells: Sequence[str]) -> str:
     is_sparse = len(cells) > 2 and empty >= len(cells) / 2
     is_sum = bool(others) and all(map(_AMOUNT.fullmatch, others)) and next(filter(None, cells)).strip() == name
     if (is_total and (is_sparse or (is_sum and "total" in name.lower()))) or (is_sparse and is_sum and is_total_of):
-        return "looks like a line of totals; remove the line"
+        return "looks like a line of totals: remove it, or if it is a row, fill in more of its empty cells"
     return ""
 
 

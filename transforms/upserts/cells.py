@@ -31,7 +31,7 @@ WORDS: Final = {
     "too_many_digits": "more digits than a number in JSON can hold",
     "not_yes_or_no": "not a word for yes or no: set the words under [booleans] in the mapping",
     "damaged_code": "a spreadsheet changed the code to a number and lost digits: export that column as text",
-    "formula": "a text written as a spreadsheet formula: open the file in a spreadsheet and save it as CSV again",
+    "formula": 'a text with the marks of a spreadsheet around it, such as ="00038" or \'00038: remove the marks',
     "damaged_text": "characters were lost when the file was written: export it again as UTF-8",
     "cell_error": "an error value of a spreadsheet",
     "not_an_id": "not an id: digits only, or letters, digits and - _ . ~ where the interface accepts them",
@@ -42,6 +42,8 @@ _POWER: Final = r"^[+-]?[0-9]+([.,][0-9]+)?[eE]\+[0-9]+$"
 _CELL_ERROR: Final = (
     r"^#(REF!|¡REF!|N/A|N/D|VALUE!|¡VALOR!|DIV/0!|¡DIV/0!|NAME\?|¿NOMBRE\?|NUM!|¡NUM!|NULL!|¡NULO!|##+)$"
 )
+_MARKED_DIGITS: Final = "^'[0-9+(][0-9 ()./-]*$"
+"""An apostrophe before a code or phone number, which tells a spreadsheet to keep it as text."""
 _LOST: Final = "\ufffd"
 _NUMBER_ID: Final = r"^[0-9]{1,18}$"
 _ID: Final = r"^[A-Za-z0-9_~-][A-Za-z0-9_.~-]{0,127}$"
@@ -138,6 +140,7 @@ def _whole(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
         ("damaged_code", pc.match_substring_regex(texts, _POWER)),
         ("cell_error", pc.and_(pc.starts_with(texts, "#"), pc.match_substring_regex(texts, _CELL_ERROR))),
         ("formula", pc.and_(pc.starts_with(texts, '="'), pc.ends_with(texts, '"'))),
+        ("formula", pc.and_(pc.starts_with(texts, "'"), pc.match_substring_regex(texts, _MARKED_DIGITS))),
         ("damaged_text", pc.match_substring(texts, _LOST)),
     ):
         if pc.any(found).as_py():

@@ -334,6 +334,15 @@ def curly_quotes(document: Document) -> None:
     line.text = joined(cells, document)
 
 
+def apostrophe_before_digits(document: Document) -> None:
+    """As a spreadsheet marks codes as texts; it is neither a quote nor dropped."""
+    for line in document.lines:
+        code = document.rows[line.row][0] if line.row is not None else ""
+        if line.row is not None and code.startswith("A") and line.text.count(code) == 1:
+            document.rows[line.row][0] = f"'{code[1:]}"
+            line.text = line.text.replace(code, f"'{code[1:]}")
+
+
 def utf_16_without_a_mark(document: Document) -> None:
     document.encoding = document.generator.choice(("utf-16-le", "utf-16-be"))
 
@@ -486,7 +495,7 @@ DAMAGES: tuple[Damage, ...] = (
     narrow_totals, page_breaks, table_beside, subtotals_by_group, thousands_that_are_the_delimiter,
     date_cut_by_the_delimiter, rule_below_the_header, line_of_delimiters, comment_lines,
     lone_return_in_a_cell, quoted_lines, two_quoted_lines, space_before_quotes, other_delimiter_in_some_rows,
-    end_of_another_table,
+    end_of_another_table, apostrophe_before_digits,
 )  # fmt: skip
 
 

@@ -294,6 +294,13 @@ def test_12_a_line_of_totals_is_not_a_row(tmp_path: Path, total: str) -> None:
     assert rejected(opened) == [(5, "totals"), (7, "totals")]
 
 
+def test_16_the_reason_of_totals_names_how_a_row_of_that_name_is_kept(tmp_path: Path) -> None:
+    opened = table(tmp_path, "code;name;city;phone\n1;Ana;Vic;600\nTotal;;;\nTotal;Total SL;Reus;\n2;Eva;Olot;601\n")
+    [row] = [row for row in opened.rows() if isinstance(row, RejectedRow)]
+    assert (row.line, row.code) == (3, "totals")
+    assert row.reason.endswith("if it is a row, fill in more of its empty cells")
+
+
 def test_12_a_name_with_total_in_it_is_a_row(tmp_path: Path) -> None:
     text = "Código;Nombre;PVP\nA1;Total Gas SL;12,50\nTotal Gas;;\nA2;Subtotal;1,00\n;Total Gas 3;\n"
     assert rejected(table(tmp_path, text)) == []

@@ -104,6 +104,13 @@ def test_ids_of_a_path_are_digits_or_safe_signs() -> None:
     ]  # fmt: skip
 
 
+def test_a_code_with_the_marks_of_a_spreadsheet_is_rejected() -> None:
+    marked = ['="00038"', "'00038", "'+34 600-112 (3)", "'38.1"]
+    assert read(Reading("text"), *marked) == [["formula"]] * 4
+    texts = ["'", "'s-Hertogenbosch", "00038'", "'90s", "5'11", "d'Ors"]
+    assert read(Reading("text"), *texts) == texts
+
+
 def test_dates_of_a_form_are_days_that_there_are() -> None:
     form = Reading("date", date="DD/MM/YYYY")
     assert read(form, "31/01/2026", "31/02/2026", "1/1/2026", "2026-01-31", "") == [
