@@ -36,9 +36,9 @@ _BY_NAME: Final = {(rule.entity, rule.name): rule for rule in RULES}
 def rule_findings(
     entity: str,
     name: str,
-    ids: Column[Any] | pa.Array,
-    where: Column[Any] | pa.Array | None = None,
-    detail: Column[Any] | pa.Array | str = "",
+    ids: Column[Any],
+    where: Column[Any] | None = None,
+    detail: Column[Any] | str = "",
 ) -> pd.DataFrame:
     """Findings of one rule (the columns of `FINDINGS`), one for each row in which it holds.
 
@@ -49,22 +49,14 @@ def rule_findings(
     """
     rule = _BY_NAME[entity, name]
     # Most rules hold in no row of a list: Arrow makes a table in a tenth of the time that pandas makes a frame.
-    columns = {"entity_id": _array(ids)} | ({} if isinstance(detail, str) else {"detail": _array(detail)})
+    columns = {"entity_id": array(ids)} | ({} if isinstance(detail, str) else {"detail": array(detail)})
     rows = pa.table(columns)
     if where is not None:
-        rows = rows.filter(_array(where))
+        rows = rows.filter(array(where))
     same = {"entity": rule.entity, "rule": rule.name, "severity": rule.severity, "detail": detail}
     return from_arrow(
         pa.table({key: rows[key] if key in columns else pa.repeat(same[key], len(rows)) for key in FINDINGS})
     )
-
-
-def _array(values: Column[Any] | pa.Array) -> pa.Array:
-    return array(values) if isinstance(values, pd.Series) else values
-
-
-def _column(values: Column[Any] | pa.Array) -> Column[Any]:
-    return values if isinstance(values, pd.Series) else column(values)
 
 
 def table_finding(entity: str, name: str, detail: str) -> pd.DataFrame:
@@ -93,15 +85,15 @@ def summarize_unless_proven(findings: pd.DataFrame, name: str, field: str, gap: 
 def shared_value_findings(
     entity: str,
     name: str,
-    ids: Column[Any] | pa.Array,
-    values: Column[Any] | pa.Array,
-    where: Column[Any] | pa.Array,
+    ids: Column[Any],
+    values: Column[Any],
+    where: Column[Any],
 ) -> pd.DataFrame:
     """Findings of the rule about rows whose value another row has too, among those where `where` (boolean) holds.
 
     An id that has the same value twice counts once, null is shared by nobody, and details name the first of the ids.
     """
-    rows = pd.DataFrame({"id": _column(ids), "value": _column(values)})[_column(where).fillna(False)]
+    rows = pd.DataFrame({"id": ids, "value": values})[where.fillna(False)]
     rows = rows[is_repeated(rows["value"])].drop_duplicates()
     rows = rows[is_repeated(rows["value"])].reset_index(drop=True)
     others = rows.groupby("value", sort=False)["id"].transform("count") - 1
@@ -136,10 +128,9 @@ def _sorted(findings: pd.DataFrame) -> pd.DataFrame:
     return findings.sort_values(["entity_id", "detail"])
 
 
-def count_text(before: str, counts: Any, after: str = "") -> Column[Any]:  # noqa: ANN401 numbers of any library
+def count_text(before: str, counts: Column[Any], after: str = "") -> Column[Any]:
     """Details such as `3 documents`: a text before and after the number of each row; no number where it is null."""
-    numbers = counts if isinstance(counts, pd.Series) else column(pa.array(counts))
-    return joined_text([before, column(array(numbers).cast(TEXT), numbers.index).fillna(""), after])
+    return joined_text([before, column(array(counts).cast(TEXT), counts.index).fillna(""), after])
 
 
 def date_text(instants: Column[Any]) -> Column[Any]:

@@ -87,10 +87,7 @@ def connect(file: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
 
 def _check_views(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
     """Binds each view in our schemas, to find one that reads other files before a command does. Raises UsageError."""
-    views = connection.execute(
-        "SELECT schema_name, view_name FROM duckdb_views() WHERE list_contains(?, schema_name)", [list(SCHEMAS)]
-    ).fetchall()
-    for view in views:
+    for view in _views(connection):
         try:
             connection.execute(f"DESCRIBE {sql_name(*view)}")
         except duckdb.PermissionException:
@@ -103,13 +100,18 @@ def _check_views(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
             continue
 
 
+def _views(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
+    """Schema and name of each view in our schemas, whoever made it."""
+    sql = "SELECT schema_name, view_name FROM duckdb_views() WHERE list_contains(?, schema_name)"
+    return connection.execute(sql, [list(SCHEMAS)]).fetchall()
+
+
 def _check_table_names(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
     """Finds views that have the name of a table that a run creates. Raises UsageError."""
     from pipelines.warehouse.descriptions import table_description
 
-    sql = "SELECT schema_name, view_name FROM duckdb_views() WHERE list_contains(?, schema_name)"
-    taken = [view for view in connection.execute(sql, [list(SCHEMAS)]).fetchall() if table_description(*view)]
-    taken = [view for view in taken if view != ("ops", "last_read")]  # the one view of ours in these schemas
+    ours = ("ops", "last_read")
+    taken = [view for view in _views(connection) if table_description(*view) and view != ours]
     if taken:
         names = ", ".join(".".join(view) for view in taken)
         raise UsageError(
@@ -209,7 +211,9 @@ class Build:
             return connect(self.file, read_only=False)
         shutil.copyfile(self.path, self.file)
         connection = connect(self.file, read_only=False)
-        if _storage_version(connection) <= _version(STORAGE_VERSION):
+        sql = "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = current_database()"
+        ((version,),) = connection.execute(sql).fetchall()
+        if _version(str(version)) <= _version(STORAGE_VERSION):
             return connection
         connection.close()  # a file keeps its storage version: an older one is only in a new file
         newer = self.file.rename(self.run / "newer.duckdb")
@@ -278,12 +282,6 @@ def sql_text(value: object) -> str:
 def sql_name(*parts: str) -> str:
     """A quoted name of SQL; `parts` are schema, table and column, as far as it has them."""
     return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
-
-
-def _storage_version(connection: duckdb.DuckDBPyConnection) -> tuple[int, ...]:
-    sql = "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = current_database()"
-    ((text,),) = connection.execute(sql).fetchall()
-    return _version(str(text))
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -8,10 +8,10 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from transforms.findings import FINDINGS, combine_findings, count_text, rule_findings, table_finding
-from transforms.frames import frame
+from transforms.frames import column, frame
 from transforms.rules import RULES
 
-IDS = pa.array(["2", "1", "3"])
+IDS, COUNTS = column(pa.array(["2", "1", "3"])), column(pa.array([2, 0, 3]))
 
 
 def found(*rows: tuple[str | None, str, str, str]) -> pd.DataFrame:
@@ -20,15 +20,17 @@ def found(*rows: tuple[str | None, str, str, str]) -> pd.DataFrame:
 
 
 def test_a_rule_is_raised_where_it_holds() -> None:
-    made = rule_findings("customers", "email_malformed", IDS, pa.array([True, None, False]), "email")
+    made = rule_findings("customers", "email_malformed", IDS, column(pa.array([True, None, False])), "email")
     assert_frame_equal(made, found(("2", "email_malformed", "warning", "email")))
 
 
 def test_findings_are_in_one_order_however_they_came() -> None:
     parts = [
-        rule_findings("customers", "name_missing", IDS, pa.array([True, True, False])),
+        rule_findings("customers", "name_missing", IDS, column(pa.array([True, True, False]))),
         table_finding("customers", "created_at_form", "createdAt: ambiguous"),
-        rule_findings("customers", "document_missing", IDS, detail=count_text("", [2, 0, 3], " seen")),
+        rule_findings(
+            "customers", "document_missing", IDS, detail=count_text("", column(pa.array([2, 0, 3])), " seen")
+        ),
     ]
     expected = found(
         (None, "created_at_form", "error", "createdAt: ambiguous"),
@@ -46,7 +48,7 @@ def test_findings_are_in_one_order_however_they_came() -> None:
 def test_no_findings_are_an_empty_frame_of_the_same_columns() -> None:
     assert_frame_equal(combine_findings([]), frame(FINDINGS))
     assert_frame_equal(
-        combine_findings([rule_findings("orders", "id_missing", pa.array([], pa.string()))]), frame(FINDINGS)
+        combine_findings([rule_findings("orders", "id_missing", column(pa.array([], pa.string())))]), frame(FINDINGS)
     )
 
 
