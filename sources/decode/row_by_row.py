@@ -116,29 +116,36 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
     Raises:
         InvalidRow: it is not, and neither a number for a text nor a string for an optional date.
     """
-    match field.type, value:
-        case _, str(text) if "\0" in text:
+    if isinstance(value, Number):
+        match field.type:
+            case "text":
+                return rows.canonical(value) or str(value), False
+            case "identifier":
+                if (canonical := rows.canonical(value)) is None:
+                    raise InvalidRow(f"{path}: a number too long for an identifier")
+                return canonical, True
+            case "integer":
+                if (whole := rows.integer(value)) is None:
+                    raise InvalidRow(f"{path}: expected integer, found a number with a fraction or beyond 64 bits")
+                return whole, True
+            case "decimal_text":
+                return _decimal(value, path), True
+    elif isinstance(value, str):
+        if "\0" in value:
             # Databases other than DuckDB refuse a NUL; one such row would fail the whole load.
             raise InvalidRow(f"{path}: a NUL character")
-        case "text", Number() as number:
-            return rows.canonical(number) or str(number), False
-        case "identifier", Number() as number:
-            if (canonical := rows.canonical(number)) is None:
-                raise InvalidRow(f"{path}: a number too long for an identifier")
-            return canonical, True
-        case "integer", Number() as number:
-            if (whole := rows.integer(number)) is None:
-                raise InvalidRow(f"{path}: expected integer, found a number with a fraction or beyond 64 bits")
-            return whole, True
-        case "decimal_text", str(text):
-            return _decimal(text, path), True
-        case "date", str(text) if not isinstance(text, Number):
-            day = _date(text)
-            if day is None and field.required:
-                raise InvalidRow(f"{path}: expected date YYYY-MM-DD, found another string")
-            return day, day is not None
-        case ("identifier" | "text", str()) | ("boolean", bool()):
-            return value, True
+        match field.type:
+            case "text" | "identifier":
+                return value, True
+            case "decimal_text":
+                return _decimal(value, path), True
+            case "date":
+                day = _date(value)
+                if day is None and field.required:
+                    raise InvalidRow(f"{path}: expected date YYYY-MM-DD, found another string")
+                return day, day is not None
+    elif isinstance(value, bool) and field.type == "boolean":
+        return value, True
     raise InvalidRow(f"{path}: expected {_EXPECTED.get(field.type, field.type)}, found {rows.kind(value)}")
 
 

@@ -329,8 +329,8 @@ MUTANTS: Final = (
     Mutant(
         "an-identifier-becomes-a-float",
         "sources/decode/row_by_row.py",
-        "if (canonical := rows.canonical(number)) is None:",
-        "if (canonical := str(float(number))) is None:",
+        "if (canonical := rows.canonical(value)) is None:",
+        "if (canonical := str(float(value))) is None:",
         "tests/sources/decode",
     ),
     Mutant(
