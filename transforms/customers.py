@@ -8,18 +8,18 @@ customers are numbers: both are brought to one notation before they are compared
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
-import numpy as np
 import pandas as pd
 
 from transforms.date_forms import DateOrder
 from transforms.dates import OFFSET_MAX, DateColumn, date_findings, read_dates
-from transforms.documents import default_row_per_owner, first_row_per_owner, sort_documents
+from transforms.documents import RAW_DOCUMENTS, with_documents
 from transforms.findings import (
+    UniqueValues,
     combine_findings,
-    count_text,
     date_text,
     rule_findings,
     shared_value_findings,
@@ -35,7 +35,6 @@ from transforms.frames import (
     first_true,
     joined_text,
     look_up,
-    take_or_null,
     typed,
 )
 from transforms.keys import BOOKKEEPING, canonical_id, clean_text, one_row_per_id, phone_digits
@@ -55,15 +54,6 @@ RAW_CUSTOMERS: Final = {
     "_extra": TEXT,
     **BOOKKEEPING,
 }
-RAW_DOCUMENTS: Final = {
-    "customer_id": TEXT,
-    "position": BIGINT,
-    "number": TEXT,
-    "fiscal_name": TEXT,
-    "is_default": BOOLEAN,
-    "for_taxes": BOOLEAN,
-}
-"""The columns that are used; there may be others."""
 LISTED_PRICE_LISTS: Final = {"id": TEXT, "name": TEXT, "_missing_since": TIMESTAMP}
 """The columns that are used; there may be others."""
 
@@ -134,21 +124,73 @@ def customers(
         raise ValueError("as_of needs an offset: datetime(..., tzinfo=UTC)")
     rows, findings = one_row_per_id(typed(raw, RAW_CUSTOMERS), "customers")
     dates = read_dates(rows["created_at"], date_order, timezone)
+    part = customers_part(rows, dates.at, documents, price_lists, as_of, coverage_gap)
+    shared = [shared_value_findings("customers", rule, *values) for rule, values in part.unique_values.items()]
+    findings += [
+        part.findings,
+        summarize_unlisted(part.unlisted, coverage_gap),
+        *shared,
+        *date_findings("customers", "created_at", "createdAt", dates, rows["id"]),
+    ]
+    return part.table, combine_findings(findings), dates
+
+
+@dataclass(frozen=True, slots=True)
+class CustomersPart:
+    """Some of the customers, reconciled; the rest is about all customers together.
+
+    Attributes:
+        table: the columns of `CUSTOMERS`, sorted by id.
+        findings: of single customers.
+        unlisted: findings of references to price lists that were not read: see `summarize_unlisted`.
+        unique_values: by the rule that is about rows with the same value: see `shared_value_findings`.
+    """
+
+    table: pd.DataFrame
+    findings: pd.DataFrame
+    unlisted: pd.DataFrame
+    unique_values: dict[str, UniqueValues]
+
+
+def customers_part(
+    rows: pd.DataFrame,
+    created_at: Column[Any],
+    documents: pd.DataFrame,
+    price_lists: pd.DataFrame,
+    as_of: datetime,
+    coverage_gap: str = "",
+) -> CustomersPart:
+    """Reconciles any of the customers, with all of their documents.
+
+    Args:
+        rows: the columns of `RAW_CUSTOMERS`, sorted by id, one for each id.
+        created_at: of these rows, read from all customers' texts.
+        documents: see `customers`, as well as the others.
+        price_lists: see there.
+        as_of: see there.
+        coverage_gap: see there.
+    """
     rows = (
         rows.rename(columns={"id": "customer_id", "created_at": "created_at_text"})
-        .assign(created_at=dates.at, is_missing=lambda rows: rows["_missing_since"].notna())
+        .assign(created_at=created_at, is_missing=lambda rows: rows["_missing_since"].notna())
         .pipe(_with_comparable_texts)
     )
-    rows, list_findings = _with_price_lists(rows, typed(price_lists, LISTED_PRICE_LISTS), coverage_gap)
-    rows, document_findings = _with_documents(rows, typed(documents, RAW_DOCUMENTS))
-    findings += [
-        *document_findings,
-        *list_findings,
-        *_key_findings(rows),
-        *_field_findings(rows, as_of),
-        *_creation_findings(rows, dates, as_of),
-    ]
-    return typed(rows, CUSTOMERS), combine_findings(findings), dates
+    rows, unlisted, impossible = _with_price_lists(rows, typed(price_lists, LISTED_PRICE_LISTS), coverage_gap)
+    rows, numbers, findings = with_documents(rows, typed(documents, RAW_DOCUMENTS))
+    findings += [impossible, *_field_findings(rows, as_of)]
+    ids, is_listed = rows["customer_id"], ~rows["is_missing"]
+    unique_values = {
+        "document_number_shared": numbers,
+        "erp_code_duplicate": UniqueValues(ids, clean_text(rows["erp_code"]), is_listed),
+        "login_code_duplicate": UniqueValues(ids, clean_text(rows["login_code"]), is_listed),
+        "email_duplicate": UniqueValues(ids, rows["email_normalized"], is_listed),
+    }
+    return CustomersPart(typed(rows, CUSTOMERS), combine_findings(findings), unlisted, unique_values)
+
+
+def summarize_unlisted(unlisted: pd.DataFrame, coverage_gap: str) -> pd.DataFrame:
+    """The findings of all parts; one summary where other price lists than those read may be listed."""
+    return summarize_unless_proven(unlisted, "price_lists_unproven", "priceListId", coverage_gap)
 
 
 def _with_comparable_texts(rows: pd.DataFrame) -> pd.DataFrame:
@@ -163,8 +205,12 @@ def _with_comparable_texts(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _with_price_lists(
     rows: pd.DataFrame, price_lists: pd.DataFrame, gap: str
-) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
-    """Adds name and status of each customer's price list; of several with equal ids the first listed one counts."""
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Adds name and status of each customer's price list; of several with equal ids the first listed one counts.
+
+    Returns:
+        The rows; findings of ids that are not listed; findings of impossible ids.
+    """
     lists = (
         price_lists.assign(key=canonical_id(price_lists["id"]), is_gone=price_lists["_missing_since"].notna())
         .dropna(subset="key")
@@ -197,77 +243,17 @@ def _with_price_lists(
         price_list_name=own["name"],
         price_list_status=status,
     )
-    return rows, [summarize_unless_proven(absent, "price_lists_unproven", "priceListId", gap), impossible]
-
-
-def _with_documents(rows: pd.DataFrame, documents: pd.DataFrame) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
-    """Adds how many documents each customer has, and the fields of those that count."""
-    owners = rows[["customer_id", "is_missing"]].assign(owner=np.arange(len(rows)))
-    owned = look_up(documents["customer_id"], owners, "customer_id")
-    is_orphan = owned["owner"].isna()
-    owned = sort_documents(documents.assign(owner=owned["owner"], is_missing=owned["is_missing"])[~is_orphan])
-    owned = owned.assign(
-        number_key=clean_text(owned["number"]),
-        is_default=owned["is_default"].fillna(False),
-        for_taxes=owned["for_taxes"].fillna(False),
-    )
-    owner, size = owned["owner"].to_numpy(np.int64), len(rows)
-    default = take_or_null(owned, default_row_per_owner(owner, owned["is_default"].to_numpy(np.bool_), size))
-    tax = take_or_null(owned[["number"]], first_row_per_owner(owner, owned["for_taxes"].to_numpy(np.bool_), size))
-
-    def count(where: Column[Any] | None = None) -> Column[Any]:
-        counted = owner if where is None else owner[where.to_numpy(np.bool_)]
-        return pd.Series(np.bincount(counted, minlength=size), rows.index)
-
-    total, defaults, taxes = count(), count(owned["is_default"]), count(owned["for_taxes"])
-    unnumbered = count(owned["number_key"].isna())
-    cases = (
-        ("document_default_missing", (total > 1) & (defaults == 0), total, " documents"),
-        ("document_default_several", defaults > 1, defaults, " documents are default"),
-        ("document_tax_missing", (total > 0) & (taxes == 0), total, " documents"),
-        ("document_tax_several", taxes > 1, taxes, " documents are for taxes"),
-        ("document_number_missing", unnumbered > 0, unnumbered, " documents without a number"),
-    )
-    ids, is_listed = rows["customer_id"], ~rows["is_missing"]
-    findings = [
-        rule_findings("customers", "document_orphan", documents["customer_id"], is_orphan, "documents"),
-        rule_findings("customers", "document_missing", ids, (total == 0) & is_listed, "documents"),
-        shared_value_findings(
-            "customers", "document_number_shared", owned["customer_id"], owned["number_key"], ~owned["is_missing"]
-        ),
-    ]
-    for name, where, counts, words in cases:
-        found = where & is_listed
-        findings.append(rule_findings("customers", name, ids[found], detail=count_text("", counts[found], words)))
-    rows = rows.assign(
-        document_count=total,
-        default_document_number=default["number"],
-        default_fiscal_name=default["fiscal_name"],
-        tax_document_number=tax["number"],
-    )
-    return rows, findings
-
-
-def _key_findings(rows: pd.DataFrame) -> list[pd.DataFrame]:
-    """Keys that several listed customers share."""
-    keys = {
-        "erp_code_duplicate": clean_text(rows["erp_code"]),
-        "login_code_duplicate": clean_text(rows["login_code"]),
-        "email_duplicate": rows["email_normalized"],
-    }
-    return [
-        shared_value_findings("customers", name, rows["customer_id"], values, ~rows["is_missing"])
-        for name, values in keys.items()
-    ]
+    return rows, absent, impossible
 
 
 def _field_findings(rows: pd.DataFrame, as_of: datetime) -> list[pd.DataFrame]:
-    """What is wrong with single fields of listed customers."""
+    """What is wrong with single fields of listed customers; `created_at` is null where it is unreadable."""
     ids, is_listed = rows["customer_id"], ~rows["is_missing"]
     born, code = rows["birthdate"], clean_text(rows["erp_code"])
     today = as_of.astimezone(UTC).date()
     oldest = date(today.year - AGE_YEARS_MAX, today.month, 28 if (today.month, today.day) == (2, 29) else today.day)
     birthdate = joined_text(["birthdate ", date_text(born)])
+    created_at = joined_text(["createdAt ", date_text(rows["created_at"])])
     cases: tuple[tuple[str, Column[Any], Column[Any] | str], ...] = (
         ("erp_code_padded", code != rows["erp_code"], "erpCode"),
         ("erp_code_missing", code.isna(), "erpCode"),
@@ -277,16 +263,6 @@ def _field_findings(rows: pd.DataFrame, as_of: datetime) -> list[pd.DataFrame]:
         ("name_missing", rows["full_name"].isna(), "firstName, lastName"),
         ("birthdate_future", born > today, birthdate),
         ("birthdate_absurd", born < oldest, birthdate),
+        ("created_at_future", rows["created_at"] > as_of + OFFSET_MAX, created_at),
     )
     return [rule_findings("customers", name, ids, where & is_listed, detail) for name, where, detail in cases]
-
-
-def _creation_findings(rows: pd.DataFrame, dates: DateColumn, as_of: datetime) -> list[pd.DataFrame]:
-    if dates.is_unreadable:
-        return date_findings("customers", "created_at", "createdAt", dates, rows["customer_id"])
-    is_future = (rows["created_at"] > as_of + OFFSET_MAX) & ~rows["is_missing"]
-    detail = joined_text(["createdAt ", date_text(rows["created_at"])])
-    return [
-        *date_findings("customers", "created_at", "createdAt", dates, rows["customer_id"]),
-        rule_findings("customers", "created_at_future", rows["customer_id"], is_future, detail),
-    ]

@@ -1,15 +1,29 @@
 """Documents of customers: their order, and which of them is the default. One rule for all that need a document.
 
-In: the raw child table with the position of each row's customer (`owner`). Out: its rows in order, and the row that
-counts for each owner.
+In: the raw child table with the position of each row's customer (`owner`). Out: its rows in order, the row that counts
+for each owner, and findings.
 """
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import numpy as np
 import pandas as pd
 
-from transforms.frames import Bools, Ints
+from transforms.findings import UniqueValues, count_text, rule_findings
+from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, Column, Ints, look_up, take_or_null
+from transforms.keys import clean_text
+
+RAW_DOCUMENTS: Final = {
+    "customer_id": TEXT,
+    "position": BIGINT,
+    "number": TEXT,
+    "fiscal_name": TEXT,
+    "is_default": BOOLEAN,
+    "for_taxes": BOOLEAN,
+}
+"""The columns that are used; there may be others."""
 
 
 def sort_documents(documents: pd.DataFrame) -> pd.DataFrame:
@@ -51,3 +65,50 @@ def default_row_per_owner(owner: Ints, is_default: Bools, size: int) -> Ints:
     count = np.bincount(owner, minlength=size)
     only = np.where(count == 1, first_row_per_owner(owner, np.ones(len(owner), np.bool_), size), -1)
     return np.where(marked >= 0, marked, only)
+
+
+def with_documents(
+    rows: pd.DataFrame, documents: pd.DataFrame
+) -> tuple[pd.DataFrame, UniqueValues, list[pd.DataFrame]]:
+    """Adds how many documents each customer has, and the fields of those that count. Returns their numbers too."""
+    owners = rows[["customer_id", "is_missing"]].assign(owner=np.arange(len(rows)))
+    owned = look_up(documents["customer_id"], owners, "customer_id")
+    is_orphan = owned["owner"].isna()
+    owned = sort_documents(documents.assign(owner=owned["owner"], is_missing=owned["is_missing"])[~is_orphan])
+    owned = owned.assign(
+        number_key=clean_text(owned["number"]),
+        is_default=owned["is_default"].fillna(False),
+        for_taxes=owned["for_taxes"].fillna(False),
+    )
+    owner, size = owned["owner"].to_numpy(np.int64), len(rows)
+    default = take_or_null(owned, default_row_per_owner(owner, owned["is_default"].to_numpy(np.bool_), size))
+    tax = take_or_null(owned[["number"]], first_row_per_owner(owner, owned["for_taxes"].to_numpy(np.bool_), size))
+
+    def count(where: Column[Any] | None = None) -> Column[Any]:
+        counted = owner if where is None else owner[where.to_numpy(np.bool_)]
+        return pd.Series(np.bincount(counted, minlength=size), rows.index)
+
+    total, defaults, taxes = count(), count(owned["is_default"]), count(owned["for_taxes"])
+    unnumbered = count(owned["number_key"].isna())
+    cases = (
+        ("document_default_missing", (total > 1) & (defaults == 0), total, " documents"),
+        ("document_default_several", defaults > 1, defaults, " documents are default"),
+        ("document_tax_missing", (total > 0) & (taxes == 0), total, " documents"),
+        ("document_tax_several", taxes > 1, taxes, " documents are for taxes"),
+        ("document_number_missing", unnumbered > 0, unnumbered, " documents without a number"),
+    )
+    ids, is_listed = rows["customer_id"], ~rows["is_missing"]
+    findings = [
+        rule_findings("customers", "document_orphan", documents["customer_id"], is_orphan, "documents"),
+        rule_findings("customers", "document_missing", ids, (total == 0) & is_listed, "documents"),
+    ]
+    for name, where, counts, words in cases:
+        found = where & is_listed
+        findings.append(rule_findings("customers", name, ids[found], detail=count_text("", counts[found], words)))
+    rows = rows.assign(
+        document_count=total,
+        default_document_number=default["number"],
+        default_fiscal_name=default["fiscal_name"],
+        tax_document_number=tax["number"],
+    )
+    return rows, UniqueValues(owned["customer_id"], owned["number_key"], ~owned["is_missing"]), findings

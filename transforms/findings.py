@@ -7,7 +7,7 @@ name, address, code or document number: everybody may see the table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -80,6 +80,20 @@ def summarize_unless_proven(findings: pd.DataFrame, name: str, field: str, gap: 
         return findings
     entity = str(findings["entity"].iloc[0])
     return table_finding(entity, name, f"{field} of {len(findings)} {entity.replace('_', ' ')}: {gap}")
+
+
+class UniqueValues(NamedTuple):
+    """Values that no two records may have in common.
+
+    Attributes:
+        ids: of the records, in order; a record may have several values.
+        values: null is shared by nobody.
+        where: boolean, the rows that count.
+    """
+
+    ids: Column[Any]
+    values: Column[Any]
+    where: Column[Any]
 
 
 def shared_value_findings(

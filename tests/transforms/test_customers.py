@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from transforms.customers import CUSTOMERS, LISTED_PRICE_LISTS, RAW_CUSTOMERS, RAW_DOCUMENTS, customers
+from transforms.customers import CUSTOMERS, LISTED_PRICE_LISTS, RAW_CUSTOMERS, customers
+from transforms.documents import RAW_DOCUMENTS
 from transforms.findings import FINDINGS
 from transforms.frames import frame, to_arrow
 
