@@ -91,8 +91,8 @@ erp_options = _together(
     click.option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Scheduler of a Dask cluster that matches --erp-customers, such as tcp://10.0.0.5:8786. Requires "
-        "orderbridge[dask].",
+        help="Scheduler of a Dask cluster that makes the customers and matches --erp-customers, such as "
+        "tcp://10.0.0.5:8786. Requires orderbridge[dask].",
     ),
     lookup_option,
 )

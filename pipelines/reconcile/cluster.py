@@ -21,7 +21,7 @@ from sources.errors import UsageError
 if TYPE_CHECKING:
     from distributed import Client
 
-    from pipelines.reconcile.match_tasks import Mapper
+    from pipelines.reconcile.buckets import Mapper
 
 CONNECT_TIMEOUT_S: Final = 5
 _PACKAGES: Final = ("orderbridge", "pyarrow", "duckdb")

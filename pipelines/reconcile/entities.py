@@ -21,6 +21,7 @@ from sources.settings import ReconcileSettings
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pipelines.reconcile.cluster import Cluster
     from transforms.dates import DateColumn
 
 ENTITIES: Final = ("customers", "promotions", "price_lists", "orders")
@@ -37,8 +38,9 @@ class Inputs:
         run_id: of this run.
         settings: of reconciling.
         as_of: the instant that ages, periods and future dates are compared with.
-        raw: the raw tables.
+        raw: the raw tables; without those that the cluster reads.
         reads: the last published read of each list.
+        cluster: that makes the customers; None: this process.
         reconciled: the tables made so far.
     """
 
@@ -48,17 +50,24 @@ class Inputs:
     as_of: datetime
     raw: Mapping[str, pd.DataFrame]
     reads: Mapping[str, ops.LastRead]
+    cluster: Cluster | None
     reconciled: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @classmethod
     def read(
-        cls, build: duckdb.DuckDBPyConnection, run_id: str, settings: ReconcileSettings, as_of: datetime
+        cls,
+        build: duckdb.DuckDBPyConnection,
+        run_id: str,
+        settings: ReconcileSettings,
+        as_of: datetime,
+        cluster: Cluster | None = None,
     ) -> Inputs:
         """Reads the raw tables of a build."""
         from transforms.frames import from_arrow
 
-        raw = {name: from_arrow(build.sql(f"FROM raw.{name}").to_arrow_table()) for name in (*ENTITIES, DOCUMENTS)}
-        return cls(build, run_id, settings, as_of, raw, ops.last_reads(build))
+        names = {*ENTITIES, DOCUMENTS} - ({"customers", DOCUMENTS} if cluster is not None else set())
+        raw = {name: from_arrow(build.sql(f"FROM raw.{name}").to_arrow_table()) for name in names}
+        return cls(build, run_id, settings, as_of, raw, ops.last_reads(build), cluster)
 
     def coverage_gap(self, listed: str, named_by: str | None = None) -> str:
         """Why a list may hold records that its raw table lacks; empty where it is proven to hold none."""
@@ -70,10 +79,11 @@ class Entity:
     """A reconciled table.
 
     Attributes:
-        table: its rows.
+        table: its rows; only the columns that other entities are made from where `is_stored`.
         findings: about them.
         dates: how its dates were read; None where it has none.
-        raw_rows: of the table that it is made from, if that is not in `ENTITIES`.
+        raw_rows: of the table that it is made from; None: the raw table of its name.
+        is_stored: the build has the table already.
         order_fields: of orders: the columns of the raw table by the field that they hold.
         proposed: of orders: the fields that no setting names, with their evidence.
     """
@@ -81,20 +91,26 @@ class Entity:
     table: pd.DataFrame
     findings: pd.DataFrame
     dates: DateColumn | None = None
-    raw_rows: int = 0
+    raw_rows: int | None = None
+    is_stored: bool = False
     order_fields: Mapping[str, str | None] = field(default_factory=dict)
     proposed: Mapping[str, str] = field(default_factory=dict)
 
 
 def _customers(inputs: Inputs) -> Entity:
+    from pipelines.reconcile.customers_on_cluster import customers_on_cluster
     from transforms.customers import customers
+    from transforms.frames import from_arrow
 
     raw, settings = inputs.raw, inputs.settings
     gap = inputs.coverage_gap("price_lists", "customers")
-    lists = raw["price_lists"]
-    return Entity(
-        *customers(raw["customers"], raw[DOCUMENTS], lists, inputs.as_of, settings.date_order, gap, settings.timezone)
-    )
+    options = (raw["price_lists"], inputs.as_of, settings.date_order, gap, settings.timezone)
+    if inputs.cluster is None:
+        return Entity(*customers(raw["customers"], raw[DOCUMENTS], *options))
+    findings, dates = customers_on_cluster(inputs.build, *options, inputs.cluster)
+    table = from_arrow(inputs.build.sql(_CUSTOMERS).to_arrow_table())
+    ((raw_rows,),) = inputs.build.execute("SELECT count(*) FROM raw.customers").fetchall()
+    return Entity(table, findings, dates, raw_rows=raw_rows, is_stored=True)
 
 
 def _promotions(inputs: Inputs) -> Entity:
@@ -152,7 +168,7 @@ def _order_lines(inputs: Inputs) -> Entity:
     children = inputs.build.execute(_CHILD_TABLES).fetchall()
     table = lines_table([name for (name,) in children])
     if table is None:
-        return Entity(frame(ORDER_LINES), frame(FINDINGS))
+        return Entity(frame(ORDER_LINES), frame(FINDINGS), raw_rows=0)
     lines = from_arrow(inputs.build.sql(f'FROM raw."{table}"').to_arrow_table())
     return Entity(*order_lines(lines, inputs.reconciled["orders"]), raw_rows=len(lines))
 
@@ -168,6 +184,9 @@ def _customer_orders(inputs: Inputs) -> Entity:
     )
 
 
+_CUSTOMERS: Final = """
+    SELECT customer_id, erp_code, is_missing, price_list_id, price_list_status FROM reconciled.customers
+    ORDER BY customer_id"""
 _CHILD_TABLES: Final = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'raw'"
 STEPS: Final[dict[str, Callable[[Inputs], Entity]]] = {
     "customers": _customers,

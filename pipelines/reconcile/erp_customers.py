@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from pipelines.reconcile.cluster import Cluster
     from sources.files import RejectedRow
 
 ERP_COLUMNS: Final = {
@@ -47,7 +46,7 @@ class ErpFiles:
     """The files of the ERP to compare, None for none; and their mappings, None: detected by the columns' names.
 
     `lookups` are the lookup files that a mapping may read outside its own folder. `scheduler` is the address of the
-    Dask cluster that matches the customers; None: this process does.
+    Dask cluster that makes and matches the customers; None: this process does.
     """
 
     customers: Path | None = None
@@ -169,7 +168,6 @@ def match_customers(
     run_id: str,
     erp: ErpCustomers | None,
     inputs: Inputs,
-    cluster: Cluster | None = None,
 ) -> tuple[MatchSummary | None, pd.DataFrame]:
     """Makes the tables of the match in a build.
 
@@ -177,8 +175,7 @@ def match_customers(
         build: open for writing, with the reconciled customers.
         run_id: of this run, for the control totals.
         erp: the ERP's customers; None makes the tables empty.
-        inputs: has the reconciled customers and the raw documents.
-        cluster: that matches; None: this process.
+        inputs: has the reconciled customers and the raw documents, or the cluster that matches them.
 
     Returns:
         The counts, None without a file; and the findings.
@@ -187,8 +184,8 @@ def match_customers(
         BridgeError: a row of either side is in no row of the table, or in two.
         UsageError: see `Cluster.mapper`.
     """
+    from pipelines.reconcile.buckets import hash_texts
     from pipelines.reconcile.match_on_cluster import match_on_cluster
-    from pipelines.reconcile.match_tasks import hash_texts
     from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES
     from transforms.erp.match import match
     from transforms.findings import FINDINGS, combine_findings, table_finding
@@ -199,8 +196,8 @@ def match_customers(
         replace(build, "erp_differences", frame(ERP_DIFFERENCES))
         return None, frame(FINDINGS)
     country = inputs.settings.country
-    if cluster is not None:
-        match_findings, repeated = match_on_cluster(build, erp.rows, country, cluster)
+    if inputs.cluster is not None:
+        match_findings, repeated = match_on_cluster(build, erp.rows, country, inputs.cluster)
     else:
         customers, documents = inputs.reconciled["customers"], inputs.raw[DOCUMENTS]
         result = match(erp.rows, customers, documents, country=country, hash_texts=hash_texts)

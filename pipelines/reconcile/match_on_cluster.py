@@ -6,15 +6,14 @@ here. DuckDB writes and reads the Parquet files, so the tables of either side ar
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import duckdb
 import pyarrow.parquet as pq
 
+from pipelines.reconcile.buckets import new_folder
 from pipelines.reconcile.match_tasks import OWNER_KEYS, ROWS_PER_BUCKET, ROWS_PER_GROUP, MatchJob, match_files
 from pipelines.warehouse.build import sql_text
-from sources.disk import PRIVATE_FOLDER
 from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_FIELDS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.frames import from_arrow, to_arrow
 
@@ -29,7 +28,6 @@ _DOCUMENTS: Final = f"""
         {", ".join(f"c.{name.removeprefix('owner_')} AS {name}" for name in OWNER_KEYS)}
     FROM raw.customers__documents d JOIN reconciled.customers c USING (customer_id) WHERE NOT c.is_missing"""
 _MISSING_CODES: Final = "SELECT erp_code FROM reconciled.customers WHERE is_missing"
-_FOLDER: Final = "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
 _ORDERS: Final = {
     "erp_customers": (ERP_CUSTOMERS, "line NULLS LAST, customer_id"),
     "erp_differences": (ERP_DIFFERENCES, f"line, list_position({list(ERP_FIELDS)}, field)"),
@@ -53,9 +51,7 @@ def match_on_cluster(
     Raises:
         UsageError: see `Cluster.mapper`.
     """
-    ((file,),) = build.execute(_FOLDER).fetchall()
-    folder = Path(file).parent / "match"
-    folder.mkdir(PRIVATE_FOLDER)
+    folder = new_folder(build, "match")
     rows = len(lines)
     for side, sql in (("customers", _CUSTOMERS), ("documents", _DOCUMENTS)):
         target = f"{sql_text(folder / f'{side}.parquet')} (FORMAT parquet, ROW_GROUP_SIZE {ROWS_PER_GROUP})"

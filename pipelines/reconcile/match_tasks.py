@@ -3,27 +3,22 @@
 In: a Parquet file each of lines, customers and documents. Out: Parquet files of `erp_customers` and `erp_differences`,
 one for each bucket; findings and counts are returned. A task holds one piece of a file or one bucket in memory. What
 has to be known of the match as a whole is narrow: which homes a key connects, and the codes that have no match.
-
-A file is written under another name and renamed, since a cluster may run a task twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Final
-from uuid import uuid4
+from typing import Final
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from transforms.erp.certain_pairs import Hashes
+from pipelines.reconcile.buckets import Mapper, hash_texts, read_bucket, write_buckets, write_groups
 from transforms.erp.columns import ERP_CUSTOMERS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.erp.components import buckets, components, connected_homes, key_hashes, links, row_homes
 from transforms.erp.findings import UnmatchedCodes, unmatched_code_findings
@@ -31,7 +26,7 @@ from transforms.erp.match import match_part
 from transforms.erp.match_keys import MATCH_KEYS
 from transforms.erp.tables import DIFFERENCES
 from transforms.findings import combine_findings
-from transforms.frames import BIGINT, TEXT, Ints, Schema, from_arrow, to_arrow
+from transforms.frames import BIGINT, TEXT, Schema, from_arrow, to_arrow
 
 ROWS_PER_GROUP: Final = 100_000
 """Of the row groups of input files."""
@@ -40,9 +35,6 @@ ROWS_PER_BUCKET: Final = 400_000
 """Lines, customers and documents together. A worker takes about a kilobyte for each row of a piece or bucket."""
 OWNER_KEYS: Final = {f"owner_{key}": TEXT for key in MATCH_KEYS if key in PLATFORM_CUSTOMERS}
 """Columns of documents: the keys of their customer, whose bucket they share."""
-
-Mapper = Callable[..., Iterable[Any]]
-"""`map`, or that of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +124,7 @@ def match_files(job: MatchJob, missing_codes: pd.Series[str], over: Mapper = map
     list(over(partial(write_links, job), pieces))
     pairs = over(partial(find_connected_homes, job, pieces), numbers)
     roots = components(pd.concat(list(pairs), ignore_index=True))
-    _write(job.file("roots"), [pa.Table.from_pandas(roots, preserve_index=False)])
+    write_groups(job.file("roots"), [pa.Table.from_pandas(roots, preserve_index=False)])
     list(over(partial(write_rows, job), pieces))
     results: list[BucketResult] = list(over(partial(match_bucket, job, pieces), numbers))
     unmatched = UnmatchedCodes(*map(pd.concat, zip(*(result.unmatched for result in results), strict=True)))
@@ -150,9 +142,10 @@ def write_links(job: MatchJob, piece: Piece) -> None:
         owner = "owner_" if piece.side == "documents" else ""
         keys = key_hashes(rows, {key: owner + name for key, name in columns["customers"].items()}, hash_texts)
         homes = row_homes(rows, keys.values(), ["customer_id"], hash_texts)
-    _write(job.file("homes", piece.name), [pa.table({"home": homes})])
+    write_groups(job.file("homes", piece.name), [pa.table({"home": homes})])
     found = links(hashes.values(), homes)
-    _write_by_bucket(job, "links", piece, found, (found["value"] % job.buckets).to_numpy(np.int64))
+    values = (found["value"] % job.buckets).to_numpy(np.int64)
+    write_buckets(job.file("links", piece.name), found, values, job.buckets)
 
 
 def find_connected_homes(job: MatchJob, pieces: Sequence[Piece], bucket: int) -> pd.DataFrame:
@@ -164,7 +157,8 @@ def write_rows(job: MatchJob, piece: Piece) -> None:
     """Task: writes the rows of a piece, by bucket."""
     homes = pq.read_table(job.file("homes", piece.name))["home"].to_numpy()
     roots = pq.read_table(job.file("roots")).to_pandas()
-    _write_by_bucket(job, "rows", piece, _read(job, piece), buckets(homes, roots, job.buckets))
+    numbers = buckets(homes, roots, job.buckets)
+    write_buckets(job.file("rows", piece.name), _read(job, piece), numbers, job.buckets)
 
 
 def match_bucket(job: MatchJob, pieces: Sequence[Piece], bucket: int) -> BucketResult:
@@ -173,17 +167,9 @@ def match_bucket(job: MatchJob, pieces: Sequence[Piece], bucket: int) -> BucketR
         _read_bucket(job, "rows", [piece for piece in pieces if piece.side == side], bucket) for side in job.schemas
     )
     part = match_part(lines, customers, documents, job.country, hash_texts)
-    _write(job.file("erp_customers-", bucket), [to_arrow(part.customers, ERP_CUSTOMERS)])
-    _write(job.file("erp_differences-", bucket), [to_arrow(part.differences, DIFFERENCES)])
+    write_groups(job.file("erp_customers-", bucket), [to_arrow(part.customers, ERP_CUSTOMERS)])
+    write_groups(job.file("erp_differences-", bucket), [to_arrow(part.differences, DIFFERENCES)])
     return BucketResult(part.findings, part.repeated, part.unmatched)
-
-
-def hash_texts(texts: pa.Array) -> Hashes:
-    """The hash of each text, by DuckDB: a million take 0.02 s."""
-    with duckdb.cursor() as connection:  # a database of its own would take as long as a million hashes
-        connection.register("texts", pa.table({"text": texts}))
-        hashes: Hashes = connection.sql("SELECT hash(text) AS hash FROM texts").fetchnumpy()["hash"]
-    return hashes
 
 
 def _read(job: MatchJob, piece: Piece) -> pd.DataFrame:
@@ -192,29 +178,5 @@ def _read(job: MatchJob, piece: Piece) -> pd.DataFrame:
 
 
 def _read_bucket(job: MatchJob, stage: str, pieces: Sequence[Piece], bucket: int) -> pd.DataFrame:
-    """What `_write_by_bucket` wrote of a bucket of these pieces."""
-    tables = []
-    for piece in pieces:
-        with pq.ParquetFile(job.file(stage, piece.name)) as file:
-            tables.append(file.read_row_group(bucket))
-    return from_arrow(pa.concat_tables(tables))
-
-
-def _write_by_bucket(job: MatchJob, stage: str, piece: Piece, rows: pd.DataFrame, numbers: Ints) -> None:
-    """Writes rows with a row group for each bucket."""
-    order = np.argsort(numbers, kind="stable")
-    table = pa.Table.from_pandas(rows, preserve_index=False).take(order)
-    ends = np.searchsorted(numbers[order], np.arange(job.buckets + 1))
-    groups = (table.slice(begin, end - begin) for begin, end in pairwise(ends))
-    _write(job.file(stage, piece.name), groups)
-
-
-def _write(path: Path, groups: Iterable[pa.Table]) -> None:
-    """Writes a file with these row groups."""
-    groups = iter(groups)
-    first = next(groups)
-    temporary = path.with_suffix(f".{uuid4().hex}")
-    with pq.ParquetWriter(temporary, first.schema, compression="lz4") as writer:
-        for group in chain([first], groups):
-            writer.write_table(group, max(len(group), 1))
-    temporary.replace(path)
+    """What tasks wrote of a bucket of these pieces."""
+    return read_bucket((job.file(stage, piece.name) for piece in pieces), bucket)

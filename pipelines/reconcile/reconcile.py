@@ -70,7 +70,7 @@ class ReconcileResult:
 class ErpInputs:
     """The contents of the ERP's files, read before anything else is done; None without a file.
 
-    `cluster` is the one that matches the customers; None: this process does.
+    `cluster` is the one that makes and matches the customers; None: this process does.
     """
 
     customers: ErpCustomers | None = None
@@ -82,8 +82,6 @@ class ErpInputs:
         """Reads the files, and connects to the cluster once. Raises UsageError."""
         cluster = Cluster(files.scheduler) if files.scheduler is not None else None
         if cluster is not None:
-            if files.customers is None:
-                raise UsageError("--scheduler requires --erp-customers", "Name the file with --erp-customers FILE.")
             cluster.check()
         return cls(read_customers(files), read_variants(files), cluster)
 
@@ -158,11 +156,11 @@ def build_tables(
     merge.create_missing(build)
     ops.create_missing(build)
     build.execute("CREATE SCHEMA IF NOT EXISTS reconciled")
-    inputs = Inputs.read(build, result.run_id, settings, as_of)
+    inputs = Inputs.read(build, result.run_id, settings, as_of, erp.cluster)
     findings, observed = [], []
     for name, step in STEPS.items():
         entity = step(inputs)
-        raw_rows = len(inputs.raw[name]) if name in ENTITIES else entity.raw_rows
+        raw_rows = len(inputs.raw[name]) if entity.raw_rows is None else entity.raw_rows
         _record_entity(build, result, name, raw_rows, entity)
         inputs.reconciled[name] = entity.table
         findings.append(combine_findings([entity.findings]))
@@ -174,7 +172,7 @@ def build_tables(
         result.rows[history.name], current = record_history(build, history)
         totals = {"versions": result.rows[history.name], "current": current}
         ops.record_totals(build, result.run_id, history.table, totals)
-    result.match, match_findings = match_customers(build, result.run_id, erp.customers, inputs, erp.cluster)
+    result.match, match_findings = match_customers(build, result.run_id, erp.customers, inputs)
     result.variants = compare_variants(build, result.run_id, erp.variants)
     findings.append(match_findings)
     for name in ENTITIES:
@@ -207,7 +205,8 @@ def _record_entity(
     rows, errors = len(entity.table), int((entity.findings["severity"] == "error").sum())
     if not raw_rows - errors <= rows <= raw_rows:
         raise BridgeError(f"{name}: {raw_rows} raw rows, {rows} reconciled, {errors} errors: the totals do not balance")
-    replace(build, name, entity.table)
+    if not entity.is_stored:
+        replace(build, name, entity.table)
     result.rows[name] = rows
     totals = {"raw": raw_rows, "reconciled": rows, "findings": len(entity.findings)}
     ops.record_totals(build, result.run_id, f"reconciled.{name}", totals)

@@ -24,9 +24,9 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 
+from pipelines.reconcile.buckets import hash_texts
 from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.match_on_cluster import match_on_cluster
-from pipelines.reconcile.match_tasks import hash_texts
 from pipelines.warehouse.tables import replace
 from tests.bench.measure import Failed, run
 from transforms.erp.columns import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS

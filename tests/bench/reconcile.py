@@ -30,7 +30,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.feather as feather
 
-from pipelines.reconcile.match_tasks import hash_texts
+from pipelines.reconcile.buckets import hash_texts
 from tests.bench.measure import Cost, Failed, Series, measured_rounds, run
 from transforms.erp.columns import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.erp.match import match

@@ -44,7 +44,7 @@ def test_issue_16_3_a_run_on_a_cluster_publishes_the_same_tables_or_none(
     shop: Shop, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def tables() -> list[Any]:
-        names = ("erp_customers", "erp_differences", "exceptions")
+        names = ("customers", "price_lists", "orders", "erp_customers", "erp_differences", "exceptions")
         return [shop.made.rows(f"FROM reconciled.{name}") for name in names]
 
     shop.made.pull()
@@ -53,6 +53,7 @@ def test_issue_16_3_a_run_on_a_cluster_publishes_the_same_tables_or_none(
     there = reconcile(ErpFiles(shop.file, scheduler=address))
     assert tables() == whole
     assert there.match == here.match
+    assert there.rows == here.rows
 
     published = shop.made.path.read_bytes()
     monkeypatch.setattr(match_on_cluster, "match_files", lambda job, codes, over: over(os._exit, [1]))
@@ -96,5 +97,5 @@ def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.
     with pytest.raises(UsageError, match=r"(?s)not installed.*orderbridge\[dask\]") as error:
         ErpInputs.read(ErpFiles(tmp_path / "clientes.csv", scheduler="tcp://127.0.0.1:9"))
     assert error.value.exit_code == ExitCode.USAGE
-    with pytest.raises(UsageError, match="--scheduler requires --erp-customers"):
-        ErpInputs.read(ErpFiles(scheduler="tcp://127.0.0.1:9"))
+    with pytest.raises(UsageError, match=r"(?s)not installed.*orderbridge\[dask\]"):
+        ErpInputs.read(ErpFiles(scheduler="tcp://127.0.0.1:9"))  # no file is required: the customers are made there

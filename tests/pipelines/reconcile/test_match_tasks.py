@@ -16,8 +16,8 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from pipelines.reconcile import match_on_cluster, match_tasks
+from pipelines.reconcile.buckets import Mapper
 from pipelines.reconcile.cluster import Cluster
-from pipelines.reconcile.match_tasks import Mapper
 from pipelines.warehouse.tables import replace
 from tests.transforms.erp.test_laws import good_hashes
 from tests.transforms.erp.test_match import GONE, customers, documents, erp
