@@ -1,12 +1,13 @@
-"""Measures the match with the ERP on a Dask cluster of two processes: `make bench-cluster BENCH='--rows 10000000'`.
+"""Measures customers and their match with the ERP on a Dask cluster: `make bench-cluster BENCH='--rows 10000000'`.
 
 So many customers, documents and lines of the ERP are made: 2 % of either side are on that side only, and each field of
-a line differs in 1 to 4 %. They are matched
+a line differs in 1 to 4 %. From the raw tables `reconciled.customers` is made and matched with the lines
 
-    one       by `transforms.erp.match.match` in one process, under the limit
-    cluster   by `match_on_cluster` with two workers, each under the same limit of its address space
+    one       by `customers` and `match` in one process, under the limit
+    cluster   by `customers_on_cluster` and `match_on_cluster` with two workers, each under the same limit
 
-and counted. `one` is expected to exceed the limit; without a limit (`--limit-gb 0`) both must come to the same rows.
+and counted. The limit is of the address space of a process. `one` is expected to exceed it; without a limit
+(`--limit-gb 0`) both must come to the same rows. Peaks are of resident memory, from the kernel.
 """
 
 from __future__ import annotations
@@ -18,20 +19,28 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
+from distributed import LocalCluster
 
 from pipelines.reconcile.buckets import hash_texts
 from pipelines.reconcile.cluster import Cluster
+from pipelines.reconcile.customers_on_cluster import customers_on_cluster
 from pipelines.reconcile.match_on_cluster import match_on_cluster
 from pipelines.warehouse.tables import replace
-from tests.bench.measure import Failed, run
-from transforms.erp.columns import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
+from tests.bench.measure import run
+from transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS, customers
 from transforms.erp.match import match
-from transforms.frames import from_arrow
+from transforms.frames import DATE, TEXT, TIMESTAMP, frame, from_arrow
 
 _FIELDS = {
     "erp_code": "printf('%08d', n)",
@@ -44,25 +53,29 @@ _FIELDS = {
     "document_number": "printf('20%09d', n * 7)",
 }
 _KEYS = ("login_code", "email", "document_number")
-_TABLES = """
-    SELECT status, matched_by, count(*), sum(difference_count)::BIGINT, sum(hash(COLUMNS(*)::VARCHAR))::VARCHAR
-    FROM reconciled.erp_customers GROUP BY ALL ORDER BY ALL"""
+_MODULE = "tests.bench.match_on_cluster"
+_ROW = "{:8} {:>12} {:>8} {:>6} {:>8}  {}"
+_AS_OF = datetime(2026, 3, 1, tzinfo=UTC)
+_TABLES = (
+    """SELECT status, matched_by, count(*), sum(difference_count)::BIGINT, sum(hash(COLUMNS(*)::VARCHAR))::VARCHAR
+    FROM reconciled.erp_customers GROUP BY ALL ORDER BY ALL""",
+    "SELECT count(*), sum(hash(COLUMNS(*)::VARCHAR))::VARCHAR FROM reconciled.customers",
+)
 
 
 def make(rows: int, folder: Path) -> None:
     """The build with customers and documents, and `lines.parquet`."""
     with duckdb.connect(str(folder / "build.duckdb")) as build:
         build.execute("SET memory_limit = '1GB'; CREATE SCHEMA raw; CREATE SCHEMA reconciled")
-        fields = {**_FIELDS, "customer_id": _FIELDS["erp_code"], "_missing_since": "NULL::TIMESTAMPTZ"}
-        columns = ", ".join(f"{fields.get(name, 'NULL::VARCHAR')} AS {name}" for name in PLATFORM_CUSTOMERS)
-        build.execute(
-            f"CREATE TABLE reconciled.customers AS SELECT {columns}, false AS is_missing FROM range({rows}) r(n)"
-        )
+        created_at = "strftime(TIMESTAMP '2020-01-01' + to_seconds(n), '%Y-%m-%dT%H:%M:%SZ')"
+        fields = {**_FIELDS, "id": _FIELDS["erp_code"], "created_at": created_at}
+        columns = [f"{fields.get(name, f'NULL::{_sql_type(kind)}')} AS {name}" for name, kind in RAW_CUSTOMERS.items()]
+        build.execute(f"CREATE TABLE raw.customers AS SELECT {', '.join(columns)} FROM range({rows}) r(n)")
         build.execute(
             f"""CREATE TABLE raw.customers__documents AS SELECT {_FIELDS["erp_code"]} AS customer_id,
-                0::BIGINT AS position, {_FIELDS["document_number"]} AS number,
-                NULL::VARCHAR AS fiscal_name, NULL::VARCHAR AS fiscal_address,
-                NULL::VARCHAR AS email, true AS is_default FROM range({rows}) r(n)"""
+                0::BIGINT AS position, {_FIELDS["document_number"]} AS number, 'Fiscal ' || n AS fiscal_name,
+                NULL::VARCHAR AS fiscal_address, NULL::VARCHAR AS email, true AS is_default, true AS for_taxes
+                FROM range({rows}) r(n)"""
         )
         # of the keys only one differs: two would make a pair ambiguous
         changed = [f"hash(n, '{name}') % 1000 < {10 + 5 * place}" for place, name in enumerate(_FIELDS)]
@@ -81,49 +94,61 @@ def make(rows: int, folder: Path) -> None:
         )
 
 
-def one(folder: Path) -> None:
-    """Matches in this process."""
-    with duckdb.connect(str(folder / "build.duckdb")) as build:
-        customers = from_arrow(
-            build.sql(f"SELECT {', '.join(PLATFORM_CUSTOMERS)} FROM reconciled.customers").to_arrow_table()
-        )
-        sql = f"SELECT {', '.join(PLATFORM_DOCUMENTS)} FROM raw.customers__documents"
-        documents = from_arrow(build.sql(sql).to_arrow_table())
-        result = match(from_arrow(pq.read_table(folder / "lines.parquet")), customers, documents, hash_texts=hash_texts)
-        replace(build, "erp_customers", result.customers)
-        replace(build, "erp_differences", result.differences)
+def _sql_type(kind: pa.DataType) -> str:
+    return {TEXT: "VARCHAR", DATE: "DATE", TIMESTAMP: "TIMESTAMPTZ"}[kind]
 
 
-def cluster(folder: Path, limit: int) -> list[int]:
-    """Matches on two workers; their peak memory in kilobytes."""
-    from distributed import LocalCluster
+def one(build: duckdb.DuckDBPyConnection, lines: pd.DataFrame) -> Iterator[None]:
+    """Makes the customers in this process, then matches them."""
+    raw = from_arrow(build.sql("FROM raw.customers").to_arrow_table())
+    documents = from_arrow(build.sql("FROM raw.customers__documents").to_arrow_table())
+    table, *_ = customers(raw, documents, frame(LISTED_PRICE_LISTS), _AS_OF)
+    replace(build, "customers", table)
+    yield
+    result = match(lines, table, documents, hash_texts=hash_texts)
+    replace(build, "erp_customers", result.customers)
+    replace(build, "erp_differences", result.differences)
+    yield
 
-    shutil.rmtree(folder / "match", ignore_errors=True)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as workers:
-        there = Cluster(workers.scheduler_address)
-        with there.connected() as client:
-            if limit:
-                client.run(resource.setrlimit, resource.RLIMIT_AS, (limit, limit))
-            with duckdb.connect(str(folder / "build.duckdb")) as build:
-                build.execute("SET memory_limit = '1GB'")
-                match_on_cluster(build, from_arrow(pq.read_table(folder / "lines.parquet")), None, there)
-            return [usage.ru_maxrss for usage in client.run(resource.getrusage, resource.RUSAGE_SELF).values()]
+
+def on_cluster(build: duckdb.DuckDBPyConnection, lines: pd.DataFrame, cluster: Cluster) -> Iterator[None]:
+    """Makes the customers on the workers, then matches them."""
+    customers_on_cluster(build, frame(LISTED_PRICE_LISTS), _AS_OF, None, "", None, cluster)
+    yield
+    match_on_cluster(build, lines, None, cluster)
+    yield
 
 
 def measured(name: str, folder: Path, limit: int) -> dict[str, Any]:
-    """What a contender takes, in this process."""
-    begun, peaks = time.perf_counter(), [0]
-    if name == "one":
-        if limit:
-            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        one(folder)
-    else:
-        peaks = cluster(folder, limit)
-    wall, own = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with duckdb.connect(str(folder / "build.duckdb"), read_only=True) as build:
-        build.execute("SET memory_limit = '1GB'")
-        rows = build.execute(_TABLES).fetchall()
-    return {"wall_s": wall, "peak_mb": own // 1024, "workers_mb": [peak // 1024 for peak in peaks], "rows": rows}
+    """What a contender takes, with this process as the one that reconciles."""
+    with ExitStack() as stack:
+        build = stack.enter_context(duckdb.connect(str(folder / "build.duckdb")))
+        build.execute("SET memory_limit = '1GB'; SET TimeZone = 'UTC'")
+        if name == "one":
+            if limit:
+                resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+            steps = one(build, from_arrow(pq.read_table(folder / "lines.parquet")))
+        else:
+            for left in ("customers", "match"):
+                shutil.rmtree(folder / left, ignore_errors=True)
+            workers = stack.enter_context(
+                LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0)
+            )
+            there = Cluster(workers.scheduler_address)
+            client = stack.enter_context(there.connected())
+            if limit:
+                client.run(resource.setrlimit, resource.RLIMIT_AS, (limit, limit))
+            steps = on_cluster(build, from_arrow(pq.read_table(folder / "lines.parquet")), there)
+        times = [time.perf_counter() for _ in chain([None], steps)]
+        customers_s, match_s = (end - begin for begin, end in pairwise(times))
+        rows = [build.execute(sql).fetchall() for sql in _TABLES]
+        workers_mb = list(client.run(_peak_mb).values()) if name == "cluster" else []
+    peaks = {"peak_mb": _peak_mb(), "workers_mb": workers_mb}
+    return {"customers_s": customers_s, "match_s": match_s, **peaks, "rows": rows}
+
+
+def _peak_mb() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def main() -> int:
@@ -149,17 +174,22 @@ def main() -> int:
         folder.mkdir(exist_ok=True)
         options = ("--folder", str(folder), "--rows", str(given.rows), "--limit-gb", str(given.limit_gb))
         if not (folder / "lines.parquet").exists():
-            run("tests.bench.match_on_cluster", "--make", *options, folder=folder, settings={})
-        results = {}
+            run(_MODULE, "--make", *options, folder=folder, settings={})
+        results: dict[str, dict[str, Any]] = {}
+        table = [_ROW.format("", "customers s", "match s", "CPU s", "peak MB", "of each worker MB")]
         for name in ("one", "cluster"):
-            try:
-                _, output = run("tests.bench.match_on_cluster", "--one", name, *options, folder=folder, settings={})
-            except Failed as failed:
-                print(f"{name}: failed: {str(failed).splitlines()[-1]}")
+            # a process that exceeds its limit may end in any way
+            cost, output = run(_MODULE, "--one", name, *options, folder=folder, settings={}, codes=range(-64, 256))
+            *_, last = output.splitlines() or [""]
+            if not last.startswith("{"):
+                table.append(_ROW.format(name, "failed", "", f"{cost.cpu_s:.0f}", f"{cost.peak_mb:,.0f}", last[:60]))
                 continue
-            results[name] = found = json.loads(output.splitlines()[-1])
-            workers = f", workers {found['workers_mb']} MB" if name == "cluster" else ""
-            print(f"{name}: {found['wall_s']:.1f} s, peak {found['peak_mb']:,} MB{workers}", flush=True)
+            results[name] = found = json.loads(last)
+            times = (f"{found[step]:.1f}" for step in ("customers_s", "match_s"))
+            peaks = ", ".join(f"{peak:,}" for peak in found["workers_mb"])
+            table.append(_ROW.format(name, *times, f"{cost.cpu_s:.0f}", f"{found['peak_mb']:,}", peaks))
+    limits = f"{given.limit_gb:g} GB of address space for `one` and for each worker" if limit else "no limit"
+    print(f"{given.rows:,} customers, documents and lines; {limits}", *table, sep="\n")
     if "cluster" not in results or ("one" in results and results["one"]["rows"] != results["cluster"]["rows"]):
         print("FAILED: the cluster did not come to the same rows", file=sys.stderr)
         return 1
