@@ -110,16 +110,12 @@ def read_customers(
             observed.update(result.observations)
         if result.error is not None:
             raise result.error
-        matches = _matching_rows(result.files[CUSTOMER.name], keys)
-        _add_documents(matches, result.files.get("customers__documents", []))
+        matches = matching_rows(read_batches(result.files[CUSTOMER.name]), keys)
+        add_documents(matches, read_batches(result.files.get("customers__documents", [])))
         numbers = _numbers(result.files[CUSTOMER.name])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    records: dict[Key, list[dict[str, Any]]] = defaultdict(list)
-    for record in matches.values():
-        for name in LIST_KEYS:
-            if record.get(name) and (key := (name, search_key(name, record[name]))) in keys:
-                records[key].append(record)
+    records = records_by_key(matches.values(), keys)
     quarantined = list({row.row_hash: keys_in_row(row.row) for row in result.quarantined}.values())
     for row in quarantined:
         for name, number in row.numbers:
@@ -204,12 +200,12 @@ def _lenient_members(row: bytes) -> Iterator[tuple[str, object]]:
         yield from (pair for pair in pairs if pair[0] in LIST_KEYS)
 
 
-def _matching_rows(files: Iterable[tuple[Path, int]], keys: Set[Key]) -> dict[str, dict[str, Any]]:
-    """The rows with one of the keys, by id, in the interface's field names."""
+def matching_rows(tables: Iterable[pa.Table], keys: Set[Key], ids: Set[str] = frozenset()) -> dict[str, dict[str, Any]]:
+    """The customers with one of the keys or ids, by id, in the interface's field names, still without documents."""
     matches: dict[str, dict[str, Any]] = {}
     columns = {snake(f.name): f.name for f in CUSTOMER.fields if f.type != "array"}
-    for table in read_batches(files):
-        places: set[int] = set()
+    for table in tables:
+        places = {n for n, customer_id in enumerate(table["id"].to_pylist() if ids else ()) if customer_id in ids}
         for name in LIST_KEYS:
             values = table[snake(name)].to_pylist()
             places |= {n for n, value in enumerate(values) if value and (name, search_key(name, value)) in keys}
@@ -218,11 +214,22 @@ def _matching_rows(files: Iterable[tuple[Path, int]], keys: Set[Key]) -> dict[st
     return matches
 
 
-def _add_documents(records: Mapping[str, dict[str, Any]], files: Iterable[tuple[Path, int]]) -> None:
+def add_documents(records: Mapping[str, dict[str, Any]], tables: Iterable[pa.Table]) -> None:
+    """Adds their documents to customers."""
     ids = pa.array(records, pa.string())
     columns = {snake(f.name): f.name for f in CUSTOMER.field("documents").fields}
-    for table in read_batches(files):
+    for table in tables:
         rows = table.filter(pc.is_in(table["customer_id"], value_set=ids)).sort_by("position")
         for row in rows.to_pylist():
             document = {name: row[column] for column, name in columns.items()}
             records[row["customer_id"]]["documents"].append(document)
+
+
+def records_by_key(records: Iterable[dict[str, Any]], keys: Set[Key]) -> dict[Key, list[dict[str, Any]]]:
+    """The customers with each of the keys."""
+    by_key: dict[Key, list[dict[str, Any]]] = defaultdict(list)
+    for record in records:
+        for key in search_keys({name: record[name] or "" for name in LIST_KEYS}):
+            if key in keys:
+                by_key[key].append(record)
+    return by_key

@@ -15,6 +15,7 @@ from pipelines.ledger.model import State
 from pipelines.plan.model import Plan
 from pipelines.push import passwords
 from pipelines.push.listing import ReadCustomers
+from pipelines.push.resolutions import Answers
 from sources.errors import BridgeError, ExitCode, Stopped
 from sources.extract.result import Progress, no_progress
 from sources.http.client import Client
@@ -27,8 +28,8 @@ GRACE_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PushOptions:
-    """Options of `orderbridge push`; see its `--help`."""
+class PushOptions(Answers):
+    """Options of `orderbridge push`; see its `--help`. `answers` is a file of more answers."""
 
     confirm: int | None = None
     agreed: bool = False
@@ -38,9 +39,6 @@ class PushOptions:
     resend: bool = False
     wait: bool = False
     accept_unproven: bool = False
-    landed: frozenset[int] = frozenset()
-    not_landed: frozenset[int] = frozenset()
-    abandon: frozenset[int] = frozenset()
     answers: Path | None = None
 
 

@@ -216,7 +216,7 @@ class _PushRun:
     def _resolve_manually(self) -> None:
         """Applies what a person says about doubts. An update that arrived leaves its values as if confirmed."""
         options = self.options
-        answers = Answers(options.landed, options.not_landed, options.abandon)
+        answers: Answers = options
         if options.answers is not None:
             answers |= read_answers(options.answers)
         changes = manual_resolutions(self.ledger, self.rules, answers)
@@ -266,7 +266,7 @@ class _PushRun:
         )
         context = SendContext(
             ledger=self.ledger,
-            sender=self.client,
+            client=self.client,
             pace=Pace(self.options.rate, self.dependencies.policy, self.hooks.stop),
             body=passwords.body,
             values=self._values,

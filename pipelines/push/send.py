@@ -22,8 +22,9 @@ from pipelines.plan.model import PlannedOperation
 from pipelines.push.outcome import classify, is_plain_success
 from pipelines.push.pace import WAIT_STEP_S, Pace
 from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.tasks import CompletedTask, Sender, SendResult, SendTask
+from pipelines.push.tasks import CompletedTask, SendResult, SendTask
 from sources.errors import Stopped, Unreachable
+from sources.http.client import Client
 from sources.http.responses import WriteOutcome
 
 DOUBTS_MAX: Final = 5
@@ -45,7 +46,7 @@ class SendContext:
 
     Attributes:
         ledger: of the plan.
-        sender: sends.
+        client: of the legacy family.
         pace: the gate before each request.
         body: bytes of an operation, including its password; called after its intent is on disk.
         values: what a confirmed operation leaves, see `StateChange.values`.
@@ -59,7 +60,7 @@ class SendContext:
     """
 
     ledger: PlanLedger
-    sender: Sender
+    client: Client
     pace: Pace
     body: Callable[[PlannedOperation], bytes]
     values: Callable[[PlannedOperation], dict[str, str | None]]
@@ -106,7 +107,7 @@ class SendLoop:
             self._loop(tasks)
         except BaseException:
             self._pace.halted.set()
-            self._context.sender.close()
+            self._context.client.close()
             raise
         finally:
             for _ in threads:
@@ -171,7 +172,7 @@ class SendLoop:
             if self._stop.is_set():
                 close_at = close_at or monotonic() + self._context.grace_s
                 if monotonic() > close_at:
-                    self._context.sender.close()  # requests in flight end now, in doubt
+                    self._context.client.close()  # requests in flight end now, in doubt
 
     def _change(self, completed: CompletedTask, now: float) -> StateChange:
         """The change of state that an outcome makes; also what it means for the tasks that follow."""
@@ -227,7 +228,7 @@ class SendLoop:
                     completed = CompletedTask(task, None, is_expired=is_expired())
                 else:
                     operation = task.operation
-                    outcome = self._context.sender.send(operation.method, operation.path, self._context.body(operation))
+                    outcome = self._context.client.send(operation.method, operation.path, self._context.body(operation))
                     completed = CompletedTask(task, outcome, self._can_continue(outcome, started_at))
             except Stopped:
                 pass  # before anything was sent

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple
 
 from pipelines.plan.model import PlannedOperation
 from sources.errors import BridgeError
 from sources.http.responses import WriteOutcome
-
-
-class Sender(Protocol):
-    """Sends requests: the client of the legacy family."""
-
-    def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> WriteOutcome:
-        """See `sources.http.client.Client.send`."""
-
-    def close(self) -> None:
-        """Ends the requests in flight."""
 
 
 class SendTask(NamedTuple):

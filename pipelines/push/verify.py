@@ -7,8 +7,8 @@ differs. Only customers can be read back (interface, GET /customers); the rest i
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,23 +16,22 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import duckdb
+import pyarrow as pa
 
-from pipelines.ledger.keys import search_key
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.comparison import differing_fields
-from pipelines.push.listing import LIST_KEYS
+from pipelines.push.listing import CustomerListing, Key, add_documents, matching_rows, records_by_key, search_keys
 from pipelines.push.passwords import write_private_csv
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import last_reads
-from sources.contract import CUSTOMER, Field
-from sources.decode.table_schema import snake
 from sources.errors import ExitCode, UsageError
 from sources.kinds import KINDS
 from sources.settings import ledger_path, reconcile_settings, warehouse_path
 
 VERIFY_FILE: Final = "verify.csv"
+_BATCH: Final = 10_000
 VERIFY_COLUMNS: Final = ("line", "operation", "outcome", "customer_id", "field", "sent", "found")
 
 
@@ -86,10 +85,12 @@ def verify(folder: Path) -> VerifyResult:
     sent = [(operation, rows[operation.id].remote_id) for operation in plan.operations() if operation.id in confirmed]
     with open_warehouse(warehouse_path()) as connection:
         run_id, result.verdict = _last_read(connection, plan, sent_at)
-        customers = _Customers(connection, run_id, sent)
+        keys = {key for operation, _ in sent for key in search_keys(operation.keys)}
+        records = _read_records(connection, run_id, keys, {remote_id for _, remote_id in sent if remote_id is not None})
+    listing = CustomerListing(False, result.verdict, records_by_key(records.values(), keys))
     findings: list[Sequence[object]] = []
     for operation, remote_id in sent:
-        matches = customers.find(operation, remote_id)
+        matches = [records[remote_id]] if remote_id in records else listing.find(operation.keys)
         findings += _compare(operation, remote_id, matches, country, result)
     result.file = plan.folder / VERIFY_FILE
     write_private_csv(result.file, [VERIFY_COLUMNS, *findings])
@@ -112,54 +113,16 @@ def _last_read(connection: duckdb.DuckDBPyConnection, plan: Plan, sent_at: float
     return last_read.run_id, last_read.verdict
 
 
-class _Customers:
-    """The customers of a walk with the id or a key of these operations, in the interface's field names."""
-
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        run_id: str,
-        sent: Sequence[tuple[PlannedOperation, str | None]],
-    ) -> None:
-        self._by_id: dict[str, dict[str, Any]] = {}
-        self._by_key: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        keys = {(name, search_key(name, value)) for operation, _ in sent for name, value in operation.keys.items()}
-        ids = {remote_id for _, remote_id in sent if remote_id is not None}
-        columns, names = _columns(CUSTOMER.fields)
-        cursor = connection.execute(f"SELECT {columns} FROM raw.customers WHERE _run_id = $1", [run_id])
-        while batch := cursor.fetchmany(10_000):
-            for row in batch:
-                record: dict[str, Any] = dict(zip(names, row, strict=True), documents=[])
-                matches = [(n, k) for n in LIST_KEYS if record[n] and (n, k := search_key(n, record[n])) in keys]
-                if matches or record["id"] in ids:
-                    self._by_id[record["id"]] = record
-                for key in matches:
-                    self._by_key[key].append(record)
-        columns, names = _columns(CUSTOMER.field("documents").fields)
-        cursor = connection.execute(
-            f"SELECT customer_id, {columns} FROM raw.customers__documents ORDER BY customer_id, position"
-        )
-        while batch := cursor.fetchmany(10_000):
-            for customer_id, *values in batch:
-                if customer_id in self._by_id:
-                    self._by_id[customer_id]["documents"].append(dict(zip(names, values, strict=True)))
-
-    def find(self, operation: PlannedOperation, remote_id: str | None) -> list[dict[str, Any]]:
-        """The customer with the id that the create returned; if there is none, those with any of its keys."""
-        if remote_id is not None and remote_id in self._by_id:
-            return [self._by_id[remote_id]]
-        matches = (
-            record
-            for name, value in operation.keys.items()
-            for record in self._by_key.get((name, search_key(name, value)), ())
-        )
-        return list({record["id"]: record for record in matches}.values())
-
-
-def _columns(fields: Sequence[Field]) -> tuple[str, list[str]]:
-    """The columns of fields, quoted for SQL, and their names in the interface."""
-    names = [f.name for f in fields if f.type != "array"]
-    return ", ".join(f'"{snake(name)}"' for name in names), names
+def _read_records(
+    connection: duckdb.DuckDBPyConnection, run_id: str, keys: Set[Key], ids: Set[str]
+) -> dict[str, dict[str, Any]]:
+    """The customers of a walk with one of the keys or ids, by id, in the interface's field names."""
+    is_last = duckdb.ColumnExpression("_run_id") == duckdb.ConstantExpression(run_id)
+    customers = connection.table("raw.customers").filter(is_last)
+    documents = connection.table("raw.customers__documents").sort("customer_id", "position")
+    records = matching_rows(map(pa.table, customers.to_arrow_reader(_BATCH)), keys, ids)
+    add_documents(records, map(pa.table, documents.to_arrow_reader(_BATCH)))
+    return records
 
 
 def _compare(

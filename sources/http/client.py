@@ -20,10 +20,10 @@ from typing import Final, Generic, Literal, Self, TypeVar
 import httpx
 
 from sources.contract import PUBLIC_V1_PREFIX, Family, Verb
-from sources.errors import HttpError, Stopped
+from sources.errors import AccessError, ContractBroken, HttpError, HttpRejected, Stopped, Unreachable
 from sources.http.error_responses import FamilyError, failure_of_status, read_error
 from sources.http.exchange import Exchanger, KeyAuth
-from sources.http.failures import NOT_SENT, BrokenBody, Failure, error_of
+from sources.http.failures import NOT_SENT, BrokenBody, Failure
 from sources.http.limits import Caps, RetryPolicy, Timeouts
 from sources.http.responses import RawResponse, ReadResponse, WriteOutcome
 from sources.http.retries import retry_after_s, retrying, should_retry
@@ -106,17 +106,7 @@ class Client:
         http: HttpSettings | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> Self:
-        """The client of a family's settings.
-
-        Args:
-            settings: of the family.
-            stop: see the class.
-            http: limits, CA file and proxy; read from the settings if not given.
-            transport: see the class.
-
-        Raises:
-            UsageError: see the class.
-        """
+        """The client of a family's settings; limits, CA file and proxy are read from the settings if not given."""
         family: Family = "legacy" if isinstance(settings, LegacySettings) else "public_v1"
         return cls.with_http_settings(family, settings.base_url, settings.api_key.reveal(), stop, http, transport)
 
@@ -255,15 +245,30 @@ class Client:
         return error, failure_of_status(self.family, reply.status, error, reply.location, self._auth.secrets, wait_s)
 
     def _error(self, verb: Verb, path: str, failure: Failure, attempts: int = 1) -> HttpError:
-        return error_of(
-            self.family,
-            verb,
-            self._http.host,
-            path,
-            failure,
-            attempts=attempts,
-            is_final=not should_retry("GET", failure.what),
-            wait_max_s=self._retry.retry_after_max_s,
+        """The error for a caller. To be raised outside of any `except` block, so that it has no context."""
+        kind: type[HttpError] = Unreachable
+        words, hint = failure.words, failure.hint
+        if failure.what == "contract":
+            kind = ContractBroken
+        elif failure.what in (401, 403):
+            kind = AccessError
+        elif isinstance(failure.what, int) and not should_retry("GET", failure.what):
+            kind = HttpRejected
+        elif verb == "GET" and (failure.retry_after_s or 0.0) > self._retry.retry_after_max_s:
+            hint = f"The platform asks to wait {failure.retry_after_s:.0f} s: run the command again after that."
+        if attempts > 1:
+            words = f"{words}, after {attempts} attempts"
+        return kind(
+            words,
+            hint,
+            family=self.family,
+            verb=verb,
+            host=self._http.host,
+            path=path,
+            status=failure.status,
+            code=failure.code,
+            request_id=failure.request_id,
+            reason=failure.reason,
         )
 
     def _announce(self, failure: Failure, _: float) -> None:

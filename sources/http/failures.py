@@ -1,7 +1,7 @@
 """Requests that brought nothing usable, as values: what happened, whether anything was sent, what to do.
 
-In: an exception of the transport, or a response outside 2xx. Out: a `Failure`, and from the last one of a request the
-error that its caller gets. A failure is a value and not an exception: it carries no traceback, hence no secret.
+In: an exception of the transport, or a response outside 2xx. Out: a `Failure`: a value and not an exception, so that it
+carries no traceback, hence no secret.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Final, Literal
 
 import httpx
 
-from sources.contract import Family, Verb
-from sources.errors import AccessError, ConnectionReason, ContractBroken, HttpError, HttpRejected, Unreachable
+from sources.errors import ConnectionReason
 
 Kind = Literal["dns", "connect", "timeout", "protocol", "broken_body", "certificate", "contract"]
 """A failure without a status. A `certificate` that does not verify and a broken `contract` are permanent."""
@@ -131,52 +130,3 @@ def _system_words(error: BaseException) -> str:
     """The operating system's words for an error number: they hold nothing of a request."""
     words = next((cause.strerror for cause in _causes(error) if isinstance(cause, OSError) and cause.strerror), "")
     return f" ({words})" if words else ""
-
-
-def error_of(
-    family: Family,
-    verb: Verb,
-    host: str,
-    path: str,
-    failure: Failure,
-    *,
-    attempts: int = 1,
-    is_final: bool = True,
-    wait_max_s: float = 0.0,
-) -> HttpError:
-    """The error that a caller gets for a failure. Raise it outside of any `except` block, so that it has no context.
-
-    Args:
-        family: of the request.
-        verb: of the request.
-        host: of the request.
-        path: of the request, without query.
-        failure: the last one.
-        attempts: requests made.
-        is_final: no further attempt would help.
-        wait_max_s: the longest `Retry-After` that is waited for.
-    """
-    kind: type[HttpError] = Unreachable
-    words, hint = failure.words, failure.hint
-    if failure.what == "contract":
-        kind = ContractBroken
-    elif failure.what in (401, 403):
-        kind = AccessError
-    elif isinstance(failure.what, int) and is_final:
-        kind = HttpRejected
-    elif verb == "GET" and (failure.retry_after_s or 0.0) > wait_max_s:
-        hint = f"The platform asks to wait {failure.retry_after_s:.0f} s: run the command again after that."
-    if attempts > 1:
-        words = f"{words}, after {attempts} attempts"
-    return kind(
-        words,
-        hint,
-        family=family,
-        verb=verb,
-        host=host,
-        path=path,
-        status=failure.status,
-        code=failure.code,
-        request_id=failure.request_id,
-        reason=failure.reason,
-    )

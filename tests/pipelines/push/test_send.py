@@ -40,7 +40,7 @@ class Bench:
         self.loop = SendLoop(
             SendContext(
                 ledger=ledger,
-                sender=mock.Mock(send=self.send),
+                client=mock.Mock(send=self.send),
                 pace=gate,
                 concurrency=1,
                 grace_s=1.0,
