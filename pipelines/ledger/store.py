@@ -50,6 +50,12 @@ _CONFIRMED_SCHEMA: Final = pa.schema(
     }
 )
 _BATCH_ROWS: Final = 65_536
+_REASONS: Final = {
+    sqlite3.SQLITE_FULL: "no space left on the disk",
+    sqlite3.SQLITE_BUSY: "another program has locked it",
+    sqlite3.SQLITE_READONLY: "it is not writable",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+}
 
 
 class LedgerError(BridgeError):
@@ -279,19 +285,10 @@ def _sqlite_errors(subject: object) -> Iterator[None]:
             yield
     except sqlite3.OperationalError as error:
         hint = "Free space, or make the file and its folder writable; then run again."
-        raise UsageError(f"{subject}: {_reason(error)}", hint) from None
+        reason = _REASONS.get(error.sqlite_errorcode & 0xFF, f"SQLite error {error.sqlite_errorname}")
+        raise UsageError(f"{subject}: {reason}", hint) from None
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
             raise
         hint = "Set LEDGER__PATH to the right file, or restore a backup of it."
         raise UsageError(f"{subject} is not a ledger, or is damaged", hint) from None
-
-
-def _reason(error: sqlite3.OperationalError) -> str:
-    reasons = {
-        sqlite3.SQLITE_FULL: "no space left on the disk",
-        sqlite3.SQLITE_BUSY: "another program has locked it",
-        sqlite3.SQLITE_READONLY: "it is not writable",
-        sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
-    }
-    return reasons.get(error.sqlite_errorcode & 0xFF, f"SQLite error {error.sqlite_errorname}")
