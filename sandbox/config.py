@@ -75,6 +75,8 @@ class SandboxConfig:
                 raise SandboxConfigError(f"no reading is named {name!r}. Use one of: {', '.join(sorted(known))}")
             if value not in known[name]:
                 raise SandboxConfigError(f"{name} has no reading {value!r}. Use one of: {', '.join(known[name])}")
+        first = {name: readings[0] for name, readings in known.items()}
+        object.__setattr__(self, "readings", {**first, **self.readings})
         check_faults(self.faults)
         for name in ("customers", "orders", "promotions", "price_lists", "latency_ms", "stall_s", "drip_s", "late_s"):
             if getattr(self, name) < 0:
@@ -90,7 +92,7 @@ class SandboxConfig:
 
     def reading(self, name: str) -> str:
         """The reading of a gap: the configured one, else the contract's first."""
-        return self.readings.get(name) or next(gap.readings[0] for gap in GAPS if gap.name == name)
+        return self.readings[name]
 
 
 def check_faults(faults: Mapping[str, float]) -> None:

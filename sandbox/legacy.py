@@ -37,7 +37,7 @@ class Legacy:
     def __init__(self, config: SandboxConfig, state: State) -> None:
         self.config = config
         self.state = state
-        self._readings = {name: config.reading(name) for name in _READINGS}
+        self._readings = config.readings
 
     def auth_error(self, call: Call) -> SandboxResponse | None:
         """The error for an absent or unknown key; None for a valid one."""
@@ -46,8 +46,7 @@ class Legacy:
         reading = self._readings["legacy_auth_failure"]
         status = int(reading[:3])
         if reading.endswith("_errors"):
-            found = [Problem("unauthorized", "the api-key is absent or unknown")]
-            return legacy_errors(status, found, call.operation.error_code)
+            return call.error(status, "unauthorized", "the api-key is absent or unknown")
         text = b"Forbidden" if reading.endswith("_text") else b""
         return SandboxResponse(status, text, ((b"content-type", b"text/plain; charset=utf-8"),) if text else ())
 
@@ -63,7 +62,7 @@ class Legacy:
         wrong = [name for name in numbers if _bounded_int(call.parts[name]) is None]
         found = [*(Problem("path", f"{name} must be an integer") for name in wrong), *found]
         if found:
-            return self._invalid(operation, found)
+            return legacy_errors(int(self._readings["legacy_error_status"]), found, operation.error_code)
         plain = _plain(body)
         return self._write(operation, call, plain if isinstance(plain, dict) else {})
 
@@ -90,21 +89,18 @@ class Legacy:
             return frozenset({"name"})
         return frozenset()
 
-    def _invalid(self, operation: Operation, found: list[Problem]) -> SandboxResponse:
-        return legacy_errors(int(self._readings["legacy_error_status"]), found, operation.error_code)
-
     def _list(self, call: Call) -> SandboxResponse | Page:
         query = call.query
         promotions = call.operation is LIST_PROMOTIONS
         resource = "promotions" if promotions else "customers"
         size = self._size(query.get("limit"))
         first = 0 if self._readings["legacy_first_page"] == "zero" else 1
-        text = query.get("page", str(first))
-        page = _bounded_int(text)
+        page = _bounded_int(query.get("page", str(first)))
+        invalid = int(self._readings["legacy_error_status"])
         if size is None or page is None:
-            return self._invalid(call.operation, [Problem("query", "page and limit must be numbers, limit at least 1")])
+            return call.error(invalid, "query", "page and limit must be numbers, limit at least 1")
         if "picky_limit" in call.faults and query.get("limit") not in PICKY_LIMITS:
-            return self._invalid(call.operation, [Problem("query", f"limit must be one of {', '.join(PICKY_LIMITS)}")])
+            return call.error(invalid, "query", f"limit must be one of {', '.join(PICKY_LIMITS)}")
         form = self._readings["promotions_data"] if promotions else "array"
         size = 1 if form == "object_single" else max(1, size // 2) if "capped_limit" in call.faults else size
         with self.state.lock:
@@ -117,9 +113,7 @@ class Legacy:
             repeats = call.faults & {"varied_repeat", "shuffled_repeat"} if index >= max(pages, 1) else frozenset()
             if index >= max(pages, 1):
                 if end.startswith("status_") and not repeats:
-                    status = int(end.removeprefix("status_"))
-                    found = [Problem("not_found", "there is no such page")]
-                    return legacy_errors(status, found, call.operation.error_code)
+                    return call.error(int(end.removeprefix("status_")), "not_found", "there is no such page")
                 if end == "repeat_last" or repeats:
                     index = max(pages - 1, 0)
             begin = index * size
@@ -150,18 +144,11 @@ class Legacy:
             number = Decimal(text)  # the interface says number: 50.0 is valid
         except ArithmeticError:
             return None
-        if (
-            not number.is_finite() or not 1 <= number <= LIMIT_MAX
-        ):  # checked before int(): 1e20000000 is a valid Decimal
+        # checked before int(): 1e20000000 is a valid Decimal
+        if not number.is_finite() or not 1 <= number <= LIMIT_MAX:
             return None
         size = int(number)
         return min(size, CAP) if reading == "capped" else size
-
-
-_READINGS: Final = (
-    "promotions_data", "customers_end", "legacy_limit", "legacy_first_page", "created_status", "no_content_status",
-    "created_body", "legacy_auth_failure", "legacy_error_status", "subcategory_required",
-)  # fmt: skip
 
 
 def _written(form: str, rows: list[bytes], envelope: dict[str, Any]) -> bytes:

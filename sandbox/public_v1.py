@@ -55,9 +55,7 @@ class PublicV1:
         self.config = config
         self.state = state
         self._secret = hashlib.sha256(f"{config.seed}:cursors".encode()).digest()
-        self._missing_scope = config.reading("missing_scope")
-        self._whoami_names = config.reading("whoami_names")
-        self._cursor_reuse = config.reading("cursor_reuse")
+        self._readings = config.readings
         self._ends = 0
 
     def auth_error(self, call: Call) -> SandboxResponse | None:
@@ -72,9 +70,9 @@ class PublicV1:
         if key.expired:
             return expired_key()
         if call.operation.scope and call.operation.scope not in key.scopes:
-            if self._missing_scope == "403_empty":
+            if self._readings["missing_scope"] == "403_empty":
                 return SandboxResponse(403, b"", ())
-            status = 401 if self._missing_scope == "401_error" else 403
+            status = 401 if self._readings["missing_scope"] == "401_error" else 403
             return v1_error(status, "MISSING_SCOPE", f"the key lacks the scope {call.operation.scope}")
         return None
 
@@ -99,7 +97,7 @@ class PublicV1:
             },
             "terse": {"org": organization["name"], "env": key.environment.lower(), "scope": " ".join(key.scopes)},
         }
-        return SandboxResponse(200, encoded(bodies[self._whoami_names]))
+        return SandboxResponse(200, encoded(bodies[self._readings["whoami_names"]]))
 
     def _orders(self, call: Call) -> SandboxResponse | Page:
         query = call.query
@@ -116,16 +114,16 @@ class PublicV1:
         bound = sorted([*query.items(), ("limit", limit_text)])
         mark = hashlib.sha256(repr(bound).encode()).digest()[:8]
         rank, ends = (self._rank(cursor, mark) if cursor is not None else None) or (None, self._ends)
-        is_reused = ends < self._ends
-        if cursor is not None and (rank is None or (is_reused and self._cursor_reuse == "rejected")):
+        is_reused, reuse = ends < self._ends, self._readings["cursor_reuse"]
+        if cursor is not None and (rank is None or (is_reused and reuse == "rejected")):
             return invalid_cursor()
-        if is_reused and self._cursor_reuse == "restarts":
+        if is_reused and reuse == "restarts":
             rank = None
         size = max(1, limit // 2) if "capped_limit" in call.faults else limit
         with self.state.lock:
             rows = self.state.lists["orders"]
             begin = 0 if rank is None else rows.after(rank)
-            if is_reused and self._cursor_reuse == "skips":
+            if is_reused and reuse == "skips":
                 begin = min(begin + limit, len(rows.rows))
             end = begin + size
             taken = rows.rows[begin:end]

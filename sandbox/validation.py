@@ -7,6 +7,7 @@ Unknown fields are accepted: how the platform treats them is not shown.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -30,64 +31,57 @@ def problems(record: Record, body: object, required: frozenset[str] = frozenset(
     """All problems of a body, decoded with `parse_float=Decimal`; `required` adds to what the record requires."""
     if not isinstance(body, dict):
         return [Problem("type", "the body is not a JSON object")]
-    return _of_fields(record.fields, body, "", required)
+    return list(_of_fields(record.fields, body, "", required))
 
 
-def _of_fields(fields: tuple[Field, ...], body: dict[str, Any], path: str, required: frozenset[str]) -> list[Problem]:
-    found: list[Problem] = []
+def _of_fields(
+    fields: tuple[Field, ...], body: dict[str, Any], path: str, required: frozenset[str] = frozenset()
+) -> Iterator[Problem]:
     for field in fields:
         where = f"{path}{field.name}"
         if field.name in body:
-            found += _of_value(field, body[field.name], where)
+            yield from _of_value(field, body[field.name], where)
         elif field.required or field.name in required:
-            found.append(Problem("required", f"{where} is required"))
-    return found
+            yield Problem("required", f"{where} is required")
 
 
-def _of_value(field: Field, value: object, where: str) -> list[Problem]:
-    wrong = _wrong_type(field.type, value)
-    if wrong:
-        return [Problem("type", f"{where} must be {wrong}")]
-    found: list[Problem] = []
-    if isinstance(value, str) and len(value) < field.min_length:
-        found.append(Problem("min_length", f"{where} must have at least {field.min_length} characters"))
-    if isinstance(value, list):
-        found += _of_items(field, value, where)
-    if isinstance(value, dict):
-        found += _of_fields(field.fields, value, f"{where}.", frozenset())
-    if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
-        found += _of_number(field, value, where)
-    return found
+def _of_value(field: Field, value: object, where: str) -> Iterator[Problem]:
+    if wrong := _wrong_type(field.type, value):
+        yield Problem("type", f"{where} must be {wrong}")
+    elif isinstance(value, str) and len(value) < field.min_length:
+        yield Problem("min_length", f"{where} must have at least {field.min_length} characters")
+    elif isinstance(value, list):
+        yield from _of_items(field, value, where)
+    elif isinstance(value, dict):
+        yield from _of_fields(field.fields, value, f"{where}.")
+    elif isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        yield from _of_number(field, value, where)
 
 
-def _of_items(field: Field, value: list[Any], where: str) -> list[Problem]:
-    found: list[Problem] = []
+def _of_items(field: Field, value: list[Any], where: str) -> Iterator[Problem]:
     if len(value) < field.min_items:
-        found.append(Problem("min_items", f"{where} must have at least {field.min_items} items"))
+        yield Problem("min_items", f"{where} must have at least {field.min_items} items")
     if field.max_items is not None and len(value) > field.max_items:
-        found.append(Problem("max_items", f"{where} must have at most {field.max_items} items"))
+        yield Problem("max_items", f"{where} must have at most {field.max_items} items")
     for position, item in enumerate(value):
         at = f"{where}[{position}]"
         if field.fields and not isinstance(item, dict):
-            found.append(Problem("type", f"{at} must be an object"))
+            yield Problem("type", f"{at} must be an object")
         elif field.fields:
-            found += _of_fields(field.fields, item, f"{at}.", frozenset())
+            yield from _of_fields(field.fields, item, f"{at}.")
         elif field.items and (wrong := _wrong_type(field.items, item)):
-            found.append(Problem("type", f"{at} must be {wrong}"))
-    return found
+            yield Problem("type", f"{at} must be {wrong}")
 
 
-def _of_number(field: Field, value: int | Decimal, where: str) -> list[Problem]:
-    found: list[Problem] = []
+def _of_number(field: Field, value: int | Decimal, where: str) -> Iterator[Problem]:
     if field.minimum is not None and value < field.minimum:
-        found.append(Problem("minimum", f"{where} must be at least {field.minimum}"))
+        yield Problem("minimum", f"{where} must be at least {field.minimum}")
     if field.int64 and not -_INT64 <= value < _INT64:
-        found.append(Problem("range", f"{where} must fit into 64 bits"))
+        yield Problem("range", f"{where} must fit into 64 bits")
     if field.max_decimals is not None and isinstance(value, Decimal):
         exponent = value.normalize().as_tuple().exponent
         if isinstance(exponent, int) and -exponent > field.max_decimals:
-            found.append(Problem("decimals", f"{where} must have at most {field.max_decimals} decimals"))
-    return found
+            yield Problem("decimals", f"{where} must have at most {field.max_decimals} decimals")
 
 
 def _wrong_type(kind: str, value: object) -> str:
