@@ -84,10 +84,22 @@ pull_options = _together(
 )
 # the fields of `ErpFiles`
 erp_options = _together(
-    path_option("--erp-customers", help="Customers exported from the ERP (CSV or .xlsx), matched with the platform's."),
-    path_option("--erp-mapping", help="Mapping for --erp-customers. Default: detected from the column names."),
-    path_option("--erp-variants", help="Variants exported from the ERP, compared with what was last confirmed."),
-    path_option("--erp-variants-mapping", help="Mapping for --erp-variants. Default: detected from the column names."),
+    path_option(
+        "--erp-customers",
+        "customers",
+        help="Customers exported from the ERP (CSV or .xlsx), matched with the platform's.",
+    ),
+    path_option(
+        "--erp-mapping", "mapping", help="Mapping for --erp-customers. Default: detected from the column names."
+    ),
+    path_option(
+        "--erp-variants", "variants", help="Variants exported from the ERP, compared with what was last confirmed."
+    ),
+    path_option(
+        "--erp-variants-mapping",
+        "variants_mapping",
+        help="Mapping for --erp-variants. Default: detected from the column names.",
+    ),
     click.option(
         "--scheduler",
         metavar="ADDRESS",

@@ -94,8 +94,9 @@ def settings_origin() -> dict[str, str]:
     return {"settings": str(find_root() / ".dlt"), "destination": warehouse_settings().destination or ""}
 
 
-def origin_line(origin: dict[str, str]) -> str:
+def origin_line() -> str:
     """`settings_origin` as a line."""
+    origin = settings_origin()
     copy = f"; a copy goes to {origin['destination']}" if origin["destination"] else ""
     return f"settings from {origin['settings']} and the environment{copy}"
 

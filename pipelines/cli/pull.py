@@ -75,7 +75,7 @@ def print_result(result: PullResult, style: Style) -> None:
         print_lines(f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine, rows in {file}")
     if result.published:
         print_lines(f"published {result.path} (run {result.run_id})")
-    print_lines(origin_line(settings_origin()))
+    print_lines(origin_line())
 
 
 def _facts(result: PullResult, walk: ListResult) -> dict[str, object]:

@@ -15,7 +15,7 @@ from sources.words import number
 
 if TYPE_CHECKING:
     from pipelines.cli.console import Style
-    from pipelines.reconcile.erp_customers import ErpFiles, MatchSummary
+    from pipelines.reconcile.erp_customers import MatchSummary
     from pipelines.reconcile.erp_variants import VariantSummary
     from pipelines.reconcile.reconcile import ReconcileResult
 
@@ -43,20 +43,14 @@ def command(style: Style, **files: Any) -> None:  # noqa: ANN401 # checked by cl
     document number. Rejected lines of an ERP file are listed, and the exit code is 5.
     """
     with start(style):
+        from pipelines.reconcile.erp_customers import ErpFiles
         from pipelines.reconcile.reconcile import reconcile
 
-        result = reconcile(erp_files(**files))
+        result = reconcile(ErpFiles(**files))
     print_result(result, style)
     if style != "json":
-        print_lines(origin_line(settings_origin()))
+        print_lines(origin_line())
     exit_process(result.exit_code)
-
-
-def erp_files(**values: Any) -> ErpFiles:  # noqa: ANN401 # checked by click
-    """The values of `erp_options` as one object."""
-    from pipelines.reconcile.erp_customers import ErpFiles
-
-    return ErpFiles(**{name.removeprefix("erp_"): value for name, value in values.items()})
 
 
 def print_result(result: ReconcileResult, style: Style) -> None:

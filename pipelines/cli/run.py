@@ -42,6 +42,7 @@ def command(
     with start(style) as reporter:
         from pipelines.pull.model import PullOptions
         from pipelines.pull.pull import pull
+        from pipelines.reconcile.erp_customers import ErpFiles
         from pipelines.reconcile.reconcile import Reconciling
         from pipelines.reporting.notification import notify_failure, notify_result
         from pipelines.warehouse.failure import record_failure
@@ -50,7 +51,7 @@ def command(
         url = (notify_settings() if notify is None else NotifySettings(url=Secret(notify))).url
         with notify_failure(url):
             with record_failure(warehouse_path(), "run", datetime.now(UTC)):
-                reconciling = Reconciling(reconcile_command.erp_files(**erp_files))
+                reconciling = Reconciling(ErpFiles(**erp_files))
             options = PullOptions((), sweeps, require_complete, accept_shrink, accept_new_source, tail, command="run")
             result = pull(options, reporter.progress, STOP.event, reconciling)
         notify_result(url, result, reconciling.result)

@@ -20,7 +20,7 @@ from pipelines.reporting.tables import (
     findings_table,
     name_column,
     outcomes_table,
-    promotion_css,
+    promotions_table,
     spaced,
     words,
 )
@@ -172,14 +172,7 @@ def _catalogue(data: ReportData) -> dict[str, object]:
             },
         ),
         "soon_days": SOON_DAYS,
-        "promotions": build_table(
-            data.promotion_status,
-            {
-                "status": "status",
-                "promotions": "promotions",
-                "": bar_column(data.promotion_status, "promotions", promotion_css),
-            },
-        ),
+        "promotions": promotions_table(data.promotion_status),
         "expiring": build_table(
             data.expiring,
             {

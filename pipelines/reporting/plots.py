@@ -29,6 +29,7 @@ from pipelines.reporting.tables import (
     name_column,
     outcomes_table,
     promotion_css,
+    promotions_table,
     words,
 )
 
@@ -65,13 +66,7 @@ def promotions_by_status(frame: pd.DataFrame) -> Plot:
     Args:
         frame: `status`, `promotions`.
     """
-    rows = _records(frame)
-    columns: Columns = {
-        "status": "status",
-        "promotions": "promotions",
-        "": bar_column(rows, "promotions", promotion_css),
-    }
-    return _plot(build_table(rows, columns), "Promotions by status")
+    return _plot(promotions_table(_records(frame)), "Promotions by status")
 
 
 def findings(frame: pd.DataFrame) -> Plot:

@@ -161,6 +161,12 @@ def outcomes_table(rows: Iterable[Mapping[Any, Any]]) -> Table:
     return build_table(outcomes, {"outcome": "label", "customers": "count", "": bars})
 
 
+def promotions_table(rows: Rows) -> Table:
+    """Promotions by status, from rows of `status` and `promotions`."""
+    bars = bar_column(rows, "promotions", promotion_css)
+    return build_table(rows, {"status": "status", "promotions": "promotions", "": bars})
+
+
 def promotion_css(row: Mapping[str, Any]) -> str:
     """The colour of a promotion's `status`, as a class of the style sheet."""
     return _PROMOTION_CSS.get(row["status"], "faint")
