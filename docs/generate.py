@@ -14,11 +14,14 @@ import click
 from dlt.extract import DltSource
 
 from pipelines.cli.main import orderbridge
-from pipelines.reporting import dictionary_page, rules_page
+from pipelines.reporting import dictionary_page
+from pipelines.reporting.tables import anchor
 from sources.contract import LISTS
 from sources.legacy import legacy
 from sources.public_v1 import public_v1
-from sources.settings import documents
+from sources.settings.sections import SECTIONS, SETTINGS, settings_of
+from sources.settings.setting import Setting, shown
+from transforms.rules import RULES, SEVERITIES
 
 CHECKOUT = Path(__file__).parents[1]
 
@@ -34,6 +37,29 @@ _SETTINGS = """\
 Each setting can be in `.dlt/secrets.toml`, in `.dlt/config.toml` or in the environment, which has precedence. A
 relative path is relative to the current folder. `orderbridge init` writes the files, `orderbridge check` tests them.
 
+"""
+_RULES = """\
+# Rules of findings
+
+`reconciled.exceptions` has a row for each finding: `entity` (the reconciled table), `entity_id`, `rule`, `severity` and
+`detail`. Details contain ids, counts, field names and dates, and no personal data. `make docs` generates this page
+from `transforms/rules.toml`.
+
+"""
+_MARKS = ("<!-- settings: made by `make docs` -->\n", "<!-- end of settings -->\n")
+
+_CONFIG = """\
+# Settings without secrets. Keys go into secrets.toml next to this file (see example.secrets.toml), which git ignores.
+# Every setting has an environment variable too, which has precedence: sources.legacy.page_limit is
+# SOURCES__LEGACY__PAGE_LIMIT. A relative path is relative to the folder that a command is started in.
+# Made by `make docs` from sources/settings/sections.py.
+
+[runtime]
+dlthub_telemetry = false
+"""
+_SECRETS = """\
+# Copy to secrets.toml in this folder, put the keys in, and let nobody else read it:
+#   cp .dlt/example.secrets.toml .dlt/secrets.toml && chmod 600 .dlt/secrets.toml
 """
 _SOURCE = """\
 # dlt source `{name}`
@@ -92,6 +118,71 @@ def _cell(text: str) -> str:
     return html.escape(" ".join(text.split()), quote=False).replace("|", "&#124;")
 
 
+def rules_page() -> str:
+    """The page: severities, then the rules by entity in the order of the catalogue."""
+    lines = [f"- **{name}**: {meaning}." for name, meaning in SEVERITIES.items()]
+    entity = ""
+    for rule in RULES:
+        if rule.entity != entity:
+            entity = rule.entity
+            lines += ["", f"## {entity}"]
+        lines += [
+            "",
+            f'### <a id="{anchor(rule.entity, rule.name)}"></a>`{rule.name}` – {rule.severity}',
+            "",
+            rule.meaning,
+            "",
+            f"- Why it matters: {rule.impact}",
+            f"- What to do: {rule.action}",
+        ]
+    return _RULES + "\n".join(lines) + "\n"
+
+
+def readme_table() -> str:
+    """The table of all settings, in Markdown."""
+    lines = ["| setting | environment variable | default | what it is |", "|---|---|---|---|"]
+    for setting in SETTINGS.values():
+        absent = "required" if setting.required else "–"
+        default = f"`{shown(setting.default)}`" if setting.default is not None else absent
+        lines.append(f"| `{setting.key}` | `{setting.variable}` | {default} | {setting.help} |")
+    return "\n".join(lines) + "\n"
+
+
+def config_toml() -> str:
+    """Every setting that is not a secret, as a comment with its default or an example."""
+    return _CONFIG + _sections("# ", is_secret=False)
+
+
+def secrets_toml() -> str:
+    """Every secret, with an example."""
+    return _SECRETS + _sections("", is_secret=True)
+
+
+def _sections(prefix: str, *, is_secret: bool) -> str:
+    text = ""
+    for section in SECTIONS:
+        lines = [
+            f"{prefix}{setting.name} = {_toml(setting)}".ljust(36) + f"  # {setting.help.replace('`', '')}\n"
+            for setting in settings_of(section)
+            if setting.is_secret == is_secret
+        ]
+        if lines:
+            text += f"\n{prefix}[{section}]\n" + "".join(lines)
+    return text
+
+
+def _toml(setting: Setting) -> str:
+    value = setting.default if setting.default is not None else setting.example
+    return shown(value) if isinstance(value, int | float) else f'"{value}"'
+
+
+def with_table(readme: str) -> str:
+    """README with its table of settings renewed. Raises ValueError if its marks are missing."""
+    before, rest = readme.split(_MARKS[0])
+    _, after = rest.split(_MARKS[1])
+    return before + _MARKS[0] + readme_table() + _MARKS[1] + after
+
+
 def source_page(make: Callable[..., DltSource], settings: str) -> str:
     """A dlt source: its resources, and the columns that are known before a run."""
     source = make(base_url="https://localhost", api_key="none")
@@ -119,17 +210,17 @@ def source_page(make: Callable[..., DltSource], settings: str) -> str:
 
 def pages() -> Iterator[tuple[str, str]]:
     """The path of each generated file in the checkout, and its text."""
-    yield "docs/rules.md", rules_page.markdown()
+    yield "docs/rules.md", rules_page()
     yield "docs/data-dictionary.md", dictionary_page.markdown()
     yield "docs/images/tables.svg", dictionary_page.diagram()
     yield "docs/reference/commands.md", commands_page()
-    yield "docs/reference/settings.md", _SETTINGS + documents.readme_table()
+    yield "docs/reference/settings.md", _SETTINGS + readme_table()
     yield "docs/sources/legacy.md", source_page(legacy, "`sources.legacy.base_url`, `api_key`, `page_limit`")
     arguments = "`sources.public_v1.base_url`, `api_key`, `page_limit`, `order_key`"
     yield "docs/sources/public_v1.md", source_page(public_v1, arguments)
-    yield "README.md", documents.with_table((CHECKOUT / "README.md").read_text("utf-8"))
-    yield ".dlt/config.toml", documents.config_toml()
-    yield ".dlt/example.secrets.toml", documents.secrets_toml()
+    yield "README.md", with_table((CHECKOUT / "README.md").read_text("utf-8"))
+    yield ".dlt/config.toml", config_toml()
+    yield ".dlt/example.secrets.toml", secrets_toml()
 
 
 if __name__ == "__main__":

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -18,14 +19,14 @@ from click.testing import CliRunner
 
 from pipelines.cli.main import orderbridge
 from pipelines.reporting import dictionary_page
-from pipelines.reporting.rules_page import anchor, markdown
+from pipelines.reporting.tables import anchor
 from sources.errors import ExitCode
-from sources.settings import documents
 from sources.settings.sections import SETTINGS
 from sources.settings.setting import variable
 from transforms.rules import RULES, SEVERITIES
 
 CHECKOUT = Path(__file__).parents[1]
+generate = SimpleNamespace(**runpy.run_path(str(CHECKOUT / "docs/generate.py")))
 
 
 def test_every_rule_has_its_impact_and_action_in_whole_sentences() -> None:
@@ -36,7 +37,7 @@ def test_every_rule_has_its_impact_and_action_in_whole_sentences() -> None:
 
 
 def test_the_page_of_the_rules_is_what_make_docs_writes() -> None:
-    assert (CHECKOUT / "docs/rules.md").read_text("utf-8") == markdown(), "run `make docs`"
+    assert (CHECKOUT / "docs/rules.md").read_text("utf-8") == generate.rules_page(), "run `make docs`"
 
 
 def test_the_data_dictionary_is_what_make_docs_writes() -> None:
@@ -49,7 +50,7 @@ def test_the_data_dictionary_is_what_make_docs_writes() -> None:
 
 
 def test_the_page_has_a_section_for_each_rule_with_its_severity() -> None:
-    found = re.findall(r'^### <a id="([a-z-]+)"></a>`([a-z_]+)` – (\w+)$', markdown(), re.MULTILINE)
+    found = re.findall(r'^### <a id="([a-z-]+)"></a>`([a-z_]+)` – (\w+)$', generate.rules_page(), re.MULTILINE)
     assert found == [(anchor(rule.entity, rule.name), rule.name, rule.severity) for rule in RULES]
     assert len({section for section, *_ in found}) == len(found)
     assert {severity for *_, severity in found} == set(SEVERITIES)
@@ -71,17 +72,12 @@ def test_each_setting_stands_in_the_readme_and_in_the_settings_files() -> None:
 
 def test_the_settings_in_readme_and_dlt_are_what_make_docs_writes() -> None:
     readme = (CHECKOUT / "README.md").read_text("utf-8")
-    assert readme == documents.with_table(readme), "run `make docs`"
-    assert (CHECKOUT / ".dlt/config.toml").read_text("utf-8") == documents.config_toml(), "run `make docs`"
-    assert (CHECKOUT / ".dlt/example.secrets.toml").read_text("utf-8") == documents.secrets_toml(), "run `make docs`"
+    assert readme == generate.with_table(readme), "run `make docs`"
+    assert (CHECKOUT / ".dlt/config.toml").read_text("utf-8") == generate.config_toml(), "run `make docs`"
+    assert (CHECKOUT / ".dlt/example.secrets.toml").read_text("utf-8") == generate.secrets_toml(), "run `make docs`"
 
 
 def test_issue_15_7_the_generated_pages_are_what_make_docs_writes() -> None:
-    spec = importlib.util.spec_from_file_location("generate", CHECKOUT / "docs/generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
     for name, text in generate.pages():
         assert (CHECKOUT / name).read_text("utf-8") == text, f"{name}: run `make docs`"
     assert re.findall(r"^## `(.*)`$", generate.commands_page(), re.MULTILINE) == sorted(orderbridge.commands)

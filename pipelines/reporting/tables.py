@@ -188,6 +188,11 @@ def spaced(column: str) -> Callable[[dict[str, Any]], str]:
     return lambda row: words(row[column])
 
 
+def anchor(entity: str, rule: str) -> str:
+    """The id of a rule's section, here and in the report."""
+    return f"{entity}-{rule}".replace("_", "-")
+
+
 def words(name: str) -> str:
     """An identifier as words."""
     return name.replace("_", " ")

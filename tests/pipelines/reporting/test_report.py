@@ -10,9 +10,8 @@ from xml.etree import ElementTree as ET
 import duckdb
 import pytest
 
-from pipelines.reporting.page import START
-from pipelines.reporting.report import report
-from pipelines.reporting.rules_page import anchor
+from pipelines.reporting.report import START, report
+from pipelines.reporting.tables import anchor
 from pipelines.warehouse.build import open_warehouse
 from sources.errors import UsageError
 from tests.pipelines.bridge import command
