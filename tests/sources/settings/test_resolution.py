@@ -14,8 +14,8 @@ from sources.settings import (
     known_secrets,
     ledger_path,
     legacy_settings,
+    loaders,
     public_v1_settings,
-    resolution,
     warehouse_path,
 )
 from tests.sources.settings.samples import KEY, LEGACY, V1, write
@@ -190,7 +190,7 @@ def test_a_secret_may_be_a_mounted_file(root: Path, tmp_path: Path, monkeypatch:
     mounted.mkdir()
     (mounted / "sources--legacy--api-key").write_text("mounted-key\n")
     (mounted / "sources--legacy--base-url").write_text("https://mounted.example\n")
-    monkeypatch.setattr(resolution, "MOUNTED_SECRETS", mounted)
+    monkeypatch.setattr(loaders, "MOUNTED_SECRETS", mounted)
     monkeypatch.setattr(environ, "SECRET_STORAGE_PATH", f"{mounted}/%s")
     assert legacy_settings().api_key.reveal() == "mounted-key"
     assert legacy_settings().base_url == "https://a.example"
