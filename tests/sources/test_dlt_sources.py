@@ -28,6 +28,7 @@ from dlt.pipeline.exceptions import PipelineStepFailed
 import tests.fast_dlt  # noqa: F401 # makes dlt faster
 from pipelines.examples import own_pipeline
 from sandbox import Sandbox, SandboxConfig, serve
+from sources.extract import spool
 from sources.legacy import legacy
 from sources.public_v1 import public_v1
 from sources.settings import prepare_dlt
@@ -57,7 +58,8 @@ _open_files: list[duckdb.DuckDBPyConnection] = []
 
 
 @pytest.fixture(autouse=True)
-def _closed_files() -> Iterator[None]:
+def _quick_runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(spool, "DIGEST_COST", 2)
     yield
     while _open_files:
         _open_files.pop().close()
