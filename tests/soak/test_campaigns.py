@@ -79,7 +79,7 @@ BROKEN_WALKS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", BROKEN_WALKS)
 def test_the_judge_of_walks_catches_broken_code(name: str) -> None:
     with BROKEN_WALKS[name]():
-        assert any(walk_seed(seed).problems for seed in range(SEEDS))
+        assert any(walk_seed(seed).problems for seed in reversed(range(SEEDS)))  # the last ones find more
 
 
 def test_the_judge_of_histories_catches_short_walks_that_end_versions() -> None:

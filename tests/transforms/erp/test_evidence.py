@@ -175,29 +175,45 @@ def test_issue_13_10_composed_accents_and_invisible_characters_make_no_other_val
     assert reported(by_email, "status", "matched_by", "difference_count") == [("matched", "email", 0)]
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [
-        ("maria@shop.es", "maria@ſhop.es"), ("mike@shop.es", "mi\u212ae@shop.es"), ("strasse@x.de", "straße@x.de"),
-        ("josé@x.es", "JOSÉ@x.es"), ("maria@shop.es", "ｍaria@shop.es"),
-    ],
-    ids=["long s", "Kelvin sign", "sharp s", "case beyond ASCII", "full width"],
-)  # fmt: skip
-@pytest.mark.parametrize("is_swapped", [False, True])
-def test_issue_14_8_look_alike_addresses_are_ambiguous_and_shown(ours: str, theirs: str, is_swapped: bool) -> None:
-    if is_swapped:
-        ours, theirs = theirs, ours
-    result = matched(erp({"email": ours}), customers({"email": theirs}))
-    reason = "the addresses only look alike"
-    assert reported(result, *ROW) == [
-        (2, None, "ambiguous", "email", reason),
-        (None, "1", "ambiguous", "email", reason),
+LOOK_ALIKE = {
+    "long s": ("maria@shop.es", "maria@ſhop.es"),
+    "Kelvin sign": ("mike@shop.es", "mi\u212ae@shop.es"),
+    "sharp s": ("strasse@x.de", "straße@x.de"),
+    "case beyond ASCII": ("josé@x.es", "JOSÉ@x.es"),
+    "full width": ("maria@shop.es", "ｍaria@shop.es"),
+}
+PAIRS = [(*pair[::step], f"{name}{' swapped' * (step < 0)}") for step in (1, -1) for name, pair in LOOK_ALIKE.items()]
+
+
+@pytest.fixture(scope="module")
+def look_alikes() -> tuple[list[tuple[str, str]], MatchResult, MatchResult, MatchResult]:
+    """The pairs, each with its number in the addresses, matched: alone, where the right one is there too, by code."""
+    pairs = [(ours.replace("@", f"+{n}@"), theirs.replace("@", f"+{n}@")) for n, (ours, theirs, _) in enumerate(PAIRS)]
+    lines = erp(*({"email": ours} for ours, _ in pairs))
+    alone = matched(lines, customers(*({"email": theirs} for _, theirs in pairs)))
+    both = matched(lines, customers(*({"email": email} for ours, theirs in pairs for email in (theirs, ours))))
+    by_code = matched(
+        erp(*({"erp_code": f"A{n}", "email": ours} for n, (ours, _) in enumerate(pairs))),
+        customers(*({"erp_code": f"A{n}", "email": theirs} for n, (_, theirs) in enumerate(pairs))),
+    )
+    return pairs, alone, both, by_code
+
+
+@pytest.mark.parametrize("n", range(len(PAIRS)), ids=[name for *_, name in PAIRS])
+def test_issue_14_8_look_alike_addresses_are_ambiguous_and_shown(
+    look_alikes: tuple[list[tuple[str, str]], MatchResult, MatchResult, MatchResult], n: int
+) -> None:
+    pairs, alone, both, by_code = look_alikes
+    line, customer, reason = n + 2, str(n + 1), "the addresses only look alike"
+    assert [row for row in reported(alone, *ROW) if row[0] == line or row[1] == customer] == [
+        (line, None, "ambiguous", "email", reason),
+        (None, customer, "ambiguous", "email", reason),
     ]
-    assert ("erp_customers", "match_ambiguous", "2") in rules(result)
-    both = matched(erp({"email": ours}), customers({"email": theirs}, {"email": ours}))
-    assert reported(both, *ROW)[0] == (2, None, "ambiguous", "email", "several customers")
-    as_field = matched(erp({"erp_code": "A", "email": ours}), customers({"erp_code": "A", "email": theirs}))
-    assert differing(as_field) == [("1", "email", ours, theirs)]
+    assert ("erp_customers", "match_ambiguous", str(line)) in rules(alone)
+    assert [row for row in reported(both, *ROW) if row[0] == line] == [
+        (line, None, "ambiguous", "email", "several customers")
+    ]
+    assert [row for row in differing(by_code) if row[0] == customer] == [(customer, "email", *pairs[n])]
 
 
 def test_issue_13_11_every_ambiguous_row_has_its_key_and_its_reason() -> None:
