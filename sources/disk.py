@@ -1,7 +1,7 @@
 """Files and folders on disk: replaced atomically, private to their owner, synced, and disk errors put in words.
 
 In: paths and bytes. Out: files that exist whole or not at all, open files that only their owner can read, and
-`UsageError` where the disk refuses. Every other module writes through this one, so that these rules exist once.
+`UsageError` where the disk fails. Every other module writes through this one: these rules exist once.
 """
 
 from __future__ import annotations

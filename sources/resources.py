@@ -240,7 +240,7 @@ def _removals(walker: ListWalker, record: Record) -> Iterator[pa.Table]:
 
 
 def _sized(batch: pa.Table) -> Iterator[pa.Table]:
-    """A batch at once, since each yield has its price; a page at a time if the resource has steps, such as a limit."""
+    """A batch as a whole, since each yield has a cost; a page at a time if the resource has steps, such as a limit."""
     has_steps = len(dlt.current.resource()._pipe.steps) > 1
     size = STEP_ROWS if has_steps else max(len(batch), 1)
     for start in range(0, max(len(batch), 1), size):

@@ -52,7 +52,7 @@ Form = Literal[
     "empty",
 ]
 """`iso_mixed` is ISO 8601 of several precisions, `compact` is `YYYYMMDDhhmmss`, `year_first` has years of two digits;
-`unknown` is none of these, `empty` a column without a text."""
+`unknown` is any other form, `empty` a column without a text."""
 
 DateOrder = Literal["day_first", "month_first"]
 """What a setting may say of a column of dates that does not prove it."""

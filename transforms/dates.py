@@ -29,7 +29,7 @@ from transforms.findings import rule_findings, table_finding
 from transforms.frames import BOOLEAN, TEXT, TIMESTAMP, Bools, Column, Ints, array, column
 
 UNREAD_FORMS: Final = frozenset({"ambiguous", "mixed", "unknown"})
-"""Forms of a column of which no text is read."""
+"""Forms of columns whose texts all stay unread."""
 OFFSET_MAX: Final = timedelta(hours=14)
 """How far from UTC a time without an offset may have been written."""
 _SPACES: Final = "[\u00a0\u2009\u202f]"
@@ -46,7 +46,7 @@ class DateColumn:
         unread: boolean; there is a text and it was not read.
         day_only: boolean; read, and written without a time of day.
         zone_unknown: boolean; read as UTC, because it has no offset and no time zone was given.
-        endless: boolean; `9999-12-31` in the form of the column, which stands for no end: neither read nor unread.
+        endless: boolean; `9999-12-31` in the form of the column, which means no end: neither read nor unread.
         evidence: what the form rests on, in counts; no value of the column.
     """
 

@@ -228,12 +228,12 @@ def texts_of(values: Column[Any]) -> Column[Any]:
 def money(values: Column[Any]) -> tuple[Column[Any], bool]:
     """Numbers and texts of numbers as MONEY, null where they are none.
 
-    A double stands for the shortest decimal that it is read from; beyond 9 decimals, which only its own arithmetic
+    A double is taken as the shortest decimal that it is read from; beyond 9 decimals, which only its own arithmetic
     makes (0.1 + 0.2), it is rounded. A text with more than 9 decimals is not.
 
     Returns:
-        The amounts; and whether they are texts of which no notation is proven (`1.234` and the like alone), so that
-        those with a point are null.
+        The amounts; and whether they are texts whose notation is not proven (only such as `1.234`): those with a
+        point are null.
     """
     kind = array(values).type
     if kind == BOOLEAN:

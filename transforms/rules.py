@@ -15,7 +15,7 @@ from typing import Final, Literal
 Severity = Literal["error", "warning", "info"]
 
 SEVERITIES: Final[dict[Severity, str]] = {
-    "error": "rows are lost to a table, cannot be told apart, or cannot be read as a whole",
+    "error": "rows are lost to a table, cannot be distinguished, or cannot be read as a whole",
     "warning": "values contradict each other or are unproven, or will fail when they are used",
     "info": "something is missing or worth a look",
 }

@@ -47,7 +47,8 @@ def coverage_gap(build: duckdb.DuckDBPyConnection, reads: Reads, of: str, named_
     if read is None:
         return f"{of}: never read"
     if read.verdict != "complete":
-        return f"{of}: {read.verdict}" + (f", refused rows: {read.quarantined_rows}" if read.quarantined_rows else "")
+        quarantined = f", quarantined rows: {read.quarantined_rows}" if read.quarantined_rows else ""
+        return f"{of}: {read.verdict}{quarantined}"
     naming = reads.get(named_by) if named_by else None
     age = _age(read, naming) if naming is not None else timedelta()
     if age > PROOF_AGE or (age and _has_later_attempt(build, read)):

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import duckdb
 
-from pipelines.warehouse.destination_postgres import dependent_object
 from sources.errors import BridgeError, PlatformError, UsageError
 from sources.settings import WarehouseSettings, load_dlt
 
@@ -22,6 +21,8 @@ PUBLISHED: Final = "The DuckDB file is published."
 _CREDENTIALS: Final = re.compile(r"(://)[^@\s/]*@|(password\s*=\s*)\S+", re.IGNORECASE)
 _VALUE_ERRORS: Final = ("DataError", "IntegrityError")
 """Errors of databases whose texts hold values of rows."""
+_DEPENDENTS: Final = {"DependentObjectsStillExist": "message_detail", "ForeignKeyViolation": "message_primary"}
+"""Errors about what others built on a table, and the part of each that names it. Neither part holds values of rows."""
 
 
 def check_destination(destination: str | None) -> None:
@@ -73,7 +74,7 @@ def destination_errors(settings: WarehouseSettings) -> Iterator[None]:
         raise
     except Exception as error:  # dlt wraps whatever a database's driver raises
         cause = _cause(error)
-        if dependent := dependent_object(cause):
+        if dependent := _dependent_object(cause):
             raise PlatformError(
                 f"the destination {settings.destination} was not updated: other objects need its tables: {dependent}",
                 f"Drop the object, run again, then create it anew. {PUBLISHED}",
@@ -100,3 +101,9 @@ def _reason(error: BaseException) -> str:
     text = " ".join(str(error).split("DETAIL:")[0].split())
     shown = _CREDENTIALS.sub(lambda match: f"{match[1]}***@" if match[1] else f"{match[2]}***", text)
     return f"{type(error).__name__}: {shown[:300]}"
+
+
+def _dependent_object(error: BaseException) -> str:
+    """What depends on a table or column that was to be dropped; empty for other errors."""
+    part = _DEPENDENTS.get(type(error).__name__)
+    return str(getattr(getattr(error, "diag", None), part, None) or type(error).__name__) if part else ""

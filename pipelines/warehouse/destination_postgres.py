@@ -22,8 +22,6 @@ _COLUMNS: Final = """
     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
     WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
     ORDER BY c.relname, a.attnum"""
-_DEPENDENTS: Final = {"DependentObjectsStillExist": "message_detail", "ForeignKeyViolation": "message_primary"}
-"""Errors about what others built on a table, and the part of each that names it. Neither part holds values of rows."""
 
 
 @contextmanager
@@ -72,9 +70,3 @@ def replace_rows(table: str, staged: str, changed: Sequence[str], old: Columns, 
     names = ", ".join(new)
     yield f"DELETE FROM {table}"  # not TRUNCATE: a transaction that began before it would find the table empty
     yield f"INSERT INTO {table} ({names}) SELECT {names} FROM {staged}"
-
-
-def dependent_object(error: BaseException) -> str:
-    """What depends on a table or column that was to be dropped; empty for other errors."""
-    part = _DEPENDENTS.get(type(error).__name__)
-    return str(getattr(getattr(error, "diag", None), part, None) or type(error).__name__) if part else ""

@@ -65,7 +65,7 @@ class WarehouseRun:
 
         Raises:
             LockedError: another run works on this warehouse.
-            UsageError: the disk refuses. The published file is unchanged.
+            UsageError: the disk cannot be written. The published file is unchanged.
             PlatformError: the destination could not be loaded. The file is published.
         """
         path, build = self.build.path, self.build

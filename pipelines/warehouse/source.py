@@ -1,6 +1,6 @@
 """Whose data a warehouse holds: hosts, environment and organization, in `ops.warehouse`.
 
-In: what a run is about to read from. Out: a refusal where the warehouse holds other data, so that a sandbox never
+In: what a run is about to read from. Out: UsageError where the warehouse holds other data: a sandbox never
 overwrites production and one organization never another; otherwise the row of `ops.warehouse`.
 """
 

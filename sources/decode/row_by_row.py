@@ -132,7 +132,7 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
                 return _decimal(value, path), True
     elif isinstance(value, str):
         if "\0" in value:
-            # Databases other than DuckDB refuse a NUL; one such row would fail the whole load.
+            # One NUL fails the whole load of databases other than DuckDB.
             raise InvalidRow(f"{path}: a NUL character")
         match field.type:
             case "text" | "identifier":

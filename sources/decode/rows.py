@@ -178,7 +178,7 @@ def _check_surrogates(value: object) -> None:
 
 
 def check_nul(value: object, path: str = "row") -> None:
-    """Raises InvalidRow if a string holds a NUL: databases other than DuckDB refuse the whole load."""
+    """Raises InvalidRow if a string holds a NUL: databases other than DuckDB fail the whole load."""
     if isinstance(value, str) and "\0" in value:
         raise InvalidRow(f"{path}: a NUL character")
     if isinstance(value, dict):

@@ -22,7 +22,7 @@ from sources.decode.rows import Number
 from sources.decode.table_schema import KEY_COLUMN, PLACE, parent_key, shorten, snake
 
 DOUBLE_EXACT: Final = 2**53 - 1
-"""Up to here a double tells which integer was written; 2^53 may also have been 2^53 + 1."""
+"""Up to here a double shows which integer was written; 2^53 may also have been 2^53 + 1."""
 FIELDS_MAX: Final = 200
 """Fields of an object in a record that become columns. With more it is JSON text."""
 NODES_MAX: Final = 500

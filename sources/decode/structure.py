@@ -1,7 +1,7 @@
 """Where the values of a JSON array or object begin and end, whatever they contain.
 
-In: bytes that a strict parser refuses, because one value holds a lone surrogate, NaN, a raw control character or too
-many levels. Out: the bytes of each member, so that one bad row does not cost its page. Iterative: depth costs nothing.
+In: bytes that a strict parser does not accept, since a value holds a lone surrogate, NaN, a raw control character or
+too many levels. Out: the bytes of each member: one bad row does not cost its page. Iterative: depth costs nothing.
 """
 
 from __future__ import annotations

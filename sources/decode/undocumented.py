@@ -1,8 +1,8 @@
 """Undocumented records: pages to Arrow tables, typed over the whole walk.
 
 In: pages of JSON rows. Out: the tables of `schema_inference`, with types that hold everything seen so far, and the rows
-that cannot be loaded. A batch is parsed at once with the types known (`pyarrow.json`, declared, so that nothing is
-guessed: a string like a date stays text). What does not fit is read row by row, the types widen, and the batch is
+that cannot be loaded. A batch is parsed as a whole with the types known (`pyarrow.json`, all declared, none guessed: a
+string like a date stays text). What does not fit is read row by row, the types widen, and the batch is
 parsed again. `version` counts the widenings: tables of an earlier version are decoded again from their pages, which is
 exact where a cast would not be (1.50 read as a double, an object that became text).
 
@@ -83,7 +83,7 @@ class InferredSchema:
         return merged([whole], self.schema_of(), observations)
 
     def _with_exact(self, parts: list[tuple[Page, Decoded | None]]) -> list[Decoded]:
-        """The parts in order, pages that have none read row by row: neighbours at once, since columns have a price."""
+        """The parts in order, pages without one read row by row: neighbours together, since each table has a cost."""
         result: list[Decoded] = []
         for is_missing, group in groupby(parts, lambda part: part[1] is None):
             pages, decoded = zip(*group, strict=True)
@@ -230,7 +230,7 @@ def _converted(column: InferredColumn, parsed: pa.Array) -> pa.Array:
     if column.kind == "json":
         return _json_texts(parsed)
     if pa.types.is_floating(parsed.type) or (column.kind == "bigint" and not column.is_wide):
-        # Beyond 53 bits a double does not tell which whole number was written. A column of integers that has such a
+        # Beyond 53 bits a double does not show which whole number was written. A column of integers that has such a
         # number cannot become a double later, so it has to be noticed here.
         bounds = pc.min_max(parsed)
         low, high = bounds["min"].as_py(), bounds["max"].as_py()

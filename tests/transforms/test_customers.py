@@ -121,13 +121,13 @@ def test_price_lists_are_bridged_across_the_families(
 def test_a_price_list_that_was_not_read_is_not_listed_only_where_that_is_proven() -> None:
     rows = [row(str(n), price_list_id=named) for n, named in enumerate(["1", "2", "3", None, "-1"])]
     lists: list[dict[str, Any]] = [{"id": "1", "name": "One"}, {"id": "2", "name": "Two", "_missing_since": GONE}]
-    made, findings = reconciled(rows, lists=lists, coverage_gap="price_lists: unproven, refused rows: 2")
+    made, findings = reconciled(rows, lists=lists, coverage_gap="price_lists: unproven, quarantined rows: 2")
     assert made["price_list_status"].to_list() == ["matched", "unknown", "unknown", "default", "not_listed"]
     assert found(findings) == [("4", "price_list_id_impossible"), (None, "price_lists_unproven")]
     (finding,) = findings.loc[findings["rule"] == "price_lists_unproven", ["severity", "detail"]].to_records(
         index=False
     )
-    assert tuple(finding) == ("warning", "priceListId of 2 customers: price_lists: unproven, refused rows: 2")
+    assert tuple(finding) == ("warning", "priceListId of 2 customers: price_lists: unproven, quarantined rows: 2")
 
 
 def test_where_all_price_lists_that_there_are_were_read_an_empty_list_is_one_too() -> None:

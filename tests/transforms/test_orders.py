@@ -80,13 +80,15 @@ def test_customers_are_matched_unknown_or_none() -> None:
 
 def test_a_customer_who_was_not_read_is_unknown_and_no_finding_is_made_of_the_order() -> None:
     rows = raw({"buyer": 2}, {"buyer": 9}, {"buyer": 8}, {})
-    made, findings, _ = reconciled(rows, CUSTOMERS, FIELDS, AS_OF, coverage_gap="customers: unproven, refused rows: 2")
+    made, findings, _ = reconciled(
+        rows, CUSTOMERS, FIELDS, AS_OF, coverage_gap="customers: unproven, quarantined rows: 2"
+    )
     assert made["customer_status"].tolist() == ["matched", "unknown", "unknown", "none"]
     assert findings[["entity_id", "rule"]].fillna("").to_records(index=False).tolist() == [
         ("o3", "customer_missing"),
         ("", "customers_unproven"),
     ]
-    assert findings["detail"].iloc[1] == "buyer of 2 orders: customers: unproven, refused rows: 2"
+    assert findings["detail"].iloc[1] == "buyer of 2 orders: customers: unproven, quarantined rows: 2"
 
 
 def test_customers_are_named_by_codes_of_the_erp_too_where_one_has_the_code() -> None:

@@ -72,7 +72,7 @@ def test_a_source_that_is_not_listed_breaks_the_chain() -> None:
 
 def test_a_source_that_was_not_read_breaks_the_chain_only_where_that_is_proven() -> None:
     rows = [row("1", "9"), row("2", "1"), row("3", "4"), row("4", _missing_since=GONE), row("5", "5"), row("6")]
-    gap = "price_lists: unproven, refused rows: 1"
+    gap = "price_lists: unproven, quarantined rows: 1"
     made, findings = price_lists(frame(RAW_PRICE_LISTS, rows), NOBODY, gap)
     assert made["chain_status"].to_list() == ["unknown", "unknown", "unknown", "root", "cycle", "root"]
     assert made["root_price_list_id"].isna().to_list() == [True, True, True, False, True, False]
@@ -83,7 +83,7 @@ def test_a_source_that_was_not_read_breaks_the_chain_only_where_that_is_proven()
             "",
             "sources_unproven",
             "warning",
-            "sourcePriceListId of 3 price lists: price_lists: unproven, refused rows: 1",
+            "sourcePriceListId of 3 price lists: price_lists: unproven, quarantined rows: 1",
         ),
     ]
 

@@ -188,11 +188,11 @@ def test_what_was_not_read_is_not_said_to_be_absent(warehouse: Path) -> None:
         FROM ops.coverage WHERE resource = 'price_lists';
         INSERT INTO reconciled.exceptions VALUES
             ('erp_customers', NULL, 'customers_unproven', 'info', '2 lines only in the ERP: customers: unproven'),
-            ('price_lists', NULL, 'unproven', 'info', 'price_lists: unproven, refused rows: 1')""",
+            ('price_lists', NULL, 'unproven', 'info', 'price_lists: unproven, quarantined rows: 1')""",
     )
     words = " ".join(made(warehouse).words.split())
     for reported in (
-        "price lists: price_lists: unproven, refused rows: 1",
+        "price lists: price_lists: unproven, quarantined rows: 1",
         "Some of them may still be on the platform: 2 lines only in the ERP: customers: unproven.",
         "No order was read.",
         "No promotion was read.",

@@ -70,13 +70,12 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
     given = reconciled(fresh, ErpFiles(customers=export))
     assert absences(fresh) == []
     said = unproven(fresh)
-    assert " price lists: price_lists: unproven, refused rows: 1" in said["price_lists", "sources_unproven"]
-    assert "customers: price_lists: unproven, refused rows: 1" in said["customers", "price_lists_unproven"]
-    assert "orders: customers: unproven, refused rows: 1" in said["orders", "customers_unproven"]
-    assert (
-        said["erp_customers", "customers_unproven"] == "2 lines only in the ERP: customers: unproven, refused rows: 1"
-    )
-    assert said["customers", "unproven"] == "customers: unproven, refused rows: 1; rows of earlier walks: 0"
+    assert " price lists: price_lists: unproven, quarantined rows: 1" in said["price_lists", "sources_unproven"]
+    assert "customers: price_lists: unproven, quarantined rows: 1" in said["customers", "price_lists_unproven"]
+    assert "orders: customers: unproven, quarantined rows: 1" in said["orders", "customers_unproven"]
+    only_in_erp = "2 lines only in the ERP: customers: unproven, quarantined rows: 1"
+    assert said["erp_customers", "customers_unproven"] == only_in_erp
+    assert said["customers", "unproven"] == "customers: unproven, quarantined rows: 1; rows of earlier walks: 0"
     assert given.match is not None
     assert any("may still be on the platform" in line for line in match_lines(given.match))
     status = "SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1"
@@ -104,7 +103,7 @@ def test_rows_of_an_earlier_walk_that_were_not_seen_again_are_counted(published:
     published.pull()
     reconcile()
     assert unproven(published) == {
-        ("promotions", "unproven"): "promotions: unproven, refused rows: 1; rows of earlier walks: 1"
+        ("promotions", "unproven"): "promotions: unproven, quarantined rows: 1; rows of earlier walks: 1"
     }
 
 
@@ -116,7 +115,7 @@ def test_a_row_that_several_sweeps_refused_counts_once(tmp_path: Path) -> None:
         assert sum(sweep.quarantined for sweep in walked.sweeps) > 1
         assert made.one("SELECT quarantined FROM ops.coverage") == 1
         reconcile()
-        assert unproven(made)["customers", "unproven"].startswith("customers: unproven, refused rows: 1;")
+        assert unproven(made)["customers", "unproven"].startswith("customers: unproven, quarantined rows: 1;")
 
 
 def test_one_sweep_alone_proves_no_absence(fresh: Bridge) -> None:
