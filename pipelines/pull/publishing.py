@@ -17,7 +17,7 @@ from pipelines.pull.model import BuildStep, PullOptions, PullResult
 from pipelines.pull.order_tail import CursorOwner, record_cursor
 from pipelines.pull.quarantine import staged_quarantine
 from pipelines.pull.targets import Targets
-from pipelines.warehouse import merge, ops
+from pipelines.warehouse import disk_need, merge, ops
 from pipelines.warehouse.load import attached
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.schema_changes import observe_schema
@@ -26,8 +26,9 @@ from sources.contract import ORDER
 from sources.errors import CoverageError
 from sources.extract.result import ListResult
 
-BOUNDS: Final = {"memory_limit": "384MB", "threads": 4}
-"""Of DuckDB while it merges: by default it uses up to most of the machine's memory. Each thread needs its share."""
+BOUNDS: Final = {"memory_limit": "384MB", "threads": 4, "checkpoint_threshold": "1KB"}
+"""Of DuckDB while it merges: by default it uses up to most of the machine's memory (each thread needs its share), and
+writes the rows of a table's last 122,880 to the log before it writes them to the file."""
 _QUARANTINE_HINT: Final = (
     "Rows break the interface; ops.quarantine has the reasons. --accept-shrink publishes the others and marks none as "
     "missing."
@@ -161,6 +162,8 @@ class Publication:
                 "duplicates": walk.duplicates if walk.error is None else 0,
                 "quarantined": len(walk.quarantined),
             }
+            if walk.verdict != "tail":
+                totals[disk_need.MEASURE] = disk_need.bytes_on_disk(self.run.build, walk)
             if change is not None:
                 totals |= {"new": change.new, "changed": change.changed, "newly_missing": change.newly_missing}
             ops.record_totals(connection, run_id, walk.resource, totals)

@@ -6,7 +6,6 @@ A list whose walk fails keeps its old table, and the exit code says so. Where ev
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 
@@ -15,14 +14,13 @@ from pipelines.pull.order_tail import TailStart, read_tail_start
 from pipelines.pull.publishing import Publication, check_coverage
 from pipelines.pull.targets import read_targets
 from pipelines.pull.walking import ListWalks
-from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
+from pipelines.warehouse.build import open_warehouse, warehouse_errors
+from pipelines.warehouse.disk_need import check_disk
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.source import check_source
 from sources.contract import LISTS, ORDER
 from sources.errors import Unreachable, UsageError
 from sources.extract.result import Progress, no_progress
-
-log = logging.getLogger("orderbridge.pull")
 
 
 def pull(
@@ -50,11 +48,11 @@ def pull(
     with run.preparation():
         targets = read_targets(names)
         _check_tail(options, names)
-    _check_disk(run.build)
     with run.building() as build:
         tail = TailStart(reason="nothing was pulled before") if options.tail else None
         if build.path.exists():
             with open_warehouse(build.path) as warehouse:
+                check_disk(warehouse, build.path, names)
                 if not options.accept_new_source:
                     check_source(warehouse, targets.source)
                 if options.tail and targets.public_v1 is not None:
@@ -79,15 +77,3 @@ def _check_tail(options: PullOptions, names: Sequence[str]) -> None:
         raise UsageError("--tail reads orders, which are not among the lists", "Add orders, or leave --tail out.")
     if options.tail and options.require_complete:
         raise UsageError("--tail excludes --require-complete: a tail is never complete", "Leave one of them out.")
-
-
-def _check_disk(build: Build) -> None:
-    """Warns in advance where the disk is probably too small: a full disk ends the run only after the walks."""
-    need, free = build.disk_need()
-    if free < need:
-        log.warning(
-            "%s: a pull needs about %s MB of disk space, %s MB are free",
-            build.path.parent,
-            f"{need / 1e6:,.0f}",
-            f"{free / 1e6:,.0f}",
-        )

@@ -17,6 +17,7 @@ from pipelines.pull.order_tail import TailStart
 from pipelines.pull.targets import Targets
 from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
+from pipelines.warehouse.disk_need import check_first_page
 from pipelines.warehouse.load import load, warm
 from sources import __version__
 from sources.contract import LISTS, ORDER, Family
@@ -102,7 +103,12 @@ class ListWalks:
             if start is not None:
                 spool.clear()  # of a tail that was stopped: it may have started elsewhere
             client, folder = clients[LISTS[name].family], self._build.run / "files" / place
-            return walk(name, client, folder, spool, options, self._progress, start)
+            return walk(name, client, folder, spool, options, report, start)
+
+        def report(resource: str, pages: int, rows: int, total: int | None) -> None:
+            if pages == 1 and total and not self._build.path.exists():  # otherwise the last pull shows what is needed
+                check_first_page(self._build, resource, rows, total)
+            self._progress(resource, pages, rows, total)
 
         with warehouse_errors(self._build.path.parent):
             if self._tail is None or name != ORDER.name:

@@ -41,9 +41,6 @@ _SPACE_HINT: Final = f"Free space or make the folder writable, then run again. {
 _LOCATION_HINT: Final = (
     f"Name a file in WAREHOUSE__PATH whose folder exists and is writable, then run again. {_UNTOUCHED}"
 )
-DISK_FACTOR: Final = 7
-"""Disk space that a pull needs, as a multiple of the published file: spools and page files of two sweeps, the loaded
-files, the build with its old and new tables (measured with 100,000 customers and orders each: 6.6 at the most)."""
 _UNUSABLE_NAMES: Final = (*SCHEMAS, "bi", "temp", "system", "memory", "main")
 
 
@@ -175,11 +172,6 @@ class Build:
                 f"{_wal(self.path).name} exists: another program writes to the warehouse, or was interrupted",
                 "Open the file once in DuckDB for writing, run CHECKPOINT, close it; then run again.",
             )
-
-    def disk_need(self) -> tuple[int, int]:
-        """Bytes that a pull needs next to the published file, and bytes that are free there."""
-        published = self.path.stat().st_size if self.path.exists() else 0
-        return DISK_FACTOR * published, shutil.disk_usage(self.path.parent).free
 
     def start(self) -> None:
         """Removes what a killed run left, and creates the folders; `check` was called before the lock was taken.

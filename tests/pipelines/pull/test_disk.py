@@ -114,16 +114,35 @@ def test_a_path_below_a_file_is_reported(made: Bridge) -> None:
 def test_issue_16_1_a_disk_that_is_too_small_is_reported_before_the_first_request(
     made: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    size = made.path.stat().st_size
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, 5 * size))
-    with caplog.at_level("WARNING", "orderbridge.pull"):
-        assert made.code() == 0
-    (record,) = caplog.records
-    assert record.getMessage().endswith(
-        f" needs about {7 * size / 1e6:,.0f} MB of disk space, {5 * size / 1e6:,.0f} MB are free"
-    )
+    with duckdb.connect(str(made.path), read_only=True) as warehouse:
+        rows = warehouse.execute("SELECT entity, value FROM ops.control_totals WHERE measure = 'disk_bytes'").fetchall()
+    needs = dict(rows)
+    assert needs.keys() == set(RESOURCES)
+    assert all(needs.values())
+    published = 2 * made.path.stat().st_size
+    need = sum(needs.values()) + published
+    free = need - 1
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, free))
+    words = f" needs about {need / 1e6:,.0f} MB of disk space, {free / 1e6:,.0f} MB are free"
+    refused(made, made.path, words, "Free space")
     (result,) = [one for one in check(threading.Event()) if one.what == "warehouse"]
-    assert result.message.endswith(f"{5 * size / 1e6:,.0f} MB are free)")
+    assert result.message.endswith(f"{free / 1e6:,.0f} MB are free)")
+    free = needs["customers"] + published
+    assert made.code("customers") == 0
+    free = 2 * need
+    assert made.code() == 0
+
+
+def test_issue_16_1_a_disk_that_is_too_small_is_reported_after_the_first_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bridge(tmp_path, customers=500, readings={"customers_end": "pagination"}) as made:
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, 10_000))
+        with pytest.raises(UsageError, match=r": customers has 500 rows: .* disk space, 0 MB are free\n") as error:
+            made.pull("customers")
+        assert "Free space" in error.value.hint
+        assert made.platform.state.requests < 10
+        monkeypatch.undo()
 
 
 def test_a_folder_that_takes_no_files_is_reported(made: Bridge) -> None:

@@ -1,0 +1,74 @@
+"""The disk space that a pull needs, checked before hours are spent: a full disk ends a run only after its walks.
+
+In: what the last whole read of each list had on disk, or the first page of a list that reports its length. Out: a
+UsageError or OSError with both amounts where less is free (docs/performance.md has the formula).
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import duckdb
+
+from pipelines.warehouse.build import Build
+from sources.errors import UsageError
+from sources.extract.result import ListResult
+
+MEASURE: Final = "disk_bytes"
+"""Of `ops.control_totals`: what a whole read of a list had on disk."""
+FIRST_FACTOR: Final = 5
+"""Disk space of a list as a multiple of its compressed pages: two sweeps, page files, loaded files, raw tables."""
+_HAS_TOTALS: Final = "FROM duckdb_tables() WHERE schema_name = 'ops' AND table_name = 'control_totals'"
+_LAST: Final = f"""
+    SELECT coalesce(sum(bytes), 0)::BIGINT FROM (
+        SELECT arg_max(value, run_id) AS bytes FROM ops.control_totals
+        WHERE measure = '{MEASURE}' AND list_contains(?, entity) GROUP BY entity)"""
+
+
+def disk_need(warehouse: duckdb.DuckDBPyConnection, path: Path, lists: Sequence[str]) -> tuple[int, int]:
+    """Bytes that a pull of these lists needs next to the published file, and bytes that are free there.
+
+    It needs what the lists had on disk the last time, a copy of the published file, and as much for the new tables.
+    """
+    need = 2 * path.stat().st_size
+    if warehouse.execute(_HAS_TOTALS).fetchall():
+        ((bytes_,),) = warehouse.execute(_LAST, [list(lists)]).fetchall()
+        need += bytes_
+    return need, shutil.disk_usage(path.parent).free
+
+
+def check_disk(warehouse: duckdb.DuckDBPyConnection, path: Path, lists: Sequence[str]) -> None:
+    """Raises UsageError where less is free than a pull of these lists needed the last time."""
+    need, free = disk_need(warehouse, path, lists)
+    if free < need:
+        raise UsageError(
+            f"{path.parent}: {_words(need, free)}",
+            "Free space, or name a file on another disk in WAREHOUSE__PATH. The published warehouse is untouched.",
+        )
+
+
+def check_first_page(build: Build, resource: str, rows: int, total: int) -> None:
+    """Raises OSError where the disk is too small for a list, judged by the pages that were read so far."""
+    need = FIRST_FACTOR * _spooled(build, resource) * total // max(rows, 1)
+    free = shutil.disk_usage(build.path.parent).free
+    if free < need:
+        raise OSError(errno.ENOSPC, f"{resource} has {total:,} rows: {_words(need, free)}")
+
+
+def _words(need: int, free: int) -> str:
+    return f"a pull needs about {need / 1e6:,.0f} MB of disk space, {free / 1e6:,.0f} MB are free"
+
+
+def bytes_on_disk(build: Build, walk: ListResult) -> int:
+    """What a list has on disk before it is published: its spools, its files, and dlt's copy of these."""
+    return _spooled(build, walk.resource) + 2 * sum(
+        path.stat().st_size for files in walk.files.values() for path, _ in files
+    )
+
+
+def _spooled(build: Build, resource: str) -> int:
+    return sum(file.stat().st_size for file in (build.spools / resource).glob("*.pages"))
