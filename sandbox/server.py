@@ -18,7 +18,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sandbox.app import Platform
 from sandbox.config import LEGACY_KEY, V1_EXPIRED_KEY, V1_KEY, V1_LIVE_KEY, V1_NO_SCOPE_KEY, SandboxConfig, check_faults
-from sandbox.state import State
 from sandbox.wire import EXTENSION
 
 HOST: Final = "127.0.0.1"
@@ -43,6 +42,7 @@ class Sandbox:
 
     def __init__(self, config: SandboxConfig) -> None:
         self._platform = Platform(config)
+        self.state = self._platform.state
         self._listener = _listen(config.port)
         self._server = _Server(
             uvicorn.Config(
@@ -63,11 +63,6 @@ class Sandbox:
         logging.getLogger("uvicorn.error").addFilter(_is_unexpected)
         self._thread = threading.Thread(target=self._server.run, args=([self._listener],), name="sandbox", daemon=True)
         self.url = f"http://{HOST}:{self._listener.getsockname()[1]}"
-
-    @property
-    def state(self) -> State:
-        """The data of the platform."""
-        return self._platform.state
 
     def set_faults(self, rates: Mapping[str, float]) -> None:
         """Replaces the faults and their rates while it serves. Raises SandboxConfigError."""

@@ -95,8 +95,8 @@ class Resolution:
 
     def _how_to_set(self, setting: Setting) -> str:
         """Where to set it, and what looks like a misspelling of it."""
-        hint = f"Set {setting.variable}, or `{setting.name}` under [{self._section}] in .dlt/{setting.file}: "
-        hint += f"{setting.help}."
+        file = ".dlt/secrets.toml" if setting.is_secret else ".dlt/config.toml"
+        hint = f"Set {setting.variable}, or `{setting.name}` under [{self._section}] in {file}: {setting.help}."
         written = [path for document in self._documents.values() for path in key_paths(document)]
         similar = get_close_matches(setting.variable, os.environ, n=1, cutoff=0.87)
         similar += get_close_matches(setting.key, written, n=1, cutoff=0.87)

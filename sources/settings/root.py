@@ -101,16 +101,13 @@ def check_private(path: Path) -> None:
             raise UsageError(
                 f"{path} belongs to another user", "Use settings of your own: copy it, or name a project of yours."
             )
-        if not stat.S_ISLNK(facts.st_mode) and _others_may_write(facts):
+        is_group_writable = facts.st_mode & stat.S_IWGRP and not _is_group_of_owner(facts)
+        if not stat.S_ISLNK(facts.st_mode) and (facts.st_mode & stat.S_IWOTH or is_group_writable):
             raise UsageError(f"{path} can be written by other users", f"Run: chmod go-w {path}")
 
 
 def _code_owner() -> int:
     return Path(__file__).stat().st_uid
-
-
-def _others_may_write(facts: os.stat_result) -> bool:
-    return bool(facts.st_mode & stat.S_IWOTH) or bool(facts.st_mode & stat.S_IWGRP and not _is_group_of_owner(facts))
 
 
 def _is_group_of_owner(facts: os.stat_result) -> bool:

@@ -50,11 +50,6 @@ class Setting:
         """Its environment variable."""
         return variable(self.key)
 
-    @property
-    def file(self) -> str:
-        """The file in `.dlt` that it belongs into."""
-        return "secrets.toml" if self.is_secret else "config.toml"
-
     def checked(self, value: object) -> Any:  # noqa: ANN401 # each setting has its own type
         """The typed value. Raises UsageError."""
         return self.check(named(self.key), value)
