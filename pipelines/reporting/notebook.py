@@ -34,10 +34,7 @@ HARMLESS: Final = frozenset(
 def masked(frame: pd.DataFrame, show_personal: bool = False, harmless: Iterable[str] = ()) -> pd.DataFrame:
     """The frame for display: in masked columns only the presence of a value is visible.
 
-    Args:
-        frame: any columns.
-        show_personal: return the frame unchanged.
-        harmless: columns to show in addition to `HARMLESS`, such as counts computed by a query.
+    `harmless` are columns to show in addition to `HARMLESS`, such as counts computed by a query.
     """
     if show_personal:
         return frame
@@ -83,12 +80,7 @@ def _mask(value: object) -> str | None:
 
 
 def has_rows(warehouse: duckdb.DuckDBPyConnection, table: str) -> bool:
-    """Whether a table exists and has a row.
-
-    Args:
-        warehouse: opened by `open_warehouse`.
-        table: with its schema, such as `reconciled.erp_customers`.
-    """
+    """Whether a table, named with its schema, exists and has a row."""
     schema, _, name = table.partition(".")
     exists = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = ? AND table_name = ?"
     ((count,),) = warehouse.execute(exists, [schema, name]).fetchall()

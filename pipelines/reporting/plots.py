@@ -48,13 +48,7 @@ class Plot:
 
 
 def bars(counts: Mapping[str, int], title: str, unit: str) -> Plot:
-    """Horizontal bars with their values, the first one on top.
-
-    Args:
-        counts: by label.
-        title: of the plot.
-        unit: what is counted.
-    """
+    """Horizontal bars with their values, the first one on top, from counts of `unit` by label."""
     rows = [{"label": name, unit: count} for name, count in counts.items()]
     columns: Columns = {" ": name_column("label"), unit: unit, "": bar_column(rows, unit)}
     return _plot(build_table(rows, columns), title)

@@ -172,11 +172,7 @@ def read_rows(warehouse: duckdb.DuckDBPyConnection, sql: str, **values: object) 
 
 
 def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
-    """Reads the data of the report.
-
-    Raises:
-        UsageError: nothing has been reconciled.
-    """
+    """Reads the data of the report. Raises UsageError where nothing has been reconciled."""
     rows = partial(read_rows, warehouse)
 
     def columns(table: str) -> set[str]:

@@ -36,12 +36,9 @@ MAX_ROWS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table cell that is more than its text.
+    """A table cell that is more than its text: with a class of the style sheet, or a link.
 
-    Attributes:
-        css: a class of the style sheet.
-        href: what the text links to.
-        is_name: a name from outside, which may run from right to left and must not turn the text around it.
+    `is_name` marks a name from outside, which may run from right to left and must not turn the text around it.
     """
 
     text: object
@@ -52,15 +49,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A table cell that draws a value as a bar; lengths and positions in percent of the column's width.
-
-    Attributes:
-        percent: length.
-        css: a class of the style sheet.
-        offset: where it begins.
-        line: position of a vertical line.
-        tooltip: shown while the pointer is on the cell.
-    """
+    """A table cell that draws a value as a bar, perhaps with a vertical `line`, in percent of the column's width."""
 
     percent: str
     css: str = ""
