@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,15 @@ FORBIDDEN = {
 }
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """The syntax of a file, each node."""
+    return list(ast.walk(ast.parse((CHECKOUT / path).read_text("utf-8"))))
+
+
 def imports(path: Path) -> Iterator[str]:
     """Each module that a file imports, wherever in it; `from a import b` gives `a` and `a.b`."""
-    for node in ast.walk(ast.parse((CHECKOUT / path).read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -166,7 +173,7 @@ POSIX_MODULES = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
 
 @pytest.mark.parametrize("path", MODULES, ids=IDS)
 def test_issue_15_4_nothing_is_used_that_macos_lacks(path: Path) -> None:
-    for node in ast.walk(ast.parse((CHECKOUT / path).read_text("utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in {"os", "signal"}:
             assert node.attr not in LINUX_ONLY, f"{path}:{node.lineno}"
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("/proc/"):
@@ -175,7 +182,9 @@ def test_issue_15_4_nothing_is_used_that_macos_lacks(path: Path) -> None:
 
 def test_issue_15_4_modules_that_windows_lacks_are_not_imported_before_its_message() -> None:
     for path in MODULES:
-        for node in ast.parse((CHECKOUT / path).read_text("utf-8")).body:
+        module = nodes(path)[0]
+        assert isinstance(module, ast.Module)
+        for node in module.body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not POSIX_MODULES & set(names), path
