@@ -104,14 +104,14 @@ class Inputs:
         """The passwords on these lines, read from the file again; lines without one are left out."""
         if self.password_column is None or not lines:
             return {}
-        found: dict[int, str] = {}
+        passwords: dict[int, str] = {}
         numbers = pa.array(sorted(lines), pa.int64())
         for batch in self.table.batches(BATCH_ROWS, lambda _: None):
             part = batch.select([self.password_column, LINE_COLUMN])
             part = part.filter(pc.is_in(part[LINE_COLUMN], numbers))
             pairs = zip(part[LINE_COLUMN].to_pylist(), part[self.password_column].to_pylist(), strict=True)
-            found |= {line: secret for line, secret in pairs if secret.strip()}
-        return found
+            passwords |= {line: secret for line, secret in pairs if secret.strip()}
+        return passwords
 
     def _skipped(self, lines: Sequence[int]) -> list[SkippedLine]:
         reason = f"{', '.join(self.mapping.skip_blank)}: empty"

@@ -166,22 +166,22 @@ def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) ->
     try:
         document = _Mapping.model_validate(data)
     except ValidationError as error:
-        errors = [_mistake(dict(one)) for one in error.errors(include_url=False, include_input=False)]
-        raise _invalid(path, positions, list(dict.fromkeys(errors))) from None
+        invalid = [_mistake(dict(one)) for one in error.errors(include_url=False, include_input=False)]
+        raise _invalid(path, positions, list(dict.fromkeys(invalid))) from None
     mapping = _mapping(document, path)
-    found: list[Mistake] = [
+    errors: list[Mistake] = [
         (("columns", name), f"{name!r} needs either a field or ignore = true")
         for name, column in document.columns.items()
         if column.ignore == (column.field is not None)
     ]
-    found += [
+    errors += [
         (("ignore",), f"{name!r} is ignored, but is also listed under [columns]; remove one")
         for name in document.ignore
         if name in document.columns
     ]
-    found += _outside(mapping, path, lookups)
-    if found := [*found, *mistakes(mapping)]:
-        raise _invalid(path, positions, found)
+    errors += _outside(mapping, path, lookups)
+    if errors := [*errors, *mistakes(mapping)]:
+        raise _invalid(path, positions, errors)
     return mapping
 
 
@@ -220,9 +220,9 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
         raise UsageError(f"{path} is not a mapping: a number has too many digits", "Put codes in quotes.") from None
 
 
-def _invalid(path: Path, positions: KeyPositions, found: Sequence[Mistake]) -> UsageError:
+def _invalid(path: Path, positions: KeyPositions, errors: Sequence[Mistake]) -> UsageError:
     lines = []
-    for key, message in found:
+    for key, message in errors:
         line = positions.line_of(key)
         lines.append(f"line {line}: {message}" if line else message)
     if len(lines) == 1:

@@ -7,21 +7,13 @@ rejected. A property test (test_arrow_blocks.py) holds both readers equal.
 
 from __future__ import annotations
 
-from functools import reduce
-from typing import Final
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv
 
 from sources.files.dialect import Dialect
-from sources.files.model import LINE_COLUMN
-from sources.files.row_shape import BYTE_ORDER_MARK, RULE_STARTS, RowShape, totals_reason
-
-_RULE_STARTS: Final = tuple(map(str.encode, RULE_STARTS))
-_TOTAL_WORDS: Final = (b"total", b"sum", b"gesamt", "ſ".encode())
-"""Parts of the words of a line of totals in lower case; ſ equals s regardless of case."""
+from sources.files.model import LINE_COLUMN, RejectedRow
+from sources.files.row_shape import BYTE_ORDER_MARK, RowShape, unusual_rows
 
 
 class ArrowBlocks:
@@ -78,20 +70,14 @@ class ArrowBlocks:
             table = csv.read_csv(pa.BufferReader(data), options, self._parse, self._convert)
         except pa.ArrowInvalid:
             return None
-        width = len(self._shape.columns)
-        if table.num_rows != count or any(pc.any(pc.not_equal(column, "")).as_py() for column in table.columns[width:]):
+        if table.num_rows != count:
             return None
+        unusual = np.flatnonzero(unusual_rows(table.columns, self._shape))
+        if unusual.size:
+            for cells in zip(*(column.take(unusual).to_pylist() for column in table.columns), strict=True):
+                if not any(cells) or isinstance(self._shape.fit(line, line, list(cells), marks=False), RejectedRow):
+                    return None
         table = table.select(list(self._shape.columns))
-        if pc.any(pc.equal(table.column(0), self._shape.columns[0])).as_py():  # perhaps a repeated header
-            return None
-        if width > 1 and self._has_empty_rows(table):
-            return None
-        if any(mark in data for mark in _RULE_STARTS) and any(
-            pc.any(pc.match_substring_regex(column, "^(--|==|__)")).as_py() for column in table.columns
-        ):
-            return None
-        if width > 1 and self._has_totals(table, data.lower()):
-            return None
         return table.append_column(LINE_COLUMN, pa.array(np.arange(line, line + count)))
 
     def _has_regular_quotes(self, data: bytes) -> bool:
@@ -112,20 +98,3 @@ class ArrowBlocks:
             return False
         ends = np.flatnonzero((codes == 10) | (codes == 13))
         return bool((np.searchsorted(ends, opens) == np.searchsorted(ends, closes)).all())
-
-    @staticmethod
-    def _has_empty_rows(table: pa.Table) -> bool:
-        """Whether all cells of a row are empty."""
-        empty = pc.equal(table.column(0), "")
-        if not pc.any(empty).as_py():
-            return False
-        return bool(pc.any(reduce(pc.and_, (pc.equal(column, "") for column in table.columns), empty)).as_py())
-
-    def _has_totals(self, table: pa.Table, lower: bytes) -> bool:
-        """Whether a row is a line of totals."""
-        if not any(word in lower for word in _TOTAL_WORDS):
-            return False
-        blank = sum(np.asarray(pc.equal(pc.utf8_trim_whitespace(column), "")).astype(np.int64) for column in table)
-        is_named = pc.match_substring_regex(table.column(0), "(?i)total|^$")
-        rows = table.take(np.flatnonzero((2 * blank >= table.num_columns) | np.asarray(is_named)))
-        return any(map(totals_reason, zip(*rows.to_pydict().values(), strict=True)))

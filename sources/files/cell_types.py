@@ -1,4 +1,4 @@
-"""Types of cells, by which a header is told from rows: numbers, dates, addresses, codes, texts."""
+"""Types of cells, which distinguish a header from rows: numbers, dates, addresses, codes, texts."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ class Given:
 
 def bodies(shape: Object, given: Given) -> list[dict[str, Any]]:
     """A body for each input; empty for an input without values."""
-    made, is_full = _object(shape, given)
-    return made if is_full else [body or {} for body in made]
+    objects, is_full = _object(shape, given)
+    return objects if is_full else [body or {} for body in objects]
 
 
 def values(kind: str, array: pa.Array) -> tuple[list[Any], list[Any]]:
@@ -70,8 +70,8 @@ def values(kind: str, array: pa.Array) -> tuple[list[Any], list[Any]]:
         A value for each row; and those that are there: of numbers, each once.
     """
     if kind not in ("integer", "number"):
-        found: list[Any] = array.to_numpy(zero_copy_only=False).tolist()
-        return found, [value for value in found if value is not None] if array.null_count else found
+        cells: list[Any] = array.to_numpy(zero_copy_only=False).tolist()
+        return cells, [value for value in cells if value is not None] if array.null_count else cells
     coded = array.dictionary_encode()
     make = int if kind == "integer" else _decimal
     distinct = list(map(make, coded.dictionary.to_numpy(zero_copy_only=False).tolist()))
@@ -88,7 +88,7 @@ def _decimal(text: str) -> Any:  # noqa: ANN401 # one of two makers, chosen by k
 
 
 def counting(node: Node) -> set[str]:
-    """The columns of which a value makes the node present."""
+    """The columns whose values make the node present."""
     if isinstance(node, Leaf):
         return set() if node.path is None else {node.path}
     if isinstance(node, Array):
@@ -118,21 +118,21 @@ def _object(node: Object, given: Given) -> tuple[list[Any], bool]:
     if not node.members:
         return [None] * given.size, False
     names = tuple(name for name, _ in node.members)
-    made = [_node(member, given) for _, member in node.members]
-    rows = zip(*(column for column, _ in made), strict=True)
-    if all(is_full for _, is_full in made):
+    members = [_node(member, given) for _, member in node.members]
+    rows = zip(*(column for column, _ in members), strict=True)
+    if all(is_full for _, is_full in members):
         return [dict(zip(names, row)) for row in rows], True  # noqa: B905 # a column for each name; strict is slow
     objects = [{name: value for name, value in zip(names, row) if value is not None} or None for row in rows]  # noqa: B905 # as above
-    return objects, any(is_full for _, is_full in made)
+    return objects, any(is_full for _, is_full in members)
 
 
 def _array(node: Array, given: Given) -> tuple[list[Any], bool]:
-    made = [_item(item, given) for item in node.items]
-    if len(made) == 1 and made[0][1] and node.each is None:
-        return [[item] for item in made[0][0]], True
+    items = [_item(item, given) for item in node.items]
+    if len(items) == 1 and items[0][1] and node.each is None:
+        return [[item] for item in items[0][0]], True
     rows: list[list[Any]] = [[] for _ in range(given.size)]
-    if made:
-        columns = (column for column, _ in made)
+    if items:
+        columns = (column for column, _ in items)
         rows = [[item for item in row if item is not None] for row in zip(*columns, strict=True)]
     if node.each is not None:
         size = given.bounds[-1][1] if given.bounds else 0
@@ -144,10 +144,10 @@ def _array(node: Array, given: Given) -> tuple[list[Any], bool]:
 
 def _item(item: Node, given: Given) -> tuple[Sequence[Any], bool]:
     """The items of one place; None where no value of its own is given. An item without columns is always present."""
-    made, is_full = _node(item, given)
+    nodes, is_full = _node(item, given)
     own = counting(item)
     if not own or own & given.full:
-        return made, is_full
+        return nodes, is_full
     columns = [given.columns[path] for path in sorted(own)]
     is_there = (any(value is not None for value in row) for row in zip(*columns, strict=True))
-    return [one if there else None for one, there in zip(made, is_there, strict=True)], False
+    return [node if is_given else None for node, is_given in zip(nodes, is_there, strict=True)], False

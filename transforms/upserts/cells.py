@@ -136,15 +136,15 @@ def filled(cells: pa.Array, empty: tuple[str, ...] = ()) -> pa.Array:
 def _whole(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     """The unchanged texts; a code for those that a spreadsheet or an encoding has damaged."""
     codes = pa.nulls(len(texts), TEXT)
-    for code, found in (
+    for code, is_damaged in (
         ("damaged_code", pc.match_substring_regex(texts, _POWER)),
         ("cell_error", pc.and_(pc.starts_with(texts, "#"), pc.match_substring_regex(texts, _CELL_ERROR))),
         ("formula", pc.and_(pc.starts_with(texts, '="'), pc.ends_with(texts, '"'))),
         ("formula", pc.and_(pc.starts_with(texts, "'"), pc.match_substring_regex(texts, _MARKED_DIGITS))),
         ("damaged_text", pc.match_substring(texts, _LOST)),
     ):
-        if pc.any(found).as_py():
-            texts, more = _rejected(texts, found, code)
+        if pc.any(is_damaged).as_py():
+            texts, more = _rejected(texts, is_damaged, code)
             codes = pc.coalesce(codes, more)
     return texts, codes
 
@@ -167,8 +167,8 @@ def dates(texts: pa.Array, form: str) -> tuple[pa.Array, pa.Array]:
         pattern = pattern.replace(part, group)
     parts = pc.extract_regex(texts, f"^{pattern}$")
     iso = pc.binary_join_element_wise(*(pc.struct_field(parts, name) for name in ("y", "m", "d")), "-")
-    found = pc.strptime(iso, format="%Y-%m-%d", unit="s", error_is_null=True)
-    is_day = pc.equal(pc.strftime(found, format="%Y-%m-%d"), iso)  # 31 of February would be rolled over
+    days = pc.strptime(iso, format="%Y-%m-%d", unit="s", error_is_null=True)
+    is_day = pc.equal(pc.strftime(days, format="%Y-%m-%d"), iso)  # 31 of February would be rolled over
     wrong = pc.and_(pc.is_valid(texts), pc.invert(pc.fill_null(is_day, False)))
     return _rejected(iso, wrong, "not_a_date")
 

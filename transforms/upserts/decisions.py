@@ -87,7 +87,7 @@ def search_key(field: str, texts: Column[Any]) -> Column[Any]:
 
 
 def sharing(keys: pd.DataFrame) -> Bools:
-    """Which rows have a key that another row has too; null is shared by nobody."""
+    """Which rows have a key that another row has too; null is not shared."""
     is_shared = np.zeros(len(keys), np.bool_)
     for name in keys:
         is_shared |= is_repeated(keys[name]).to_numpy(np.bool_)
@@ -200,13 +200,13 @@ def _pairs(inputs: pd.DataFrame, known: pd.DataFrame) -> tuple[pd.DataFrame, Boo
         once, by position. A boolean for each input.
     """
     has_key = np.zeros(len(inputs), np.bool_)
-    found = []
+    matches = []
     for name, platform_name in CUSTOMER_KEYS.items():
         ours, theirs = _with_keys(name, inputs[name], "row"), _with_keys(name, known[platform_name], "known")
         has_key[ours["row"]] = True
         both = ours.merge(theirs, on="key", suffixes=("", "_known"), validate="m:m")  # several are ambiguous
-        found.append(both.assign(is_certain=both["exact"] == both["exact_known"])[["row", "known", "is_certain"]])
-    pairs = pd.concat(found).astype({"row": np.int64, "known": np.int64, "is_certain": np.bool_})
+        matches.append(both.assign(is_certain=both["exact"] == both["exact_known"])[["row", "known", "is_certain"]])
+    pairs = pd.concat(matches).astype({"row": np.int64, "known": np.int64, "is_certain": np.bool_})
     return pairs.groupby(["row", "known"], as_index=False).agg(is_certain=("is_certain", "any")), has_key
 
 
@@ -237,13 +237,13 @@ def _keys_found(inputs: pd.DataFrame, known: pd.DataFrame, pairs: pd.DataFrame) 
     """The keys by which each customer of an ambiguous input was found."""
     ours = inputs.iloc[pairs["row"]].reset_index(drop=True)
     theirs = known.iloc[pairs["known"]].reset_index(drop=True)
-    found = []
+    differences = []
     for name, platform_name in CUSTOMER_KEYS.items():
         mine, other = ours[name], theirs[platform_name]
         is_same = (search_key(name, mine) == search_key(name, other)).fillna(False)
         rows = ours[is_same], theirs.loc[is_same, "id"]
-        found.append(_difference_rows(*rows, name, (mine[is_same], other[is_same])))
-    return pd.concat(found)
+        differences.append(_difference_rows(*rows, name, (mine[is_same], other[is_same])))
+    return pd.concat(differences)
 
 
 def _differing_fields(ours: pd.DataFrame, theirs: pd.DataFrame) -> list[pd.DataFrame]:

@@ -78,7 +78,7 @@ def test_both_readers_agree(body: str, more_names: str, options: ReadOptions, ch
 
 @pytest.mark.parametrize(
     "body",
-    ["a;b;c\nd;e;f\n", 'a;"b;x";c\n"d";"e ""y""";""\n', "a;b;c\r\nd;;f\r\n", "a;b;c\rd;e;f", "ñ;Total;x\nsum;a;b\n"],
+    ["a;b;c\nd;e;f\n", 'a;"b;x";c\n"d";"e ""y""";""\n', "a;b;c\r\nd;;f\r\n", "a;b;c\rd;e;f", "ñ;Total;x\nsum;a;b\n", "x;b;c\nx;y;c\n"],
 )
 def test_ordinary_blocks_are_read_by_arrow(body: str) -> None:
     blocks = ArrowBlocks(Dialect(";"), RowShape(("x", "y", "z"), fill=False), quote_given=False)
@@ -89,7 +89,7 @@ def test_ordinary_blocks_are_read_by_arrow(body: str) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ['a;b"x;c\n', 'a;"b"x;c\n', 'a;"b\nc";d\n', 'a;"b;c;d\n', "a;b\n", "a;b;c;d\n", "\na;b;c\n", "x;b;c\n", "a;\0;c\n",
+    ['a;b"x;c\n', 'a;"b"x;c\n', 'a;"b\nc";d\n', 'a;"b;c;d\n', "a;b\n", "a;b;c;d\n", "\na;b;c\n", "x;y;z\n", "a;\0;c\n",
      "Total;;\n", ";Sum;\n", "\ufeffa;b;c\n", 'a;b; "c"\n', 'a;b;"c" \n'],
 )  # fmt: skip
 def test_other_blocks_are_left_to_the_exact_reader(body: str) -> None:
