@@ -26,7 +26,7 @@ def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> boo
     Each line of the record is counted as if quotes had no meaning; a row of the table has as many cells as the table.
     Lines of an address, of prose or HTML can match by chance, more easily with few columns. So in a narrow table the
     first and the last line must match too, unless several lines between them all match, and up to three columns every
-    line. A delimiter followed by a space is prose.
+    line. A delimiter followed by a space is prose; one followed by a quote is not, and one such line is enough.
 
     Args:
         cells: the cells of a multi-line record.
@@ -34,10 +34,14 @@ def swallows(cells: Sequence[str], widths: Sequence[int], delimiter: str) -> boo
         delimiter: the delimiter of the file.
     """
     width = max(widths)
-    first, *inner, last = (size in widths for size in _sizes(cells, delimiter))
+    lines = _lines(cells, delimiter)
+    first, *inner, last = (_size(line, delimiter) in widths for line in lines)
     if width < 2 or (width == 2 and not inner):
         return False
     if (width >= WIDE and any(inner)) or (width > 3 and len(inner) > 1 and all(inner)):
+        return True
+    quoted = [is_row for is_row, line in zip(inner, lines[1:-1], strict=True) if f'{delimiter}"' in line]
+    if width > 3 and first and any(quoted):
         return True
     return first and last and (not inner or (any(inner) if width > 3 else all(inner)))
 
@@ -47,19 +51,17 @@ def begins_with_quote(cell: str) -> bool:
     return cell.startswith('"') and cell != '"'
 
 
-def _sizes(cells: Sequence[str], delimiter: str) -> list[int]:
-    """The number of cells of each line of a record if quotes had no meaning; blank lines are left out.
-
-    0 for prose: a space follows a delimiter, and no quote does.
-    """
+def _lines(cells: Sequence[str], delimiter: str) -> list[str]:
+    """The lines of a record, without blank ones between the first and the last; cells of one line are left empty."""
     text = delimiter.join(cell if _LINE_END.search(cell) else "" for cell in cells)
     first, *inner, last = _LINE_END.split(text)
-    lines = [first, *(line for line in inner if line.strip()), last]
-    prose = f"{delimiter} "
-    return [
-        0 if prose in line and f'{delimiter}"' not in line else line.count(delimiter) - line.count(prose) + 1
-        for line in lines
-    ]
+    return [first, *(line for line in inner if line.strip()), last]
+
+
+def _size(line: str, delimiter: str) -> int:
+    """The number of cells of a line if quotes had no meaning; 0 for prose: spaces follow delimiters, quotes do not."""
+    spaced = line.count(f"{delimiter} ")
+    return 0 if spaced and f'{delimiter}"' not in line else line.count(delimiter) - spaced + 1
 
 
 def has_stray_quotes(line: str, following: str, width: int, delimiter: str, *, is_padded: bool = False) -> bool:

@@ -78,7 +78,14 @@ def test_both_readers_agree(body: str, more_names: str, options: ReadOptions, ch
 
 @pytest.mark.parametrize(
     "body",
-    ["a;b;c\nd;e;f\n", 'a;"b;x";c\n"d";"e ""y""";""\n', "a;b;c\r\nd;;f\r\n", "a;b;c\rd;e;f", "ñ;Total;x\nsum;a;b\n", "x;b;c\nx;y;c\n"],
+    [
+        "a;b;c\nd;e;f\n",
+        'a;"b;x";c\n"d";"e ""y""";""\n',
+        "a;b;c\r\nd;;f\r\n",
+        "a;b;c\rd;e;f",
+        "ñ;Total;x\nsum;a;b\n",
+        "x;b;c\nx;y;c\n",
+    ],
 )
 def test_ordinary_blocks_are_read_by_arrow(body: str) -> None:
     blocks = ArrowBlocks(Dialect(";"), RowShape(("x", "y", "z"), fill=False), quote_given=False)

@@ -124,6 +124,7 @@ FORMER_ERRORS = [
     (722105, "short_header missing_delimiter trailing_delimiter_everywhere"),
     (720218, "quoted_lines first_table long_header"),
     (720381, "rule_below_the_header short_header trailing_delimiter_everywhere"),
+    (900243, "blank_lines apostrophe_before_digits two_stray_quotes"),
     (712344, "short_header trailing_delimiter_everywhere quote_inside_a_cell"),
 ]
 
