@@ -35,7 +35,7 @@ RESAVE: Final = "Open it in a spreadsheet and save it again as .xlsx or CSV."
 _CHUNK: Final = 1 << 18
 _TAG: Final = re.compile(rb"""<(?:[^\s<>/:]+:)?(row|c)(?=[\s/>])((?:"[^"]*"|'[^']*'|[^"'<>])*)>""")
 _POSITION: Final = re.compile(rb"\sr\s*=\s*[\"']([A-Z]*)([0-9]*)[\"']")
-_ERROR: Final = re.compile(rb"<c r=\"([A-Z]+)([0-9]+)\"[^<]*?\st\s*=\s*[\"']e[\"']")
+_ERROR: Final = re.compile(rb"<c r=\"([A-Z]+)([0-9]+)\"[^<]*?\st\s*=\s*[\"']e[\"'][^<>]*(?<!/)>")
 _STYLE: Final = rb"<c r=\"([A-Z]+)([0-9]+)\"[^<]*?\ss\s*=\s*[\"'](%s)[\"']"
 _ATTRIBUTE: Final = re.compile(r"([\w:]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 Ints = npt.NDArray[np.int64]

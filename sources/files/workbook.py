@@ -67,8 +67,7 @@ def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
             xml = WorkbookXml(archive, path.name)
             with CalamineWorkbook.from_filelike(file) as workbook:
                 name, scan = _choose_sheet(workbook, xml, options.sheet)
-                sheet = workbook.get_sheet_by_name(name)
-                return _table(sheet, scan, tuple(workbook.sheet_names), options)
+                return _table(workbook.get_sheet_by_name(name), scan, tuple(workbook.sheet_names), options)
     except PasswordError:
         raise UsageError(f"{path.name} has a password", "Remove the password in the spreadsheet and save it.") from None
     except (CalamineError, zipfile.BadZipFile, KeyError, OSError, EOFError, RuntimeError, NotImplementedError):
