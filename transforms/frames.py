@@ -147,7 +147,12 @@ def look_up(keys: Column[Any], table: pd.DataFrame, on: str) -> pd.DataFrame:
     return take_or_null(table, pc.fill_null(at, -1).to_numpy().astype(np.int64)).set_axis(keys.index)
 
 
-def take_or_null(rows: pd.DataFrame, positions: Ints) -> pd.DataFrame:
-    """The rows at these positions, null for -1, with a new index."""
-    at = pa.array(positions, mask=positions < 0)
+def take_or_null(rows: pd.DataFrame, numbers: Ints) -> pd.DataFrame:
+    """The rows with these numbers, null for -1, with a new index."""
+    at = positions(numbers)
     return pd.DataFrame({name: column(array(values).take(at)) for name, values in rows.items()}, columns=list(rows))
+
+
+def positions(rows: Ints) -> pa.Array:
+    """Row numbers for Arrow's `take`, null for negative ones."""
+    return pa.array(rows.astype(np.int32), mask=rows < 0)  # half as wide: taking texts is a third faster

@@ -36,7 +36,13 @@ def tidied(texts: pd.Series[str]) -> pd.Series[str]:
         visible = plain[is_other].str.replace(_INVISIBLE, "", regex=True)
         plain = plain.copy()
         plain[is_other] = _normalized(visible, "NFC").str.strip()
-    return plain.where(plain != "")
+    return without_blank(plain)
+
+
+def without_blank(texts: pd.Series[str]) -> pd.Series[str]:
+    """The texts, null where they are empty. Most columns have no empty text, and `where` copies them."""
+    is_blank = texts == ""
+    return texts.mask(is_blank) if is_blank.any() else texts
 
 
 def single_spaced(texts: pd.Series[str]) -> pd.Series[str]:
@@ -82,7 +88,7 @@ def _email_keys(texts: pd.Series[str], rule: Callable[[str], str]) -> pd.Series[
     if is_other.any():
         keys = keys.copy()
         keys[is_other] = texts[is_other].map(rule)
-    return keys.where(keys != "")
+    return without_blank(keys)
 
 
 def ascii_lower(texts: pd.Series[str]) -> pd.Series[str]:

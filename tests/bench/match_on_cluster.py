@@ -182,7 +182,8 @@ def main() -> int:
             cost, output = run(_MODULE, "--one", name, *options, folder=folder, settings={}, codes=range(-64, 256))
             *_, last = output.splitlines() or [""]
             if not last.startswith("{"):
-                table.append(_ROW.format(name, "failed", "", f"{cost.cpu_s:.0f}", f"{cost.peak_mb:,.0f}", last[:60]))
+                reason = next((line for line in reversed(output.splitlines()) if "Error" in line), last)[:80]
+                table.append(_ROW.format(name, "failed", "", f"{cost.cpu_s:.0f}", f"{cost.peak_mb:,.0f}", reason))
                 continue
             results[name] = found = json.loads(last)
             times = (f"{found[step]:.1f}" for step in ("customers_s", "match_s"))

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.erp.match_keys import MATCH_KEYS
-from transforms.frames import THREADS, Bools, Ints, array, to_bools, unlike
+from transforms.frames import THREADS, Bools, Ints, array, positions, to_bools, unlike
 
 Hashes = npt.NDArray[np.uint64]
 HashTexts = Callable[[pa.Array], Hashes]
@@ -51,33 +51,37 @@ def certain_pairs(lines: pd.DataFrame, customers: pd.DataFrame, documents: pd.Da
 
     def key(side: pd.DataFrame, name: str) -> _Key:
         if side is customers and name == "document_number":
-            values = documents.set_index("customer")["key"].dropna()
+            values = documents.set_index("customer")["key"]
         else:
-            values = MATCH_KEYS[name].normalize(side[name]).dropna()
+            values = MATCH_KEYS[name].normalize(side[name])
+        if values.hasnans:  # `dropna` copies
+            values = values.dropna()
         return _Key(values.index.to_numpy(np.int64), hash_texts(array(values)))
 
     def is_like(name: str) -> Bools:
         """Whether the value of each line is blank or its customer's; a negative row has none."""
-        ours, theirs, rows = array(lines[name]), customers.get(name, documents["number"]), customer
         if name == "document_number":
-            rows = document[customer]
-        different = unlike(ours, array(theirs).take(pa.array(rows, mask=rows < 0)))
+            theirs = array(documents["number"]).take(positions(document[customer]))
+        else:
+            theirs = array(customers[name]).take(there)
+        ours = array(lines[name])
+        different = unlike(ours, theirs)
         return ~to_bools(pc.and_not_kleene(different, pc.equal(ours, "")))
 
     with ThreadPoolExecutor(THREADS) as pool:
         ours = list(pool.map(lambda name: key(lines, name), names))
         theirs = list(pool.map(lambda name: key(customers, name), names))
-        codes = pool.submit(
-            lambda: MATCH_KEYS["erp_code"].identifies(MATCH_KEYS["erp_code"].normalize(lines["erp_code"]))
-        )
-        line, there = _equal_hashes(ours[0], theirs[0], len(lines))
+        code = MATCH_KEYS["erp_code"]
+        is_code = pool.submit(lambda: code.identifies(code.normalize(lines["erp_code"])).to_numpy(np.bool_))
+        line, candidate = _equal_hashes(ours[0], theirs[0], len(lines))
         owners = documents["customer"].to_numpy(np.int64)
         is_alone_there = _is_alone(len(customers), theirs) & (np.bincount(owners, minlength=len(customers)) <= 1)
-        is_pair = _is_alone(len(lines), ours)[line] & is_alone_there[there]
-        customer[line[is_pair]] = there[is_pair]
+        is_pair = _is_alone(len(lines), ours)[line] & is_alone_there[candidate]
+        customer[line[is_pair]] = candidate[is_pair]
+        there = positions(customer)
         document = np.full(len(customers) + 1, -1)
         document[owners] = np.arange(len(owners))
-        is_certain = np.logical_and.reduce([codes.result().to_numpy(np.bool_), *pool.map(is_like, names)])
+        is_certain = np.logical_and.reduce([is_code.result(), *pool.map(is_like, names)])
     return np.where(is_certain, customer, -1)
 
 

@@ -21,12 +21,24 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.documents import default_row_per_owner, first_row_per_owner
 from transforms.erp.match_keys import MATCH_KEYS, code, document_number
-from transforms.frames import BIGINT, TEXT, THREADS, Bools, Ints, array, column, constant, frame, typed, unlike
+from transforms.frames import (
+    BIGINT,
+    TEXT,
+    THREADS,
+    Bools,
+    Ints,
+    array,
+    column,
+    constant,
+    frame,
+    positions,
+    typed,
+    unlike,
+)
 from transforms.phones import same_phone
 from transforms.texts import email_key, single_spaced, tidied
 
@@ -101,17 +113,18 @@ def compare(
     fields = [field for field in COMPARISONS if field in lines]
     unproven = customer if equal_keys is None else np.where(equal_keys, -1, customer)
     document = _documents_of_lines(numbers, documents, customer, len(customers))
+    of_all, of_unproven = positions(customer), positions(unproven)
 
     def differences(field: str) -> pd.DataFrame:
-        rows = unproven if field in MATCH_KEYS else customer
+        rows = of_unproven if field in MATCH_KEYS else of_all
         ours = array(lines[field])
         if field in FIELDS_OF_DOCUMENTS:
-            at = np.where(rows < 0, -1, document)
-            theirs = array(documents[FIELDS_OF_DOCUMENTS[field]]).take(pa.array(at, mask=at < 0))
+            at = positions(document if rows is of_all else np.where(unproven < 0, -1, document))
+            theirs = array(documents[FIELDS_OF_DOCUMENTS[field]]).take(at)
         else:
-            theirs = array(customers[field]).take(pa.array(rows, mask=rows < 0))
+            theirs = array(customers[field]).take(rows)
         # Most values are equal as written: only the others are compared by meaning.
-        different = pc.indices_nonzero(pc.and_(unlike(ours, theirs), pa.array(rows >= 0)))
+        different = pc.indices_nonzero(pc.and_(unlike(ours, theirs), pc.is_valid(rows)))
         index = pd.Index(different.to_numpy().astype(np.int64), name="row")
         erp, platform = column(ours.take(different), index), column(theirs.take(different), index)
         is_different = tidied(erp).notna() & ~COMPARISONS[field](erp, platform, country)

@@ -122,9 +122,9 @@ def match_part(
     is_certain = customer >= 0
     is_open_there = np.ones(len(present), np.bool_)
     is_open_there[customer[is_certain]] = False
-    is_repeated = _is_repeated(lines, ~is_certain)
-
-    left = Side(_numbers(lines), ~is_certain & ~is_repeated, _line_keys(lines[~is_certain & ~is_repeated]))
+    others = lines[~is_certain]
+    is_repeated = _is_repeated(others, len(lines))
+    left = Side(_numbers(lines), ~is_certain & ~is_repeated, _line_keys(others[~is_repeated[others.index]]))
     papers = owned.set_index("customer")["number"]
     right = Side(
         present["customer_id"],
@@ -145,7 +145,8 @@ def match_part(
         *decision_findings(decisions, left, right),
         contradicting_codes(decisions, left, right),
     ]
-    table = customers_table(lines[~is_repeated], present, customer, decisions, differences)
+    distinct = lines[~is_repeated] if is_repeated.any() else lines
+    table = customers_table(distinct, present, customer, decisions, differences)
     return PartialMatch(
         table,
         differences_table(lines, present, customer, differences),
@@ -184,12 +185,12 @@ def _owned(documents: pd.DataFrame, customers: pd.DataFrame) -> pd.DataFrame:
     return ordered.assign(key=document_number(ordered["number"]))
 
 
-def _is_repeated(lines: pd.DataFrame, where: Bools) -> Bools:
-    """Whether each line for which `where` holds is equal to an earlier one."""
-    suspects = lines[where].drop(columns="_line")
+def _is_repeated(lines: pd.DataFrame, size: int) -> Bools:
+    """Whether each of all `size` row numbers is that of a line which is equal to an earlier one."""
+    suspects = lines.drop(columns="_line")
     for field in suspects:  # equal lines share each field, so few are left after the first
         suspects = suspects[tidied(suspects[field]).duplicated(keep=False)]
-    is_repeated = np.zeros(len(lines), np.bool_)
+    is_repeated = np.zeros(size, np.bool_)
     if suspects.size:
         is_repeated[suspects.index[suspects.apply(tidied).duplicated()]] = True
     return is_repeated

@@ -13,7 +13,7 @@ from typing import Final
 
 import pandas as pd
 
-from transforms.texts import EMAIL_FORM, lookalike_key, tidied
+from transforms.texts import EMAIL_FORM, lookalike_key, tidied, without_blank
 
 FREQUENT: Final = 50
 """A value that more rows of one side than this have in common identifies none of them."""
@@ -78,8 +78,7 @@ def document_number(texts: pd.Series[str]) -> pd.Series[str]:
     numbers = tidied(texts)
     if not numbers.str.isalnum().all():
         numbers = numbers.str.replace(_NOT_ALPHANUMERIC, "", regex=True)
-    numbers = numbers.str.lower()
-    return numbers.where(numbers != "")
+    return without_blank(numbers.str.lower())
 
 
 _CODE: Final = MatchKey(code, rf"(?i)^{_ANY}(?:{_PHRASES}|{_ABBREVIATIONS}|{_one_digit(5)})?{_ANY}$")

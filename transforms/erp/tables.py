@@ -45,10 +45,12 @@ def customers_table(
         line=lines["_line"].array,
         name=_names(lines).array,
     )
+    is_matched = np.zeros(len(customers), np.bool_)
+    is_matched[customer[customer >= 0]] = True
     there = decisions.ambiguous_customers.rename(columns={"members": "member_lines"}).assign(status="ambiguous")
     of_customers = (
-        customers.assign(name=customers["full_name"])[["erp_code", "customer_id", "name"]]
-        .drop(customer[customer >= 0])
+        customers[["erp_code", "customer_id", "full_name"]][~is_matched]
+        .rename(columns={"full_name": "name"})
         .join(there.set_index("row"), validate="1:1")
         .fillna({"status": "only_in_platform"})
     )
