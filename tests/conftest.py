@@ -20,12 +20,16 @@ settings.register_profile("soak", max_examples=1000, deadline=None)  # pytest --
 settings.load_profile("test")
 
 LONGEST_FIRST = (
-    "pull/test_faults.py", "test_dlt_sources.py", "warehouse/test_postgres.py", "reconcile/test_reconcile.py",
-    "pull/test_mixtures.py", "pull/test_pull.py", "test_date_forms.py", "pull/test_kills.py", "push/test_kills.py",
-    "reconcile/test_erp_customers.py", "warehouse/test_coverage.py", "cli/test_files_written.py", "pull/test_disk.py",
-    "warehouse/test_destination_files.py", "erp/test_laws.py", "cli/test_cli.py", "cli/test_two_users.py",
-    "test_secrets.py", "test_notebooks.py", "push/test_command.py", "erp/test_evidence.py",
-    "test_customers.py", "push/test_simulation.py", "test_crashes.py", "test_tutorial.py", "test_campaigns.py",
+    "pull/test_faults.py", "test_tutorial.py", "pull/test_pull.py", "test_dlt_sources.py", "pull/test_kills.py",
+    "warehouse/test_coverage.py", "pull/test_mixtures.py", "warehouse/test_build.py", "plan/test_make.py",
+    "warehouse/test_postgres.py", "warehouse/test_destination.py", "warehouse/test_destination_files.py",
+    "push/test_push.py", "cli/test_process.py", "reconcile/test_erp_customers.py", "push/test_command.py",
+    "reconcile/test_reconcile.py", "erp/test_evidence.py", "warehouse/test_organizations.py", "cli/test_notify.py",
+    "reconcile/test_cluster.py", "cli/test_two_users.py", "cli/test_files_written.py", "pull/test_order_tail.py",
+    "imports/test_inputs.py", "cli/test_cli.py", "test_crashes.py", "warehouse/test_source.py", "test_campaigns.py",
+    "test_date_forms.py", "imports/test_columnar.py", "erp/test_laws.py", "test_schedules.py", "test_secrets.py",
+    "test_customers.py", "push/test_kills.py", "push/test_whole.py", "reporting/test_report.py", "pull/test_disk.py",
+    "http/test_transport.py", "test_ratios.py", "warehouse/test_descriptions.py", "test_notebooks.py",
 )  # fmt: skip
 """Files that take ten seconds or more: begun at the end, one of them would keep a worker busy while the others wait."""
 OURS = ("SOURCES__", "WAREHOUSE__", "LEDGER__", "DLT_", "RUNTIME__", "DESTINATION__")

@@ -19,7 +19,6 @@ import nbformat
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
-from nbconvert import HTMLExporter
 
 from pipelines.reporting.rendering import render
 
@@ -80,6 +79,8 @@ def executed(path: Path, warehouse: Path, cwd: Path = FOLDER) -> Any:
 
 def as_page(notebook: Any, title: str) -> str:
     """An executed notebook as HTML that needs no other file and loads nothing from elsewhere."""
+    from nbconvert import HTMLExporter  # half a second: every worker collects the tests of the notebooks
+
     exporter = HTMLExporter(template_name="basic")  # type: ignore[no-untyped-call] # nbconvert is half typed
     body, _ = exporter.from_notebook_node(notebook)
     body = body.replace('.ipynb"', '.html"').replace('href="../docs/', 'href="../../docs/')
