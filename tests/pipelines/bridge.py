@@ -272,6 +272,9 @@ _FORKS.set_forkserver_preload(
     [
         "dlt.destinations.impl.duckdb.duck", "dlt.load", "dlt.normalize", "sources.resources", "pipelines.plan.make",
         "pipelines.push.run", "pipelines.reconcile.reconcile", "pipelines.reporting.status", "tests.pipelines.bridge",
+        "dlt._workspace._plugins", "dlt.sources.helpers.requests", "fsspec.implementations.chained",
+        "fsspec.implementations.local", "pipelines.pull.check", "pipelines.reconcile.entities",
+        "pipelines.reporting.report", "pyarrow.dataset",
     ]
 )  # fmt: skip
 
