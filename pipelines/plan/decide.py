@@ -147,7 +147,7 @@ class VariantDecider:
             for name in absolute:
                 fields[name] = pc.if_else(array(differs[name]), fields[name], pa.scalar(None, TEXT))
             self._find_jumps(inputs, known, table)
-        outcome = pc.if_else(_any_given(fields), "send", "unchanged")
+        outcome = pc.if_else(reduce(pc.or_, map(pc.is_valid, fields.values())), "send", "unchanged")
         evidence = pa.array(["assumed: last confirmed value"] * table.num_rows, TEXT)
         to_send = pa.table({"lines": table["lines"], "path": table["path"], **fields})
         return Decision(outcome, to_send, pa.array([""] * table.num_rows, TEXT), evidence)
@@ -160,10 +160,6 @@ class VariantDecider:
         lines = first_of(table["lines"].combine_chunks())
         for row in jumps.head(MAX_JUMPS - len(self.jumps)).to_dict("records"):
             self.jumps.append(PriceJump(int(lines[row["row"]]), row["before"], row["now"], int(row["power"])))
-
-
-def _any_given(fields: dict[str, pa.Array]) -> pa.Array:
-    return reduce(pc.or_, map(pc.is_valid, fields.values()))
 
 
 class CreateDecider:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports import CleanBatch, Inputs, Problem, ReadyInput, RejectedInput
+from pipelines.imports import CleanBatch, Inputs, ReadyInput, RejectedInput
 from pipelines.plan.decide import Decider
 from pipelines.plan.model import OPERATIONS_FILE
 from pipelines.plan.outcomes import CONFLICT, Outcomes, Reason, first_of, join_problems
@@ -124,18 +124,13 @@ def _spool(inputs: Inputs, spool: InputSpool, outcomes: Outcomes) -> int:
         elif isinstance(item, ReadyInput):
             spool.add(item)
         elif isinstance(item, RejectedInput):
-            problems = [(problem.field, problem.code, _about(problem)) for problem in item.problems]
+            problems = [(p.field, p.code, f"{p.column}: {p.words}" if p.column else p.words) for p in item.problems]
             field, code, words = (join_problems(parts) for parts in zip(*problems, strict=True))
             outcomes.add(item.lines, "rejected", field=field, code=code, words=words)
         else:
             outcomes.add(item.lines, "skipped", words=item.reason)
     spool.finish()
     return lines
-
-
-def _about(problem: Problem) -> str:
-    """What is wrong, with the name of the column in the file."""
-    return f"{problem.column}: {problem.words}" if problem.column else problem.words
 
 
 class _Duplicates:

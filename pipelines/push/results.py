@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, TextIO
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -157,9 +157,10 @@ class ResultsWriter:
         counts: Counter[tuple[str, str]] = Counter()
         seen = bytearray()
         with ExitStack() as stack:
-            files = {name: stack.enter_context(_create(folder / f"{name}.csv")) for name in RESULT_FILES}
-            writers = {name: csv.writer(CsvFile(file)) for name, file in files.items()}
-            for name, writer in writers.items():
+            writers = {}
+            for name in RESULT_FILES:
+                file = io.TextIOWrapper(create_private(folder / f"{name}.csv"), "utf-8", newline="")
+                writer = writers[name] = csv.writer(CsvFile(stack.enter_context(file)))
                 writer.writerow(_DOUBT_COLUMNS if name == "in_doubt" else RESULT_COLUMNS)
             for line, result in self._results():
                 if line >= len(seen):
@@ -245,7 +246,3 @@ def _new_folder(folder: Path) -> Path:
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(mode=0o700)
     return new
-
-
-def _create(path: Path) -> TextIO:
-    return io.TextIOWrapper(create_private(path), "utf-8", newline="")

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import random
-from typing import Final
+from typing import Final, cast
 
-from tenacity import RetryCallState, Retrying, retry_if_result
+from tenacity import Future, RetryCallState, Retrying, retry_if_result
 
 from sources.contract import Verb
 from sources.http.failures import Failure, Kind
@@ -140,7 +140,4 @@ def retrying(
 
 
 def _failure(state: RetryCallState) -> Failure:
-    result = state.outcome.result() if state.outcome is not None else None
-    if not isinstance(result, Failure):
-        raise TypeError("only failures are retried")
-    return result
+    return cast(Failure, cast(Future, state.outcome).result())
