@@ -49,20 +49,17 @@ _OBSERVED: Final = """
     SELECT what, value, plan_id, min(updated_at), max(updated_at) FROM observations GROUP BY 1, 2, 3 ORDER BY 4, 5, 3"""
 
 
-def update_push_log(build: duckdb.DuckDBPyConnection) -> int:
+def update_push_log(build: duckdb.DuckDBPyConnection) -> None:
     """Replaces `ops.push_log` with the ledger's operations and adds to `ops.observations`, with the plan's id as run.
 
     If the ledger cannot be read, it logs a warning and leaves the tables unchanged.
 
     Args:
         build: open for writing.
-
-    Returns:
-        Number of rows in the table.
     """
     path = ledger_path()
     if not path.exists():
-        return 0  # nothing was pushed from here; rows of another ledger are kept
+        return  # nothing was pushed from here; rows of another ledger are kept
     ops.create_missing(build)
     try:
         with Ledger.open(path, readonly=True) as ledger:
@@ -70,15 +67,13 @@ def update_push_log(build: duckdb.DuckDBPyConnection) -> int:
             observed = ledger.connection.execute(_OBSERVED).fetchall()
     except UsageError as error:
         log.warning("ops.push_log was not updated: %s", error)
-        return 0
+        return
     build.execute("DELETE FROM ops.push_log")
     build.execute("INSERT INTO ops.push_log BY NAME FROM ledger_log")
     build.unregister("ledger_log")
     for what, value, plan_id, *at in observed:
         for seconds in at:
             ops.record_observations(build, plan_id, datetime.fromtimestamp(seconds, UTC), [(what, value)])
-    (rows,) = build.execute("SELECT count(*) FROM ops.push_log").fetchone() or (0,)
-    return int(rows)
 
 
 def publish_push_log(plan_id: str = "", observed: Sequence[tuple[str, str]] = ()) -> bool:
