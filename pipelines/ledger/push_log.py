@@ -53,9 +53,6 @@ def update_push_log(build: duckdb.DuckDBPyConnection) -> None:
     """Replaces `ops.push_log` with the ledger's operations and adds to `ops.observations`, with the plan's id as run.
 
     If the ledger cannot be read, it logs a warning and leaves the tables unchanged.
-
-    Args:
-        build: open for writing.
     """
     path = ledger_path()
     if not path.exists():

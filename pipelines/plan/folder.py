@@ -25,14 +25,7 @@ _BLOCK: Final = 1 << 20
 
 @contextmanager
 def hidden_folder(parent: Path) -> Iterator[Path]:
-    """A folder of mode 0700 in which to write a plan; removed at the end unless it was renamed.
-
-    Args:
-        parent: existing folder that will contain the plan.
-
-    Raises:
-        UsageError: a disk error.
-    """
+    """A folder of mode 0700 in `parent` to write a plan in; removed at the end unless renamed. Raises UsageError."""
     with plan_disk_errors(parent):
         for left in parent.glob(f"{HIDDEN}*"):
             _remove_unowned(left)
@@ -74,11 +67,7 @@ def publish_folder(folder: Path, target: Path) -> bool:
 
 
 def plan_disk_errors(folder: Path) -> AbstractContextManager[None]:
-    """Turns what the disk refuses into UsageError.
-
-    Args:
-        folder: in which a plan is written.
-    """
+    """Turns what the disk refuses into UsageError, while a plan is written in this folder."""
     return disk_errors(
         f"no plan can be written in {folder}",
         "Nothing was left there. Free space or name another folder with --out, then run again.",

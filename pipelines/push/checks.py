@@ -123,16 +123,7 @@ def check_agreement(plan: Plan, confirm: int | None, is_agreed: bool) -> None:
 
 
 def check_known(plan: Plan, ledger: Path, is_known: bool) -> None:
-    """Requires that a plan with results is in the ledger: without it, everything would be sent again.
-
-    Args:
-        plan: verified.
-        ledger: path of the ledger.
-        is_known: whether the plan is in it.
-
-    Raises:
-        UsageError: the plan has results and is not in the ledger.
-    """
+    """Raises UsageError for a plan with results that is not in the ledger: everything would be sent again."""
     if not is_known and (plan.folder / RESULTS_FOLDER).exists():
         raise UsageError(
             f"this plan was pushed before, but not with the ledger {ledger}",

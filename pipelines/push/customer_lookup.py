@@ -21,13 +21,9 @@ _QUARANTINE: Final = "after `orderbridge pull customers`, ops.quarantine has the
 
 
 def assess_creates(plan: Plan, ledger: PlanLedger, rules: PushRules, read_customers: ReadCustomers) -> Eligibility:
-    """Settles the doubts that can be settled, and decides what may be sent.
+    """Settles the doubts that can be settled, and decides what may be sent; nothing is in flight.
 
-    Args:
-        plan: verified.
-        ledger: recovered: nothing is in flight.
-        rules: of this push.
-        read_customers: called at most once, and only if customers are to be created or looked up.
+    `read_customers` is called at most once, and only if customers are to be created or looked up.
 
     Raises:
         AccessError, PlatformError, Stopped: the customers could not be read.

@@ -99,13 +99,7 @@ def _claimed(claim: Claim, own_folder: str) -> Withheld:
 
 
 def assess_updates(plan: Plan, ledger: PlanLedger, rules: PushRules) -> Eligibility:
-    """Eligibility of operations that cannot be looked up: variants, subcategories, warehouses.
-
-    Args:
-        plan: verified.
-        ledger: recovered: nothing is in flight.
-        rules: of this push.
-    """
+    """Eligibility of operations that cannot be looked up: variants, subcategories, warehouses; none is in flight."""
     eligibility = Eligibility(withheld=claimed_elsewhere(plan, ledger, rules) | _superseded(ledger))
     doubts = ledger.ids("in_doubt")
     for operation in plan.operations() if doubts else ():
@@ -141,13 +135,7 @@ def next_step(operation: PlannedOperation, row: LedgerRow, rules: PushRules) -> 
 def conflicting_update(
     operation: PlannedOperation, plan_id: str, unsettled: Mapping[str, list[UnsettledUpdate]]
 ) -> str | None:
-    """Why a variant update must wait: another one on the same fields may still arrive and would undo it.
-
-    Args:
-        operation: to be sent.
-        plan_id: its plan.
-        unsettled: updates of this host, by path.
-    """
+    """Why a variant update must wait: another one of the host, on the same fields, may still arrive and undo it."""
     for other in unsettled.get(operation.path, ()):
         if (other.plan_id, other.id) != (plan_id, operation.id) and other.fields & set(operation.body):
             state = "is in doubt" if other.is_open else "was in doubt and may still arrive"

@@ -54,13 +54,7 @@ class PlanLedger:
 
     @classmethod
     def record(cls, ledger: Ledger, plan: Plan, operations: Iterable[NewOperation], at: float) -> Self:
-        """Records a plan with its operations as `planned`, unless it is recorded already.
-
-        Args:
-            ledger: open for writing.
-            plan: opened and verified.
-            operations: of the plan.
-            at: now, ledger time.
+        """Records a verified plan with its operations as `planned`, at a ledger time, unless it is recorded already.
 
         Raises:
             LedgerError: the ledger has a different plan with this id.
@@ -146,14 +140,11 @@ class PlanLedger:
         ]
 
     def recover(self, deadline_s: float, now: float) -> int:
-        """Puts the operations that a killed push left in flight in doubt.
+        """Puts the operations that a killed push left in flight in doubt, and returns their number.
 
         Args:
             deadline_s: seconds after the commit of an intent at which its request is over.
             now: ledger time; the sending process has ended, so nothing is sent after this.
-
-        Returns:
-            Number of operations.
         """
         changes = [
             StateChange(
@@ -168,11 +159,7 @@ class PlanLedger:
         return len(changes)
 
     def commit(self, changes: Sequence[StateChange], at: float) -> None:
-        """Commits changes of state, all or none.
-
-        Args:
-            changes: in order.
-            at: now, ledger time.
+        """Commits changes of state in order, all or none; `at` is now, in ledger time.
 
         Raises:
             LedgerError: a change that is not allowed. UsageError: a disk error. Nothing was committed.

@@ -64,11 +64,6 @@ def read_answers(path: Path) -> Answers:
 def manual_resolutions(ledger: PlanLedger, rules: PushRules, answers: Answers) -> list[StateChange]:
     """The changes of state that a person asks for.
 
-    Args:
-        ledger: of the plan.
-        rules: of this push.
-        answers: of the person.
-
     Raises:
         UsageError: an operation is not in doubt, has two answers, or may still arrive.
     """

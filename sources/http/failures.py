@@ -72,12 +72,7 @@ def connection_failure(error: httpx.TransportError, host: str, seconds: float, r
 
 
 def unconnected(error: BaseException, host: str) -> Failure:
-    """Why no connection to a host was made.
-
-    Args:
-        error: as the socket or the transport raised it, its causes attached.
-        host: where the connection was to go.
-    """
+    """Why no connection to a host was made, from what the socket or the transport raised, its causes attached."""
     reason = _connection_reason(error)
     words, hint = _CONNECTION_WORDS[reason]
     kind: Kind = "dns" if reason == "dns" else "certificate" if reason == "certificate" else "connect"

@@ -20,15 +20,7 @@ _PORTS: Final = {"https": 443, "http": 80}
 
 
 def check_reachable(family: Family, base_url: str, seconds: float = REACH_S) -> str:
-    """Connects to a host, and closes the connection.
-
-    Args:
-        family: to name in the error.
-        base_url: its address.
-        seconds: for looking up the name and connecting together.
-
-    Returns:
-        The address.
+    """Connects to the host of a family within `seconds`, lookup of the name included, and returns its address.
 
     Raises:
         Unreachable: its name does not resolve, or nothing accepts the connection in time.
