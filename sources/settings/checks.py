@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from math import isfinite
 from pathlib import Path
 from typing import Final
 from zoneinfo import available_timezones
@@ -17,9 +16,6 @@ from sources.errors import UsageError
 from sources.settings.secret import Secret
 from sources.settings.setting import Check
 from sources.urls import checked_key, checked_proxy, checked_webhook
-
-_DIGITS: Final = re.compile(r"[0-9]{1,9}")
-_NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
 
 
 def _secret(check: Callable[[str, object], str]) -> Check:
@@ -59,28 +55,26 @@ def choice(*words: str) -> Check:
     return _text(words.__contains__, f"one of {', '.join(words)}", "Set it to one of them, in lower case.")
 
 
-def whole_number(least: int, most: int | None = None) -> Check:
-    """A whole number within limits."""
-    limits = f"from {least} to {most}" if most is not None else f"of at least {least}"
+def _number(kind: type[int] | type[float], digits: str, is_valid: Callable[[float], bool], problem: str) -> Check:
+    """A number, perhaps as text."""
 
-    def check(name: str, value: object) -> int:
-        if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
-            value = int(value)
-        is_whole = isinstance(value, int) and not isinstance(value, bool)
-        if not is_whole or value < least or (most is not None and value > most):  # type: ignore[operator]
-            raise UsageError(f"{name} is not a whole number {limits}", "Leave it out for the default.")
-        return value  # type: ignore[return-value]
+    def check(name: str, value: object) -> float:
+        if isinstance(value, str) and re.fullmatch(digits, value.strip()):
+            value = kind(value)
+        if isinstance(value, bool) or not isinstance(value, int | kind) or not is_valid(value):
+            raise UsageError(f"{name} is not {problem}", "Leave it out for the default.")
+        return kind(value)
 
     return check
 
 
-def seconds(name: str, value: object) -> float:
-    """A positive number of seconds."""
-    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
-        value = float(value)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 10**6 or not isfinite(value):
-        raise UsageError(f"{name} is not a positive number of seconds", "Leave it out for the default.")
-    return float(value)
+def whole_number(least: int, most: int | None = None) -> Check:
+    """A whole number within limits."""
+    limits = f"from {least} to {most}" if most is not None else f"of at least {least}"
+    return _number(int, r"[0-9]{1,9}", lambda n: least <= n <= (most or n), f"a whole number {limits}")
+
+
+seconds: Final = _number(float, r"[0-9]{1,9}(\.[0-9]{1,6})?", lambda n: 0 < n < 10**6, "a positive number of seconds")
 
 
 def text(what: str) -> Check:
