@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -171,3 +172,22 @@ def test_13_nothing_after_an_open_quote_is_unseen(tmp_path: Path, capsys: pytest
 def test_11_an_assumed_encoding_is_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown(file)
     assert "cp1252 (assumed)" in capsys.readouterr().out
+
+
+def test_json_has_no_character_that_a_terminal_acts_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("Nombre;Ciudad\n\x9b31m\u202egnp;Peña\n", "utf-8")
+    assert shown(path, as_json=True, header_row=1) == 0
+    out = capsys.readouterr().out
+    assert out.isascii()
+    assert json.loads(out)["first"] == [{"line": 2, "cells": ["\x9b31m\u202egnp", "Peña"]}]
+
+
+def test_a_closed_pipe_is_no_bug(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("Nombre;Ciudad\n" + "Peña Ibáñez;Madrid\n" * 9_000, "utf-8")
+    command = [sys.executable, "-m", "pipelines.cli", "preview", str(path), "--rows", "9000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(30) == 128 + signal.SIGPIPE
