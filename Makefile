@@ -33,7 +33,7 @@ help:
 	@echo 'make site     the documentation as a site in site/, with broken links as errors'
 	@echo 'make bench    speed and memory beside floors and peers, as one table (BENCH="--quick", "--write", "--help")'
 	@echo 'make bench-plan, bench-push, bench-reconcile  parts of that table (BENCH=arguments)'
-	@echo 'make bench-cluster  the match on a Dask cluster of two processes, where one process exceeds its limit'
+	@echo 'make bench-cluster  customers and their match on a Dask cluster of two processes, where one exceeds its limit'
 	@echo 'make bench-accuracy  how right and how complete its matches are, beside splink'
 	@echo 'make audit    known vulnerabilities of the pinned dependencies; needs network, and says so if it had none'
 	@echo 'make sbom     bill of materials and licences of the runtime dependencies, into dist/'
