@@ -12,6 +12,7 @@ each other: they are ambiguous, whether a customer has that code or not.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,9 +33,9 @@ from transforms.erp.findings import (
     unmatched_codes,
 )
 from transforms.erp.match_keys import MATCH_KEYS, document_number
-from transforms.erp.tables import customers_table, differences_table
+from transforms.erp.tables import customers_table, differences_table, line_names
 from transforms.findings import combine_findings
-from transforms.frames import BIGINT, TEXT, Bools, is_strictly_increasing, typed
+from transforms.frames import BIGINT, TEXT, THREADS, Bools, is_strictly_increasing, typed
 from transforms.texts import tidied
 
 
@@ -114,8 +115,9 @@ def match_part(
         country: of phone numbers.
         hash_texts: settles certain pairs first.
     """
-    lines, present = _by_line(erp), _by_id(customers)
-    owned = _owned(documents, present)
+    with ThreadPoolExecutor(THREADS) as pool:
+        names_of_lines = pool.submit(line_names, lines := _by_line(erp))
+        owned = _owned(documents, present := _by_id(customers))
     customer = np.full(len(lines), -1)
     if hash_texts is not None:
         customer = certain_pairs(lines, present, owned, hash_texts)
@@ -146,7 +148,7 @@ def match_part(
         contradicting_codes(decisions, left, right),
     ]
     distinct = lines[~is_repeated] if is_repeated.any() else lines
-    table = customers_table(distinct, present, customer, decisions, differences)
+    table = customers_table(distinct, names_of_lines.result(), present, customer, decisions, differences)
     return PartialMatch(
         table,
         differences_table(lines, present, customer, differences),

@@ -20,12 +20,18 @@ _OUTCOME: Final = dict.fromkeys(("status", "matched_by", "members", "reason"), T
 
 
 def customers_table(
-    lines: pd.DataFrame, customers: pd.DataFrame, customer: Ints, decisions: Decisions, differences: pd.DataFrame
+    lines: pd.DataFrame,
+    names: Column[str],
+    customers: pd.DataFrame,
+    customer: Ints,
+    decisions: Decisions,
+    differences: pd.DataFrame,
 ) -> pd.DataFrame:
     """The columns of `ERP_CUSTOMERS`: a row for each line, then one for each customer that no line is.
 
     Args:
         lines: those that are not repeated, indexed by row number.
+        names: of all row numbers: see `line_names`.
         customers: in the order of row numbers.
         customer: the row number of the customer of each line; -1: none.
         decisions: of the keys. A pair that is not among them was made by ERP code.
@@ -43,7 +49,7 @@ def customers_table(
         customer_id=take_or_null(customers[["customer_id"]], customer[rows])["customer_id"],
         difference_count=column(pa.array(counts[rows], mask=customer[rows] < 0)),
         line=lines["_line"].array,
-        name=_names(lines).array,
+        name=(names if len(names) == len(lines) else names.iloc[rows]).array,
     )
     is_matched = np.zeros(len(customers), np.bool_)
     is_matched[customer[customer >= 0]] = True
@@ -64,7 +70,7 @@ def _or_null(lines: pd.DataFrame, name: str) -> Column[str]:
     return lines[name] if name in lines else constant(None, lines.index)
 
 
-def _names(lines: pd.DataFrame) -> Column[str]:
+def line_names(lines: pd.DataFrame) -> Column[str]:
     """The fiscal name of a line, else its first and last name; null without any."""
     fiscal, first, last = (
         _or_null(lines, name).str.strip().fillna("") for name in ("fiscal_name", "first_name", "last_name")
