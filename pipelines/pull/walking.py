@@ -58,6 +58,7 @@ class ListWalks:
     ) -> None:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop, self._tail = progress, stop, tail
+        self._unmeasured: set[str] = set()  # lists of which nothing shows yet how much disk space they need
 
     def run(self, names: Sequence[str]) -> tuple[list[ListResult], Path, str | None]:
         """Walks these lists, loads those that did not fail, and requests whose they are.
@@ -102,12 +103,16 @@ class ListWalks:
             spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal(), published_at)
             if start is not None:
                 spool.clear()  # of a tail that was stopped: it may have started elsewhere
+            if not path.exists() and not spool.last_page_at():
+                self._unmeasured.add(name)
             client, folder = clients[LISTS[name].family], self._build.run / "files" / place
             return walk(name, client, folder, spool, options, report, start)
 
         def report(resource: str, pages: int, rows: int, total: int | None) -> None:
-            if pages == 1 and total and not self._build.path.exists():  # otherwise the last pull shows what is needed
-                check_first_page(self._build, resource, rows, total)
+            if resource in self._unmeasured:
+                self._unmeasured.remove(resource)
+                if rows and total:
+                    check_first_page(self._build, resource, rows, total)
             self._progress(resource, pages, rows, total)
 
         with warehouse_errors(self._build.path.parent):

@@ -52,8 +52,8 @@ def check_disk(warehouse: duckdb.DuckDBPyConnection, path: Path, lists: Sequence
 
 
 def check_first_page(build: Build, resource: str, rows: int, total: int) -> None:
-    """Raises OSError where the disk is too small for a list, judged by the pages that were read so far."""
-    need = FIRST_FACTOR * _spooled(build, resource) * total // max(rows, 1)
+    """Raises OSError where the disk is too small for a list, judged by its first page: all that is in its spools."""
+    need = FIRST_FACTOR * _spooled(build, resource) * total // rows
     free = shutil.disk_usage(build.path.parent).free
     if free < need:
         raise OSError(errno.ENOSPC, f"{resource} has {total:,} rows: {_words(need, free)}")
