@@ -94,6 +94,8 @@ class ListResult:
         observations: (what, value) → count, for what the interface does not show.
         evidence: the reasons for the verdict, in words.
         distinct: rows in the files of the list's own table.
+        started_at: when the first page was requested, also where a walk that was stopped is resumed.
+        ended_at: when the last page arrived.
         position: where a tail can continue; None where the list is not read by a cursor, or has no second page.
     """
 

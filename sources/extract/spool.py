@@ -114,6 +114,9 @@ class SpoolFolder:
         identity: must be equal for a walk to be resumed: host, environment, list, page size, version.
         key: the API key, which must be equal too. Only a salted digest of it is written, and the salt only here.
         finished_after: a finished walk is resumed too if its last page arrived after this time (seconds since 1970).
+
+    Attributes:
+        started_at: when the walk that is resumed, or this one, began: no page is older. In seconds since 1970.
     """
 
     def __init__(
@@ -127,6 +130,7 @@ class SpoolFolder:
         self._identity = dict(identity)
         self._key = key
         self._secret: dict[str, str] = {}
+        self.started_at = 0.0
         if not self._belongs(finished_after):
             self.clear()
 
@@ -135,10 +139,10 @@ class SpoolFolder:
             described = json.loads((self.folder / "walk.json").read_text())
             digest = _digest(self._key, bytes.fromhex(described.pop("salt")))
             is_same_key = hmac.compare_digest(digest, described.pop("key_digest"))
-            started_at = described.pop("started_at")
-            last_page_at = self.last_page_at() or started_at
+            self.started_at = described.pop("started_at")
+            last_page_at = self.last_page_at() or self.started_at
             now = time.time()
-            is_fresh = 0 <= now - started_at < WALK_MAX_S and 0 <= now - last_page_at < RESUME_WITHIN_S
+            is_fresh = 0 <= now - self.started_at < WALK_MAX_S and 0 <= now - last_page_at < RESUME_WITHIN_S
             is_usable = not described.pop("finished", False) or last_page_at > finished_after
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return False
@@ -152,6 +156,7 @@ class SpoolFolder:
         """Removes the spools; the next walk starts from the first page."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(mode=0o700, parents=True)
+        self.started_at = time.time()
         self._describe({})
 
     def finish(self) -> None:
@@ -162,7 +167,7 @@ class SpoolFolder:
         if not self._secret:  # once per folder: the digest is slow by design
             salt = os.urandom(16)
             self._secret = {"salt": salt.hex(), "key_digest": _digest(self._key, salt)}
-        described = {**self._identity, **self._secret, "started_at": time.time(), **more}
+        described = {**self._identity, **self._secret, "started_at": self.started_at, **more}
         with replace_file(self.folder / "walk.json", is_durable=False) as file:
             file.write(json.dumps(described).encode())
 

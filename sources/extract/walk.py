@@ -96,6 +96,7 @@ class _ListWalk:
 
     def run(self, progress: Progress) -> ListResult:
         result = self._result
+        result.started_at = datetime.fromtimestamp(self._spools.started_at, UTC)
         try:
             if self._start is None:
                 self._walk(progress)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -168,8 +169,10 @@ def test_a_stopped_walk_goes_on_where_it_was(tmp_path: Path) -> None:
         walked(platform, tmp_path, window=1)
     platform.before = None
     platform.requests.clear()
+    stopped_at = datetime.now(UTC)
     result = walked(platform, tmp_path, window=1)
     assert (result.verdict, result.distinct) == ("complete", 1000)
+    assert result.started_at < stopped_at  # `verify` asks for a read that began after the push
     assert platform.requests[0]["page"] == 5  # page 1, the probe of page 0, pages 2 to 4 were there
     assert result.sweeps[0].resumed_pages == 5
 
