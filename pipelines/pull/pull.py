@@ -52,11 +52,12 @@ def pull(
         tail = TailStart(reason="nothing was pulled before") if options.tail else None
         if build.path.exists():
             with open_warehouse(build.path) as warehouse:
-                check_disk(warehouse, build.path, names)
                 if not options.accept_new_source:
                     check_source(warehouse, targets.source)
                 if options.tail and targets.public_v1 is not None:
                     tail = read_tail_start(warehouse, targets.public_v1, run.started_at)
+                whole = [name for name in names if name != ORDER.name or tail is None or tail.position is None]
+                check_disk(warehouse, build.path, whole)
         run.resumable = names
         try:
             walks = ListWalks(targets, build, options.sweeps, progress, stop or threading.Event(), tail)

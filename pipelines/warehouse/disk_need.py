@@ -32,9 +32,10 @@ _LAST: Final = f"""
 def disk_need(warehouse: duckdb.DuckDBPyConnection, path: Path, lists: Sequence[str]) -> tuple[int, int]:
     """Bytes that a pull of these lists needs next to the published file, and bytes that are free there.
 
-    It needs what the lists had on disk the last time, a copy of the published file, and as much for the new tables.
+    It needs what the lists had on disk the last time, a copy of the published file, and as much for the new tables;
+    less the spools that a killed run left, which are resumed or replaced.
     """
-    need = 2 * path.stat().st_size
+    need = 2 * path.stat().st_size - sum(_spooled(Build(path), name) for name in lists)
     if warehouse.execute(_HAS_TOTALS).fetchall():
         ((bytes_,),) = warehouse.execute(_LAST, [list(lists)]).fetchall()
         need += bytes_

@@ -15,6 +15,8 @@ import duckdb
 import pytest
 
 from pipelines.pull.check import check
+from pipelines.warehouse.build import Build, open_warehouse
+from pipelines.warehouse.disk_need import disk_need
 from sources.errors import UsageError
 from tests.pipelines.bridge import SMALL, Bridge, bridge, command
 from tests.pipelines.pull.truth import RESOURCES, same
@@ -129,6 +131,13 @@ def test_issue_16_1_a_disk_that_is_too_small_is_reported_before_the_first_reques
     assert result.message.endswith(f"{free / 1e6:,.0f} MB are free)")
     free = needs["customers"] + published
     assert made.code("customers") == 0
+    with open_warehouse(made.path) as warehouse:
+        whole, _ = disk_need(warehouse, made.path, ["customers"])
+    spools = Build(made.path).spools / "customers"
+    spools.mkdir(parents=True)
+    (spools / "sweep-1.pages").write_bytes(b"of a killed run")
+    with open_warehouse(made.path) as warehouse:
+        assert disk_need(warehouse, made.path, ["customers"])[0] == whole - len(b"of a killed run")
     free = 2 * need
     assert made.code() == 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -288,7 +289,12 @@ def test_issue_16_2_a_tail_from_the_pull_to_status_report_and_notification(tmp_p
     with bridge(tmp_path, orders=50, customers=5) as made:
         assert made.code() == 0
         made.platform.state.grow("orders", 7)
-        with mock.patch.object(Build, "publish", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        usage = mock.Mock(free=2 * made.path.stat().st_size)  # enough for a tail, too little for a whole read
+        with (
+            mock.patch.object(shutil, "disk_usage", return_value=usage),
+            mock.patch.object(Build, "publish", side_effect=KeyboardInterrupt),
+            pytest.raises(KeyboardInterrupt),
+        ):
             made.pull("orders", tail=True)
         reconciling = Reconciling()
         result = pull(PullOptions(tail=True, command="run"), step=reconciling)
