@@ -12,7 +12,6 @@ from typing import Any, Final, TypeVar
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from transforms.findings import rule_findings
 from transforms.frames import TEXT, TIMESTAMP, Column, array, column, is_strictly_increasing
@@ -110,8 +109,3 @@ def _most_relevant_first(rows: pd.DataFrame) -> pd.DataFrame:
     keys.insert(2, "seen_at", rows["_last_seen_at"])
     ascending = [name != "seen_at" for name in keys]
     return rows.loc[keys.sort_values(list(map(str, keys)), ascending=ascending).index]
-
-
-def positions(ids: pa.Array, among: pa.Array) -> pa.Array:
-    """The position of each id in a list that has each once; null where it is absent."""
-    return pc.index_in(ids, value_set=among, skip_nulls=True)

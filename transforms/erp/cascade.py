@@ -37,7 +37,7 @@ class Side(NamedTuple):
     keys: Mapping[str, pd.Series[str]]
 
     def undecided(self, *decided: pd.Series[int] | pd.Index[Any]) -> Bools:
-        """Whether each row is to be matched and is none of these."""
+        """Whether each row is to be matched and is not among these."""
         is_open = self.is_open.copy()
         for rows in decided:
             is_open[rows] = False
