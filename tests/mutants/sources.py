@@ -286,7 +286,7 @@ MUTANTS: Final = (
     Mutant(
         "a-walk-of-days-is-resumed",
         "sources/extract/spool.py",
-        "0 <= now - started_at < WALK_MAX_S and ",
+        "0 <= now - self.started_at < WALK_MAX_S and ",
         "",
         "tests/sources/extract/test_spool_age.py",
     ),
