@@ -136,8 +136,9 @@ def customer_orders(orders: pd.DataFrame, customers: pd.DataFrame, as_of: dateti
         .merge(_revenue(counted), on="customer_id", how="left", validate="1:1")
         .sort_values("customer_id", ignore_index=True)
     )
-    age = as_of - summary["last_ordered_at"]
-    active = {f"is_active_{days}_days": (age <= timedelta(days=days)).fillna(False) for days in _ACTIVE_DAYS}
+    # Not subtracted from `as_of`: Arrow computes what is below a null too, and below that of a group it overflows.
+    last = summary["last_ordered_at"]
+    active = {f"is_active_{days}_days": (last >= as_of - timedelta(days=days)).fillna(False) for days in _ACTIVE_DAYS}
     counts = {name: summary[name].fillna(0) for name in ("order_count", "cancelled_count")}
     return typed(summary.assign(**counts, **active), CUSTOMER_ORDERS)
 

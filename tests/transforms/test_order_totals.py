@@ -69,6 +69,15 @@ def test_no_orders_are_no_revenue() -> None:
     assert made["revenue"].isna().all()
 
 
+def test_a_customer_whose_orders_have_no_date_is_not_active() -> None:
+    dated, undated = reconciled((1, "2026-02-28T10:00:00"), (2, None)).orders, reconciled((1, None), (2, None)).orders
+    ordering = CUSTOMERS[:2]  # each has orders: a customer without any makes the nulls of another kind
+    assert customer_orders(dated, ordering, AS_OF)["is_active_30_days"].tolist() == [True, False]
+    result = customer_orders(undated, ordering, AS_OF)
+    assert result["last_ordered_at"].isna().all()
+    assert not result["is_active_365_days"].any()
+
+
 def test_what_makes_a_plain_sum_wrong_is_found() -> None:
     findings = reconciled(*ORDERS).findings
     found = findings[findings["rule"].isin(["cancelled_with_total", "currencies_mixed"])]
