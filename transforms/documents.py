@@ -53,9 +53,10 @@ def first_row_per_owner(owner: Ints, where: Bools, size: int) -> Ints:
 
     `owner` is sorted.
     """
-    rows = np.flatnonzero(where)[::-1]
+    rows = np.flatnonzero(where)
+    rows = rows[np.diff(owner[rows], prepend=-1) > 0]
     result = np.full(size, -1, np.int64)
-    result[owner[rows]] = rows  # of several rows of an owner the last one that is assigned, the first in order, stays
+    result[owner[rows]] = rows
     return result
 
 
