@@ -69,6 +69,7 @@ class Reporter:
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             console=self._err,
+            redirect_stdout=False,  # the result, which is not to appear among the bars on stderr
             disable=self.style != "auto",
         )
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.cli.terminal import escape, escape_lines, to_json
+from pipelines.cli.console import Reporter
+from pipelines.cli.terminal import escape, escape_lines, print_lines, to_json
 from sandbox.public_v1 import KEYS, Key
 from tests.pipelines.bridge import Bridge, command, pulled
 
@@ -46,6 +47,17 @@ def test_escaped_text_is_safe_and_plain_text_stays_as_it_is(text: str) -> None:
 def test_a_line_break_from_outside_starts_no_line_of_its_own() -> None:
     assert escape("a\nb") == "a\\nb"
     assert escape_lines("a\norderbridge: all is well") == "a\n  orderbridge: all is well"
+
+
+def test_results_go_to_stdout_while_bars_are_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    with Reporter() as reporter:
+        reporter.result("check", "ok    ledger")
+        print_lines("a" * 200)
+    assert reporter.style == "auto"
+    assert capsys.readouterr().out == f"ok    ledger\n{'a' * 200}\n"
 
 
 def run(made: Bridge, *arguments: str, **more: str) -> str:
