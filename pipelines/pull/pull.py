@@ -15,7 +15,7 @@ from pipelines.pull.publishing import Publication, check_coverage
 from pipelines.pull.targets import read_targets
 from pipelines.pull.walking import ListWalks
 from pipelines.warehouse.build import open_warehouse, warehouse_errors
-from pipelines.warehouse.disk_need import check_disk
+from pipelines.warehouse.disk_need import compare_with_last_read
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.source import check_source
 from sources.contract import LISTS, ORDER
@@ -57,7 +57,7 @@ def pull(
                 if options.tail and targets.public_v1 is not None:
                     tail = read_tail_start(warehouse, targets.public_v1, run.started_at)
                 whole = [name for name in names if name != ORDER.name or tail is None or tail.position is None]
-                check_disk(warehouse, build.path, whole)
+                compare_with_last_read(warehouse, build.path, whole)
         run.resumable = names
         try:
             walks = ListWalks(targets, build, options.sweeps, progress, stop or threading.Event(), tail)

@@ -17,7 +17,7 @@ from pipelines.pull.order_tail import TailStart
 from pipelines.pull.targets import Targets
 from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
-from pipelines.warehouse.disk_need import check_first_page
+from pipelines.warehouse.disk_need import compare_with_first_page
 from pipelines.warehouse.load import load, warm
 from sources import __version__
 from sources.contract import LISTS, ORDER, Family
@@ -112,7 +112,7 @@ class ListWalks:
             if resource in self._unmeasured:
                 self._unmeasured.remove(resource)
                 if rows and total:
-                    check_first_page(self._build, resource, rows, total)
+                    compare_with_first_page(self._build, resource, rows, total)
             self._progress(resource, pages, rows, total)
 
         with warehouse_errors(self._build.path.parent):

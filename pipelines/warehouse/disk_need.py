@@ -1,12 +1,13 @@
-"""The disk space that a pull needs, checked before hours are spent: a full disk ends a run only after its walks.
+"""The disk space that a pull needs, compared before hours are spent: a full disk ends a run only after its walks.
 
 In: what the last whole read of each list had on disk, or the first page of a list that reports its length. Out: a
-UsageError or OSError with both amounts where less is free (docs/performance.md has the formula).
+warning with both amounts where less is free (docs/performance.md has the formula). The run goes on: the need is an
+estimate, and a list that was not read because of it would be missing in the morning.
 """
 
 from __future__ import annotations
 
-import errno
+import logging
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +16,9 @@ from typing import Final
 import duckdb
 
 from pipelines.warehouse.build import Build
-from sources.errors import UsageError
 from sources.extract.result import ListResult
+
+log = logging.getLogger("orderbridge.pull")
 
 MEASURE: Final = "disk_bytes"
 """Of `ops.control_totals`: what a whole read of a list had on disk."""
@@ -42,26 +44,27 @@ def disk_need(warehouse: duckdb.DuckDBPyConnection, path: Path, lists: Sequence[
     return need, shutil.disk_usage(path.parent).free
 
 
-def check_disk(warehouse: duckdb.DuckDBPyConnection, path: Path, lists: Sequence[str]) -> None:
-    """Raises UsageError where less is free than a pull of these lists needed the last time."""
-    need, free = disk_need(warehouse, path, lists)
-    if free < need:
-        raise UsageError(
-            f"{path.parent}: {_words(need, free)}",
-            "Free space, or name a file on another disk in WAREHOUSE__PATH. The published warehouse is untouched.",
-        )
+def compare_with_last_read(warehouse: duckdb.DuckDBPyConnection, path: Path, lists: Sequence[str]) -> None:
+    """Warns where less is free than a pull of these lists needed the last time."""
+    _compare(str(path.parent), *disk_need(warehouse, path, lists))
 
 
-def check_first_page(build: Build, resource: str, rows: int, total: int) -> None:
-    """Raises OSError where the disk is too small for a list, judged by its first page: all that is in its spools."""
+def compare_with_first_page(build: Build, resource: str, rows: int, total: int) -> None:
+    """Warns where the disk is too small for a list, judged by its first page: all that is in its spools."""
     need = FIRST_FACTOR * _spooled(build, resource) * total // rows
     free = shutil.disk_usage(build.path.parent).free
+    _compare(f"{build.path.parent}: {resource} has {total:,} rows", need, free)
+
+
+def _compare(subject: str, need: int, free: int) -> None:
     if free < need:
-        raise OSError(errno.ENOSPC, f"{resource} has {total:,} rows: {_words(need, free)}")
-
-
-def _words(need: int, free: int) -> str:
-    return f"a pull needs about {need / 1e6:,.0f} MB of disk space, {free / 1e6:,.0f} MB are free"
+        log.warning(
+            "%s: a pull needs about %s MB of disk space, %s MB are free. "
+            "Free space, or name a file on another disk in WAREHOUSE__PATH",
+            subject,
+            f"{need / 1e6:,.0f}",
+            f"{free / 1e6:,.0f}",
+        )
 
 
 def bytes_on_disk(build: Build, walk: ListResult) -> int:
