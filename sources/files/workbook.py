@@ -72,6 +72,9 @@ def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
         raise UsageError(f"{path.name} has a password", "Remove the password in the spreadsheet and save it.") from None
     except (CalamineError, zipfile.BadZipFile, KeyError, OSError, EOFError, RuntimeError, NotImplementedError):
         raise UsageError(f"{path.name} is a damaged workbook", RESAVE) from None
+    except OverflowError:
+        hint = "Format the column of that cell, which shows ####, as Number or Text, and save the file."
+        raise UsageError(f"{path.name} has a number formatted as a duration that is too long for one", hint) from None
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # what Rust code raises for a bug; it derives from BaseException
             raise

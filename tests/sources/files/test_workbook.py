@@ -378,6 +378,12 @@ def test_14_5_a_panic_of_the_reader_is_an_input_error(tmp_path: Path, monkeypatc
         open_table(path)
 
 
+def test_a_number_that_is_too_large_for_its_format_of_hours_is_an_input_error(tmp_path: Path) -> None:
+    path = workbook(tmp_path, ("H", sheet(HEADER, (2, f'{text("A2", "a")}<c r="C2" s="4"><v>34600112233</v></c>'))))
+    with pytest.raises(UsageError, match="formatted as a duration"):
+        open_table(path)
+
+
 def test_14_5_a_part_whose_size_is_false_is_an_error(tmp_path: Path) -> None:
     path = workbook(tmp_path, ("H", TABLE))
     content = bytearray(path.read_bytes())
