@@ -132,7 +132,7 @@ def measured(name: str, folder: Path, limit: int) -> dict[str, Any]:
             for left in ("customers", "match"):
                 shutil.rmtree(folder / left, ignore_errors=True)
             workers = stack.enter_context(
-                LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0)
+                LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", memory_limit=0)
             )
             there = Cluster(workers.scheduler_address)
             client = stack.enter_context(there.connected())

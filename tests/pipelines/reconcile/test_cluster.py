@@ -29,7 +29,7 @@ def address() -> Iterator[str]:
     """A cluster whose workers are not replaced when a task kills them."""
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
     ):
         yield cluster.scheduler_address
 
