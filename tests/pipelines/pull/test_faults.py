@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,19 @@ def judged(made: Bridge, altered: bool = False) -> tuple[PullResult | None, int]
     return done, code
 
 
+def after_pulls(made: Bridge, holds: Callable[[], bool]) -> bool:
+    """Whether it holds after at most five pulls.
+
+    Which request a fault meets depends on the order of the threads: once in twenty times all sweeps of a list in pages
+    end early, which is reported as unproven. The next pull adds what it reads, and loses nothing.
+    """
+    for _ in range(4):
+        if holds():
+            return True
+        made.code()
+    return holds()
+
+
 @pytest.mark.parametrize("name", READ_FAULTS)
 def test_a_fault_now_and_then(tmp_path: Path, name: str) -> None:
     with without_backoff(), bridge(tmp_path, faults={name: 0.2}, seed=5, **QUICK) as made:
@@ -110,9 +124,12 @@ def test_a_fault_now_and_then(tmp_path: Path, name: str) -> None:
                 assert all(same(made.path, made.platform.state, resource) for resource in RESOURCES)
         else:
             assert done is not None
-            assert all(
-                ids(made.path, walked.resource) >= set(made.platform.state.always(walked.resource))
-                for walked in done.lists
+            assert after_pulls(
+                made,
+                lambda: all(
+                    ids(made.path, walked.resource) >= set(made.platform.state.always(walked.resource))
+                    for walked in done.lists
+                ),
             )
 
 
@@ -173,7 +190,7 @@ def test_several_at_once(tmp_path: Path) -> None:
         done, code = judged(made)
         assert done is not None
         assert code == 0
-        assert all(same(made.path, made.platform.state, name) for name in RESOURCES)
+        assert after_pulls(made, lambda: all(same(made.path, made.platform.state, name) for name in RESOURCES))
 
 
 def test_a_drifting_list_never_marks_what_is_there(tmp_path: Path) -> None:
