@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipelines.warehouse.build import has_table
 from pipelines.warehouse.merge import MergeCounts
 from pipelines.warehouse.ops import last_reads
 from sources.contract import ORDER
@@ -116,8 +117,7 @@ def read_tail_start(warehouse: duckdb.DuckDBPyConnection, settings: PublicV1Sett
 
 
 def _saved(warehouse: duckdb.DuckDBPyConnection) -> tuple[Any, ...] | None:
-    sql = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'ops' AND table_name = 'order_cursor'"
-    if warehouse.execute(sql).fetchall() == [(0,)]:
+    if not has_table(warehouse, "ops", "order_cursor"):
         return None
     return warehouse.execute(f"SELECT {_COLUMNS}, is_newest_last FROM ops.order_cursor WHERE page_rows > 0").fetchone()
 

@@ -58,7 +58,6 @@ class ListWalks:
     ) -> None:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop, self._tail = progress, stop, tail
-        self._unmeasured: set[str] = set()  # lists of which nothing shows yet how much disk space they need
 
     def run(self, names: Sequence[str]) -> tuple[list[ListResult], Path, str | None]:
         """Walks these lists, loads those that did not fail, and requests whose they are.
@@ -103,17 +102,17 @@ class ListWalks:
             spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal(), published_at)
             if start is not None:
                 spool.clear()  # of a tail that was stopped: it may have started elsewhere
-            if not path.exists() and not spool.last_page_at():
-                self._unmeasured.add(name)
+            is_first_page = not path.exists() and not spool.last_page_at()
+
+            def report(resource: str, pages: int, rows: int, total: int | None) -> None:
+                nonlocal is_first_page
+                if is_first_page and rows and total:
+                    compare_with_first_page(self._build, resource, rows, total)
+                is_first_page = False
+                self._progress(resource, pages, rows, total)
+
             client, folder = clients[LISTS[name].family], self._build.run / "files" / place
             return walk(name, client, folder, spool, options, report, start)
-
-        def report(resource: str, pages: int, rows: int, total: int | None) -> None:
-            if resource in self._unmeasured:
-                self._unmeasured.remove(resource)
-                if rows and total:
-                    compare_with_first_page(self._build, resource, rows, total)
-            self._progress(resource, pages, rows, total)
 
         with warehouse_errors(self._build.path.parent):
             if self._tail is None or name != ORDER.name:

@@ -64,7 +64,7 @@ def push(
     hooks, dependencies = hooks or PushHooks(), dependencies or PushDependencies()
     if options.rate is not None and not options.rate >= RATE_MIN:
         message = f"--rate {options.rate:g} is less than one request in {1 / RATE_MIN:.0f} seconds"
-        raise UsageError(message, "Give 0.0067 or more.")
+        raise UsageError(message, f"Give {RATE_MIN:.4f} or more.")
     plan, legacy, public_v1 = checks.open_plan(folder)
     if options.settle_s < SETTLE_S and legacy.environment != "sandbox":
         raise UsageError(f"--settle is less than {SETTLE_S / 60:.0f} minutes", "Only a sandbox allows that.")

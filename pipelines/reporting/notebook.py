@@ -15,6 +15,8 @@ from typing import Any, Final
 import duckdb
 import pandas as pd
 
+from pipelines.warehouse.build import has_table
+
 MASK: Final = "•••"
 HARMLESS: Final = frozenset(
     {
@@ -82,6 +84,5 @@ def _mask(value: object) -> str | None:
 def has_rows(warehouse: duckdb.DuckDBPyConnection, table: str) -> bool:
     """Whether a table, named with its schema, exists and has a row."""
     schema, _, name = table.partition(".")
-    exists = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = ? AND table_name = ?"
-    ((count,),) = warehouse.execute(exists, [schema, name]).fetchall()
-    return bool(count) and bool(warehouse.execute(f'SELECT 1 FROM "{schema}"."{name}" LIMIT 1').fetchall())
+    rows = f'SELECT 1 FROM "{schema}"."{name}" LIMIT 1'
+    return has_table(warehouse, schema, name) and bool(warehouse.execute(rows).fetchall())

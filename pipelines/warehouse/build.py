@@ -97,6 +97,12 @@ def _check_views(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
             continue
 
 
+def has_table(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> bool:
+    """Whether a warehouse has this table."""
+    sql = "FROM duckdb_tables() WHERE schema_name = $1 AND table_name = $2"
+    return bool(connection.execute(sql, [schema, name]).fetchall())
+
+
 def _views(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
     """Schema and name of each view in our schemas, whoever made it."""
     sql = "SELECT schema_name, view_name FROM duckdb_views() WHERE list_contains(?, schema_name)"

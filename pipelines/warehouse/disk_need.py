@@ -15,7 +15,7 @@ from typing import Final
 
 import duckdb
 
-from pipelines.warehouse.build import Build
+from pipelines.warehouse.build import Build, has_table
 from sources.extract.result import ListResult
 
 log = logging.getLogger("orderbridge.pull")
@@ -24,7 +24,6 @@ MEASURE: Final = "disk_bytes"
 """Of `ops.control_totals`: what a whole read of a list had on disk."""
 FIRST_FACTOR: Final = 5
 """Disk space of a list as a multiple of its compressed pages: two sweeps, page files, loaded files, raw tables."""
-_HAS_TOTALS: Final = "FROM duckdb_tables() WHERE schema_name = 'ops' AND table_name = 'control_totals'"
 _LAST: Final = f"""
     SELECT coalesce(sum(bytes), 0)::BIGINT FROM (
         SELECT arg_max(value, run_id) AS bytes FROM ops.control_totals
@@ -38,7 +37,7 @@ def disk_need(warehouse: duckdb.DuckDBPyConnection, path: Path, lists: Sequence[
     less the spools that a killed run left, which are resumed or replaced.
     """
     need = 2 * path.stat().st_size - sum(_spooled(Build(path), name) for name in lists)
-    if warehouse.execute(_HAS_TOTALS).fetchall():
+    if has_table(warehouse, "ops", "control_totals"):
         ((bytes_,),) = warehouse.execute(_LAST, [list(lists)]).fetchall()
         need += bytes_
     return need, shutil.disk_usage(path.parent).free

@@ -43,7 +43,7 @@ _CELL_ERROR: Final = (
     r"^#(REF!|¡REF!|N/A|N/D|VALUE!|¡VALOR!|DIV/0!|¡DIV/0!|NAME\?|¿NOMBRE\?|NUM!|¡NUM!|NULL!|¡NULO!|##+)$"
 )
 _MARKED_DIGITS: Final = "^'[0-9+(][0-9 ()./-]*$"
-"""An apostrophe before a code or phone number, which tells a spreadsheet to keep it as text."""
+"""An apostrophe before a code or phone number, which makes a spreadsheet keep it as text."""
 _LOST: Final = "\ufffd"
 _NUMBER_ID: Final = r"^[0-9]{1,18}$"
 _ID: Final = r"^[A-Za-z0-9_~-][A-Za-z0-9_.~-]{0,127}$"
