@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.warehouse.build import has_table
 from pipelines.warehouse.merge import MergeCounts
 from pipelines.warehouse.ops import last_reads
+from pipelines.warehouse.sql import has_table
 from sources.contract import ORDER
 from sources.extract.result import ListResult
 from sources.extract.tail import CursorPosition, is_usable_cursor

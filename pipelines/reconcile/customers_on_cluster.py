@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.reconcile.buckets import Mapper, hash_texts, new_folder, read_bucket, write_buckets, write_groups
-from pipelines.warehouse.build import sql_text
+from pipelines.warehouse.sql import sql_text
 from transforms.customers import CUSTOMERS, RAW_CUSTOMERS, customers_part, summarize_unlisted
 from transforms.date_forms import DateOrder
 from transforms.dates import DateColumn, date_findings, read_dates

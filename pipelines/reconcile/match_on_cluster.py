@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from pipelines.reconcile.buckets import new_folder
 from pipelines.reconcile.match_tasks import OWNER_KEYS, ROWS_PER_BUCKET, ROWS_PER_GROUP, MatchJob, match_files
-from pipelines.warehouse.build import sql_text
+from pipelines.warehouse.sql import sql_text
 from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_FIELDS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.frames import from_arrow, to_arrow
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import duckdb
 import pandas as pd
 
-from pipelines.warehouse.build import has_table
+from pipelines.warehouse.sql import has_table
 
 MASK: Final = "•••"
 HARMLESS: Final = frozenset(

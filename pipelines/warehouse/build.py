@@ -16,6 +16,7 @@ from typing import Any, Final
 import duckdb
 
 from pipelines.warehouse.lock import run_lock
+from pipelines.warehouse.sql import sql_name, sql_text
 from sources.disk import (
     PRIVATE_FILE,
     copy_access,
@@ -95,12 +96,6 @@ def _check_views(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
             ) from None
         except duckdb.Error:  # a broken view harms only those who read it
             continue
-
-
-def has_table(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> bool:
-    """Whether a warehouse has this table."""
-    sql = "FROM duckdb_tables() WHERE schema_name = $1 AND table_name = $2"
-    return bool(connection.execute(sql, [schema, name]).fetchall())
 
 
 def _views(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
@@ -270,16 +265,6 @@ def warehouse_errors(folder: Path) -> Iterator[None]:
 
 def _wal(file: Path) -> Path:
     return file.with_name(file.name + ".wal")
-
-
-def sql_text(value: object) -> str:
-    """A text literal of SQL."""
-    return "'" + str(value).replace("'", "''") + "'"
-
-
-def sql_name(*parts: str) -> str:
-    """A quoted name of SQL; `parts` are schema, table and column, as far as it has them."""
-    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from typing import Final
 
 import duckdb
 
-from pipelines.warehouse.build import sql_name, sql_text
+from pipelines.warehouse.sql import sql_name, sql_text
 from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
 from sources.contract import LISTS, RECORDS
 from sources.decode.table_schema import snake

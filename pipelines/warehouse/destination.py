@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import duckdb
 
-from pipelines.warehouse.build import SCHEMAS, open_warehouse, sql_name, sql_text
+from pipelines.warehouse.build import SCHEMAS, open_warehouse
 from pipelines.warehouse.descriptions import column_comments, primary_keys, table_description
 from pipelines.warehouse.destination_errors import PUBLISHED, check_destination, destination_errors
 from pipelines.warehouse.destination_files import ParquetStore
@@ -33,6 +33,7 @@ from pipelines.warehouse.destination_postgres import (
 )
 from pipelines.warehouse.load import computed_once
 from pipelines.warehouse.source import SOURCE_COLUMNS, DataSource, read_source
+from pipelines.warehouse.sql import sql_name, sql_text
 from sources.errors import PlatformError, UsageError
 from sources.settings import WarehouseSettings
 

@@ -15,7 +15,8 @@ from typing import Final
 
 import duckdb
 
-from pipelines.warehouse.build import Build, has_table
+from pipelines.warehouse.build import Build
+from pipelines.warehouse.sql import has_table
 from sources.extract.result import ListResult
 
 log = logging.getLogger("orderbridge.pull")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from pipelines.warehouse.build import sql_text
+from pipelines.warehouse.sql import sql_text
 from sources.disk import is_disk_full
 from sources.errors import BridgeError
 from sources.extract.result import ListResult
