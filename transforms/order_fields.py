@@ -46,6 +46,7 @@ _KINDS: Final = (TEXT, BIGINT, _DOUBLE)
 _CURRENCY_CODE: Final = r"[A-Za-z]{3}"
 _DECIMAL: Final = r"-?[0-9]{1,29}(\.[0-9]{1,9})?"
 _LONG_DECIMAL: Final = r"-?[0-9]{1,20}\.[0-9]{10,17}"
+_THOUSANDS_OR_DECIMALS: Final = r"-?[1-9][0-9]{0,2}\.[0-9]{3}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,20 +233,21 @@ def money(values: Column[Any]) -> tuple[Column[Any], bool]:
     makes (0.1 + 0.2), it is rounded. A text with more than 9 decimals is not.
 
     Returns:
-        The amounts; and whether they are texts whose notation is not proven (only such as `1.234`): those with a
-        point are null.
+        The amounts, where texts such as `1.234` are null unless others prove a decimal point and none a decimal comma;
+        and whether there are such texts and none proves a decimal point.
     """
     kind = array(values).type
     if kind == BOOLEAN:
         return column(pa.nulls(len(values), MONEY), values.index), False
     texts = clean_text(column(array(values).cast(TEXT), values.index))
-    is_ambiguous = False
+    is_decimal, is_ambiguous = texts.str.fullmatch(_DECIMAL).fillna(False), False
     if kind == TEXT:
         notation = NotationEvidence()
         notation.add(array(texts))
-        is_ambiguous = notation.proof == "ambiguous"
-    is_decimal = texts.str.fullmatch(_DECIMAL) & ~(texts.str.contains(".", regex=False) & is_ambiguous)
-    amounts = array(texts.where(is_decimal.fillna(False))).cast(MONEY)
+        is_either = texts.str.fullmatch(_THOUSANDS_OR_DECIMALS).fillna(False)
+        is_decimal &= ~(is_either & (notation.proof != "point"))
+        is_ambiguous = notation.proof in ("ambiguous", "comma") and bool(is_either.any())
+    amounts = array(texts.where(is_decimal)).cast(MONEY)
     if kind == _DOUBLE:
         long = texts.where(texts.str.fullmatch(_LONG_DECIMAL).fillna(False))
         amounts = pc.coalesce(amounts, pc.round(array(long).cast(pa.decimal128(38, 17)), 9).cast(MONEY))

@@ -33,6 +33,7 @@ from transforms.frames import (
 from transforms.order_fields import money, texts_of
 from transforms.order_names import LINE_TOTAL_NAMES, LINES_NAMES, PRODUCT_NAMES, QUANTITY_NAMES, UNIT_PRICE_NAMES
 from transforms.orders import is_cancelled
+from transforms.upserts.json_columns import strings
 
 ORDER_LINES: Final = {
     "order_id": TEXT,
@@ -147,7 +148,9 @@ def _revenue(orders: pd.DataFrame) -> pd.DataFrame:
     """`customer_id`, and `currency`, `revenue` (null where there are several currencies) and `revenue_by_currency`."""
     sums = _sum_by_currency(orders[orders["total"].notna()])
     amount = column(array(sums["revenue"]).cast(TEXT)).str.replace(r"\.?0+$", "", regex=True)
-    sums = sums.assign(text=joined_text(['"', sums["currency"].fillna(""), '": "', amount, '"']))
+    amount = amount.mask(amount == "0E-9", "0")  # which is how Arrow writes zero
+    currency = column(strings(array(sums["currency"].fillna(""))))
+    sums = sums.assign(text=joined_text([currency, ': "', amount, '"']))
     sums = sums.sort_values(["customer_id", "currency"], ignore_index=True)
     is_several = sums["customer_id"].duplicated(keep=False)
     listed = to_arrow(sums, {"customer_id": TEXT, "text": TEXT}).group_by("customer_id", use_threads=False)

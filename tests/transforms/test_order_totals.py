@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pytest
 from pandas.testing import assert_frame_equal
 
 from transforms.customer_index import ORDERING_CUSTOMERS
@@ -114,6 +116,35 @@ def test_ambiguous_totals_are_null_and_an_error() -> None:
     assert result.findings[["rule", "severity", "detail"]].to_records(index=False).tolist() == [
         ("total_notation", "error", "sum: 2 texts such as 1.234")
     ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "totals", "rules"),
+    [
+        (["1.234", "15.990", "1.250.000"], [None, None, None], ["total_notation"]),
+        (["1.234", "12,50", "7"], [None, None, "7"], ["total_notation"]),
+        (["1.234", "1,250.00", "12.5"], ["1.234", None, "12.5"], ["total_unreadable"]),
+        (["1.234", "12,50", "12.5"], [None, None, "12.5"], ["total_unreadable", "total_unreadable"]),
+    ],
+)
+def test_a_decimal_comma_is_no_proof_of_a_decimal_point(
+    texts: list[str], totals: list[str | None], rules: list[str]
+) -> None:
+    """One total over a million made all the thousands of a platform without decimals fractions."""
+    raw = frame({**COLUMNS, "sum": TEXT}, [{"id": f"o{n}", "sum": text} for n, text in enumerate(texts)])
+    result = orders(raw, CUSTOMERS, OrderFields(total="sum"), AS_OF)
+    assert result.orders["total"].tolist() == [pd.NA if total is None else Decimal(total) for total in totals]
+    assert result.findings["rule"].tolist() == rules
+
+
+def test_revenue_by_currency_is_json_whatever_the_orders_hold() -> None:
+    rows = [(1, "0", 'U"D\\'), (1, "0.5", "usd"), (2, "0", None)]
+    raw = frame(
+        {**COLUMNS, "sum": TEXT}, [{"id": str(n), "who": w, "sum": s, "money": m} for n, (w, s, m) in enumerate(rows)]
+    )
+    made = orders(raw, CUSTOMERS, FIELDS, AS_OF).orders
+    by_currency = customer_orders(made, CUSTOMERS, AS_OF)["revenue_by_currency"].tolist()[:2]
+    assert [json.loads(text) for text in by_currency] == [{'U"D\\': "0", "USD": "0.5"}, {"": "0"}]
 
 
 def test_times_of_a_column_in_gmt_are_not_of_the_time_zone() -> None:
