@@ -13,6 +13,7 @@ import pandas as pd
 
 from transforms.frames import BOOLEAN, TEXT, Column, constant, is_repeated, look_up, typed
 from transforms.keys import canonical_id, clean_text
+from transforms.order_names import CODE_NAME
 
 ORDERING_CUSTOMERS: Final = {"customer_id": TEXT, "erp_code": TEXT, "is_missing": BOOLEAN}
 """The columns of the reconciled customers that are used."""
@@ -29,6 +30,7 @@ class CustomerMatch:
         is_ambiguous: boolean; the value is an ERP code that several customers have.
         ids: how many values are ids of customers.
         codes: how many are ERP codes.
+        is_by_code: whether the column is read as ERP codes rather than as ids.
     """
 
     named: Column[Any]
@@ -36,11 +38,7 @@ class CustomerMatch:
     is_ambiguous: Column[Any]
     ids: int
     codes: int
-
-    @property
-    def is_by_code(self) -> bool:
-        """Whether the column holds ERP codes rather than ids: more of its values are codes."""
-        return self.codes > self.ids
+    is_by_code: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +68,17 @@ class CustomerIndex:
         shared = codes.loc[is_shared, "code"].drop_duplicates()
         return cls(customers[["customer_id"]], codes.loc[~is_shared, ["code", "customer_id"]], shared)
 
-    def match(self, values: Column[Any]) -> CustomerMatch:
-        """Reads a column as ids or as ERP codes, whichever more of its values are."""
+    def match(self, values: Column[Any], name: str) -> CustomerMatch:
+        """Reads a column as ids or as ERP codes, whichever more of its values are.
+
+        If `name` is that of a code, half as many codes are enough: codes such as `12` are ids of others by chance.
+        """
         ids_of = canonical_id(values)
         by_id = look_up(ids_of, self.ids, "customer_id")["customer_id"]
         by_code = look_up(values, self.codes, "code")["customer_id"]
         is_shared = values.isin(self.shared) if len(self.shared) else constant(False, values.index, BOOLEAN)
         ids, codes = int(by_id.notna().sum()), int(by_code.notna().sum() + is_shared.sum())
-        is_by_code = codes > ids
+        is_by_code = codes > ids or (0 < ids <= 2 * codes and CODE_NAME.search(name) is not None)
         customer_id = by_code if is_by_code else by_id
         named = values.where(customer_id.notna() | (ids_of != _GUEST))
-        return CustomerMatch(named, customer_id, is_shared & is_by_code, ids, codes)
+        return CustomerMatch(named, customer_id, is_shared & is_by_code, ids, codes, is_by_code)

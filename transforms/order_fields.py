@@ -164,9 +164,9 @@ def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame) -> FieldPropos
 def _propose_customer(orders: pd.DataFrame, index: CustomerIndex, evidence: dict[str, str]) -> str | None:
     matches: dict[str, CustomerMatch] = {}
     for name in (name for name in map(str, orders) if CUSTOMER_NAME.fullmatch(name)):
-        match = index.match(texts_of(orders[name]))
+        match = index.match(texts_of(orders[name]), name)
         evidence[name] = f"{match.ids} of {len(orders)} are ids of customers, {match.codes} are ERP codes"
-        hits, count = max(match.ids, match.codes), int(match.named.notna().sum())
+        hits, count = match.codes if match.is_by_code else match.ids, int(match.named.notna().sum())
         if count and hits >= MATCHED_SHARE_MIN * count and hits >= CUSTOMER_ROWS_MIN * len(orders):
             matches[name] = match
     by_code = [name for name, match in matches.items() if match.is_by_code]

@@ -18,6 +18,9 @@ CUSTOMER_NAME: Final = re.compile(
 )
 """The customer who orders, by an id or a code."""
 
+CODE_NAME: Final = re.compile(r"(^|_)(codigo|cod|code|number|no|numero|ref|reference|external_id)(_|$)")
+"""Names of these that mean a code that somebody else assigned, not an id of the platform."""
+
 ORDERED_AT_NAMES: Final = (
     "ordered_at", "order_date", "order_datetime", "order_date_time", "date_ordered", "date_order", "order_placed_at",
     "placed_at", "order_time", "order_timestamp", "order_purchase_timestamp", "purchase_timestamp", "purchase_date",

@@ -124,7 +124,7 @@ def _with_customers(
     if name is None:
         nothing = constant(None, rows.index)
         return ours.assign(customer_id=nothing, customer_status=nothing), []
-    match = index.match(_texts(rows, name))
+    match = index.match(_texts(rows, name), name)
     named, known = match.named, match.customer_id
     status = first_true([(known.notna(), "matched"), (named.notna(), "unknown")], "none")
     is_unknown = (status == "unknown") & ~ours["is_missing"]

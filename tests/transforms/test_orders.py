@@ -99,6 +99,17 @@ def test_customers_are_named_by_codes_of_the_erp_too_where_one_has_the_code() ->
     assert found(findings) == [("o2", "customer_ambiguous"), ("o3", "customer_unknown")]
 
 
+@pytest.mark.parametrize(("name", "customer"), [("customer_id", "2"), ("customer_code", "1"), ("cliente_codigo", "1")])
+def test_codes_that_are_ids_of_others_by_chance_are_codes_in_a_column_of_codes(name: str, customer: str) -> None:
+    customers = frame(ORDERING_CUSTOMERS, [{"customer_id": "1", "erp_code": "2"}, {"customer_id": "2", "erp_code": "1"}])
+    rows = raw({name: 2}, columns={"id": TEXT, name: BIGINT, **BOOKS})
+    fields = propose_fields(rows, customers).fields
+    assert fields.customer_id == name
+    made, findings, _ = reconciled(rows, customers, fields, AS_OF)
+    assert made["customer_id"].tolist() == [customer]
+    assert found(findings) == []
+
+
 def test_a_customer_of_zero_is_a_guest_unless_a_customer_has_that_id() -> None:
     made, findings, _ = reconciled(raw({"buyer": 0}, {"buyer": 1}), CUSTOMERS, FIELDS, AS_OF)
     assert made["customer_status"].tolist() == ["none", "matched"]
