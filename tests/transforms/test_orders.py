@@ -101,7 +101,8 @@ def test_customers_are_named_by_codes_of_the_erp_too_where_one_has_the_code() ->
 
 @pytest.mark.parametrize(("name", "customer"), [("customer_id", "2"), ("customer_code", "1"), ("cliente_codigo", "1")])
 def test_codes_that_are_ids_of_others_by_chance_are_codes_in_a_column_of_codes(name: str, customer: str) -> None:
-    customers = frame(ORDERING_CUSTOMERS, [{"customer_id": "1", "erp_code": "2"}, {"customer_id": "2", "erp_code": "1"}])
+    swapped = [{"customer_id": "1", "erp_code": "2"}, {"customer_id": "2", "erp_code": "1"}]
+    customers = frame(ORDERING_CUSTOMERS, swapped)
     rows = raw({name: 2}, columns={"id": TEXT, name: BIGINT, **BOOKS})
     fields = propose_fields(rows, customers).fields
     assert fields.customer_id == name
