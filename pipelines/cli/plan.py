@@ -40,6 +40,16 @@ def plan(options: PlanOptions, reporter: Reporter) -> int:
             "Pull, then plan again: orderbridge pull customers"
         )
         reporter.event("created_since", text, count=result.created_since)
+    if earlier := result.earlier_changes:
+        changes = number(earlier.operations, "change")
+        text = (
+            f"This plan was pushed before, in {earlier.folder}: {changes} will not be sent again.\n"
+            "If they are to be added once more, plan a copy of the file that has another name."
+            if earlier.is_same_plan
+            else f"Earlier pushes changed the same fields of {number(earlier.operations, 'variant')}, the last one "
+            f"{earlier.folder}.\nIf this file repeats changes of those pushes, they will be added twice."
+        )
+        reporter.event("earlier_changes", text, **earlier._asdict())
     if reporter.style == "json":
         print_json(_record(result))
     else:

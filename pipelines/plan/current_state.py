@@ -7,10 +7,12 @@ is known about another host is refused or ignored.
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import pandas as pd
@@ -19,7 +21,7 @@ import pyarrow.compute as pc
 
 from pipelines.ledger.keys import StoredKeys
 from pipelines.ledger.store import Ledger
-from pipelines.plan.model import ReadState
+from pipelines.plan.model import Plan, ReadState
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import last_reads
 from sources.errors import UsageError
@@ -101,6 +103,39 @@ def new_plan_id(path: Path, content: bytes, length: int) -> str:
         while ledger.is_superseded(plan_id):
             plan_id = hashlib.sha256(plan_id.encode() + content).hexdigest()[:length]
     return plan_id
+
+
+class EarlierChanges(NamedTuple):
+    """Changes (values that the platform adds) that pushes may have sent already.
+
+    Attributes:
+        operations: number of operations of a plan whose variant an earlier push changed in the same field.
+        folder: of the last such push.
+        is_same_plan: it pushed this plan, so these operations are not sent again.
+    """
+
+    operations: int
+    folder: str
+    is_same_plan: bool
+
+
+def earlier_changes(path: Path, host: str, plan: Plan, increments: Set[str]) -> EarlierChanges | None:
+    """The last push that changed the increments of a plan's variants too; None if there is none."""
+    changes = {op.path: increments & op.body.keys() for op in plan.operations() if increments & op.body.keys()}
+    with Ledger.open(path, readonly=True) as ledger:
+        rows = ledger.connection.execute(_UPDATES, [host, json.dumps(list(changes))]).fetchall()
+    repeated = [row for row in rows if changes[row[0]] & set(row[1].split(","))]
+    if not repeated:
+        return None
+    _, _, folder, plan_id = repeated[-1]
+    return EarlierChanges(len({row[0] for row in repeated}), folder, plan_id == plan.manifest.plan_id)
+
+
+_UPDATES: Final = """
+    SELECT o.path, o.fields, p.folder, p.plan_id FROM operations o JOIN plans p USING (plan)
+    WHERE p.host = ? AND o.path IN (SELECT value FROM json_each(?))
+        AND o.state IN ('in_flight', 'in_doubt', 'confirmed')
+    ORDER BY o.state_at"""
 
 
 def created_bodies(path: Path, host: str, kind: str) -> StoredKeys:

@@ -30,6 +30,7 @@ from pipelines.plan.model import (
     LineOutcome,
     Manifest,
     PasswordSource,
+    Plan,
     PlanFile,
     file_sha256,
     sent_as,
@@ -95,6 +96,7 @@ class PlanResult:
         statistics: counts that are not in the manifest.
         is_new: whether the folder did not exist before.
         created_since: customers created by pushes since the customers compared with were read.
+        earlier_changes: that the plan's increments may repeat.
     """
 
     folder: Path
@@ -102,6 +104,7 @@ class PlanResult:
     statistics: PlanStatistics
     is_new: bool
     created_since: int = 0
+    earlier_changes: current_state.EarlierChanges | None = None
 
     @property
     def exit_code(self) -> ExitCode:
@@ -135,7 +138,10 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
         is_new = publish_folder(folder, target.absolute())
     read = manifest.read
     since = current_state.customers_created_since(ledger_path(), settings.base_url, read) if read is not None else 0
-    return PlanResult(target, manifest, statistics, is_new, since)
+    earlier: current_state.EarlierChanges | None = None
+    if increments := increment_fields(manifest.semantics):
+        earlier = current_state.earlier_changes(ledger_path(), settings.base_url, Plan(target), increments)
+    return PlanResult(target, manifest, statistics, is_new, since, earlier)
 
 
 class _PlanMaker:

@@ -19,12 +19,15 @@ from pipelines.cli.console import Reporter
 from pipelines.cli.plan import plan
 from pipelines.cli.process import prepare_environment
 from pipelines.ledger.keys import body_hash
+from pipelines.ledger.model import StateChange
 from pipelines.ledger.store import Ledger
 from pipelines.plan.dedupe import partition
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.plan.summary import summary
 from pipelines.plan.suspicious import SuspiciousValues
+from pipelines.push.plan_ledger import PlanLedger
+from pipelines.push.run import new_operations
 from sources.errors import UsageError
 from sources.files.formulas import neutralize
 from tests.pipelines.bridge import Bridge, bridge, command
@@ -184,6 +187,31 @@ def test_changes_are_sent_as_they_stand_and_zeros_left_out(work: Path) -> None:
     ]
     assert fates(made) == {3: ("skipped", "")}
     adds_up(made)
+
+
+def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The platform adds changes: the same file, planned and pushed again, adds them twice, or is not sent again."""
+    os.environ |= {"SOURCES__LEGACY__STOCK_SEMANTICS": "increment"}
+    mapping = VARIANTS.replace('"Existencias" = "stock"', '"Existencias" = { field = "stock", change = true }')
+    first = variants(work, "1;1001;;;7\n1;1002;;;2\n", mapping)
+    assert first.earlier_changes is None
+    with Ledger.open(work / "ledger.sqlite") as ledger:
+        plan_ledger = PlanLedger.record(ledger, Plan(first.folder), new_operations(Plan(first.folder)), 1.0)
+        plan_ledger.commit([StateChange(1, "in_flight"), StateChange(2, "in_flight")], 2.0)
+        plan_ledger.commit([StateChange(1, "confirmed"), StateChange(2, "rejected")], 3.0)
+    same = variants(work, "1;1001;;;7\n1;1002;;;2\n", mapping)
+    other = variants(work, "1;1001;;;7\n1;1002;;;3\n", mapping)
+    pushed = str(first.folder.absolute())
+    assert same.earlier_changes == (1, pushed, True)
+    assert other.earlier_changes == (1, pushed, False)
+    assert variants(work, "1;1002;;;3\n", mapping).earlier_changes is None
+    plan(PlanOptions("variants", work / "in.csv", work / "mapping.toml"), Reporter("plain"))
+    assert "This plan was pushed" not in capsys.readouterr().err
+    variants(work, "1;1001;;;7\n1;1002;;;2\n", mapping)
+    plan(PlanOptions("variants", work / "in.csv", work / "mapping.toml"), Reporter("plain"))
+    assert f"pushed before, in {pushed}: 1 change will not be sent again" in capsys.readouterr().err
 
 
 def test_the_semantics_of_additive_fields_are_part_of_the_plan(work: Path) -> None:
