@@ -71,7 +71,7 @@ def _list_line(one: ListStatus, status: Status) -> str:
 
 
 def _age(hours: float) -> str:
-    return f"{hours * 60:.0f} min" if hours < 1 else f"{hours:.1f} h"
+    return f"{hours * 60:.0f} min" if -1 < hours < 1 else f"{hours:.1f} h"
 
 
 def _mark(resource: str, status: Status) -> str:

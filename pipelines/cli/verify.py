@@ -47,6 +47,7 @@ def print_result(result: VerifyResult, style: Style) -> None:
                 "kind": result.kind,
                 "verdict": result.verdict,
                 "outcomes": result.outcomes,
+                "in_doubt": result.in_doubt,
                 "fields": result.fields,
                 "file": result.file,
                 "exit_code": result.exit_code,
@@ -54,6 +55,8 @@ def print_result(result: VerifyResult, style: Style) -> None:
         )
         return
     lines = [f"{result.outcomes[name]:>8}  {words}" for name, words in _OUTCOMES.items() if result.outcomes[name]]
+    if result.in_doubt:
+        lines.append(f"{result.in_doubt} in doubt: they may have arrived; push the plan again")
     if not KINDS[result.kind].is_listed:
         lines.append(f"{result.kind} cannot be read from the platform: its confirmation is the only evidence")
     lines += [f"          {count} differ in {name}" for name, count in result.fields.most_common()]

@@ -45,6 +45,7 @@ class VerifyResult:
         fields: operations with a difference, by field.
         verdict: of the list compared with; if it is not complete, `missing` proves nothing.
         file: with the fields that differ.
+        in_doubt: those of the unsettled operations that may have arrived.
     """
 
     kind: str
@@ -52,10 +53,13 @@ class VerifyResult:
     fields: Counter[str] = field(default_factory=Counter)
     verdict: str = ""
     file: Path | None = None
+    in_doubt: int = 0
 
     @property
     def exit_code(self) -> ExitCode:
-        """5 if something differs or is missing, 7 if something is missing from a list that is not complete."""
+        """6 with doubts, else 5 if something differs or is missing; 7 if it is missing from an unproven list."""
+        if self.in_doubt:
+            return ExitCode.IN_DOUBT
         if self.outcomes["differs"] or self.outcomes["several"]:
             return ExitCode.REJECTED
         if self.outcomes["missing"]:
@@ -77,6 +81,7 @@ def verify(folder: Path) -> VerifyResult:
         rows = {row.id: row for row in PlanLedger(ledger, plan.manifest.plan_id).rows()}
     confirmed = {number for number, row in rows.items() if row.state == "confirmed"}
     result.outcomes["unsettled"] = len(rows) - len(confirmed)
+    result.in_doubt = sum(row.state in ("in_flight", "in_doubt", "conflict") for row in rows.values())
     if not KINDS[plan.kind].is_listed:
         result.outcomes["unreadable"] = len(confirmed)
         return result

@@ -9,7 +9,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pipelines.ledger.model import OpenPlan
 from pipelines.ledger.store import Ledger
@@ -22,6 +22,7 @@ from sources.contract import LISTS
 from sources.errors import UsageError
 from sources.settings import ledger_path, warehouse_path
 
+_CLOCK_SKEW_H: Final = 0.1
 _RUNS_SQL = "SELECT run_id, command, started_at, ended_at, exit_code FROM ops.runs ORDER BY started_at DESC LIMIT 5"
 
 
@@ -47,8 +48,12 @@ class ListStatus:
     tail_age_h: float | None = None
 
     def is_older_than(self, hours: float) -> bool:
-        """Whether the last read, whole or a tail, is older. `pull` limits the age of the whole one itself."""
-        return min(self.age_h, self.age_h if self.tail_age_h is None else self.tail_age_h) > hours
+        """Whether the last read, whole or a tail, is older. `pull` limits the age of the whole one itself.
+
+        A read in the future proves no age: it was written, or is judged, by a clock that is wrong.
+        """
+        age = min(self.age_h, self.age_h if self.tail_age_h is None else self.tail_age_h)
+        return age > hours or age < -_CLOCK_SKEW_H
 
 
 @dataclass(slots=True)

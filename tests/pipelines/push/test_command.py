@@ -22,7 +22,7 @@ from pipelines.push.listing import CustomerListing
 from pipelines.push.model import SETTLE_S
 from pipelines.push.passwords import PASSWORDS_FILE
 from pipelines.push.verify import verify
-from sources.errors import UsageError
+from sources.errors import ExitCode, UsageError
 from sources.kinds import KindName
 from tests.pipelines.bridge import command, start, wait_for
 from tests.pipelines.push.plans import (
@@ -375,6 +375,9 @@ def test_a_push_that_was_cut_off_is_looked_for_and_reported(at: Place) -> None:
     assert done.code == 6
     assert "run it again from" in done.out
     assert outcomes(plan) == {"2": "in_doubt.in_doubt"}
+    pull(PullOptions(("customers",)))
+    verified = verify(plan)
+    assert (verified.in_doubt, verified.exit_code) == (1, ExitCode.IN_DOUBT)
     at.platform.set_faults({})
     assert at.push(plan, replace(YES, settle_s=SETTLE_S)).exit_code == 6
     assert command("push", str(plan), "--yes", "--settle", "0", env=at.environment(), cwd=at.folder).code == 0
