@@ -162,4 +162,4 @@ def test_issue_15_4_a_resolver_that_hangs_is_not_waited_for(monkeypatch: pytest.
     with pytest.raises(Unreachable, match=r"cannot connect to a\.example") as caught:
         check_reachable("legacy", "https://a.example", 0.3)
     assert caught.value.reason == ("timeout" if waits else "dns")
-    assert time.monotonic() - started_at < 2
+    assert time.monotonic() - started_at < 10

@@ -192,11 +192,12 @@ def flood(head: bytes, piece: bytes) -> Callable[[socket.socket], None]:
     ],
 )
 def test_invalid_responses(script: Any) -> None:
-    with serving(script) as server, legacy(server, retry=RetryPolicy(attempts=1), timeouts=Timeouts(2, 2, 5)) as one:
+    once, patient = RetryPolicy(attempts=1), Timeouts(20, 20, 60)
+    with serving(script) as server, legacy(server, retry=once, timeouts=patient) as one:
         began = time.monotonic()
         with pytest.raises(Unreachable, match="the connection broke off"):
             body(one)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 20
 
 
 def test_the_deadline_of_a_request_ends_a_wait_that_may_last_longer() -> None:
@@ -326,8 +327,8 @@ def test_closing_ends_a_handshake_under_way() -> None:
             began = time.monotonic()
             one.close()
             with pytest.raises(Stopped):
-                future.result(5)
-            assert time.monotonic() - began < 2
+                future.result(20)
+            assert time.monotonic() - began < 8  # the handshake alone would wait 10
 
 
 def tunnel(to: str, seen: list[bytes], status: bytes = b"200 Go on") -> Callable[[socket.socket], None]:
