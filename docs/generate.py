@@ -58,7 +58,7 @@ _CONFIG = """\
 dlthub_telemetry = false
 """
 _SECRETS = """\
-# Copy to secrets.toml in this folder, put the keys in, and let nobody else read it:
+# Copy to secrets.toml in this folder, add the keys, and make it readable for you alone:
 #   cp .dlt/example.secrets.toml .dlt/secrets.toml && chmod 600 .dlt/secrets.toml
 """
 _SOURCE = """\

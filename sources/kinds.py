@@ -2,7 +2,7 @@
 
 In: the write operations of the interface (`sources.contract`). Out: one `InputKind` per kind, read by mapping, plan,
 push and the command line wherever they treat kinds differently; and the variant fields that a repeated update may add
-to, with what the settings say about them.
+to, according to the settings.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ KINDS: Final[Mapping[str, InputKind]] = {
 }
 
 ADDED_FIELDS: Final = tuple(gap.name.removesuffix("_semantics") for gap in GAPS if gap.name.endswith("_semantics"))
-"""Fields of a variant that the interface calls "added"; the settings say whether they are set or incremented."""
+"""Fields of a variant that the interface calls "added"; a setting for each decides whether it is set or incremented."""
 ADDITIVE_FIELDS: Final = (
     *ADDED_FIELDS,
     *(field.name for field in contract.VARIANT_UPDATE.fields if field.type == "array"),

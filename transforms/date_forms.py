@@ -55,7 +55,7 @@ Form = Literal[
 `unknown` is any other form, `empty` a column without a text."""
 
 DateOrder = Literal["day_first", "month_first"]
-"""What a setting may say of a column of dates that does not prove it."""
+"""The order of day and month, as a setting gives it for a column that does not prove it."""
 
 YEAR_MIN: Final = 1900
 YEAR_MAX: Final = 2200

@@ -48,7 +48,7 @@ def to_arrow(rows: pd.DataFrame, schema: Schema) -> pa.Table:
 
 
 def frame(schema: Schema, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
-    """A frame of these rows; a column that a row lacks is null there."""
+    """A frame of these rows; a column that is missing in a row is null there."""
     return from_arrow(pa.Table.from_pylist([dict(row) for row in rows], pa.schema(list(schema.items()))))
 
 

@@ -32,7 +32,7 @@ _DATES: Final = {
     "promotions": ("dates", "startDate and expirationDate", "the status of the promotion is unknown"),
     "orders": ("ordered_at", "the order date", "the order is missing from counts over time"),
 }
-"""Columns of dates: what the names of their rules begin with, the platform's name, and what a row lacks without."""
+"""Columns of dates: prefix of the names of their rules, the platform's name, and the effect of a missing date."""
 
 
 @dataclass(frozen=True, slots=True)

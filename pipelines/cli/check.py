@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def command(style: Style) -> None:
     """Check settings, permissions, keys and one page of each list.
 
-    Each problem is printed with its fix. Nothing is changed. The exit code is that of the gravest problem.
+    Each problem is printed with its fix. Nothing is changed. The exit code is that of the most severe problem.
     """
     with start(style) as reporter:
         code = run_checks(reporter)
@@ -28,7 +28,7 @@ def command(style: Style) -> None:
 
 
 def run_checks(reporter: Reporter) -> ExitCode:
-    """Checks everything and reports each result at once. Returns the exit code of the gravest problem."""
+    """Checks everything and reports each result at once. Returns the exit code of the most severe problem."""
     from pipelines.pull.check import check, gravest
 
     return gravest([_reported(result, reporter) for result in check(STOP.event)])

@@ -42,7 +42,7 @@ def command(sandbox: bool) -> None:
     folder = project_folder()
     path = secrets_file(folder)
     if path.exists():
-        click.echo(f"{escape(path)} exists: kept as it is")
+        click.echo(f"{escape(path)} exists: not changed")
     else:
         from sandbox.command import settings
 
@@ -91,7 +91,7 @@ def _ask_setting(setting: Setting, *, is_optional: bool) -> str:
             if STOP.event.is_set() or sys.stdin.isatty():
                 raise
             raise UsageError(
-                "init asks questions, but there is nobody to answer them: standard input ended",
+                "init is interactive, but standard input has ended",
                 "Run it in a terminal, use --sandbox, or set what `orderbridge check` reports as missing.",
             ) from None
         if not answer:

@@ -63,7 +63,7 @@ def to_toml(values: Mapping[str, str]) -> str:
 
 
 def ignore_private_files(folder: Path) -> list[str]:
-    """Adds to the project's `.gitignore` the lines that it lacks. Returns them. Raises UsageError."""
+    """Adds the missing lines to the project's `.gitignore`. Returns them. Raises UsageError."""
     path = folder / ".gitignore"
     with disk_errors(f"{path} cannot be written", _HINT):
         text = path.read_text("utf-8") if path.exists() else ""

@@ -1,1 +1,1 @@
-"""The push: what a plan says, sent as often as it should be (docs/push.md)."""
+"""The push: sends the operations of a plan, each write exactly once (docs/push.md)."""

@@ -1,4 +1,4 @@
-"""What a person says about operations in doubt: they arrived, they did not, or they are abandoned.
+"""Manual answers about operations in doubt: landed, not landed, or abandoned.
 
 In: ids from options, or a file of answers: `in_doubt.csv` with its column `answer` filled in. Out: changes of state.
 """
@@ -21,7 +21,7 @@ ANSWER_COLUMN: Final = "answer"
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Ids of operations by what a person says about them."""
+    """Ids of operations by answer."""
 
     landed: frozenset[int] = frozenset()
     not_landed: frozenset[int] = frozenset()

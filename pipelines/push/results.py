@@ -122,7 +122,7 @@ class ResultsWriter:
         plan: verified.
         ledger: of the plan.
         withheld: operations that this push did not send.
-        rules: of this push; they say what settles a doubt.
+        rules: of this push: how a doubt is settled.
     """
 
     plan: Plan

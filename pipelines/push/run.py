@@ -1,7 +1,7 @@
-"""Push: sends the operations of a plan, each as often as it should be; run again, it continues (docs/push.md).
+"""Push: sends the operations of a plan, each exactly once; run again, it continues (docs/push.md).
 
 In: a plan folder and options. Out: the ledger, the results, and a `PushResult`. Results are written however the push
-ends: they say what is confirmed, rejected, in doubt and not sent at that moment.
+ends, with the lines confirmed, rejected, in doubt and not sent at that moment.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class _PushRun:
         )
 
     def _resolve_manually(self) -> None:
-        """Applies what a person says about doubts. An update that arrived leaves its values as if confirmed."""
+        """Applies the manual answers. An update that arrived leaves its values as if confirmed."""
         options = self.options
         answers: Answers = options
         if options.answers is not None:

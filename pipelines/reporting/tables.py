@@ -107,7 +107,7 @@ def bar_column(
 
 
 def findings_table(rows: Rows, rule: Callable[[dict[str, Any]], object]) -> Table:
-    """Findings by rule, on a logarithmic scale: a few errors are visible beside many of severity info.
+    """Findings by rule, on a logarithmic scale: a few errors are visible next to many of severity info.
 
     Args:
         rows: `entity`, `rule`, `severity`, `findings`, in drawing order.

@@ -1,1 +1,1 @@
-"""The ERP's customers and variants beside the platform's: match, differences, findings."""
+"""The ERP's customers and variants compared with the platform's: match, differences, findings."""

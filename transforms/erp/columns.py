@@ -45,7 +45,7 @@ ERP_CUSTOMERS: Final = {
     "reason": TEXT,
 }
 """`erp_code` is the ERP's, and the platform's in a row without a line. `matched_by` of an ambiguous row is the key that
-made it so, and `reason` says how. `members` are the ids of the customers that an ambiguous line may be, `member_lines`
+made it so, and `reason` is how. `members` are the ids of the customers that an ambiguous line may be, `member_lines`
 the lines that an ambiguous customer may be. `name` is the ERP's where there is a line."""
 ERP_DIFFERENCES: Final = {
     "entity": TEXT,

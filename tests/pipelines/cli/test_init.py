@@ -114,7 +114,7 @@ def test_what_exists_is_kept_and_gitignore_gets_the_lines_that_it_lacks(
     (made / ".gitignore").write_text("mine\n*.duckdb")
     for _ in range(2):
         done = CliRunner().invoke(orderbridge, ["init", "--sandbox"])
-        assert "kept as it is" in done.stdout
+        assert "exists: not changed" in done.stdout
     assert (made / ".dlt/secrets.toml").read_text() == "# mine\n"
     lines = (made / ".gitignore").read_text().splitlines()
     assert lines[:2] == ["mine", "*.duckdb"]
@@ -166,7 +166,7 @@ def test_a_sandbox_writes_settings_that_init_and_pull_use(tmp_path: Path) -> Non
         assert process.stdout is not None
         assert process.stdout.readline().startswith("ready http://127.0.0.1:")
         done = command("init", env=env, cwd=made)
-        assert (done.code, "exists: kept as it is" in done.out) == (0, True), done.said
+        assert (done.code, "exists: not changed" in done.out) == (0, True), done.said
         assert "ok    first page of customers" in done.out
         pulled = command("--project", str(made), "pull", "customers", env=env, cwd=tmp_path)
         process.send_signal(signal.SIGINT)
