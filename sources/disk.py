@@ -1,4 +1,4 @@
-"""Files and folders on disk: replaced atomically, private to their owner, synced, and disk errors with a reason and a hint.
+"""Files and folders on disk: replaced atomically, private to their owner, synced; disk errors with reason and hint.
 
 In: paths and bytes. Out: files that exist whole or not at all, open files that only their owner can read, and
 `UsageError` where the disk fails. Every other module writes through this one: these rules exist once.
