@@ -125,7 +125,7 @@ def customers(
     rows, findings = one_row_per_id(typed(raw, RAW_CUSTOMERS), "customers")
     dates = read_dates(rows["created_at"], date_order, timezone)
     part = customers_part(rows, dates.at, documents, price_lists, as_of, coverage_gap)
-    shared = [shared_value_findings("customers", rule, *values) for rule, values in part.unique_values.items()]
+    shared = [shared_value_findings("customers", rule, values) for rule, values in part.unique_values.items()]
     findings += [
         part.findings,
         summarize_unlisted(part.unlisted, coverage_gap),
@@ -160,15 +160,9 @@ def customers_part(
     as_of: datetime,
     coverage_gap: str = "",
 ) -> CustomersPart:
-    """Reconciles any of the customers, with all of their documents.
+    """Reconciles any of the customers, with all of their documents; the arguments are those of `customers`.
 
-    Args:
-        rows: the columns of `RAW_CUSTOMERS`, sorted by id, one for each id.
-        created_at: of these rows, read from all customers' texts.
-        documents: see `customers`, as well as the others.
-        price_lists: see there.
-        as_of: see there.
-        coverage_gap: see there.
+    `rows` are the columns of `RAW_CUSTOMERS`, one for each id, by id; `created_at` is read from all customers' texts.
     """
     rows = (
         rows.rename(columns={"id": "customer_id", "created_at": "created_at_text"})

@@ -86,8 +86,8 @@ class UniqueValues(NamedTuple):
     """Values that no two records may have in common.
 
     Attributes:
-        ids: of the records, in order; a record may have several values.
-        values: null is shared by nobody.
+        ids: of the records, in order; a record may have several values, and the same one twice.
+        values: null is no value.
         where: boolean, the rows that count.
     """
 
@@ -96,18 +96,9 @@ class UniqueValues(NamedTuple):
     where: Column[Any]
 
 
-def shared_value_findings(
-    entity: str,
-    name: str,
-    ids: Column[Any],
-    values: Column[Any],
-    where: Column[Any],
-) -> pd.DataFrame:
-    """Findings of the rule about rows whose value another row has too, among those where `where` (boolean) holds.
-
-    An id that has the same value twice counts once, null is shared by nobody, and details name the first of the ids.
-    """
-    rows = pd.DataFrame({"id": ids, "value": values})[where.fillna(False)]
+def shared_value_findings(entity: str, name: str, values: UniqueValues) -> pd.DataFrame:
+    """Findings of the rule about records whose value another record has too; details name the first of their ids."""
+    rows = pd.DataFrame({"id": values.ids, "value": values.values})[values.where.fillna(False)]
     rows = rows[is_repeated(rows["value"])].drop_duplicates()
     rows = rows[is_repeated(rows["value"])].reset_index(drop=True)
     others = rows.groupby("value", sort=False)["id"].transform("count") - 1

@@ -86,11 +86,9 @@ class FieldProposal:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldChoice:
-    """The fields to use, the evidence of the examined columns, and findings. `fields` is what a run pins."""
+class FieldChoice(FieldProposal):
+    """The fields to use, which a run pins, with findings about the choice."""
 
-    fields: OrderFields
-    evidence: Mapping[str, str]
     findings: pd.DataFrame
 
 

@@ -12,7 +12,13 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from transforms.findings import combine_findings, rule_findings, shared_value_findings, summarize_unless_proven
+from transforms.findings import (
+    UniqueValues,
+    combine_findings,
+    rule_findings,
+    shared_value_findings,
+    summarize_unless_proven,
+)
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Bools, Column, Ints, first_true, look_up, typed
 from transforms.keys import BOOKKEEPING, canonical_id, clean_text, one_row_per_id
 
@@ -74,9 +80,7 @@ def price_lists(
 def _with_chains(rows: pd.DataFrame, broken: str) -> pd.DataFrame:
     """Adds status, root and depth of each chain, and whether it ends at the price list itself (`is_own_end`).
 
-    Args:
-        rows: with `is_missing`.
-        broken: the status of a chain that ends at a source which is not among the rows.
+    `broken` is the status of a chain that ends at a source which is not among the rows.
     """
     found = _source_rows(rows)
     own = np.arange(len(rows))
@@ -150,8 +154,8 @@ def _field_findings(rows: pd.DataFrame) -> list[pd.DataFrame]:
     ids, name, all_rows = rows["price_list_id"], clean_text(rows["name"]), rows["is_missing"].eq(False)
     contradicts = (clean_text(rows["adjustment_type"]).str.upper() == "NONE") & (rows["adjustment_value"] != 0)
     return [
-        shared_value_findings("price_lists", "id_ambiguous", ids, canonical_id(ids), all_rows),
-        shared_value_findings("price_lists", "name_duplicate", ids, name, all_rows),
+        shared_value_findings("price_lists", "id_ambiguous", UniqueValues(ids, canonical_id(ids), all_rows)),
+        shared_value_findings("price_lists", "name_duplicate", UniqueValues(ids, name, all_rows)),
         rule_findings("price_lists", "name_missing", ids, name.isna(), "name"),
         rule_findings("price_lists", "adjustment_contradicts", ids, contradicts, "adjustmentType, adjustmentValue"),
     ]

@@ -45,6 +45,13 @@ def without_blank(texts: pd.Series[str]) -> pd.Series[str]:
     return texts.mask(is_blank) if is_blank.any() else texts
 
 
+def without_zero_fraction(ids: pd.Series[str]) -> pd.Series[str]:
+    """Whole numbers without a fraction: `70.0` is `70`. Zeros in front stay."""
+    if not ids.str.contains(".", regex=False).any():
+        return ids  # most columns: the pattern takes ten times as long
+    return ids.str.replace(r"^(-?[0-9]+)\.0+$", r"\1", regex=True)
+
+
 def single_spaced(texts: pd.Series[str]) -> pd.Series[str]:
     """Tidied texts with each run of whitespace as one space."""
     return tidied(texts).str.replace(_WHITESPACE, " ", regex=True)

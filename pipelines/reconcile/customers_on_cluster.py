@@ -28,7 +28,7 @@ from transforms.customers import CUSTOMERS, RAW_CUSTOMERS, customers_part, summa
 from transforms.date_forms import DateOrder
 from transforms.dates import DateColumn, date_findings, read_dates
 from transforms.documents import RAW_DOCUMENTS
-from transforms.findings import combine_findings, shared_value_findings
+from transforms.findings import UniqueValues, combine_findings, shared_value_findings
 from transforms.frames import array, constant, frame, from_arrow, to_arrow, typed
 from transforms.keys import one_row_per_id
 
@@ -176,7 +176,9 @@ def find_shared_values(job: CustomersJob, bucket: int) -> pd.DataFrame:
     values = read_bucket((job.file("values", number) for number in range(job.buckets)), bucket).sort_values("id")
     return combine_findings(
         [
-            shared_value_findings("customers", str(rule), of_rule["id"], of_rule["value"], of_rule["value"].notna())
+            shared_value_findings(
+                "customers", str(rule), UniqueValues(of_rule["id"], of_rule["value"], of_rule["value"].notna())
+            )
             for rule, of_rule in values.groupby("rule")
         ]
     )

@@ -24,8 +24,8 @@ MUTANTS: Final = (
     Mutant(
         "an-id-loses-its-leading-zeros",
         "transforms/keys.py",
-        '    cleaned = clean_text(ids)\n    if not cleaned.str.contains(".", regex=False).any():',
-        '    cleaned = clean_text(ids).str.lstrip("0")\n    if not cleaned.str.contains(".", regex=False).any():',
+        "    return without_zero_fraction(clean_text(ids))",
+        '    return without_zero_fraction(clean_text(ids).str.lstrip("0"))',
         "tests/transforms/test_keys.py tests/transforms/test_customers.py",
     ),
     Mutant(

@@ -81,9 +81,7 @@ _NOTHING: Final = Decisions(_empty("line", "customer", "matched_by"), _NO_ROWS, 
 def cascade(lines: Side, customers: Side) -> Decisions:
     """Pairs lines and customers by each key that the file has, in the order of `MATCH_KEYS`.
 
-    Args:
-        lines: each row has at most one value of a key.
-        customers: a row may have several values of a key.
+    A line has at most one value of a key, a customer may have several.
     """
     is_open, is_open_there = lines.undecided(), customers.undecided()
     decisions = []
@@ -121,9 +119,7 @@ def by_row(*parts: pd.DataFrame) -> pd.DataFrame:
 def shared_groups(lines: pd.Series[str], customers: pd.Series[str]) -> Groups:
     """The groups of rows with the same value; customers whose value no line has are left out.
 
-    Args:
-        lines: values, indexed by row number, ascending; each row once.
-        customers: values, indexed by row number.
+    Both are values, indexed by row number: of lines ascending, each row once.
     """
     numbers, _ = pd.factorize(pd.concat([lines, customers], ignore_index=True))
     of_lines, of_customers = np.split(numbers, [len(lines)])
@@ -141,13 +137,7 @@ def settle(
 
     Every other row of a group that both sides have is ambiguous. Lines with the same ERP code contradict each other:
     they are ambiguous even where no customer has it. A group of more than `FREQUENT` rows of a side decides nothing.
-
-    Args:
-        key: name of the key.
-        groups: of lines and customers.
-        stand_ins: rows of lines whose value is none.
-        line_names: see `Side`.
-        customer_names: see `Side`.
+    `stand_ins` are the rows of lines whose value identifies nobody, and the names those of each `Side`.
     """
     size = len(line_names)
     lines, customers = _counts(groups, size)
@@ -210,13 +200,9 @@ def _members(groups: pd.Series[int], names: pd.Series[str]) -> pd.Series[str]:
 
 
 def joined_texts(texts: pd.Series[str], groups: pd.Series[int]) -> pd.Series[str]:
-    """The texts of each group in one, with commas between; indexed by group. Null where a text is null.
+    """The texts of each group (ascending) in one, with commas between; indexed by group. Null where a text is null.
 
     An Arrow kernel: `groupby(...).agg(", ".join)` calls Python for each group, of which there may be a million.
-
-    Args:
-        texts: in the order of groups.
-        groups: ascending.
     """
     numbers, begin = np.unique(groups.to_numpy(), return_index=True)
     lists = pa.ListArray.from_arrays(pa.array(np.append(begin, len(groups)), pa.int32()), array(texts))

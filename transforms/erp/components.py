@@ -28,10 +28,7 @@ LINKS: Final = ("value", "home")
 def key_hashes(rows: pd.DataFrame, columns: Mapping[str, str], hash_texts: HashTexts) -> dict[str, pd.Series[int]]:
     """The hashes of the values that identify someone, by key, indexed by row number.
 
-    Args:
-        rows: with an index from 0.
-        columns: the column of each key.
-        hash_texts: the same on all machines.
+    `rows` have an index from 0, `columns` is the column of each key, and `hash_texts` is the same on all machines.
     """
     hashes = {}
     for key, column in columns.items():
@@ -69,11 +66,7 @@ def connected_homes(links: pd.DataFrame) -> pd.DataFrame:
 
 
 def components(pairs: pd.DataFrame) -> pd.DataFrame:
-    """`home` and `root`: the smallest home that each one is connected to, by home.
-
-    Args:
-        pairs: `home`, `other`: the pairs of all values.
-    """
+    """`home` and `root`: the smallest home that each one is connected to, by home; from the pairs of all values."""
     homes, numbers = np.unique(pairs[["home", "other"]].to_numpy(np.uint64), return_inverse=True)
     left, right = numbers.reshape(-1, 2).T
     root = np.arange(len(homes))
@@ -86,13 +79,7 @@ def components(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def buckets(homes: Hashes, roots: pd.DataFrame, count: int) -> Ints:
-    """The bucket of each row, from 0 to `count` - 1.
-
-    Args:
-        homes: of the rows.
-        roots: what `components` returned.
-        count: number of buckets.
-    """
+    """The bucket of each row, from 0 to `count` - 1, by its home and the `components` of all homes."""
     at = pd.Index(roots["home"]).get_indexer(pd.Index(homes))
     root = np.where(at >= 0, roots["root"].to_numpy(np.uint64).take(at, mode="clip"), homes) if len(roots) else homes
     return (root % np.uint64(count)).astype(np.int64)

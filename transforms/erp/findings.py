@@ -13,7 +13,7 @@ import pandas as pd
 
 from transforms.erp.cascade import Decisions, Side
 from transforms.erp.match_keys import MATCH_KEYS, code, loose_code
-from transforms.findings import rule_findings, shared_value_findings
+from transforms.findings import UniqueValues, rule_findings, shared_value_findings
 from transforms.frames import TEXT, is_repeated, joined_text
 
 LINE_ENTITY: Final = "erp_customers"
@@ -21,13 +21,7 @@ LINE_ENTITY: Final = "erp_customers"
 
 
 def line_findings(lines: Side, repeated: pd.Series[str], decisions: Decisions) -> list[pd.DataFrame]:
-    """What is wrong with the file on its own.
-
-    Args:
-        lines: the repeated ones are not to be matched.
-        repeated: numbers of the lines that are equal to an earlier one.
-        decisions: what the keys have decided.
-    """
+    """What is wrong with the file on its own; `repeated` are the numbers of lines that are equal to an earlier one."""
     findings = [_about(repeated, "line_repeated")]
     is_without_key = lines.undecided(decisions.pairs["line"], decisions.ambiguous_lines["row"])
     ambiguous = decisions.ambiguous_lines[decisions.ambiguous_lines["matched_by"] == "erp_code"]["row"]
@@ -36,7 +30,7 @@ def line_findings(lines: Side, repeated: pd.Series[str], decisions: Decisions) -
         several = several[is_repeated(several)]
         is_key = MATCH_KEYS[key].identifies(several)
         names = lines.names.iloc[several.index]
-        findings.append(shared_value_findings(LINE_ENTITY, f"{key}_duplicate", names, several, is_key))
+        findings.append(shared_value_findings(LINE_ENTITY, f"{key}_duplicate", UniqueValues(names, several, is_key)))
         with_key = values[is_without_key[values.index]]
         is_without_key[with_key.index[MATCH_KEYS[key].identifies(with_key)]] = False
     findings.append(_about(lines.names[is_without_key], "key_missing"))
@@ -95,12 +89,7 @@ def unmatched_codes(decisions: Decisions, lines: Side, customers: Side) -> Unmat
 
 
 def unmatched_code_findings(unmatched: UnmatchedCodes, missing_codes: pd.Series[str]) -> list[pd.DataFrame]:
-    """Unmatched lines whose code a missing customer had, or whose code nearly equals that of an unmatched customer.
-
-    Args:
-        unmatched: codes of all unmatched rows.
-        missing_codes: ERP codes of customers that went missing, as given.
-    """
+    """Unmatched lines whose code a missing customer had, or whose code nearly equals that of an unmatched customer."""
     names, codes = pd.Series(unmatched.lines.index, dtype=pd.ArrowDtype(TEXT)), unmatched.lines.reset_index(drop=True)
     is_missing = codes.isin(code(missing_codes))
     is_near = loose_code(codes).isin(loose_code(code(unmatched.customers)))

@@ -58,20 +58,12 @@ class MatchResult:
 
 
 @dataclass(frozen=True, slots=True)
-class PartialMatch:
+class PartialMatch(MatchResult):
     """The match of lines and customers that share no key with any others; together with the others' it is the whole.
 
-    Attributes:
-        customers, repeated: see `MatchResult`.
-        differences: likewise, and `line`, the number of the line.
-        findings: all but those about unmatched codes.
-        unmatched: codes that are compared with those of the other parts.
+    `differences` have the number of the line too (`line`), and findings about `unmatched` codes are made of all parts.
     """
 
-    customers: pd.DataFrame
-    differences: pd.DataFrame
-    findings: pd.DataFrame
-    repeated: int
     unmatched: UnmatchedCodes
 
 
@@ -108,16 +100,12 @@ def match_part(
 ) -> PartialMatch:
     """Matches lines and customers that share no key with any others: see `transforms.erp.components`, and `match`.
 
-    Args:
-        erp: lines.
-        customers: without those that went missing.
-        documents: of these customers and any others.
-        country: of phone numbers.
-        hash_texts: settles certain pairs first.
+    `customers` are without those that went missing; `documents` are of these customers and any others.
     """
+    columns = {"_line": BIGINT, **{field: TEXT for field in ERP_FIELDS if field in erp}}
     with ThreadPoolExecutor(THREADS) as pool:
-        names_of_lines = pool.submit(line_names, lines := _by_line(erp))
-        owned = _owned(documents, present := _by_id(customers))
+        names_of_lines = pool.submit(line_names, lines := _sorted(typed(erp, columns), "_line"))
+        owned = _owned(documents, present := _sorted(typed(customers, PLATFORM_CUSTOMERS), "customer_id"))
     customer = np.full(len(lines), -1)
     if hash_texts is not None:
         customer = certain_pairs(lines, present, owned, hash_texts)
@@ -126,7 +114,9 @@ def match_part(
     is_open_there[customer[is_certain]] = False
     others = lines[~is_certain]
     is_repeated = _is_repeated(others, len(lines))
-    left = Side(_numbers(lines), ~is_certain & ~is_repeated, _line_keys(others[~is_repeated[others.index]]))
+    others = others[~is_repeated[others.index]]
+    keys = {name: key.normalize(others[name]).dropna() for name, key in MATCH_KEYS.items() if name in others}
+    left = Side(lines["_line"].astype(pd.ArrowDtype(TEXT)), ~is_certain & ~is_repeated, keys)
     papers = owned.set_index("customer")["number"]
     right = Side(
         present["customer_id"],
@@ -158,21 +148,6 @@ def match_part(
     )
 
 
-def _by_line(erp: pd.DataFrame) -> pd.DataFrame:
-    """The known columns of the ERP's lines, by line."""
-    columns = {"_line": BIGINT, **{field: TEXT for field in ERP_FIELDS if field in erp}}
-    return _sorted(typed(erp, columns), "_line")
-
-
-def _numbers(lines: pd.DataFrame) -> pd.Series[str]:
-    return lines["_line"].astype(pd.ArrowDtype(TEXT))
-
-
-def _by_id(customers: pd.DataFrame) -> pd.DataFrame:
-    """The columns of customers that are used, by id."""
-    return _sorted(typed(customers, PLATFORM_CUSTOMERS), "customer_id")
-
-
 def _sorted(rows: pd.DataFrame, by: str) -> pd.DataFrame:
     return rows if is_strictly_increasing(rows[by]) else rows.sort_values(by, kind="stable", ignore_index=True)
 
@@ -196,11 +171,6 @@ def _is_repeated(lines: pd.DataFrame, size: int) -> Bools:
     if suspects.size:
         is_repeated[suspects.index[suspects.apply(tidied).duplicated()]] = True
     return is_repeated
-
-
-def _line_keys(lines: pd.DataFrame) -> dict[str, pd.Series[str]]:
-    """The keys that the ERP's file has a column of, normalized, indexed by row number."""
-    return {name: key.normalize(lines[name]).dropna() for name, key in MATCH_KEYS.items() if name in lines}
 
 
 def _veto(decisions: Decisions, vetoed: pd.DataFrame, lines: Side, customers: Side) -> Decisions:

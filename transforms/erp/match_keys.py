@@ -13,7 +13,7 @@ from typing import Final
 
 import pandas as pd
 
-from transforms.texts import EMAIL_FORM, lookalike_key, tidied, without_blank
+from transforms.texts import EMAIL_FORM, lookalike_key, tidied, without_blank, without_zero_fraction
 
 FREQUENT: Final = 50
 """A value that more rows of one side than this have in common identifies none of them."""
@@ -28,7 +28,6 @@ _ABBREVIATIONS: Final = (
     rf"n{_ANY}[ad]|s{_ANY}[ncd]|no|nil|nan|nothing|nada|empty|vac[ií]o|tbd|gen[eé]ric[oa]?|sin|pendiente|varios"
 )
 """Short words that stand for a missing code, but may be the initials or the name of a person in an e-mail address."""
-_NUMBER_FRACTION: Final = r"^(-?[0-9]+)\.0+$"
 _NOT_ALPHANUMERIC: Final = r"[^\p{L}\p{N}]+"
 
 
@@ -61,10 +60,7 @@ class MatchKey:
 
 def code(texts: pd.Series[str]) -> pd.Series[str]:
     """Codes and ids tidied, `70.0` as `70`. Zeros in front and case count."""
-    codes = tidied(texts)
-    if not codes.str.contains(".", regex=False).any():  # most columns; the pattern takes ten times as long
-        return codes
-    return codes.str.replace(_NUMBER_FRACTION, r"\1", regex=True)
+    return without_zero_fraction(tidied(texts))
 
 
 def loose_code(codes: pd.Series[str]) -> pd.Series[str]:
