@@ -1,58 +1,28 @@
 """Settings: hosts, keys and environments, resolved, checked and masked before the first request."""
 
-from sources.settings.loaders import (
-    check_same_environment,
-    effective_settings,
-    http_settings,
-    is_set,
-    known_secrets,
-    ledger_path,
-    legacy_settings,
-    notify_settings,
-    public_v1_settings,
-    reconcile_settings,
-    warehouse_path,
-    warehouse_settings,
-)
-from sources.settings.root import find_root, load_dlt, prepare_dlt, set_project
-from sources.settings.secret import Secret
-from sources.settings.sections import (
-    DateOrder,
-    Environment,
-    HttpSettings,
-    LegacySettings,
-    NotifySettings,
-    OrderSettings,
-    PublicV1Settings,
-    ReconcileSettings,
-    WarehouseSettings,
-)
-
-__all__ = [
-    "DateOrder",
-    "Environment",
-    "HttpSettings",
-    "LegacySettings",
-    "NotifySettings",
-    "OrderSettings",
-    "PublicV1Settings",
-    "ReconcileSettings",
-    "Secret",
-    "WarehouseSettings",
-    "check_same_environment",
-    "effective_settings",
-    "find_root",
-    "http_settings",
-    "is_set",
-    "known_secrets",
-    "ledger_path",
-    "legacy_settings",
-    "load_dlt",
-    "notify_settings",
-    "prepare_dlt",
-    "public_v1_settings",
-    "reconcile_settings",
-    "set_project",
-    "warehouse_path",
-    "warehouse_settings",
-]
+from sources.settings.loaders import check_same_environment as check_same_environment
+from sources.settings.loaders import effective_settings as effective_settings
+from sources.settings.loaders import http_settings as http_settings
+from sources.settings.loaders import is_set as is_set
+from sources.settings.loaders import known_secrets as known_secrets
+from sources.settings.loaders import ledger_path as ledger_path
+from sources.settings.loaders import legacy_settings as legacy_settings
+from sources.settings.loaders import notify_settings as notify_settings
+from sources.settings.loaders import public_v1_settings as public_v1_settings
+from sources.settings.loaders import reconcile_settings as reconcile_settings
+from sources.settings.loaders import warehouse_path as warehouse_path
+from sources.settings.loaders import warehouse_settings as warehouse_settings
+from sources.settings.root import find_root as find_root
+from sources.settings.root import load_dlt as load_dlt
+from sources.settings.root import prepare_dlt as prepare_dlt
+from sources.settings.root import set_project as set_project
+from sources.settings.secret import Secret as Secret
+from sources.settings.sections import DateOrder as DateOrder
+from sources.settings.sections import Environment as Environment
+from sources.settings.sections import HttpSettings as HttpSettings
+from sources.settings.sections import LegacySettings as LegacySettings
+from sources.settings.sections import NotifySettings as NotifySettings
+from sources.settings.sections import OrderSettings as OrderSettings
+from sources.settings.sections import PublicV1Settings as PublicV1Settings
+from sources.settings.sections import ReconcileSettings as ReconcileSettings
+from sources.settings.sections import WarehouseSettings as WarehouseSettings
