@@ -79,8 +79,7 @@ def _plan_command(manifest: Manifest) -> str:
 def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> str:
     """Asks the platform for the environment of the key, and accepts a response that does not contain it.
 
-    Returns:
-        The name of the member that contains it, as an observation: the names are not shown.
+    Returns the name of the member that contains it, as an observation: the names are not shown.
 
     Raises:
         UsageError: another environment. AccessError, PlatformError: the request failed.
@@ -107,11 +106,7 @@ def describe(plan: Plan) -> str:
 
 
 def check_agreement(plan: Plan, confirm: int | None, is_agreed: bool) -> None:
-    """Requires the number of operations for production, and an agreement elsewhere.
-
-    Raises:
-        UsageError: it was not given; the message contains what would be sent.
-    """
+    """Requires the number of operations for production, and an agreement elsewhere. Raises UsageError without it."""
     manifest, text = plan.manifest, describe(plan)
     if confirm is not None and confirm != manifest.operations:
         raise UsageError(f"--confirm {confirm} is not the number of operations: {text}", "Read summary.md again.")

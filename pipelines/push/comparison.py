@@ -16,12 +16,7 @@ def differing_fields(body: Mapping[str, Any], record: Mapping[str, Any], country
     """The fields of a create that differ on the platform; fields that cannot be read back are not compared.
 
     Texts are equal regardless of surrounding whitespace, e-mails regardless of the case of ASCII letters, numbers by
-    value, phone numbers as in `transforms.phones`.
-
-    Args:
-        body: of the create.
-        record: of the platform, in the interface's field names.
-        country: of phone numbers without a country code (ISO 3166-1 alpha-2).
+    value, phone numbers as in `transforms.phones`. The record is in the interface's field names.
     """
     readable = {f.name for f in CUSTOMER.fields}
     return [

@@ -88,15 +88,10 @@ def read_customers(
     progress: Progress = no_progress,
     observed: set[tuple[str, str]] | None = None,
 ) -> CustomerListing:
-    """Walks the list of customers (interface, GET /customers) from the first page to the end.
+    """Walks the list of customers (interface, GET /customers) from the first page to the end, and looks for the keys.
 
-    Args:
-        client: of the legacy family.
-        folder: to work in; created and removed.
-        keys: to look for.
-        page_limit: items to ask for per page.
-        progress: called after each page.
-        observed: (what, value) of gaps in the interface, added to even if the walk fails.
+    The folder to work in is created and removed. `observed` gets (what, value) of gaps in the interface, even if the
+    walk fails.
 
     Raises:
         AccessError, PlatformError: the list could not be read. Stopped: a person stopped it.

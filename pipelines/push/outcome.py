@@ -40,7 +40,7 @@ def classify(operation: PlannedOperation, outcome: WriteOutcome | None, is_doubt
 
     Args:
         operation: that was attempted.
-        outcome: of the attempt; None if it was not started.
+        outcome: None if the attempt was not started.
         is_doubted: whether an earlier attempt may have happened.
         now: ledger time; start of the doubt.
     """

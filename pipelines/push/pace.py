@@ -51,8 +51,7 @@ class Pace:
     def wait(self, is_expired: Callable[[], bool]) -> float | None:
         """Waits for the turn of a request. Returns the time at which it starts, None if it must not start.
 
-        Args:
-            is_expired: whether the request must not start any more; it then leaves its turn to the next one.
+        A request that `is_expired` must not start any more: it leaves its turn to the next one.
         """
         while not (self.halted.is_set() or self._stop.is_set() or is_expired()):
             with self._lock:
@@ -67,12 +66,7 @@ class Pace:
     def set_back(self, started_at: float, retry_after_s: float | None) -> bool:
         """Delays all requests after a 429 or a failed connection. Requests in flight together count as one setback.
 
-        Args:
-            started_at: when the request started.
-            retry_after_s: what the platform asked to wait.
-
-        Returns:
-            Whether waiting is worthwhile; if not, the push should end.
+        Returns whether waiting, as long as the platform asked for, is worthwhile; if not, the push should end.
         """
         with self._lock:
             if started_at >= self._round_began:

@@ -69,11 +69,7 @@ def generate() -> str:
 def load_passwords(plan: Plan, to_send: Set[int], attempted: Set[int], read_passwords: ReadPasswords) -> Passwords:
     """The passwords of the operations to send; those to be stored are generated and stored first.
 
-    Args:
-        plan: verified; its input is unchanged.
-        to_send: ids of the operations.
-        attempted: ids of operations that were sent before: they keep the stored password.
-        read_passwords: reads the input.
+    Operations that were `attempted` before keep the stored password.
 
     Raises:
         UsageError: a line has no password; `passwords.csv` was changed, is not private or cannot be written.

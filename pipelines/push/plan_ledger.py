@@ -38,12 +38,7 @@ _UNSETTLED: Final = """
 
 
 class PlanLedger:
-    """One plan's part of the ledger.
-
-    Args:
-        ledger: open for writing, used by nobody else.
-        plan_id: of a recorded plan.
-    """
+    """A recorded plan's part of a ledger, which nobody else uses."""
 
     def __init__(self, ledger: Ledger, plan_id: str) -> None:
         self.ledger, self.plan_id = ledger, plan_id

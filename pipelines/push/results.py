@@ -116,14 +116,7 @@ def _operations_in(path: Path) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class ResultsWriter:
-    """Writes the results of a push.
-
-    Attributes:
-        plan: verified.
-        ledger: of the plan.
-        withheld: operations that this push did not send.
-        rules: of this push: how a doubt is settled.
-    """
+    """Writes the results of a push; `withheld` are the operations that it did not send."""
 
     plan: Plan
     ledger: PlanLedger
@@ -131,10 +124,7 @@ class ResultsWriter:
     rules: PushRules
 
     def write(self) -> Counter[tuple[str, str]]:
-        """Replaces the four files.
-
-        Returns:
-            Lines by file and outcome.
+        """Replaces the four files. Returns the number of lines by file and outcome.
 
         Raises:
             BridgeError: the lines do not add up to the input's. UsageError: a disk error.

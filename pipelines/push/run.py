@@ -49,13 +49,7 @@ def push(
     hooks: PushHooks | None = None,
     dependencies: PushDependencies | None = None,
 ) -> PushResult:
-    """Sends the operations of a plan (`orderbridge push`).
-
-    Args:
-        folder: of the plan.
-        options: see `orderbridge push --help`.
-        hooks: of the caller.
-        dependencies: for tests.
+    """Sends the operations of the plan in a folder (`orderbridge push`).
 
     Raises:
         UsageError, AccessError, PlatformError, LockedError: before anything was sent; the results are unchanged.
@@ -193,7 +187,8 @@ class _PushRun:
             settle_times = self._settle_times()
             if not self.options.wait or not settle_times:
                 return
-            self._wait_until(max(settle_times))
+            while (left := max(settle_times) - self.ledger.now()) > 0 and not self.hooks.stop.is_set():
+                self.hooks.stop.wait(min(left, 1.0))
 
     def _settle_times(self) -> list[float]:
         """When each create in doubt can be looked up, of those that could not be at the last assessment."""
@@ -201,10 +196,6 @@ class _PushRun:
             return []
         times = [self.rules.settles_at(row) for row in self.ledger.rows("in_doubt")]
         return [at for at in times if at > self.assessed_at]
-
-    def _wait_until(self, at: float) -> None:
-        while (left := at - self.ledger.now()) > 0 and not self.hooks.stop.is_set():
-            self.hooks.stop.wait(min(left, 1.0))
 
     def _read_customers(self, keys: Set[Key]) -> CustomerListing:
         if self.dependencies.read_customers is not None:

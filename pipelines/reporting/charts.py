@@ -14,11 +14,13 @@ from datetime import date
 from decimal import Decimal
 from typing import Final, Literal, TypeVar
 
+import numpy as np
+
 Period = Literal["day", "month", "year"]
 N = TypeVar("N", int, Decimal)
 MAX_DAYS: Final = 62
 MAX_MONTHS: Final = 72
-MONTHS: Final[Mapping[Period, int]] = {"day": 0, "month": 1, "year": 12}
+UNITS: Final[Mapping[Period, Literal["D", "M", "Y"]]] = {"day": "D", "month": "M", "year": "Y"}
 FORMATS: Final[Mapping[Period, str]] = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 WIDTH: Final = 480
 HEIGHT: Final = 190
@@ -82,11 +84,11 @@ def time_chart(
         days: the first and the last day to show, if not those of the values.
     """
     period, sums = by_period({**dict.fromkeys(days or (), Decimal(0)), **values})
-    starts = _starts(min(sums), max(sums), period) if sums else []
+    starts = starts_between(min(sums), max(sums), period) if sums else []
     top = _nice(max(sums.values(), default=Decimal(0)))
     step = (WIDTH - LEFT) / max(len(starts), 1)
     height = HEIGHT - TOP - BOTTOM
-    running = start_of(as_of, period) if as_of else None
+    running = starts_between(as_of, as_of, period)[0] if as_of else None
     bars = []
     for number, start in enumerate(starts):
         value = sums.get(start)
@@ -116,13 +118,6 @@ def time_chart(
     )
 
 
-def _starts(first: date, last: date, period: Period) -> list[date]:
-    starts = [first]
-    while starts[-1] < last:
-        starts.append(months_later(starts[-1], MONTHS[period]))
-    return starts
-
-
 def _nice(value: Decimal) -> Decimal:
     """The top of the axis: the next value that divides into three round steps."""
     if value <= 0:
@@ -150,19 +145,13 @@ def by_period(values: Mapping[date, N]) -> tuple[Period, dict[date, N]]:
     period: Period = "day" if (last - first).days < MAX_DAYS else "month" if months <= MAX_MONTHS else "year"
     sums: dict[date, N] = {}
     for day in sorted(values):
-        start = start_of(day, period)
+        (start,) = starts_between(day, day, period)
         sums[start] = sums[start] + values[day] if start in sums else values[day]
     return period, sums
 
 
-def start_of(day: date, period: Period) -> date:
-    """The first day of the period that contains a day."""
-    return {"day": day, "month": day.replace(day=1), "year": day.replace(month=1, day=1)}[period]
-
-
-def months_later(day: date, months: int) -> date:
-    """The first of the month that is `months` later, or the next day if `months` is 0; at most `date.max`."""
-    if not months:
-        return date.fromordinal(min(day.toordinal() + 1, date.max.toordinal()))
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    return day.replace(year=year, month=month + 1) if year <= date.max.year else date.max
+def starts_between(first: date, last: date, period: Period) -> list[date]:
+    """The first day of each period from the one that contains a day to the one that contains another."""
+    begin, end = (np.datetime64(day).astype(f"datetime64[{UNITS[period]}]") for day in (first, last))
+    starts: list[date] = np.arange(begin, end + 1).astype("datetime64[D]").tolist()
+    return starts

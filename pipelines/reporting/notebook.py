@@ -46,11 +46,7 @@ def masked(frame: pd.DataFrame, show_personal: bool = False, harmless: Iterable[
 
 
 def tidy(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame for display: no value for null, whole numbers without decimals, amounts with two, times to the minute.
-
-    Args:
-        frame: any columns; the result has the same, with values of type object.
-    """
+    """The frame for display: nulls blank, whole numbers without decimals, amounts with two, times to the minute."""
     columns = {name: pd.Series(_tidied(frame[name]), frame.index, dtype="object") for name in frame.columns}
     return pd.DataFrame(columns, index=frame.index)
 

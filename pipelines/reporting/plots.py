@@ -55,30 +55,17 @@ def bars(counts: Mapping[str, int], title: str, unit: str) -> Plot:
 
 
 def promotions_by_status(frame: pd.DataFrame) -> Plot:
-    """Promotions by status, in its colour.
-
-    Args:
-        frame: `status`, `promotions`.
-    """
+    """Promotions by status, in its colour, from `status` and `promotions`."""
     return _plot(promotions_table(_records(frame)), "Promotions by status")
 
 
 def findings(frame: pd.DataFrame) -> Plot:
-    """Findings by rule, in the colour of their severity.
-
-    Args:
-        frame: `entity`, `rule`, `severity`, `findings`: one row per rule, in drawing order.
-    """
+    """Findings in the colour of their severity; a row for each `entity`, `rule`, `severity` with its `findings`."""
     return _plot(findings_table(_records(frame), lambda row: words(row["rule"])), "Findings by rule (logarithmic bars)")
 
 
 def funnel(frame: pd.DataFrame) -> Plot:
-    """Customers of the ERP and the platform by outcome, in the order in which matches are tried.
-
-    Args:
-        frame: `status`, `step` (the key that matched, else the side of the row: `erp` or `platform`) and `customers`,
-            counted from `reconciled.erp_customers`.
-    """
+    """Customers of the ERP and the platform by outcome, from rows as `count_outcomes` takes them."""
     return _plot(outcomes_table(_records(frame)), "Customers of the ERP and the platform")
 
 
@@ -94,12 +81,8 @@ def over_time(days: pd.DataFrame, title: str, unit: str, as_of: datetime | None 
     values = {day: Decimal(str(value)) for day, value in zip(_dates(days["day"]), days["count"], strict=True)}
     form = ",.0f" if all(value == value.to_integral_value() for value in values.values()) else ",.2f"
     run_day = as_of.astimezone(UTC).date() if as_of else None
-    return Plot(
-        render(
-            "plot.html.j2",
-            content=time_chart(f"{title} by {{period}}", values, run_day, lambda value: f"{value:{form}} {unit}"),
-        )
-    )
+    chart = time_chart(f"{title} by {{period}}", values, run_day, lambda value: f"{value:{form}} {unit}")
+    return Plot(render("plot.html.j2", content=chart))
 
 
 def timeline(frame: pd.DataFrame, as_of: datetime) -> Plot:

@@ -63,11 +63,10 @@ _CUSTOMER_LISTS: Final = {
 
 
 def report(out: Path) -> ReportData:
-    """Writes the report and returns what it shows.
+    """Writes the report, whole or not at all, and returns what it shows.
 
-    Args:
-        out: the file, written whole or not at all. A new file can be read by its owner only: business figures are for
-            the owner to share. An existing report keeps its mode; a link stays a link.
+    A new file can be read by its owner only: business figures are for the owner to share. An existing report keeps its
+    mode; a link stays a link.
 
     Raises:
         UsageError: there is no reconciled warehouse; `out` cannot be written, or is not a report.

@@ -95,11 +95,7 @@ class Status:
 
 
 def read_status(max_age_h: float | None = None) -> Status:
-    """Reads the status.
-
-    Args:
-        max_age_h: hours since a list was last read, whole or as a tail; older lists, and lists never read, are
-            `too_old`.
+    """Reads the status. Lists not read for more than `max_age_h` hours, whole or as a tail, are `too_old`.
 
     Raises:
         UsageError: there is no warehouse, no note of a failure and no open plan.

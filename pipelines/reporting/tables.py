@@ -107,12 +107,7 @@ def bar_column(
 
 
 def findings_table(rows: Rows, rule: Callable[[dict[str, Any]], object]) -> Table:
-    """Findings by rule, on a logarithmic scale: a few errors are visible next to many of severity info.
-
-    Args:
-        rows: `entity`, `rule`, `severity`, `findings`, in drawing order.
-        rule: the cell with the rule's name.
-    """
+    """Findings by rule (`rule` makes its cell), on a logarithmic scale: a few errors are visible next to many infos."""
     return build_table(
         rows,
         {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.reporting.charts import HEIGHT, MAX_DAYS, WIDTH, TimeChart, by_period, months_later, time_chart
+from pipelines.reporting.charts import HEIGHT, MAX_DAYS, WIDTH, TimeChart, by_period, starts_between, time_chart
 
 AS_OF = date(2026, 11, 21)
 
@@ -67,5 +67,5 @@ def test_periods_follow_the_span_of_the_values() -> None:
     for days, period in ((MAX_DAYS - 1, "day"), (MAX_DAYS, "month"), (2500, "year")):
         found, _ = by_period({AS_OF: 1, AS_OF - timedelta(days=days): 1})
         assert found == period
-    assert months_later(date(9999, 12, 1), 1) == date.max
-    assert months_later(date(2026, 12, 1), 1) == date(2027, 1, 1)
+    assert starts_between(date(9999, 12, 1), date.max, "month") == [date(9999, 12, 1)]
+    assert starts_between(date(2026, 12, 9), date(2027, 1, 2), "month") == [date(2026, 12, 1), date(2027, 1, 1)]
