@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from pandas.testing import assert_frame_equal
 
-from transforms.findings import FINDINGS, shared_value_findings
+from transforms.findings import FINDINGS, UniqueValues, shared_value_findings
 from transforms.frames import TEXT, TIMESTAMP, column, frame
 from transforms.keys import canonical_id, clean_text, fold_case, one_row_per_id
 
@@ -66,7 +66,7 @@ def test_rows_without_an_id_are_found_and_left_out() -> None:
 def test_what_is_shared_names_the_first_that_has_it() -> None:
     ids, values = column(pa.array(["1", "2", "2", "3", "4", "5"])), column(pa.array(["x", "x", "y", "x", "y", None]))
     is_counted = column(pa.array([True, True, True, False, True, True]))
-    made = shared_value_findings("customers", "erp_code_duplicate", ids, values, is_counted)
+    made = shared_value_findings("customers", "erp_code_duplicate", UniqueValues(ids, values, is_counted))
     assert made[["entity_id", "detail"]].to_dict("records") == [
         {"entity_id": "1", "detail": "shared with 1 more; the first of all is 1"},
         {"entity_id": "2", "detail": "shared with 1 more; the first of all is 1"},
