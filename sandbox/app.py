@@ -31,7 +31,6 @@ from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Operation
 PLANTED_PASSWORD: Final = "hunter2-planted"  # noqa: S105 # tests search for it where it must not be
 PLANTED_KEY: Final = "brand_live_planted"
 HTML: Final = b"<!doctype html><html><head><title>Just a moment</title></head><body>Checking your browser</body></html>"
-_ERRORS: Final = {"error_500": 500, "error_502": 502, "error_503": 503, "error_504": 504}
 _RATE_WORDS: Final = "too many requests"
 
 
@@ -119,9 +118,9 @@ class Platform:
 
     def _substitute(self, name: str, call: Call) -> SandboxResponse | None:
         """A response in place of the operation's; None if the operation runs."""
-        if name in _ERRORS:
-            return call.error(_ERRORS[name], "internal", "something went wrong")
         match name:
+            case "error_500" | "error_502" | "error_503" | "error_504":
+                return call.error(int(name.removeprefix("error_")), "internal", "something went wrong")
             case "rate_429":
                 return call.error(429, "rate", _RATE_WORDS)
             case "rate_429_retry_after":

@@ -36,10 +36,7 @@ class Rows:
     def __init__(self, rows: Iterable[bytes]) -> None:
         self.rows: list[bytes] = list(rows)
         self.ids: list[str] = [_id(row) for row in self.rows]
-        self.initial: tuple[str, ...] = tuple(self.ids)
         self.ranks: array[float] = array("d", range(len(self.rows)))
-        self.added: set[str] = set()
-        self.removed: set[str] = set()
         self.version = 0
 
     def after(self, rank: float) -> int:
@@ -59,17 +56,14 @@ class Rows:
         self.rows.insert(position, row)
         self.ids.insert(position, identifier)
         self.ranks.insert(position, rank)
-        self.added.add(identifier)
         self.version += 1
         return identifier
 
     def take(self, position: int) -> str:
         """Removes the row at that position; returns its id."""
         del self.rows[position], self.ranks[position]
-        identifier = self.ids.pop(position)
-        self.removed.add(identifier)
         self.version += 1
-        return identifier
+        return self.ids.pop(position)
 
 
 def read_rows(path: Path) -> list[bytes] | None:

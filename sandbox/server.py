@@ -43,7 +43,7 @@ class Sandbox:
     def __init__(self, config: SandboxConfig) -> None:
         self._platform = Platform(config)
         self.state = self._platform.state
-        self._listener = _listen(config.port)
+        self._listener = socket.create_server((HOST, config.port), backlog=2048)
         self._server = _Server(
             uvicorn.Config(
                 self._platform.app(),
@@ -143,15 +143,3 @@ class _Server(uvicorn.Server):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _listen(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-        listener.listen(2048)
-    except OSError:
-        listener.close()
-        raise
-    return listener

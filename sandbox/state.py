@@ -11,7 +11,7 @@ import random
 import threading
 import zlib
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -110,12 +110,15 @@ class State:
     def ever(self, resource: str) -> set[str]:
         """Ids that were in the list at any time."""
         with self.lock:
-            return set(self.lists[resource].initial) | self.lists[resource].added
+            return {*self.ids(resource), *self._changed(resource, "removed")}
 
     def always(self, resource: str) -> set[str]:
         """Ids that were in the list from the start and never left it."""
         with self.lock:
-            return set(self.lists[resource].initial) - self.lists[resource].removed
+            return set(self.ids(resource)).difference(self._changed(resource, "added"))
+
+    def _changed(self, resource: str, what: str) -> Iterator[str]:
+        return (change.id for change in self.truth if (change.resource, change.what) == (resource, what))
 
     def add(self, resource: str, fields: Mapping[str, Any], position: int | None = None) -> Json:
         """Adds a record, with a new id unless `fields` has one; at `position` or where new ones are listed."""

@@ -25,8 +25,6 @@ from sources.disk import disk_errors, replace_file, resolve_link
 from sources.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
 
 MAX_REPORTED: Final = 100
@@ -76,7 +74,8 @@ def preview(path: Path, read: ReadOptions, options: PreviewOptions) -> ExitCode:
             for batch in table.batches(on_reject=shown.reject):
                 shown.accepted_count += batch.num_rows
                 head = batch.slice(0, options.rows - len(shown.first))
-                shown.add(map(Row, head[LINE_COLUMN].to_pylist(), _cells(head, table.columns)))
+                cells = zip(*(head[name].to_pylist() for name in table.columns), strict=True)
+                shown.add(map(Row, head[LINE_COLUMN].to_pylist(), cells))
                 if target is not None:
                     target.write(csv_lines([batch[name] for name in table.columns]))
     shown.print(table.format)
@@ -126,10 +125,6 @@ class _Shown:
             print_lines("")
             rows = ([str(row.line), *map(_shortened, row.cells)] for row in self.first)
             print_table(("line", *map(_shortened, detected.columns)), rows)
-
-
-def _cells(batch: pa.Table, columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    return zip(*(batch[name].to_pylist() for name in columns), strict=True)
 
 
 def _marked(table: SourceTable) -> Iterator[tuple[Row | RejectedRow, str]]:

@@ -13,7 +13,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import msgspec
 
@@ -36,40 +36,17 @@ ReadPasswords = Callable[[Plan, Set[int]], Mapping[int, str]]
 """Reads the passwords on these lines of a plan's input: line → password."""
 
 
-class Passwords:
-    """The passwords of a push, accessible only through `body`."""
-
-    __slots__ = ("_by_operation",)
-
-    def __init__(self, by_operation: dict[int, str]) -> None:
-        self._by_operation = by_operation
-
-    def __repr__(self) -> str:
-        return f"Passwords({len(self._by_operation)} ***)"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("passwords are not pickled")
-
-    def body(self, operation: PlannedOperation) -> bytes:
-        """The bytes to send: the body of the plan with its password."""
-        if operation.password is None:
-            return msgspec.json.encode(operation.body)
-        password = self._by_operation.get(operation.id) or generate()
-        body: dict[str, Any] = {"password": password, **operation.body}
-        if operation.password == "mailed":  # noqa: S105 # its source, not a password
-            body["notification"] = NOTIFICATION
-        return msgspec.json.encode(body)
-
-
 def generate() -> str:
     """A new random password."""
     return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
 
 
-def load_passwords(plan: Plan, to_send: Set[int], attempted: Set[int], read_passwords: ReadPasswords) -> Passwords:
-    """The passwords of the operations to send; those to be stored are generated and stored first.
+def body_encoder(
+    plan: Plan, to_send: Set[int], attempted: Set[int], read_passwords: ReadPasswords
+) -> Callable[[PlannedOperation], bytes]:
+    """Makes the bytes to send of an operation: the body of the plan with its password, which only they contain.
 
-    Operations that were `attempted` before keep the stored password.
+    Passwords to be stored are generated and stored first. Operations that were `attempted` before keep the stored one.
 
     Raises:
         UsageError: a line has no password; `passwords.csv` was changed, is not private or cannot be written.
@@ -82,7 +59,17 @@ def load_passwords(plan: Plan, to_send: Set[int], attempted: Set[int], read_pass
         elif operation.id in to_send and operation.password == "stored":  # noqa: S105
             stored[operation.id] = operation
     passwords = _read_input(plan, from_input, read_passwords) if from_input else {}
-    return Passwords(passwords | (_store(plan.folder / PASSWORDS_FILE, stored, attempted) if stored else {}))
+    passwords |= _store(plan.folder / PASSWORDS_FILE, stored, attempted) if stored else {}
+
+    def encode(operation: PlannedOperation) -> bytes:
+        if operation.password is None:
+            return msgspec.json.encode(operation.body)
+        body: dict[str, Any] = {"password": passwords.get(operation.id) or generate(), **operation.body}
+        if operation.password == "mailed":  # noqa: S105 # its source, not a password
+            body["notification"] = NOTIFICATION
+        return msgspec.json.encode(body)
+
+    return encode
 
 
 def _read_input(

@@ -26,7 +26,7 @@ from pipelines.push.eligibility import Eligibility, PushRules, Withheld, assess_
 from pipelines.push.listing import CustomerListing, Key, read_customers
 from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOptions, PushResult
 from pipelines.push.pace import Pace
-from pipelines.push.passwords import load_passwords, remove_unsent
+from pipelines.push.passwords import body_encoder, remove_unsent
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.resolutions import Answers, manual_resolutions, read_answers
 from pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendContext, SendLoop
@@ -233,7 +233,7 @@ class _PushRun:
         if not to_send or self.hooks.stop.is_set():
             return SendResult()
         attempted = {row.id for row in self.ledger.rows() if row.attempts} if self.kind.has_login else set()
-        passwords = load_passwords(self.plan, to_send, attempted, self.dependencies.read_passwords)
+        body = body_encoder(self.plan, to_send, attempted, self.dependencies.read_passwords)
         self.unsettled.clear()
         if self.kind.is_update:
             for other in self.ledger.unsettled(self.ledger.now() - self.rules.settle_s):
@@ -259,7 +259,7 @@ class _PushRun:
             ledger=self.ledger,
             client=self.client,
             pace=Pace(self.options.rate, self.dependencies.policy, self.hooks.stop),
-            body=passwords.body,
+            body=body,
             values=self._values,
             blocked_by=lambda op: conflicting_update(op, self.plan.manifest.plan_id, self.unsettled),
             on_doubt=self._on_doubt,
