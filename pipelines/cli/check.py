@@ -8,10 +8,11 @@ import click
 
 from pipelines.cli.options import log_option
 from pipelines.cli.process import STOP, exit_process, start
+from pipelines.cli.terminal import Style
 from sources.errors import ExitCode
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter, Style
+    from pipelines.cli.console import Reporter
     from pipelines.pull.check import CheckResult
 
 

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final, Literal
+from typing import Final
 
 from rich.console import Console
 from rich.progress import (
@@ -26,11 +26,10 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.cli.terminal import escape, escape_lines, event_json
+from pipelines.cli.terminal import Style, escape, escape_lines, event_json
 
 LINE_EVERY_S: Final = 10.0
 _WIDE: Final = 100_000
-Style = Literal["auto", "plain", "json"]
 
 
 class _Console(Console):

@@ -23,11 +23,10 @@ from pipelines.cli import verify as verify_command
 from pipelines.cli.demo_files import CUSTOMERS, VARIANTS, write_files
 from pipelines.cli.process import STOP, exit_process, prepare_environment, start
 from pipelines.cli.push import print_result, send
-from pipelines.cli.terminal import escape
+from pipelines.cli.terminal import Style, escape
 from sources.errors import BridgeError, ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Style
     from pipelines.reconcile.erp_customers import ErpFiles
     from sandbox.state import State
     from sources.kinds import KindName

@@ -12,12 +12,12 @@ import click
 
 from pipelines.cli.options import log_option, lookup_option, path_option
 from pipelines.cli.process import exit_process, start
-from pipelines.cli.terminal import print_json, print_lines
+from pipelines.cli.terminal import Style, print_json, print_lines
 from sources.kinds import KINDS
 from sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter, Style
+    from pipelines.cli.console import Reporter
     from pipelines.plan.make import PlanOptions, PlanResult
 
 

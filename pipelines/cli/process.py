@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from pipelines.cli.terminal import escape_lines, event_json
+from pipelines.cli.terminal import Style, escape_lines, event_json
 from sources.settings import find_root, prepare_dlt
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter, Style
+    from pipelines.cli.console import Reporter
 
 UNUSED_DLT_FOLDER: Final = "orderbridge-dlt-unused"
 

@@ -11,12 +11,11 @@ import click
 
 from pipelines.cli.options import log_option, pull_options
 from pipelines.cli.process import STOP, exit_process, origin_line, settings_origin, start
-from pipelines.cli.terminal import print_json, print_lines
+from pipelines.cli.terminal import Style, print_json, print_lines
 from sources.contract import LISTS
 from sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Style
     from pipelines.pull.model import PullResult
     from sources.extract.result import ListResult
 

@@ -16,12 +16,12 @@ import click
 
 from pipelines.cli.options import F, log_option, path_option
 from pipelines.cli.process import STOP, exit_process, print_error, start
-from pipelines.cli.terminal import escape, print_json, print_lines
+from pipelines.cli.terminal import Style, escape, print_json, print_lines
 from sources.errors import BridgeError, ExitCode, UsageError
 from sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Reporter, Style
+    from pipelines.cli.console import Reporter
     from pipelines.push.model import PushOptions, PushResult
 
 _LABELS: Final = {

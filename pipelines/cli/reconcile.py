@@ -10,11 +10,10 @@ import click
 
 from pipelines.cli.options import erp_options, log_option
 from pipelines.cli.process import exit_process, origin_line, settings_origin, start
-from pipelines.cli.terminal import print_json, print_lines
+from pipelines.cli.terminal import Style, print_json, print_lines
 from sources.words import number
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Style
     from pipelines.reconcile.erp_customers import MatchSummary
     from pipelines.reconcile.erp_variants import VariantSummary
     from pipelines.reconcile.reconcile import ReconcileResult

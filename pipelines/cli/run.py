@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,9 +11,7 @@ from pipelines.cli import pull as pull_command
 from pipelines.cli import reconcile as reconcile_command
 from pipelines.cli.options import erp_options, log_option, pull_options
 from pipelines.cli.process import STOP, exit_process, start
-
-if TYPE_CHECKING:
-    from pipelines.cli.console import Style
+from pipelines.cli.terminal import Style
 
 
 @click.command(

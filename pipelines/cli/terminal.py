@@ -9,6 +9,10 @@ from __future__ import annotations
 import json
 import sys
 from datetime import UTC, datetime
+from typing import Literal
+
+Style = Literal["auto", "plain", "json"]
+"""How a command shows what it does: by progress bars on a terminal and lines in a pipe, by lines, or by JSON."""
 
 
 def escape(text: object, keep: str = "") -> str:

@@ -9,11 +9,10 @@ import click
 
 from pipelines.cli.options import log_option
 from pipelines.cli.process import exit_process, start
-from pipelines.cli.terminal import print_json, print_lines
+from pipelines.cli.terminal import Style, print_json, print_lines
 from sources.kinds import KINDS
 
 if TYPE_CHECKING:
-    from pipelines.cli.console import Style
     from pipelines.push.verify import VerifyResult
 
 _OUTCOMES: Final = {
