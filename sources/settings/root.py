@@ -9,10 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from sources.errors import UsageError
@@ -142,8 +139,7 @@ def prepare_dlt(root: Path, data_dir: Path) -> None:
 def load_dlt() -> None:
     """Imports dlt so that it reads its settings in the project alone, if `prepare_dlt` named one.
 
-    dlt's global folder is `~/.dlt`, or, for a user without a writable home, `<tmp>/dlt`, which anyone may create. It is
-    read when dlt makes its first context, and later for each setting.
+    dlt's global folder is `~/.dlt`, or, for a user without a writable home, `<tmp>/dlt`, which anyone may create.
     """
     if "DLT_PROJECT_DIR" not in os.environ or "DLT_DATA_DIR" not in os.environ:
         return
@@ -158,27 +154,10 @@ def load_dlt() -> None:
         def global_dir(self) -> str:
             return self.settings_dir
 
-    root = os.environ["DLT_PROJECT_DIR"]
-    with nullcontext() if PluggableRunContext in Container() else _private_home():
-        plugged = Container()[PluggableRunContext]
-    if type(plugged.context).__name__ != ProjectContext.__name__ or plugged.context.run_dir != root:
-        plugged.reload(ProjectContext(root))
-
-
-@contextmanager
-def _private_home() -> Iterator[None]:
-    """Inside the block, the home folder is a new and empty one."""
-    before = os.environ.get("HOME")
-    with ExitStack() as stack:
-        try:
-            home = stack.enter_context(TemporaryDirectory(prefix="orderbridge-home-"))
-        except OSError:  # a full disk: the project's folder, whose settings are to be the global ones anyway
-            home = os.environ["DLT_PROJECT_DIR"]
-        os.environ["HOME"] = home
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ["HOME"]
-            else:
-                os.environ["HOME"] = before
+    root, container = os.environ["DLT_PROJECT_DIR"], Container()
+    if PluggableRunContext not in container:
+        container[PluggableRunContext] = PluggableRunContext(ProjectContext(root))
+    else:
+        plugged = container[PluggableRunContext]
+        if type(plugged.context).__name__ != ProjectContext.__name__ or plugged.context.run_dir != root:
+            plugged.reload(ProjectContext(root))
