@@ -55,14 +55,14 @@ class Legacy:
         operation = call.operation
         if operation.verb == "GET":
             return self._list(call)
-        body, found = _body(call)
-        if not found and operation.input is not None:
-            found = problems(operation.input, body, self._required(operation))
+        body, issues = _body(call)
+        if not issues and operation.input is not None:
+            issues = problems(operation.input, body, self._required(operation))
         numbers = [name for name in call.parts if name in ("productId", "variantId")]
         wrong = [name for name in numbers if _bounded_int(call.parts[name]) is None]
-        found = [*(Problem("path", f"{name} must be an integer") for name in wrong), *found]
-        if found:
-            return legacy_errors(int(self._readings["legacy_error_status"]), found, operation.error_code)
+        issues = [*(Problem("path", f"{name} must be an integer") for name in wrong), *issues]
+        if issues:
+            return legacy_errors(int(self._readings["legacy_error_status"]), issues, operation.error_code)
         plain = _plain(body)
         return self._write(operation, call, plain if isinstance(plain, dict) else {})
 
@@ -170,8 +170,8 @@ def _id_of(row: bytes) -> str:
     try:
         return str(json.loads(row, strict=False)["id"])
     except RecursionError:
-        found = _ID.search(row)
-        return found[1].decode() if found else ""
+        match = _ID.search(row)
+        return match[1].decode() if match else ""
 
 
 def _body(call: Call) -> tuple[Any, list[Problem]]:

@@ -60,10 +60,10 @@ class PublicV1:
 
     def auth_error(self, call: Call) -> SandboxResponse | None:
         """The error for an absent, unknown or expired key or a missing scope; None if the call is allowed."""
-        given = call.headers.get(b"authorization")
-        if given is None:
+        header = call.headers.get(b"authorization")
+        if header is None:
             return v1_error(401, "UNAUTHENTICATED", "the Authorization header is missing")
-        scheme, _, presented = given.decode("latin-1").partition(" ")
+        scheme, _, presented = header.decode("latin-1").partition(" ")
         key = KEYS.get(presented.strip()) if scheme.lower() == "bearer" else None
         if key is None:
             return v1_error(401, "INVALID_API_KEY", "the key does not exist or has an invalid prefix")
@@ -143,19 +143,19 @@ class PublicV1:
     def _rank(self, cursor: str, mark: bytes) -> tuple[float, int] | None:
         """The rank in a cursor of this query, and the ends before it; None for an invalid cursor."""
         try:
-            held = urlsafe_b64decode(cursor.encode("ascii"))
+            token = urlsafe_b64decode(cursor.encode("ascii"))
         except ValueError:
             return None
         # The decoder skips characters outside base64: accept the canonical form only.
-        if len(held) != _MARK.size + _SIGNATURE_BYTES or urlsafe_b64encode(held).decode() != cursor:
+        if len(token) != _MARK.size + _SIGNATURE_BYTES or urlsafe_b64encode(token).decode() != cursor:
             return None
-        signed, signature = held[: _MARK.size], held[_MARK.size :]
+        signed, signature = token[: _MARK.size], token[_MARK.size :]
         rank, marked, ends = _MARK.unpack(signed)
         is_valid = hmac.compare_digest(signature, self._signature(signed)) and marked == mark
         return (float(rank), int(ends)) if is_valid else None
 
-    def _signature(self, held: bytes) -> bytes:
-        return hmac.digest(self._secret, held, "sha256")[:_SIGNATURE_BYTES]
+    def _signature(self, token: bytes) -> bytes:
+        return hmac.digest(self._secret, token, "sha256")[:_SIGNATURE_BYTES]
 
 
 def expired_key() -> SandboxResponse:

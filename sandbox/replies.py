@@ -68,11 +68,11 @@ def joined(member: str, rows: list[bytes], envelope: dict[str, Any]) -> bytes:
     return b'{"%s":[%s]%s' % (member.encode(), b",".join(rows), rest)
 
 
-def legacy_errors(status: int, found: list[Problem], code: str) -> SandboxResponse:
+def legacy_errors(status: int, problems: list[Problem], code: str) -> SandboxResponse:
     """Family A's `errors` array; `code` is the JSON type of its codes, text if the interface shows none."""
     errors = [
         {"message": problem.message, "code": CODES[problem.kind] if code == "integer" else problem.kind.upper()}
-        for problem in found
+        for problem in problems
     ]
     return SandboxResponse(status, encoded({"errors": errors}))
 

@@ -231,7 +231,7 @@ class State:
             case "price_lists":
                 return str(1 + serial)
             case "customers":
-                numbers = [int(found) for found in self.lists[resource].ids[-1:] if found.isdigit()]
+                numbers = [int(last) for last in self.lists[resource].ids[-1:] if last.isdigit()]
                 return max([FIRST_CUSTOMER + serial, *(number + 1 for number in numbers)])
             case _:
                 return 301 + serial

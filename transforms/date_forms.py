@@ -212,12 +212,12 @@ def _read_year_first(fields: pa.StructArray) -> DateReading:
     proofs = int((_dated("iso_mixed", fields, year, day, month).is_real & (month > 12)).sum()) if absurd else 0
     if proofs == absurd >= max(2, PROOF_MIN * len(year)):
         return _ambiguous(reading, (f"{proofs} have the day before the month",))
-    of = reading.is_real if reading.is_real.any() else ~reading.is_real
-    if reading.has_offset[of].all():
+    counted = reading.is_real if reading.is_real.any() else ~reading.is_real
+    if reading.has_offset[counted].all():
         return replace(reading, form="iso_offset")
-    if reading.is_day_only[of].all():
+    if reading.is_day_only[counted].all():
         return replace(reading, form="date_only")
-    is_naive = not (reading.has_offset[of] | reading.is_day_only[of]).any()
+    is_naive = not (reading.has_offset[counted] | reading.is_day_only[counted]).any()
     return replace(reading, form="iso_naive" if is_naive else "iso_mixed")
 
 

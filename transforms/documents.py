@@ -104,8 +104,8 @@ def with_documents(
         rule_findings("customers", "document_missing", ids, (total == 0) & is_listed, "documents"),
     ]
     for name, where, counts, words in cases:
-        found = where & is_listed
-        findings.append(rule_findings("customers", name, ids[found], detail=count_text("", counts[found], words)))
+        is_case = where & is_listed
+        findings.append(rule_findings("customers", name, ids[is_case], detail=count_text("", counts[is_case], words)))
     rows = rows.assign(
         document_count=total,
         default_document_number=default["number"],

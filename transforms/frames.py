@@ -121,9 +121,9 @@ def is_repeated(values: Column[Any]) -> Column[Any]:
     """Whether another row has the same value; not so for nulls. `Series.duplicated(keep=False)` takes twice as long."""
     codes = pc.dictionary_encode(array(values)).indices
     is_valid: Bools = pc.is_valid(codes).to_numpy(zero_copy_only=False)
-    of = pc.fill_null(codes, 0).to_numpy()
-    counts = np.bincount(of[is_valid], minlength=int(of.max(initial=0)) + 1)
-    return column(pa.array(is_valid & (counts[of] > 1)), values.index)
+    filled_codes = pc.fill_null(codes, 0).to_numpy()
+    counts = np.bincount(filled_codes[is_valid], minlength=int(filled_codes.max(initial=0)) + 1)
+    return column(pa.array(is_valid & (counts[filled_codes] > 1)), values.index)
 
 
 def look_up(keys: Column[Any], table: pd.DataFrame, on: str) -> pd.DataFrame:

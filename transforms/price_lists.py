@@ -82,12 +82,12 @@ def _with_chains(rows: pd.DataFrame, broken: str) -> pd.DataFrame:
 
     `broken` is the status of a chain that ends at a source which is not among the rows.
     """
-    found = _source_rows(rows)
+    source = _source_rows(rows)
     own = np.arange(len(rows))
-    end, depth = _ends(np.where(found >= 0, found, own))
+    end, depth = _ends(np.where(source >= 0, source, own))
     has_source = clean_text(rows["source_price_list_id"]).notna()
     # The last list of a chain has no source that was found: it is a root if it names none.
-    is_cycle, is_broken = _column(found[end] >= 0, rows), _column(has_source.to_numpy(np.bool_)[end], rows)
+    is_cycle, is_broken = _column(source[end] >= 0, rows), _column(has_source.to_numpy(np.bool_)[end], rows)
     status = first_true([(is_cycle, "cycle"), (is_broken, broken), (has_source, "linked")], "root")
     is_whole = ~is_cycle & ~is_broken
     root = rows["price_list_id"].take(end).set_axis(rows.index)

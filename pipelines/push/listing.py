@@ -115,9 +115,9 @@ def read_customers(
     for row in quarantined:
         for name, number in row.numbers:
             numbers[name].add(number)
-    found = {key for row in quarantined for key in row.keys} & keys
+    quarantined_keys = {key for row in quarantined for key in row.keys} & keys
     unidentified = sum(not row.is_certain for row in quarantined)
-    return CustomerListing(_is_whole(result), result.verdict, records, found, unidentified, dict(numbers))
+    return CustomerListing(_is_whole(result), result.verdict, records, quarantined_keys, unidentified, dict(numbers))
 
 
 def _numbers(files: Iterable[TableFile]) -> defaultdict[str, set[str]]:

@@ -145,7 +145,7 @@ class ResultsWriter:
 
     def _write(self, folder: Path) -> Counter[tuple[str, str]]:
         counts: Counter[tuple[str, str]] = Counter()
-        seen = bytearray()
+        has_result = bytearray()
         with ExitStack() as stack:
             writers = {}
             for name in RESULT_FILES:
@@ -153,11 +153,11 @@ class ResultsWriter:
                 writer = writers[name] = csv.writer(CsvFile(stack.enter_context(file)))
                 writer.writerow(_DOUBT_COLUMNS if name == "in_doubt" else RESULT_COLUMNS)
             for line, result in self._results():
-                if line >= len(seen):
-                    seen.extend(bytes(max(line + 1 - len(seen), len(seen), 1024)))
-                if seen[line]:
+                if line >= len(has_result):
+                    has_result.extend(bytes(max(line + 1 - len(has_result), len(has_result), 1024)))
+                if has_result[line]:
                     raise BridgeError(f"line {line} of the input has two results")
-                seen[line] = 1
+                has_result[line] = 1
                 counts[result.file, result.outcome] += 1
                 writers[result.file].writerow(result.row(line))
         for name in RESULT_FILES:

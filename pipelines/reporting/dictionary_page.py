@@ -68,29 +68,29 @@ def tables() -> dict[tuple[str, str], list[Column]]:
     with duckdb.connect() as build:
         result = ReconcileResult("", Path())
         build_tables(build, result, ReconcileSettings(), datetime.now(UTC), ErpInputs())
-        found: dict[tuple[str, str], list[Column]] = {}
+        columns: dict[tuple[str, str], list[Column]] = {}
         for schema, table, column, kind in build.execute(
             """SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns()
             WHERE list_contains($schemas, schema_name)
             ORDER BY list_position($schemas, schema_name), table_oid, column_index""",
             {"schemas": list(SCHEMAS)},
         ).fetchall():
-            found.setdefault((schema, table), []).append((column, kind))
-        return found
+            columns.setdefault((schema, table), []).append((column, kind))
+        return columns
 
 
 def markdown() -> str:
     """The page: the diagram, then the tables by schema."""
-    found = tables()
+    columns_by_table = tables()
     lines = ["## How the reconciled tables belong together", "", "![Tables and keys](images/tables.svg)"]
-    of = ""
-    for (schema, table), columns in found.items():
-        if schema != of:
-            of = schema
+    last_schema = ""
+    for (schema, table), columns in columns_by_table.items():
+        if schema != last_schema:
+            last_schema = schema
             lines += ["", f"## {schema}"]
         lines += ["", f"### {schema}.{table}", "", f"{table_description(schema, table).capitalize()}.", ""]
         lines += ["| column | type | meaning | source |", "|---|---|---|---|"]
-        raw = [name for name, _ in found.get(("raw", table), ())]
+        raw = [name for name, _ in columns_by_table.get(("raw", table), ())]
         for name, kind in columns:
             source = column_source(table, name) if schema == "raw" else _raw_source(schema, table, name, raw)
             type_name = kind.replace("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ")

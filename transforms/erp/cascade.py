@@ -124,10 +124,10 @@ def shared_groups(lines: pd.Series[str], customers: pd.Series[str]) -> Groups:
     numbers, _ = pd.factorize(pd.concat([lines, customers], ignore_index=True))
     of_lines, of_customers = np.split(numbers, [len(lines)])
     first_line = pd.Series(lines.index).groupby(of_lines).first()
-    there = pd.Series(first_line.reindex(of_customers).to_numpy(), customers.index).dropna().astype(np.int64)
-    if not there.index.is_unique:  # two documents of one customer may have one number
-        there = there[~there.rename_axis("row").reset_index(name="group").duplicated().to_numpy()]
-    return Groups(pd.Series(first_line.to_numpy()[of_lines], lines.index), there)
+    groups = pd.Series(first_line.reindex(of_customers).to_numpy(), customers.index).dropna().astype(np.int64)
+    if not groups.index.is_unique:  # two documents of one customer may have one number
+        groups = groups[~groups.rename_axis("row").reset_index(name="group").duplicated().to_numpy()]
+    return Groups(pd.Series(first_line.to_numpy()[of_lines], lines.index), groups)
 
 
 def settle(

@@ -63,7 +63,7 @@ def certain_pairs(lines: pd.DataFrame, customers: pd.DataFrame, documents: pd.Da
         if name == "document_number":
             theirs = array(documents["number"]).take(positions(document[customer]))
         else:
-            theirs = array(customers[name]).take(there)
+            theirs = array(customers[name]).take(customer_positions)
         ours = array(lines[name])
         different = unlike(ours, theirs)
         return ~to_bools(pc.and_not_kleene(different, pc.equal(ours, "")))
@@ -78,7 +78,7 @@ def certain_pairs(lines: pd.DataFrame, customers: pd.DataFrame, documents: pd.Da
         is_alone_there = _is_alone(len(customers), theirs) & (np.bincount(owners, minlength=len(customers)) <= 1)
         is_pair = _is_alone(len(lines), ours)[line] & is_alone_there[candidate]
         customer[line[is_pair]] = candidate[is_pair]
-        there = positions(customer)
+        customer_positions = positions(customer)
         document = np.full(len(customers) + 1, -1)
         document[owners] = np.arange(len(owners))
         is_certain = np.logical_and.reduce([is_code.result(), *pool.map(is_like, names)])

@@ -132,10 +132,10 @@ def compare(
         return values.reset_index().assign(field=constant(field, values.index).array)
 
     with ThreadPoolExecutor(THREADS) as pool:
-        found = [rows for rows in pool.map(differences, fields) if len(rows)]
-    if not found:
+        parts = [rows for rows in pool.map(differences, fields) if len(rows)]
+    if not parts:
         return frame(DIFFERENCE)
-    return typed(pd.concat(found).sort_values("row", kind="stable", ignore_index=True), DIFFERENCE)
+    return typed(pd.concat(parts).sort_values("row", kind="stable", ignore_index=True), DIFFERENCE)
 
 
 def _documents_of_lines(

@@ -53,11 +53,11 @@ def customers_table(
     )
     is_matched = np.zeros(len(customers), np.bool_)
     is_matched[customer[customer >= 0]] = True
-    there = decisions.ambiguous_customers.rename(columns={"members": "member_lines"}).assign(status="ambiguous")
+    ambiguity = decisions.ambiguous_customers.rename(columns={"members": "member_lines"}).assign(status="ambiguous")
     of_customers = (
         customers[["erp_code", "customer_id", "full_name"]][~is_matched]
         .rename(columns={"full_name": "name"})
-        .join(there.set_index("row"), validate="1:1")
+        .join(ambiguity.set_index("row"), validate="1:1")
         .fillna({"status": "only_in_platform"})
     )
     columns = list(ERP_CUSTOMERS)
