@@ -122,6 +122,7 @@ class SinglePage:
 
     def __init__(self, key: str = "id") -> None:
         self._key = key
+        self._has_more = False
         self.size: int | None = None
         self.ended_by = ""
         self.total: int | None = None
@@ -136,12 +137,15 @@ class SinglePage:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        members, ids = read_envelope(body, "priceLists", key=self._key)
-        return page_of_array(members["priceLists"], "priceLists", self._key, ids)
+        members, ids = read_envelope(body, "priceLists", "hasMore", "nextCursor", key=self._key)
+        page = page_of_array(members["priceLists"], "priceLists", self._key, ids)
+        # The interface shows neither here: any value that is not that of a last page is a hint at further rows.
+        has_more = members["hasMore"] not in (b"", b"null", b"false")
+        return replace(page, has_more=has_more or members["nextCursor"] not in (b"", b"null", b'""'))
 
     def accept(self, request: Request, page: PageBody) -> bool:
         """See Paginator."""
-        self.size = page.count
+        self.size, self._has_more = page.count, page.has_more
         self.ended_by = "single response"
         return True
 
@@ -151,4 +155,4 @@ class SinglePage:
 
     def issues(self) -> list[str]:
         """See Paginator."""
-        return []
+        return ["the response announces further rows, which the interface cannot request"] if self._has_more else []

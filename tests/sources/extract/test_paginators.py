@@ -151,3 +151,21 @@ def test_an_empty_first_page_ends_the_list_only_once_page_0_was_looked_at() -> N
     assert probe.params["page"] == 0
     assert paginator.accept(probe, paginator.parse(b'{"data": [{"id": 1}]}'))
     assert (paginator.ended_by, paginator.first_page) == ("empty page", 0)
+
+
+@pytest.mark.parametrize(
+    ("more", "is_doubted"),
+    [
+        ({}, False),
+        ({"hasMore": False, "nextCursor": None}, False),
+        ({"hasMore": True, "nextCursor": "c"}, True),
+        ({"hasMore": True}, True),
+        ({"nextCursor": "c"}, True),
+    ],
+)
+def test_price_lists_that_announce_further_rows_are_not_proven(more: dict[str, object], is_doubted: bool) -> None:
+    paginator = SinglePage()
+    request = paginator.next_request()
+    assert request is not None
+    assert paginator.accept(request, paginator.parse(json.dumps({"priceLists": [{"id": "a"}], **more}).encode()))
+    assert bool(paginator.issues()) is is_doubted
