@@ -90,9 +90,17 @@ def _doubt_about(operation: PlannedOperation, outcome: WriteOutcome) -> str | No
         response = msgspec.json.decode(outcome.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "the body is not the platform's"
-    if any(read_error(family, outcome.body).shaped for family in _FAMILIES):
+    if any(read_error(family, outcome.body).shaped for family in _FAMILIES) or _reports_failure(response):
         return "the body is an error"
     return None if _is_about(operation, _record(response)) else "the body is about another record"
+
+
+def _reports_failure(response: object) -> bool:
+    """Whether a response reports an error in a form that the interface does not show."""
+    if not isinstance(response, dict):
+        return response is False
+    has_error = any(response.get(name) for name in ("error", "errors"))
+    return has_error or any(response.get(name) is False for name in ("success", "ok"))
 
 
 def _is_about(operation: PlannedOperation, record: Mapping[str, Any]) -> bool:

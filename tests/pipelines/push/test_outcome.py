@@ -29,6 +29,10 @@ DOUBTFUL: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "the family's error body": (CREATE, 200, ERROR, JSON),
     "the family's error body for an update": (UPDATE, 200, ERROR, JSON),
     "the other family's error body": (CREATE, 201, b'{"error":{"code":"x","message":"no"}}', JSON),
+    "errors in another form": (UPDATE, 200, b'{"errors":["sku is taken"]}', JSON),
+    "an error in another form": (CREATE, 201, b'{"error":"maintenance"}', JSON),
+    "no success": (UPDATE, 200, b'{"success":false,"data":null}', JSON),
+    "false": (UPDATE, 200, b"false", JSON),
     "an empty page": (UPDATE, 200, b"", HTML),
     "an empty page with blanks": (CREATE, 200, b" \n", HTML),
     "a page": (CREATE, 200, b"<html>", HTML),
@@ -42,6 +46,7 @@ CONFIRMING: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "200 with an empty JSON body": (CREATE, 200, b"", JSON),
     "its own record": (CREATE, 200, b'{"id":9,"erpCode":"C00001 ","email":"ANA1@example.test"}', JSON),
     "an id": (CREATE, 201, b'{"data":{"id":"9"}}', JSON),
+    "success": (UPDATE, 200, b'{"success":true,"errors":[],"error":null}', JSON),
     "its own variant": (UPDATE, 200, b'{"id":"7","sku":"A"}', JSON),
 }
 
