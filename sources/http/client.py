@@ -35,6 +35,7 @@ T = TypeVar("T")
 log = logging.getLogger("orderbridge.client")
 
 STOP_POLL_S: Final = 0.1
+_PARTIAL: Final = 206
 _DEFINITE: Final = (201, 204)
 """Statuses of a write that settle it, whatever happened to the body."""
 
@@ -229,6 +230,9 @@ class Client:
             call.throttled |= reply.status == 429
         elif reply.broken is not None:
             failure = reply.broken
+        elif reply.status == _PARTIAL:
+            hint = "Report this to the platform, or to whoever runs a proxy in between."
+            failure = Failure("contract", "status 206: only a part of the response, which was not asked for", hint, 206)
         else:
             try:
                 parsed = call.check(reply.body)

@@ -189,6 +189,11 @@ def test_a_body_that_stays_broken() -> None:
         client(answers(httpx.Response(200, content=b"<html>"))[1]).get("/customers", check=parsed)
 
 
+def test_a_part_of_a_list_is_not_the_list() -> None:
+    with pytest.raises(ContractBroken, match="206"):
+        client(answers(httpx.Response(206, content=PAGE))[1]).get("/customers", check=parsed)
+
+
 def test_a_long_retry_after_ends_the_read_and_is_reported() -> None:
     seen, handler = answers(httpx.Response(429, headers={"Retry-After": "3600"}))
     with pytest.raises(Unreachable, match="3600 s"):
@@ -616,6 +621,7 @@ def test_a_host_that_does_not_speak_tls_has_a_reason() -> None:
         pytest.param(httpx.Response(404), "Check sources.legacy.base_url", id="404"),
         pytest.param(httpx.Response(429), "Try again later", id="429"),
         pytest.param(httpx.Response(503), "Try again later", id="503"),
+        pytest.param(httpx.Response(206, content=PAGE), "whoever runs a proxy", id="206"),
         pytest.param(httpx.Response(302), "Check sources.legacy.base_url", id="302"),
     ],
 )
