@@ -122,9 +122,7 @@ def _read_warehouse(path: Path, status: Status) -> None:
         tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         if not {"coverage", "runs"} <= tables:
             return
-        order = {resource: number for number, resource in enumerate(LISTS)}
-        by_order = sorted(reads.values(), key=lambda read: order.get(read.resource, len(order)))
-        status.lists = [_list_status(read, now) for read in by_order]
+        status.lists = [_list_status(reads[name], now) for name in LISTS if name in reads]
         tried = {name for (name,) in connection.execute("SELECT DISTINCT resource FROM ops.coverage").fetchall()}
         status.never_read = sorted(tried.difference(reads))
         status.runs = read_rows(connection, _RUNS_SQL)
