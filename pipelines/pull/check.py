@@ -59,7 +59,7 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     """Checks everything, and does not stop at the first problem."""
     root = find_root()
     yield CheckResult("", f"settings are read from the environment and from {root / '.dlt'}")
-    for effective in effective_settings(root):
+    for effective in effective_settings():
         if effective.origin != "default":
             yield CheckResult("", f"{effective.setting.key} = {effective.text} ({effective.origin})")
     for warning in permission_warnings(root):

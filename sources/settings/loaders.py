@@ -55,9 +55,9 @@ class Resolution:
             in this section.
     """
 
-    def __init__(self, section: str, root: Path | None = None) -> None:
+    def __init__(self, section: str) -> None:
         self._section = section
-        self._folder = (root or find_root()) / ".dlt"
+        self._folder = find_root() / ".dlt"
         for path in (self._folder, *(self._folder / name for name in FILES)):
             check_private(path)
         self._documents = {name: read_toml(self._folder / name) for name in FILES}
@@ -149,9 +149,9 @@ def _unknown(key: str, where: str, name: str, names: Sequence[str]) -> UsageErro
     return UsageError(f"{where}: there is no setting `{key}`", f"{guess}Known: {', '.join(names)}.")
 
 
-def _load(kind: type[S], root: Path | None = None) -> S:
+def _load(kind: type[S]) -> S:
     """A section as it is set. Raises UsageError."""
-    resolution = Resolution(kind.prefix.rpartition(".")[0], root)
+    resolution = Resolution(kind.prefix.rpartition(".")[0])
     settings = {item.name: SETTINGS[kind.prefix + item.name] for item in fields(kind) if item.metadata}
     values = {name: resolution.value(setting.name) for name, setting in settings.items()}
     missing = [setting for name, setting in settings.items() if setting.required and values[name] is None]
@@ -168,34 +168,34 @@ notify_settings = partial(_load, NotifySettings)
 warehouse_settings = partial(_load, WarehouseSettings)
 
 
-def reconcile_settings(root: Path | None = None) -> ReconcileSettings:
+def reconcile_settings() -> ReconcileSettings:
     """How to read the raw tables. Raises UsageError."""
-    return replace(_load(ReconcileSettings, root), orders=_load(OrderSettings, root))
+    return replace(_load(ReconcileSettings), orders=_load(OrderSettings))
 
 
-def warehouse_path(root: Path | None = None) -> Path:
+def warehouse_path() -> Path:
     """The warehouse's file, absolute. Raises UsageError."""
-    return warehouse_settings(root).path
+    return warehouse_settings().path
 
 
-def ledger_path(root: Path | None = None) -> Path:
+def ledger_path() -> Path:
     """The ledger's file, absolute: next to the warehouse if it is not set. Raises UsageError."""
-    return _load(LedgerSettings, root).path or warehouse_path(root).with_name("ledger.sqlite")
+    return _load(LedgerSettings).path or warehouse_path().with_name("ledger.sqlite")
 
 
-def is_set(section: str, root: Path | None = None) -> bool:
+def is_set(section: str) -> bool:
     """Whether any required setting of a section is set. Raises UsageError."""
-    resolution = Resolution(section, root)
+    resolution = Resolution(section)
     return any(resolution.value(setting.name) is not None for setting in settings_of(section) if setting.required)
 
 
-def known_secrets(root: Path | None = None) -> tuple[str, ...]:
+def known_secrets() -> tuple[str, ...]:
     """Every secret that is set, checked or not: what no output may contain. A section with errors has none."""
     values = set()
     for setting in SETTINGS.values():
         if setting.is_secret:
             try:
-                value = Resolution(setting.section, root).value(setting.name)
+                value = Resolution(setting.section).value(setting.name)
             except UsageError:
                 continue
             if isinstance(value, str) and value.strip():
@@ -203,11 +203,11 @@ def known_secrets(root: Path | None = None) -> tuple[str, ...]:
     return tuple(sorted(values))
 
 
-def effective_settings(root: Path | None = None) -> Iterator[EffectiveSetting]:
+def effective_settings() -> Iterator[EffectiveSetting]:
     """Every setting that has a value, from the table's beginning; secrets masked, invalid values left out."""
     for setting in SETTINGS.values():
         try:
-            value, origin = Resolution(setting.section, root).origin(setting.name)
+            value, origin = Resolution(setting.section).origin(setting.name)
             value = setting.default if value is None else setting.checked(value)
         except UsageError:
             continue
