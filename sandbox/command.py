@@ -9,7 +9,7 @@ import gc
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FrameType
 
 from sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
@@ -38,7 +38,7 @@ def run(config: SandboxConfig, on_ready: Callable[[dict[str, str]], None] | None
             if on_ready is not None:
                 on_ready(values)
             sys.stdout.write(f"ready {sandbox.url}\n")
-            sys.stdout.writelines(f"{name}={value}\n" for name, value in environment(values).items())
+            sys.stdout.writelines(f"{key.replace('.', '__').upper()}={value}\n" for key, value in values.items())
             sys.stdout.flush()
             stopped.wait()
     finally:
@@ -56,8 +56,3 @@ def settings(url: str, login_mode: str = "email") -> dict[str, str]:
         "sources.public_v1.base_url": url,
         "sources.public_v1.api_key": V1_KEY,
     }
-
-
-def environment(values: Mapping[str, str]) -> dict[str, str]:
-    """Settings by environment variable."""
-    return {key.replace(".", "__").upper(): value for key, value in values.items()}

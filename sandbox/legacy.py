@@ -59,7 +59,7 @@ class Legacy:
         if not issues and operation.input is not None:
             issues = problems(operation.input, body, self._required(operation))
         numbers = [name for name in call.parts if name in ("productId", "variantId")]
-        wrong = [name for name in numbers if _bounded_int(call.parts[name]) is None]
+        wrong = [name for name in numbers if bounded_int(call.parts[name]) is None]
         issues = [*(Problem("path", f"{name} must be an integer") for name in wrong), *issues]
         if issues:
             return legacy_errors(int(self._readings["legacy_error_status"]), issues, operation.error_code)
@@ -95,7 +95,7 @@ class Legacy:
         resource = "promotions" if promotions else "customers"
         size = self._size(query.get("limit"))
         first = 0 if self._readings["legacy_first_page"] == "zero" else 1
-        page = _bounded_int(query.get("page", str(first)))
+        page = bounded_int(query.get("page", str(first)))
         invalid = int(self._readings["legacy_error_status"])
         if size is None or page is None:
             return call.error(invalid, "query", "page and limit must be numbers, limit at least 1")
@@ -212,7 +212,7 @@ def _plain(value: object) -> object:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def _bounded_int(text: str) -> int | None:
+def bounded_int(text: str) -> int | None:
     """A number of a path or a query; None if it is not an integer or has too many digits."""
     digits = text.removeprefix("-")
     is_integer = text.isascii() and digits.isdigit() and len(digits) <= INT_DIGITS_MAX

@@ -17,7 +17,7 @@ from typing import Final
 
 from sandbox.call import Call
 from sandbox.config import V1_EXPIRED_KEY, V1_KEY, V1_LIVE_KEY, V1_NO_SCOPE_KEY, SandboxConfig
-from sandbox.legacy import PICKY_LIMITS
+from sandbox.legacy import PICKY_LIMITS, bounded_int
 from sandbox.replies import Page, SandboxResponse, encoded, joined, v1_error
 from sandbox.state import State
 from sources.contract import (
@@ -103,7 +103,7 @@ class PublicV1:
         query = call.query
         limit_text = query.pop("limit", str(PUBLIC_V1_LIMIT_DEFAULT))
         cursor = query.pop("startingAfter", None)
-        limit = int(limit_text) if limit_text.isascii() and limit_text.isdigit() and len(limit_text) < 9 else 0
+        limit = bounded_int(limit_text) or 0
         if not PUBLIC_V1_LIMIT_MIN <= limit <= PUBLIC_V1_LIMIT_MAX:
             words = f"limit must be an integer from {PUBLIC_V1_LIMIT_MIN} to {PUBLIC_V1_LIMIT_MAX}"
             return v1_error(400, "INVALID_LIMIT", words)

@@ -56,7 +56,7 @@ def promotions(
     The status is the first of these that holds: `inactive` (by its flag), `expired`, `scheduled` (not yet started),
     `exhausted` (no uses left), `running`. It is `unknown` where the flag or a date that it needs is not known, and
     where a date does not decide: on the last day of an expiration without a time (whether that day counts is not
-    shown), and within 14 hours of a time without an offset and a time zone. An expiration of 9999-12-31 is no end. A
+    shown), and within 14 hours of a time without an offset and a time zone. An expiration of 9999-12-31 means no end. A
     limit of zero or less is `unknown` too: its meaning is not shown, and so there are no remaining uses.
 
     Args:

@@ -66,7 +66,8 @@ def demo(folder: Path, style: Style) -> int:
     from pipelines.push.verify import verify
     from pipelines.reconcile.erp_customers import ErpFiles
     from sandbox import SandboxConfig, serve
-    from sandbox.command import environment, settings
+    from sandbox.command import settings
+    from sources.settings.setting import variable
 
     _fresh(folder)
     _isolate(folder)
@@ -74,7 +75,7 @@ def demo(folder: Path, style: Style) -> int:
     with serve(SandboxConfig(seed=7, orders=ORDERS, latency_ms=LATENCY_MS)) as platform:
         names = {"warehouse.path": "warehouse.duckdb", "ledger.path": "ledger.sqlite"}
         paths = {key: str(folder.absolute() / name) for key, name in names.items()}
-        os.environ |= environment(settings(platform.url) | paths)
+        os.environ |= {variable(key): value for key, value in (settings(platform.url) | paths).items()}
         click.echo(f"A stand-in for the platform is listening on {platform.url}.")
         _step("Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing")
         _run(style, ErpFiles())

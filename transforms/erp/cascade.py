@@ -1,7 +1,7 @@
 """Lines of the ERP and customers of the platform paired by one key after another, one to one only.
 
 In: the values of each key on both sides. Out: which line is which customer, and which of them are ambiguous and why.
-What a key has decided takes no part in the later ones.
+Rows that a key has decided take no part in the later ones.
 """
 
 from __future__ import annotations

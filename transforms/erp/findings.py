@@ -41,7 +41,7 @@ def line_findings(lines: Side, repeated: pd.Series[str], decisions: Decisions) -
 
 
 def decision_findings(decisions: Decisions, lines: Side, customers: Side) -> list[pd.DataFrame]:
-    """Rows that are ambiguous, and lines with a stand-in, by the key to blame."""
+    """Rows that are ambiguous, and lines with a placeholder, with the key that has it."""
     findings = []
     for entity, rule, side, rows in (
         (LINE_ENTITY, "match_ambiguous", lines, decisions.ambiguous_lines),

@@ -1,8 +1,8 @@
-"""The keys by which customers are matched: their order, the form in which they are compared, and values that are none.
+"""The keys by which customers are matched: their order, the form in which they are compared, and placeholder values.
 
 In: columns of the ERP's lines. Out: the same in comparable form, null where a value identifies nobody. Forms and ERPs
-ask for values that people do not have, so they type `-`, `S/N`, `0000` or `noemail@…`: such stand-ins would match
-customers who have nothing else in common.
+ask for values that people do not have, so they type `-`, `S/N`, `0000` or `noemail@…`: such placeholders would
+match customers who have nothing else in common.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class MatchKey:
 
     Attributes:
         normalize: text in the form in which it is compared; null where nothing is left.
-        stand_in: a pattern of normalized values that identify nobody.
-        form: a pattern of all that do; None: any other.
+        stand_in: a pattern of placeholders: normalized values that identify nobody.
+        form: a pattern that all other values match; None: they have no common form.
     """
 
     normalize: Callable[[pd.Series[str]], pd.Series[str]]
@@ -84,7 +84,7 @@ MATCH_KEYS: Final = {"erp_code": _CODE, "login_code": _CODE, "email": _EMAIL, "d
 """What lines and customers are matched by, in this order.
 
 - A code has a letter or digit; it is not zeros, nor another digit five times or more.
-- An e-mail address is of the form name@host; its name is no stand-in. Addresses that look alike are one value here, and
-  the pairs that they make are not matched (`transforms.erp.contradictions`).
+- An e-mail address is of the form name@host; its name is no placeholder. Addresses that look alike are one value here,
+  and the pairs that they make are not matched (`transforms.erp.contradictions`).
 - A document's number has a digit, and not only one that is repeated.
 """
