@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -14,6 +15,13 @@ from hypothesis import settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     sys.dont_write_bytecode = False  # compiling all tests takes each worker ten seconds; mutants run without workers
+
+MEMORY = Path("/dev/shm")
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2**30:
+    # there a fsync takes no time; pytest keeps the folders of failed tests only
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+gc.disable()  # until all is imported and collected: nothing of that can be freed
 
 settings.register_profile("test", max_examples=20, deadline=None)
 settings.register_profile("soak", max_examples=1000, deadline=None)  # pytest --hypothesis-profile=soak
@@ -44,6 +52,7 @@ def pytest_collection_finish() -> None:
     """What was imported and collected stays until the end: the garbage collector need not visit it again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:
