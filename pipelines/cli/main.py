@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -24,6 +25,9 @@ COMMANDS: Final = (
 )  # fmt: skip
 """Each is a module of this package that holds one command."""
 _IS_WINDOWS: Final = os.name == "nt"
+_GC_THRESHOLD: Final = 20_000
+"""Objects between two collections. With Python's 700, collections take a tenth of the CPU of a small pull: a million
+objects of imported modules are searched again and again, and none of them is ever garbage."""
 _KEPT: Final = "; nothing was published, and pages already fetched are kept for the next run"
 
 
@@ -127,6 +131,7 @@ def _unexpected(error: Exception) -> int:
 
 def main() -> None:
     """The entry point. Every way out has its exit code."""
+    gc.set_threshold(_GC_THRESHOLD)
     open_streams()
     try:
         code = _invoke()

@@ -18,7 +18,7 @@ from pipelines.pull.targets import Targets
 from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_first_page
-from pipelines.warehouse.load import load, warm
+from pipelines.warehouse.load import import_loader, load
 from sources import __version__
 from sources.contract import LISTS, ORDER, Family
 from sources.errors import BridgeError
@@ -27,7 +27,7 @@ from sources.extract.spool import SpoolFolder
 from sources.extract.tail import CursorPosition, TailMismatch
 from sources.extract.walk import walk
 from sources.http.client import Client
-from sources.settings import PublicV1Settings, load_dlt
+from sources.settings import PublicV1Settings
 
 T = TypeVar("T")
 WHOAMI_WAIT_S: Final = 5.0
@@ -68,12 +68,11 @@ class ListWalks:
         families = dict.fromkeys(LISTS[name].family for name in names)
         clients = {family: self._targets.client(family, self._stop) for family in families}
         pool = ThreadPoolExecutor(len(names) + 2, "walk")
-        load_dlt()  # changes the environment for a moment: before there are other threads
-        threading.Thread(target=warm, name="warm", daemon=True).start()
+        imports = pool.submit(import_loader)
         try:
             organization = pool.submit(_organization, clients.get("public_v1"))
             results = _results([pool.submit(self._walk, name, clients, organization) for name in names])
-            (loaded,) = _results([pool.submit(self._load, [one for one in results if one.error is None])])
+            (loaded,) = _results([pool.submit(self._load, [one for one in results if one.error is None], imports)])
             return results, loaded, _within_wait(organization)
         except BaseException:
             self._stop.set()
@@ -130,10 +129,11 @@ class ListWalks:
                 result.observations["cursor_reuse", observed] += 1
             return result
 
-    def _load(self, lists: list[ListResult]) -> Path:
+    def _load(self, lists: list[ListResult], imports: Future[None]) -> Path:
         folder = self._build.run / "load"
         with warehouse_errors(self._build.path.parent):
             if lists:
+                imports.result()
                 load(lists, folder)
         return folder
 
