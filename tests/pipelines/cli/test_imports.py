@@ -32,9 +32,11 @@ import pipelines.push.run
 check("push", "dlt", "pandas", "pydantic", "matplotlib", "jinja2")
 import duckdb, pipelines.pull.pull
 from pipelines.pull.order_tail import _sequence
+from pipelines.warehouse import merge
+merge.create_missing(duckdb.connect())
 duckdb.execute("COPY (SELECT 1000000 + i AS at FROM range(150000) t(i)) TO 'orders.parquet'")
 assert _sequence("orders.parquet", "at") == "ascending"  # in several batches
-check("pull", "pandas")
+check("pull", "dlt", "pandas")
 from pipelines.cli import plan, preview, verify
 import pipelines.plan.make, pipelines.push.verify
 check("plan", "dlt", "matplotlib", "jinja2")
