@@ -107,10 +107,16 @@ def _form_of_column(families: list[DateFamily], count: int) -> DateFamily | None
 
 
 def _localized(reading: DateReading, timezone: str) -> DateReading:
-    """Local times of a zone in UTC. Those that its clocks show twice or never, when they are changed, stay unread."""
+    """Local times of a zone in UTC. Those that its clocks show twice or never, when they are changed, stay unread.
+
+    A day without a time begins at its first instant, also where the clocks are changed at midnight (Chile, Cuba).
+    """
     rows = np.flatnonzero(reading.is_real & ~reading.has_offset)
     local = pd.DatetimeIndex(reading.at[rows].view("datetime64[us]"))
-    utc = local.tz_localize(timezone, ambiguous="NaT", nonexistent="NaT").tz_convert("UTC").as_unit("us")
+    utc = local.tz_localize(timezone, ambiguous="NaT", nonexistent="NaT")
+    if (is_day := reading.is_day_only[rows]).any():
+        utc = utc.where(~is_day, local.tz_localize(timezone, ambiguous=is_day, nonexistent="shift_forward"))
+    utc = utc.tz_convert("UTC").as_unit("us")
     at, is_real = reading.at.copy(), reading.is_real.copy()
     at[rows], is_real[rows] = utc.asi8, utc.notna()
     return replace(reading, at=at, is_real=is_real, has_offset=np.ones(len(at), np.bool_))

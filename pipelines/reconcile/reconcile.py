@@ -99,7 +99,7 @@ def reconcile(files: ErpFiles | None = None) -> ReconcileResult:
     """
     run = WarehouseRun("reconcile")
     with run.preparation():
-        settings = reconcile_settings()
+        settings = _settings()
         if not run.build.path.exists():
             raise UsageError(f"there is no warehouse at {run.build.path}", "Run `orderbridge pull` first.")
         erp = ErpInputs.read(files or ErpFiles())
@@ -111,6 +111,20 @@ def reconcile(files: ErpFiles | None = None) -> ReconcileResult:
     return result
 
 
+def _settings() -> ReconcileSettings:
+    """The settings of reconciling. Raises UsageError for a country whose phone numbers are not known."""
+    settings = reconcile_settings()
+    if settings.country is not None:
+        from transforms.phones import CALLING_CODES
+
+        if settings.country not in CALLING_CODES:
+            raise UsageError(
+                f"reconcile.country is {settings.country}, which is not a country with a calling code",
+                "Set it to a code of ISO 3166-1, such as ES; the United Kingdom is GB.",
+            )
+    return settings
+
+
 class Reconciling:
     """Reconciles in the build of a pull (a `BuildStep`). `result` is set when it was called.
 
@@ -118,7 +132,7 @@ class Reconciling:
     """
 
     def __init__(self, files: ErpFiles | None = None) -> None:
-        self._settings = reconcile_settings()
+        self._settings = _settings()
         self._erp = ErpInputs.read(files or ErpFiles())
         self.result: ReconcileResult | None = None
 

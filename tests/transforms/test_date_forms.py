@@ -221,6 +221,15 @@ def test_a_time_that_the_clocks_show_twice_or_never_stays_unread() -> None:
     assert read.unread.tolist() == [True, True, False]
 
 
+def test_a_day_that_begins_when_the_clocks_are_changed_is_read() -> None:
+    """In Chile the clocks go from 00:00 to 01:00; in Cuba the hour from 00:00 is shown twice."""
+    spring = read_dates(column(["2024-09-08", "2024-09-09"]), timezone="America/Santiago")
+    assert [at.isoformat() for at in spring.at] == ["2024-09-08T04:00:00+00:00", "2024-09-09T03:00:00+00:00"]
+    autumn = read_dates(column(["2024-11-03", "2024-11-03T00:30:00", "2024-11-03"]), timezone="America/Havana")
+    assert autumn.unread.tolist() == [False, True, False]
+    assert autumn.at[0].isoformat() == "2024-11-03T04:00:00+00:00"
+
+
 def test_times_of_an_unknown_zone_are_a_finding_and_days_are_not() -> None:
     ids = column(["1", "2"])
     timed = date_findings("orders", "ordered_at", "created", read_dates(column(["2024-03-10T10:00:00"] * 2)), ids)

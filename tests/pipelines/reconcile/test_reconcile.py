@@ -162,6 +162,7 @@ def test_the_settings_name_the_fields_of_an_order(made: Bridge) -> None:
         ("RECONCILE__ORDER_TOTAL", "no_such", "no_such"),
         ("RECONCILE__ORDER_TOTALS", "total", "ORDER_TOTAL"),
         ("RECONCILE__DATE_ORDER", "dmy", "day_first, month_first"),
+        ("RECONCILE__COUNTRY", "UK", "United Kingdom is GB"),
     ],
 )
 def test_a_setting_that_cannot_be_leaves_the_old_file(made: Bridge, name: str, value: str, match: str) -> None:
