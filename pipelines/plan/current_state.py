@@ -24,6 +24,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, ReadState
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import last_reads
+from pipelines.warehouse.source import read_source
 from sources.errors import UsageError
 from transforms.frames import TEXT, frame, from_arrow
 from transforms.upserts.decisions import KNOWN, KNOWN_DOCUMENTS
@@ -62,6 +63,7 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
                 f"the customers in {path.name} were read from {last_read.legacy_host}, but the settings name {host}",
                 f"{_PULL}, with the same settings, into a warehouse of their own (WAREHOUSE__PATH).",
             )
+        organization = read_source(warehouse).organization
         customers, documents = (
             from_arrow(warehouse.sql(sql).to_arrow_table())
             for sql in (
@@ -75,6 +77,7 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
         verdict=last_read.verdict,
         rows=len(customers),
         refused=last_read.quarantined_rows,
+        organization=organization,
     )
     return CurrentCustomers(customers, documents, read)
 

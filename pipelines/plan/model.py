@@ -97,6 +97,7 @@ class ReadState(msgspec.Struct, frozen=True, kw_only=True):
         verdict: of the walk over the list.
         rows: customers compared with.
         refused: rows of the list in quarantine, not compared.
+        organization: whose customers they are; None where the platform does not tell.
     """
 
     run_id: str
@@ -104,6 +105,7 @@ class ReadState(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     rows: int
     refused: int = 0
+    organization: str | None = None
 
 
 def sent_as(kind: KindName) -> Literal["create", "patch"]:

@@ -81,7 +81,9 @@ def _organization(fields: list[tuple[str, object]]) -> str:
     candidates = {
         path: str(value)
         for path, value in fields
-        if any(part in path for part in ("org", "company", "tenant", "account")) and isinstance(value, str | int)
+        if any(part in path for part in ("org", "company", "tenant", "account"))
+        and isinstance(value, str | int)
+        and not isinstance(value, bool)
     }
     ids = [value for path, value in candidates.items() if path.rpartition(".")[2].endswith("id")]
     return next(iter([*ids, *candidates.values()]), "")

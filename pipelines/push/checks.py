@@ -76,13 +76,14 @@ def _plan_command(manifest: Manifest) -> str:
     return f"orderbridge plan {manifest.kind} {shlex.quote(manifest.input.path)}{''.join(words)}"
 
 
-def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> str:
-    """Asks the platform for the environment of the key, and accepts a response that does not contain it.
+def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threading.Event) -> str:
+    """Asks the platform for environment and organization of the key, and accepts a response without them.
 
     Returns the name of the member that contains it, as an observation: the names are not shown.
 
     Raises:
-        UsageError: another environment. AccessError, PlatformError: the request failed.
+        UsageError: another environment, or another organization than that of the customers that the plan was compared
+            with. AccessError, PlatformError: the request failed.
     """
     with Client.from_settings(public_v1, stop) as client:
         whoami = read_whoami(client)
@@ -91,6 +92,12 @@ def check_whoami(public_v1: PublicV1Settings, stop: threading.Event) -> str:
             f"the key of public v1 is for {whoami.environment} according to the platform, "
             f"for {public_v1.environment} according to its prefix",
             "Set sources.public_v1.api_key to a key of the right environment.",
+        )
+    planned_for = manifest.read.organization if manifest.read is not None else None
+    if planned_for and whoami.organization and whoami.organization != planned_for:
+        raise UsageError(
+            f"the plan was made for the organization {planned_for}, the keys are of {whoami.organization}",
+            f"Use the settings of that organization, or pull and plan again: {_plan_command(manifest)}",
         )
     return f"environment: {whoami.environment_field or 'not reported'}"
 

@@ -63,7 +63,9 @@ def push(
     if options.settle_s < SETTLE_S and legacy.environment != "sandbox":
         raise UsageError(f"--settle is less than {SETTLE_S / 60:.0f} minutes", "Only a sandbox allows that.")
     checks.check_agreement(plan, options.confirm, options.agreed)
-    observed = [("whoami_names", checks.check_whoami(public_v1, hooks.stop))] if public_v1 is not None else []
+    observed = (
+        [("whoami_names", checks.check_whoami(plan.manifest, public_v1, hooks.stop))] if public_v1 is not None else []
+    )
     path = ledger_path()
     with ledger_lock(path), Ledger.open(path, read=dependencies.read_clock) as ledger:
         checks.check_known(plan, path, ledger.has(plan.manifest.plan_id))

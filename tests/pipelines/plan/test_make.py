@@ -507,7 +507,7 @@ def test_customers_that_were_created_since_they_were_read_are_counted(platform: 
 
 
 def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None:
-    platform.pull("customers")
+    platform.pull("customers", "price_lists")
     first, second, *_ = platform.dicts("SELECT * FROM raw.customers ORDER BY id")
     rows = [
         "NEW1;Ana;ana@example.com;;N1",
@@ -540,7 +540,7 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     }
     assert made.exit_code == 0
     assert made.manifest.read is not None
-    assert made.manifest.read.rows == 6
+    assert (made.manifest.read.rows, made.manifest.read.organization) == (6, "Distribuidora Peña S.A.C.")
     adds_up(made)
     ambiguous = customers(rows[3] + "\n")
     assert fates(ambiguous) == {2: ("ambiguous", "")}

@@ -699,6 +699,22 @@ def test_the_other_familys_key_of_another_environment_is_refused(at: Place) -> N
     assert "/public/v1/whoami" in [logged.path for logged in at.platform.state.log]
 
 
+def test_a_plan_for_another_organization_is_refused(at: Place) -> None:
+    """Organizations share a host: the customers of one are not those that the plan was compared with."""
+    plan = at.plan([customer(1)])
+    file = plan / "plan.json"
+    manifest = json.loads(file.read_bytes())
+    read = {"run_id": "r", "at": "2026-01-01T00:00:00+00:00", "verdict": "complete", "rows": 0}
+    file.write_text(json.dumps({**manifest, "read": {**read, "organization": "org-2"}}))
+    os.environ["SOURCES__PUBLIC_V1__BASE_URL"] = at.platform.url
+    os.environ["SOURCES__PUBLIC_V1__API_KEY"] = at.platform.v1_key
+    with pytest.raises(UsageError, match="made for the organization org-2, the keys are of "):
+        at.push(plan)
+    assert at.codes() == []
+    file.write_text(json.dumps({**manifest, "read": read}))  # not known: warehouse of one family
+    assert at.push(plan).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("environment", "asked", "wanted"),
     [
