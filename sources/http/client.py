@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -26,7 +27,7 @@ from sources.http.exchange import Exchanger, KeyAuth
 from sources.http.failures import NOT_SENT, BrokenBody, Failure
 from sources.http.limits import Caps, RetryPolicy, Timeouts
 from sources.http.responses import RawResponse, ReadResponse, WriteOutcome
-from sources.http.retries import retry_after_s, retrying, should_retry
+from sources.http.retries import Retrying, retry_after_s, should_retry
 from sources.http.transport import Transport
 from sources.settings import HttpSettings, LegacySettings, PublicV1Settings, http_settings, known_secrets
 from sources.urls import checked_base_url, checked_key, checked_proxy, request_target
@@ -97,7 +98,7 @@ class Client:
             proxy = checked_proxy("sources.http.proxy", proxy)
         transport = transport or Transport(is_tls=base_url.startswith("https:"), ca_file=ca_file, proxy=proxy)
         self._http = Exchanger(family, base_url, self._auth, transport, self._timeouts, caps or Caps())
-        self._retrying = retrying("GET", self._retry, self._sleep, self._announce)
+        self._retrying = Retrying("GET", self._retry, self._sleep, self._announce)
 
     @classmethod
     def from_settings(
@@ -173,7 +174,7 @@ class Client:
             Stopped: interrupted, or closed.
         """
         call = _Call(path, request_target(path, params), check, monotonic() + self._retry.budget_s)
-        result: tuple[T, ReadResponse] | Failure = self._retrying(self._attempt, call)
+        result = self._retrying(partial(self._attempt, call))
         if isinstance(result, Failure):
             self._check_stop()
             raise self._error("GET", path, result, call.attempts)

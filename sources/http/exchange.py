@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing
+from functools import lru_cache
 from time import monotonic
 from typing import Final, NoReturn, cast
 
@@ -18,6 +19,7 @@ from sources.http.body import decode, read_wire
 from sources.http.failures import BrokenBody, Failure, UnacceptableBody, connection_failure
 from sources.http.limits import Caps, Timeouts
 from sources.http.responses import RawResponse
+from sources.http.transport import HEADS_MAX
 
 _HEADERS: Final = ((b"Accept", b"application/json"), (b"Accept-Encoding", b"gzip"), (b"User-Agent", b"orderbridge"))
 
@@ -70,6 +72,7 @@ class Exchanger:
         self._timeouts, self._caps = timeouts, caps
         self._transport = transport
         self._headers = [(b"Host", host), *_HEADERS, auth.header]
+        self._headers_of = lru_cache(maxsize=HEADS_MAX)(self._make_headers)
         self._waits = httpx.Timeout(timeouts.read_s, connect=timeouts.connect_s, pool=timeouts.total_s).as_dict()
         self._closed = threading.Event()
 
@@ -96,13 +99,10 @@ class Exchanger:
         return Failure("protocol", "the client was closed")
 
     def _exchange(self, verb: Verb, target: str, body: bytes, seconds: float) -> RawResponse:
-        headers = self._headers
-        if body:
-            headers = [*headers, (b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(body))]
         request = httpx.Request(
             verb,
             self._base_url,
-            headers=headers,
+            headers=self._headers_of(len(body)),
             stream=httpx.ByteStream(body),
             extensions={
                 "deadline": monotonic() + seconds,
@@ -111,15 +111,15 @@ class Exchanger:
             },
         )
         response = self._transport.handle_request(request)
-        fields = response.headers
+        fields = _fields(response.headers)
         with closing(cast(httpx.SyncByteStream, response.stream)) as chunks:  # not `iter_raw`, which copies and counts
-            content_type = fields.get("content-type", "").partition(";")[0].strip().lower()
+            content_type = fields.get(b"content-type", "").partition(";")[0].strip().lower()
             reply = RawResponse(response.status_code, b"", content_type)
             if not reply.is_success:
-                reply.location, reply.retry_after = fields.get("location", ""), fields.get("retry-after")
+                reply.location, reply.retry_after = fields.get(b"location", ""), fields.get(b"retry-after")
             try:
                 wire = read_wire(chunks, self._caps.wire_bytes)
-                reply.body = decode(wire, fields.get("content-encoding"), self._caps.plain_bytes)
+                reply.body = decode(wire, fields.get(b"content-encoding"), self._caps.plain_bytes)
             except BrokenBody as error:
                 reply.broken = self.broken_body(str(error), reply)
             except UnacceptableBody as error:
@@ -131,6 +131,11 @@ class Exchanger:
                 reply.broken = Failure(failure.what, failure.words, failure.hint, reply.status)
         return reply
 
+    def _make_headers(self, body_bytes: int) -> httpx.Headers:
+        """The headers of a request with so long a body."""
+        length = [(b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % body_bytes)]
+        return httpx.Headers([*self._headers, *(length if body_bytes else ())])
+
     def broken_body(self, words: str, reply: RawResponse) -> Failure:
         """The failure of a 2xx whose body is not what it should be."""
         hint = "Try again later; if it persists, report the path and the time to the platform."
@@ -138,3 +143,12 @@ class Exchanger:
             words = f"{words}; the response is a web page (HTML)"
             hint = f"Check sources.{self.family}.base_url: it may name a website, or a proxy answers with a login page."
         return Failure("broken_body", words, hint, reply.status)
+
+
+def _fields(headers: httpx.Headers) -> dict[bytes, str]:
+    """Headers by name in lower case; httpx would look for the encoding of all of them, and at all for each name."""
+    fields: dict[bytes, str] = {}
+    for name, value in headers.raw:
+        name, text = name.lower(), value.decode("latin-1")
+        fields[name] = f"{fields[name]}, {text}" if name in fields else text
+    return fields

@@ -1,7 +1,7 @@
 """When a request is repeated, and after how long.
 
 In: what happened to a request (a status or a kind of failure), its `Retry-After`, the number of attempts. Out: yes or
-no, and seconds. Three pure functions decide; `retrying` passes them to tenacity. Only GET is repeated here: whether a
+no, and seconds. Three pure functions decide; `Retrying` follows them. Only GET is repeated here: whether a
 write is repeated is decided by the ledger (docs/in-doubt.md).
 """
 
@@ -11,17 +11,19 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from itertools import count
 from random import random
-from typing import Final, cast
-
-from tenacity import Future, RetryCallState, Retrying, retry_if_result
+from time import monotonic
+from typing import Final, TypeVar
 
 from sources.contract import Verb
 from sources.http.failures import Failure, Kind
 from sources.http.limits import RetryPolicy
 
+T = TypeVar("T")
 RETRIED_KINDS: Final = ("dns", "connect", "timeout", "protocol", "broken_body")
 RETRIED_STATUSES: Final = (408, 429)
 _SECONDS: Final = re.compile(r"[0-9]{1,12}")
@@ -98,46 +100,40 @@ def without_backoff() -> Iterator[None]:
         _backoff.turn(-1)
 
 
-def retrying(
-    verb: Verb,
-    policy: RetryPolicy,
-    sleep: Callable[[float], None],
-    announce: Callable[[Failure, float], None] = lambda failure, seconds: None,
-) -> Retrying:
-    """A tenacity loop over functions that return a `Failure` when they fail; the last one is its result.
+def no_announcement(failure: Failure, seconds: float) -> None:
+    """Announces nothing."""
 
-    Args:
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """Repeats what returns a `Failure` when it fails, and returns its last result.
+
+    Attributes:
         verb: of the requests.
         policy: limits and delays.
         sleep: waits for so many seconds; raises Stopped if the client is to stop.
         announce: called before a wait, with the failure and its seconds.
     """
 
-    def again(result: object) -> bool:
-        return isinstance(result, Failure) and should_retry(verb, result.what)
+    verb: Verb
+    policy: RetryPolicy
+    sleep: Callable[[float], None]
+    announce: Callable[[Failure, float], None] = no_announcement
 
-    def wait(state: RetryCallState) -> float:
-        if _backoff.off:
-            return 0.0
-        return delay_s(state.attempt_number, _failure(state).retry_after_s, random(), policy)
-
-    def spent(state: RetryCallState) -> bool:
-        failure = _failure(state)
-        return (
-            state.attempt_number >= (policy.dns_attempts if failure.what == "dns" else policy.attempts)
-            or (failure.retry_after_s or 0.0) > policy.retry_after_max_s
-            or (state.seconds_since_start or 0.0) + state.upcoming_sleep >= policy.budget_s
-        )
-
-    return Retrying(
-        retry=retry_if_result(again),
-        wait=wait,
-        stop=spent,
-        sleep=sleep,
-        before_sleep=lambda state: announce(_failure(state), state.upcoming_sleep),
-        retry_error_callback=_failure,
-    )
-
-
-def _failure(state: RetryCallState) -> Failure:
-    return cast(Failure, cast(Future, state.outcome).result())
+    def __call__(self, attempt: Callable[[], T | Failure]) -> T | Failure:
+        """Attempts until one succeeds, or a further one does not help or is over a limit."""
+        policy, began = self.policy, monotonic()
+        for number in count(1):
+            result = attempt()
+            if not isinstance(result, Failure) or not should_retry(self.verb, result.what):
+                break
+            wait_s = 0.0 if _backoff.off else delay_s(number, result.retry_after_s, random(), policy)
+            if (
+                number >= (policy.dns_attempts if result.what == "dns" else policy.attempts)
+                or (result.retry_after_s or 0.0) > policy.retry_after_max_s
+                or monotonic() - began + wait_s >= policy.budget_s
+            ):
+                break
+            self.announce(result, wait_s)
+            self.sleep(wait_s)
+        return result

@@ -15,9 +15,11 @@ import ssl
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import h11
 import httpcore
 import httpx
 
@@ -26,6 +28,8 @@ from sources.http.network import TAIL_BYTES, DeadlineBackend, DeadlineStream, Ex
 
 KEEPALIVE_S: Final = 2.0
 """Shorter than what servers commonly keep: a write on a connection that just closes at the other end is in doubt."""
+HEADS_MAX: Final = 256
+"""Headers that are kept validated: of reads, and of writes by the length of their bodies."""
 _POOL_ERRORS: Final = (
     httpcore.NetworkError,
     httpcore.TimeoutException,
@@ -55,6 +59,7 @@ class Transport(httpx.BaseTransport):
         via = httpx.Proxy(proxy) if proxy else None
         self._idle: deque[httpcore.ConnectionInterface] = deque()
         self._is_closed = False
+        self._head = lru_cache(maxsize=HEADS_MAX)(_head)
         self._pool = httpcore.ConnectionPool(
             ssl_context=tls_context(ca_file) if is_tls else None,
             proxy=httpcore.Proxy(str(via.url), via.raw_auth) if via else None,
@@ -64,22 +69,21 @@ class Transport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """See BaseTransport; the body of the response is to be read on the same thread."""
-        has_body = request.headers.get("content-length", "0") != "0"
-        exchange = self._backend.exchange = Exchange(request.extensions["deadline"], has_body)
-        url, target = request.url, request.extensions.get("target", request.url.raw_path)
+        url, target = request.url, request.extensions.get("target") or request.url.raw_path
         address = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=target)
+        exchange = self._backend.exchange = Exchange(request.extensions["deadline"])
         try:
+            headers, exchange.has_body = self._head(tuple(request.headers.raw))
+            core_request = httpcore.Request(
+                request.method,
+                address,
+                content=request.stream if exchange.has_body else (),
+                extensions={"timeout": request.extensions.get("timeout", {})},  # no target: CONNECT has its own
+            )
+            core_request.headers = headers
             exchange.remaining_s(None, httpcore.ConnectTimeout)
             connection = self._idle_connection() or self._pool.create_connection(address.origin)
-            response = connection.handle_request(
-                httpcore.Request(
-                    request.method,
-                    address,
-                    headers=request.headers.raw,
-                    content=request.stream,
-                    extensions={"timeout": request.extensions.get("timeout", {})},  # no target: CONNECT has its own
-                )
-            )
+            response = connection.handle_request(core_request)
             exchange.head_bytes = None
             stream = response.extensions["network_stream"]
             if response.status < 200 or not (isinstance(stream, DeadlineStream) and stream.has_read):
@@ -114,6 +118,18 @@ class Transport(httpx.BaseTransport):
         while self._idle:
             with suppress(IndexError):
                 self._idle.pop().close()
+
+
+def _head(headers: tuple[tuple[bytes, bytes], ...]) -> tuple[Any, bool]:
+    """Headers as h11 takes them, validated, and whether they announce a body.
+
+    h11 validates a list anew for each request, but not the headers of another of its events.
+    """
+    try:
+        validated = h11.Request(method=b"GET", target=b"/", headers=list(headers)).headers
+    except h11.LocalProtocolError as error:
+        raise httpcore.LocalProtocolError(str(error)) from error
+    return validated, any(name == b"content-length" and value != b"0" for name, value in validated)
 
 
 class _Body(httpx.SyncByteStream):

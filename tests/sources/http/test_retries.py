@@ -13,9 +13,9 @@ from sources.contract import Verb
 from sources.http.failures import Failure, Kind
 from sources.http.limits import RetryPolicy
 from sources.http.retries import (
+    Retrying,
     delay_s,
     retry_after_s,
-    retrying,
     should_retry,
     without_backoff,
 )
@@ -133,7 +133,7 @@ def failing(*failures: Failure) -> tuple[list[int], Callable[[], object]]:
 def run(policy: RetryPolicy, *failures: Failure) -> tuple[object, int, list[float]]:
     calls, attempt = failing(*failures)
     slept: list[float] = []
-    result = retrying("GET", policy, slept.append)(attempt)
+    result = Retrying("GET", policy, slept.append)(attempt)
     return result, len(calls), slept
 
 
@@ -165,7 +165,7 @@ def test_waits_are_announced_with_their_failure() -> None:
     announced: list[tuple[Failure, float]] = []
     _, attempt = failing(BUSY, BUSY)
     slept: list[float] = []
-    retrying("GET", RetryPolicy(), slept.append, lambda failure, wait: announced.append((failure, wait)))(attempt)
+    Retrying("GET", RetryPolicy(), slept.append, lambda failure, wait: announced.append((failure, wait)))(attempt)
     assert announced == [(BUSY, seconds) for seconds in slept]
     assert len(slept) == 2
 
