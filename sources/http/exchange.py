@@ -148,7 +148,7 @@ class Exchanger:
 def _fields(headers: httpx.Headers) -> dict[bytes, str]:
     """Headers by name in lower case; httpx would look for the encoding of all of them, and at all for each name."""
     fields: dict[bytes, str] = {}
-    for name, value in headers.raw:
-        name, text = name.lower(), value.decode("latin-1")
+    for raw_name, value in headers.raw:
+        name, text = raw_name.lower(), value.decode("latin-1")
         fields[name] = f"{fields[name]}, {text}" if name in fields else text
     return fields
