@@ -74,6 +74,7 @@ class PageFiles:
         paginator: parses them when they are read again.
         inferred: types of a record without declared fields, shared by all sweeps of a walk (docs/warehouse.md).
         earlier: the sweep before it. While the same rows come, nothing is decoded.
+        is_compared: a later sweep may be compared with this one.
 
     Attributes:
         is_same: all rows were those of the earlier sweep, byte for byte: that one's files are to be used.
@@ -88,6 +89,8 @@ class PageFiles:
         paginator: Paginator,
         inferred: InferredSchema | None,
         earlier: PageFiles | None = None,
+        *,
+        is_compared: bool = False,
     ) -> None:
         self.spool = spool
         self.quarantined: list[QuarantinedRow] = []
@@ -95,7 +98,7 @@ class PageFiles:
         self.is_same, self.finished = False, SweepCounts(0, 0, Counter())
         # Places of quarantined rows and of repeated ids are those of their own sweep.
         self._earlier = earlier if earlier and not earlier.quarantined and not earlier.repeated.counts else None
-        self._stream: RowStream = RowStream(self._earlier._stream if self._earlier else None)
+        self._stream = RowStream(self._earlier._stream if self._earlier else None) if is_compared else None
         self._record, self._folder, self._paginator = record, folder, paginator
         self._observations: Counter[tuple[str, str]] = Counter()
         self._inferred = inferred
@@ -115,7 +118,7 @@ class PageFiles:
         batch.bodies.append(body.rows)
         batch.size += len(body.rows)
         self._received += body.count
-        if body.count:
+        if body.count and self._stream is not None:
             self._stream.add(body.rows)
         if batch.size >= BATCH_BYTES or len(batch.pages) >= BATCH_PAGES:
             self._submit()
@@ -123,8 +126,9 @@ class PageFiles:
     def _submit(self) -> None:
         batch, self._filling = self._filling, _Batch()
         self._batches.append(batch)
-        self._stream.mark()
-        if self._stream.is_equal:
+        if self._stream is not None:
+            self._stream.mark()
+        if self._stream is not None and self._stream.is_equal:
             batch.bodies = []  # read again from the spool if a difference follows
         else:
             self._decode_waiting()
@@ -188,7 +192,7 @@ class PageFiles:
         """Waits for the decoder. Raises what the decoder raised, BridgeError where it lost or added a row."""
         if self._filling.pages or not self._batches:
             self._submit()
-        if self._earlier is not None and self._stream.is_complete:
+        if self._earlier is not None and self._stream is not None and self._stream.is_complete:
             self.abandon()
             self.is_same = True
             return self._earlier.finished

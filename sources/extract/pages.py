@@ -133,8 +133,7 @@ def read_envelope(body: bytes, rows_field: str, *others: str, key: str = "id") -
         if ids := _ids(rows, key):
             return {**_members(body[: match.end()] + b"[]" + body[end:], names), rows_field: rows}, ids
     try:
-        envelope = _envelope_decoder(names).decode(body)
-        members = {name: bytes(getattr(envelope, f"f{n}")).strip() for n, name in enumerate(names)}
+        members = _decoded_members(body, names)
         _members(_without(body, members[rows_field]), names)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         members = _members(body, names)
@@ -150,15 +149,24 @@ def _first_member(name: str) -> re.Pattern[bytes]:
 def _members(body: bytes, names: tuple[str, ...]) -> dict[str, bytes]:
     """These members of an object. Raises BrokenBody, ContractBroken."""
     try:
-        pairs = [(json.loads(name), value) for name, value in object_members(body)]
-    except ValueError:
-        raise BrokenBody(NOT_JSON) from None
-    found = [name for name, _ in pairs]
+        found = [name for name, _ in json.loads(body, object_pairs_hook=list)]
+        members = _decoded_members(body, names)
+    except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
+        try:
+            pairs = [(json.loads(name), value) for name, value in object_members(body)]
+        except ValueError:
+            raise BrokenBody(NOT_JSON) from None
+        found, members = [name for name, _ in pairs], dict(pairs)
     for name in names:
         if found.count(name) > 1:
             raise ContractBroken(f"`{name}` occurs twice in the response")
-    members = dict(pairs)
     return {name: members.get(name, b"") for name in names}
+
+
+def _decoded_members(body: bytes, names: tuple[str, ...]) -> dict[str, bytes]:
+    """These members of an object, empty where absent; the last one where a name occurs twice. Raises DecodeError."""
+    envelope = _envelope_decoder(names).decode(body)
+    return {name: bytes(getattr(envelope, f"f{n}")).strip() for n, name in enumerate(names)}
 
 
 def _without(body: bytes, value: bytes) -> bytes:

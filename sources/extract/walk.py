@@ -185,7 +185,8 @@ class _ListWalk:
             paginator = paginator_for(self._operation, limit, self._record.key, first_page)
             spool = open_spools.enter_context(closing(self._spools.sweep(number)))
             earlier = files[-1] if files else None
-            files.append(PageFiles(self._record, self._folder / f"sweep-{number}", spool, paginator, inferred, earlier))
+            folder, is_compared = self._folder / f"sweep-{number}", self._is_paged and sweeps_max > 1
+            files.append(PageFiles(self._record, folder, spool, paginator, inferred, earlier, is_compared=is_compared))
             sweeps.append(Sweep(number, limit))
             try:
                 self._sweep(sweeps[-1], paginator, files[-1], progress)

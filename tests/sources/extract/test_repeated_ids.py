@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sources.extract.repeated_ids import CONFLICT
+from sources.extract.row_stream import RowStream
 from sources.http.responses import ReadResponse
 from tests.sources.extract.test_walk import ids, walked
 from tests.sources.platform import Platform
@@ -186,3 +187,14 @@ def test_drift_among_repeated_ids_never_makes_a_wrong_complete(tmp_path: Path, s
     assert got <= platform.ever
     if result.verdict == "complete":
         assert got >= platform.always
+
+
+@pytest.mark.parametrize(
+    ("resource", "platform", "sweeps"),
+    [("customers", Platform([1, 2]), 1), ("orders", Orders([{"id": 1}, {"id": 2}]), 2)],
+)
+def test_issue_16_1_rows_are_hashed_only_where_a_second_sweep_may_be_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resource: str, platform: Any, sweeps: int
+) -> None:
+    monkeypatch.delattr(RowStream, "add")
+    assert walked(platform, tmp_path, resource, sweeps=sweeps).error is None
