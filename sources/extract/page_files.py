@@ -98,7 +98,9 @@ class PageFiles:
         self.is_same, self.finished = False, SweepCounts(0, 0, Counter())
         # Places of quarantined rows and of repeated ids are those of their own sweep.
         self._earlier = earlier if earlier and not earlier.quarantined and not earlier.repeated.counts else None
-        self._stream = RowStream(self._earlier._stream if self._earlier else None) if is_compared else None
+        self._stream: RowStream | None = None
+        if is_compared:
+            self._stream = RowStream(self._earlier._stream if self._earlier else None)
         self._record, self._folder, self._paginator = record, folder, paginator
         self._observations: Counter[tuple[str, str]] = Counter()
         self._inferred = inferred
