@@ -32,7 +32,7 @@ FURTHER: Final = (
 """Tables that a warehouse written by an earlier version may lack."""
 _RUN: Final = """
     SELECT run_id, command, version, started_at, ended_at, exit_code FROM ops.runs
-    WHERE run_id = (SELECT max(run_id) FROM ops.control_totals WHERE entity LIKE 'reconciled.%')"""
+    WHERE run_id = (SELECT arg_max(run_id, rowid) FROM ops.control_totals WHERE entity LIKE 'reconciled.%')"""
 _LATER: Final = (
     "SELECT run_id, ended_at FROM ops.runs WHERE ended_at > $as_of AND command = 'pull' ORDER BY ended_at DESC"
 )

@@ -50,11 +50,12 @@ _LAST_READ: Final = """
         SELECT count(DISTINCT q.row_hash) FROM ops.quarantine q WHERE q.run_id = c.run_id AND q.resource = c.resource
     ) AS quarantined_rows, t.run_id AS tail_run_id, t.ended_at AS tail_ended_at
     FROM ops.coverage c LEFT JOIN ops.runs r ON r.run_id = c.run_id LEFT JOIN LATERAL (
-        SELECT arg_max(run_id, ended_at) AS run_id, max(ended_at) AS ended_at FROM ops.coverage
-        WHERE resource = c.resource AND verdict = 'tail' AND ended_at > c.ended_at
+        SELECT arg_max(run_id, rowid) AS run_id, arg_max(ended_at, rowid) AS ended_at FROM ops.coverage
+        WHERE resource = c.resource AND verdict = 'tail' AND rowid > c.rowid
     ) t ON true
     WHERE {published} AND c.verdict <> 'tail'
-    QUALIFY row_number() OVER (PARTITION BY c.resource ORDER BY c.ended_at DESC, c.run_id DESC) = 1"""
+    QUALIFY row_number() OVER (PARTITION BY c.resource ORDER BY c.rowid DESC) = 1"""
+"""By `rowid`, the order in which reads were recorded: times of a clock that was wrong once would stay the last."""
 
 
 @dataclass(frozen=True, slots=True)

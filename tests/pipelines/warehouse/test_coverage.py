@@ -13,6 +13,7 @@ from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile.erp_customers import ErpFiles
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
+from pipelines.warehouse import ops
 from pipelines.warehouse.ops import last_reads
 from sources.errors import CoverageError
 from tests.pipelines.bridge import Bridge, bridge
@@ -266,3 +267,22 @@ def test_a_warehouse_of_version_0_1_is_read_and_gets_the_column_that_it_lacks(pu
 def test_nothing_was_read_into_a_file_without_ops_tables() -> None:
     with duckdb.connect() as connection:
         assert last_reads(connection) == {}
+
+
+def test_a_read_by_a_clock_that_was_wrong_is_not_the_last_one_for_ever() -> None:
+    """The last read is the one recorded last: what is known of absent records must not depend on a bad clock."""
+    with duckdb.connect() as connection:
+        ops.create_missing(connection)
+        reads = [
+            ("2040", "complete", "2040-01-01 00:00:00Z"),
+            ("2026a", "unproven", "2026-01-01 00:00:00Z"),
+            ("t", "tail", "2026-01-02 00:00:00Z"),
+        ]
+        for run_id, verdict, ended_at in reads:
+            connection.execute(
+                "INSERT INTO ops.coverage BY NAME SELECT $1 AS run_id, 'orders' AS resource, $2 AS verdict,"
+                " $3::TIMESTAMPTZ AS started_at, $3::TIMESTAMPTZ AS ended_at, true AS published",
+                [run_id, verdict, ended_at],
+            )
+        read = last_reads(connection)["orders"]
+        assert (read.run_id, read.verdict, read.tail_run_id) == ("2026a", "unproven", "t")
