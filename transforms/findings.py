@@ -18,6 +18,7 @@ from transforms.frames import (
     Column,
     array,
     column,
+    constant,
     frame,
     from_arrow,
     is_repeated,
@@ -61,10 +62,7 @@ def rule_findings(
 
 def table_finding(entity: str, name: str, detail: str) -> pd.DataFrame:
     """One finding about a table as a whole. Raises KeyError: there is no such rule."""
-    return frame(
-        FINDINGS,
-        [{"entity": entity, "rule": name, "severity": _BY_NAME[entity, name].severity, "detail": detail}],
-    )
+    return rule_findings(entity, name, constant(None, pd.RangeIndex(1)), detail=detail)
 
 
 def summarize_unless_proven(findings: pd.DataFrame, name: str, field: str, gap: str) -> pd.DataFrame:

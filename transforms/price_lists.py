@@ -7,10 +7,11 @@ log n rounds over whole columns, and what has no end after them is a circle.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from transforms.findings import (
     UniqueValues,
@@ -19,7 +20,7 @@ from transforms.findings import (
     shared_value_findings,
     summarize_unless_proven,
 )
-from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Bools, Column, Ints, first_true, look_up, typed
+from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Ints, column, first_true, look_up, typed
 from transforms.keys import BOOKKEEPING, canonical_id, clean_text, one_row_per_id
 
 RAW_PRICE_LISTS: Final = {
@@ -87,20 +88,17 @@ def _with_chains(rows: pd.DataFrame, broken: str) -> pd.DataFrame:
     end, depth = _ends(np.where(source >= 0, source, own))
     has_source = clean_text(rows["source_price_list_id"]).notna()
     # The last list of a chain has no source that was found: it is a root if it names none.
-    is_cycle, is_broken = _column(source[end] >= 0, rows), _column(has_source.to_numpy(np.bool_)[end], rows)
+    is_cycle = column(pa.array(source[end] >= 0), rows.index)
+    is_broken = column(pa.array(has_source.to_numpy(np.bool_)[end]), rows.index)
     status = first_true([(is_cycle, "cycle"), (is_broken, broken), (has_source, "linked")], "root")
     is_whole = ~is_cycle & ~is_broken
     root = rows["price_list_id"].take(end).set_axis(rows.index)
     return rows.assign(
         chain_status=status,
         root_price_list_id=root.where(is_whole),
-        depth=_column(depth, rows).where(is_whole),
+        depth=column(pa.array(depth), rows.index).where(is_whole),
         is_own_end=end == own,
     )
-
-
-def _column(values: Ints | Bools, rows: pd.DataFrame) -> Column[Any]:
-    return pd.Series(values, rows.index).convert_dtypes(dtype_backend="pyarrow")
 
 
 def _source_rows(rows: pd.DataFrame) -> Ints:
