@@ -51,15 +51,12 @@ def body_encoder(
     Raises:
         UsageError: a line has no password; `passwords.csv` was changed, is not private or cannot be written.
     """
-    from_input: dict[int, PlannedOperation] = {}
-    stored: dict[int, PlannedOperation] = {}
+    by_source: dict[str | None, dict[int, PlannedOperation]] = {"input": {}, "stored": {}}
     for operation in plan.operations() if KINDS[plan.kind].has_login and to_send else ():
-        if operation.id in to_send and operation.password == "input":  # noqa: S105 # its source, not a password
-            from_input[operation.id] = operation
-        elif operation.id in to_send and operation.password == "stored":  # noqa: S105
-            stored[operation.id] = operation
-    passwords = _read_input(plan, from_input, read_passwords) if from_input else {}
-    passwords |= _store(plan.folder / PASSWORDS_FILE, stored, attempted) if stored else {}
+        if operation.id in to_send and operation.password in by_source:
+            by_source[operation.password][operation.id] = operation
+    passwords = _read_input(plan, by_source["input"], read_passwords) if by_source["input"] else {}
+    passwords |= _store(plan.folder / PASSWORDS_FILE, by_source["stored"], attempted) if by_source["stored"] else {}
 
     def encode(operation: PlannedOperation) -> bytes:
         if operation.password is None:
