@@ -31,5 +31,5 @@ def command(out: Path) -> None:
     from pipelines.reporting.report import report
 
     data = report(out)
-    findings = sum(row["findings"] for row in data.findings)
+    findings = sum(row["findings"] for row in data.rows["findings"])
     click.echo(f"wrote {escape(out)}: as of run {data.run['run_id']}, {number(findings, 'finding')}")

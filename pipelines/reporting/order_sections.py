@@ -29,13 +29,13 @@ _ORDER_CUSTOMERS: Final = {
 def changes(data: ReportData) -> dict[str, object]:
     """What is new since the run before: records, revenue by day, the match with the ERP."""
     as_of, first = _recent_days(data)
-    recent = _between(data.order_days, first, as_of)
+    recent = _between(data.rows["order_days"], first, as_of)
     totals = _totals(recent)
     shown = list(totals.items())[:MAX_CURRENCIES]
     return {
-        "is_first_run": all(row["previous_run_id"] is None for row in data.changes),
+        "is_first_run": all(row["previous_run_id"] is None for row in data.rows["changes"]),
         "changes": build_table(
-            data.changes,
+            data.rows["changes"],
             {
                 "list": spaced("resource"),
                 "new": "new",
@@ -53,7 +53,7 @@ def changes(data: ReportData) -> dict[str, object]:
             "totals": " and ".join(_money(total, currency) for currency, total in shown)
             + (f" (and {len(totals) - len(shown)} more currencies)" if len(totals) > len(shown) else ""),
         },
-        "latest_order_day": str(max((row["day"] for row in data.order_days), default="")),
+        "latest_order_day": str(max((row["day"] for row in data.rows["order_days"]), default="")),
     }
 
 
@@ -68,12 +68,12 @@ def _between(rows: Rows, first: date, last: date) -> Rows:
 
 
 def _match_rate(data: ReportData) -> dict[str, object] | None:
-    if not data.matches:
+    if not data.rows["matches"]:
         return None
-    counts = count_outcomes(data.matches)
+    counts = count_outcomes(data.rows["matches"])
     matched = sum(count for (status, _), count in counts.items() if status == "matched")
     lines = sum(count for (status, step), count in counts.items() if status == "matched" or step == "erp")
-    before = "" if data.matched_before is None else f"{data.matched_before:.1f}"
+    before = next((f"{row['percent']:.1f}" for row in data.rows["matched_before"] if row["percent"] is not None), "")
     rate = {"percent": f"{100 * matched / lines:.1f}", "matched": matched, "lines": lines} if lines else None
     return rate and {**rate, "before": before}
 
@@ -108,17 +108,17 @@ def orders(data: ReportData) -> dict[str, object]:
     """Orders by their customers and over time, and revenue by currency."""
     as_of, first = _recent_days(data)
     by_day: Counter[date] = Counter()
-    for row in data.order_days:
+    for row in data.rows["order_days"]:
         by_day[row["day"]] += row["orders"]
     counts = {day: Decimal(count) for day, count in by_day.items()}
     charts = [time_chart("Orders by {period}", counts, as_of, lambda count: f"{count:,} orders")] if counts else []
     return {
         "order_customer_words": _ORDER_CUSTOMERS,
-        "order_charts": [*charts, *_revenue_charts(data.order_days, "", as_of, most=1)],
-        "order_totals": _order_totals(data.order_days, first, as_of),
-        "order_states": _order_states(data.order_states),
+        "order_charts": [*charts, *_revenue_charts(data.rows["order_days"], "", as_of, most=1)],
+        "order_totals": _order_totals(data.rows["order_days"], first, as_of),
+        "order_states": _order_states(data.rows["order_states"]),
         "order_counts": {
-            name: sum(row[name] for row in data.order_status) for name in ("orders", "cancelled", "undated")
+            name: sum(row[name] for row in data.rows["order_status"]) for name in ("orders", "cancelled", "undated")
         },
     }
 

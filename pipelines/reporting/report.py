@@ -101,7 +101,7 @@ def page(data: ReportData) -> str:
 
 def _summary(data: ReportData) -> dict[str, object]:
     by_severity = dict.fromkeys(SEVERITIES, 0)
-    for row in data.findings:
+    for row in data.rows["findings"]:
         by_severity[row["severity"]] += row["findings"]
     names = {"error": "errors", "warning": "warnings", "info": "info"}
     listed = {name: data.counts[name][0] - (data.counts[name][1] or 0) for name in TABLES}
@@ -115,11 +115,11 @@ def _lists(data: ReportData) -> dict[str, object]:
         return Cell(row["verdict"], "good" if row["verdict"] == "complete" else "warning")
 
     findings = {name: 0 for name in (*TABLES, "erp_customers") if name in data.counts}
-    for row in data.findings:
+    for row in data.rows["findings"]:
         findings[row["entity"]] = findings.get(row["entity"], 0) + row["findings"]
     return {
         "lists": build_table(
-            data.lists,
+            data.rows["lists"],
             {
                 "list": spaced("resource"),
                 "verdict": verdict,
@@ -149,38 +149,39 @@ def _age(duration: timedelta) -> str:
 
 
 def _findings(data: ReportData) -> dict[str, object]:
-    if not data.findings:
+    if not data.rows["findings"]:
         return {}
     rules = {(rule.entity, rule.name): rule for rule in RULES}
     return {
         "severities": SEVERITIES,
         "findings": findings_table(
-            data.findings,
+            data.rows["findings"],
             lambda row: Cell(words(row["rule"]), href=f"#{anchor(row['entity'], row['rule'])}"),
         ),
         # a warehouse written by another version may have other rules
         "rules": [
-            (row, rules.get((row["entity"], row["rule"])), anchor(row["entity"], row["rule"])) for row in data.findings
+            (row, rules.get((row["entity"], row["rule"])), anchor(row["entity"], row["rule"]))
+            for row in data.rows["findings"]
         ],
     }
 
 
 def _erp(data: ReportData) -> dict[str, object]:
     content: dict[str, object] = {}
-    if data.matches is not None:
-        content["matches"] = outcomes_table(data.matches)
-    if data.differences:
+    if data.rows["matches"]:
+        content["matches"] = outcomes_table(data.rows["matches"])
+    if data.rows["differences"]:
         content["differences"] = build_table(
-            data.differences,
+            data.rows["differences"],
             {
                 "table": "entity",
                 "field": spaced("field"),
                 "records": "differences",
-                "": bar_column(data.differences, "differences"),
+                "": bar_column(data.rows["differences"], "differences"),
             },
         )
-    if data.variants is not None:
-        content["variants"] = build_table(data.variants, {"status": spaced("status"), "variants": "variants"})
+    if data.rows["variants"]:
+        content["variants"] = build_table(data.rows["variants"], {"status": spaced("status"), "variants": "variants"})
     return content
 
 
@@ -189,7 +190,7 @@ def _catalogue(data: ReportData) -> dict[str, object]:
 
     def empty(name: str) -> str:
         """Nothing is listed only where the list was read whole."""
-        walks = [row for row in data.lists if row["resource"] == name and row["was_taken"]]
+        walks = [row for row in data.rows["lists"] if row["resource"] == name and row["was_taken"]]
         is_proven = any(row["verdict"] == "complete" and row["taken_at"] <= data.as_of for row in walks)
         singular = words(name.removesuffix("s"))
         return f"No {singular} is listed." if is_proven else f"No {singular} was read."
@@ -198,19 +199,19 @@ def _catalogue(data: ReportData) -> dict[str, object]:
         "empty": empty,
         "customer_list_words": _CUSTOMER_LISTS,
         "price_lists": build_table(
-            data.price_lists,
+            data.rows["price_lists"],
             {
                 "id": "price_list_id",
                 "name": name_column("name"),
                 "prices": lambda row: _CHAINS[row["chain_status"]],
                 "customers": "customer_count",
-                "": bar_column(data.price_lists, "customer_count"),
+                "": bar_column(data.rows["price_lists"], "customer_count"),
             },
         ),
         "soon_days": SOON_DAYS,
-        "promotions": promotions_table(data.promotion_status),
+        "promotions": promotions_table(data.rows["promotion_status"]),
         "expiring": build_table(
-            data.expiring,
+            data.rows["expiring"],
             {
                 "id": "promotion_id",
                 "name": name_column("name"),
