@@ -24,6 +24,7 @@ from pipelines.cli.demo_files import CUSTOMERS, VARIANTS, write_files
 from pipelines.cli.process import STOP, exit_process, prepare_environment, start
 from pipelines.cli.push import print_result, send
 from pipelines.cli.terminal import Style, escape
+from sources.disk import disk_errors
 from sources.errors import BridgeError, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -203,12 +204,10 @@ def _fresh(folder: Path) -> None:
     hint = "Name another folder: orderbridge demo --folder NAME"
     if folder.exists() and any(folder.iterdir()) and not (folder / MARK).exists():
         raise UsageError(f"{folder} holds files that are not a demo's", hint)
-    try:
+    with disk_errors(f"{folder} cannot be created", hint):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         (folder / MARK).touch()
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be created: {error.strerror}", hint) from None
 
 
 def _where_to_look(folder: Path, customers: Path, variants: Path) -> None:
