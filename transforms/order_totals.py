@@ -13,7 +13,7 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow.compute as pc
 
-from transforms.findings import combine_findings, rule_findings
+from transforms.findings import combine_findings, rule_findings, table_finding
 from transforms.frames import (
     BIGINT,
     BOOLEAN,
@@ -63,6 +63,7 @@ CUSTOMER_ORDERS: Final = {
 }
 """`currency` and `revenue` are null where a customer ordered in several currencies; `revenue_by_currency` is JSON text
 of the sum by currency (`""` where an order names none). Days count back from the instant of the run."""
+_AMOUNT_NAMES: Final = {"quantity": QUANTITY_NAMES, "unit_price": UNIT_PRICE_NAMES, "line_total": LINE_TOTAL_NAMES}
 _ACTIVE_DAYS: Final = (30, 90, 365)
 
 
@@ -79,7 +80,8 @@ def order_lines(lines: pd.DataFrame, orders: pd.DataFrame) -> tuple[pd.DataFrame
         orders: reconciled; `order_id`, `customer_id`, `ordered_at`, `order_status`, `currency`.
 
     Returns:
-        The columns of `ORDER_LINES` and those of the lines, by order and line; findings about lines without an order.
+        The columns of `ORDER_LINES` and those of the lines, by order and line; findings about lines without an
+        order and amounts that cannot be read.
     """
     lines = lines.sort_values(["order_id", "position"], ignore_index=True, kind="stable")
     own = look_up(lines["order_id"], orders.assign(is_cancelled=is_cancelled(orders)), "order_id")
@@ -91,11 +93,14 @@ def order_lines(lines: pd.DataFrame, orders: pd.DataFrame) -> tuple[pd.DataFrame
             "line_number": lines["position"],
             **{name: own[name] for name in ("customer_id", "ordered_at", "currency", "is_cancelled")},
             "product": _first_column(lines, PRODUCT_NAMES, texts_of),
-            "quantity": _first_column(lines, QUANTITY_NAMES, _amounts),
-            "unit_price": _first_column(lines, UNIT_PRICE_NAMES, _amounts),
-            "line_total": _first_column(lines, LINE_TOTAL_NAMES, _amounts),
+            **{name: _first_column(lines, names, _amounts) for name, names in _AMOUNT_NAMES.items()},
         }
     )
+    for name, names in _AMOUNT_NAMES.items():
+        given = _first_column(lines, names, texts_of).notna() & ~is_orphan
+        if unread := int((given & result[name].isna()).sum()):
+            detail = f"{name}: {unread} of {int(given.sum())} values"
+            findings.append(table_finding("order_lines", "amounts_unreadable", detail))
     ours = typed(result, ORDER_LINES)
     others = (str(name) for name in lines if name not in ("order_id", "position"))
     theirs = {f"raw_{name}" if name in ours else name: lines[name] for name in others}

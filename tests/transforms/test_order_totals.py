@@ -187,6 +187,24 @@ def test_issue_13_13_lines_have_customer_date_and_currency_of_their_order() -> N
     assert_frame_equal(findings, frame(FINDINGS, [rule]))
 
 
+def test_amounts_of_lines_that_cannot_be_read_are_found() -> None:
+    orders_ = reconciled((1, None, "5", "paid", "PEN")).orders
+    schema = {"order_id": TEXT, "position": BIGINT, "qty": TEXT, "price": TEXT, "amount": BIGINT}
+    rows = [("2", "1,50", 3), ("1", "2.5", None), (None, None, 4)]
+    lines = frame(
+        schema,
+        [
+            {"order_id": "o0", "position": n, **dict(zip(("qty", "price", "amount"), row, strict=True))}
+            for n, row in enumerate(rows)
+        ],
+    )
+    made, findings = order_lines(lines, orders_)
+    assert made["unit_price"].tolist() == [pd.NA, Decimal("2.5"), pd.NA]
+    assert findings[["rule", "severity", "detail"]].to_records(index=False).tolist() == [
+        ("amounts_unreadable", "warning", "unit_price: 1 of 2 values")
+    ]
+
+
 def test_the_table_of_lines_is_found_by_its_name() -> None:
     assert lines_table(["orders", "orders__discounts", "orders__line_items"]) == "orders__line_items"
     assert lines_table(["orders", "orders__discounts"]) is None
