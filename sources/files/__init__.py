@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sources.errors import UsageError
 from sources.files.file_kinds import is_workbook
 from sources.files.model import CellRules, DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
 from sources.files.open_text import open_text
@@ -28,4 +29,8 @@ def open_table(path: Path, options: ReadOptions | None = None) -> SourceTable:
         UsageError: the file cannot be read.
     """
     options = options or ReadOptions()
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise UsageError(
+            f"{path} is a pipe or a device, and a table is read more than once", "Save it as a file and name that."
+        )
     return open_workbook(path, options) if is_workbook(path) else open_text(path, options)

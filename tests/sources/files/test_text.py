@@ -316,6 +316,10 @@ def test_a_folder_and_a_missing_file_are_errors(tmp_path: Path) -> None:
         open_table(tmp_path)
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         open_table(tmp_path / "none.csv")
+    os.mkfifo(tmp_path / "pipe")
+    for pipe in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(UsageError, match="is a pipe or a device"):
+            open_table(pipe)
     locked = tmp_path / "locked.csv"
     locked.write_bytes(b"a;b\n")
     locked.chmod(0)
