@@ -119,6 +119,7 @@ class Publication:
         for name, value in BOUNDS.items():
             connection.execute(f"SET {name} = '{value}'")
         with attached(connection, lists, loaded):
+            merged = []
             for walk in lists:
                 counts = merge.compare(connection, walk)
                 reason = merge.shrink_reason(walk, counts)
@@ -128,8 +129,9 @@ class Publication:
                     if walk.resource == ORDER.name and self.targets.public_v1 is not None:
                         owner = CursorOwner.of(self.targets.public_v1, self.organization)
                         record_cursor(connection, self.result.run_id, walk, counts, owner)
-                    merge.merge(connection, walk, self.result.run_id, at)
                     self.result.changes[walk.resource] = counts
+                    merged.append(walk)
+            merge.merge_all(connection, merged, self.result.run_id, at)
         for name in BOUNDS:
             connection.execute(f"RESET {name}")
 

@@ -6,6 +6,9 @@ marked, never made, and only from a complete walk.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -25,6 +28,8 @@ _BOOKKEEPING: Final = pa.schema(
 SHRINK_SHARE: Final = 0.02
 SHRINK_ROWS: Final = 5
 _EXACT_DOUBLE: Final = 2**53
+_AT_ONCE_ROWS_MAX: Final = 1_000_000
+"""Records in lists that are merged at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,27 @@ def shrink_reason(walk: ListResult, counts: MergeCounts) -> str:
     if walk.verdict == "complete" and missing > max(SHRINK_ROWS, SHRINK_SHARE * known):
         return f"{missing} of {known} known records are not in the list any more"
     return ""
+
+
+def merge_all(build: duckdb.DuckDBPyConnection, walked: Sequence[ListResult], run_id: str, at: datetime) -> None:
+    """Merges lists at the same time: DuckDB writes a table of a few 100,000 rows with little more than one core.
+
+    Larger ones, for which it uses all cores, are merged one after the other: together they need more memory.
+    """
+    at_once = len(walked) if sum(one.distinct for one in walked) <= _AT_ONCE_ROWS_MAX else 1
+    with ExitStack() as stack:
+        cursors = [stack.enter_context(build.cursor()) for _ in walked]
+        pool = stack.enter_context(ThreadPoolExecutor(max(at_once, 1), "merge"))
+        merges = [pool.submit(merge, cursor, one, run_id, at) for cursor, one in zip(cursors, walked, strict=True)]
+        try:
+            for merging in merges:
+                merging.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            while wait(merges, timeout=0.1).not_done:
+                for cursor in cursors:  # repeatedly: it ends one statement
+                    cursor.interrupt()
+            raise
 
 
 def merge(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str, at: datetime) -> None:

@@ -1,0 +1,67 @@
+"""Lists that are merged at the same time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import UTC, datetime
+
+import duckdb
+import pytest
+
+from pipelines.warehouse import merge
+from sources.extract.result import ListResult
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def lists(rows: int) -> list[ListResult]:
+    results = [ListResult("customers"), ListResult("orders")]
+    for result in results:
+        result.distinct = rows
+    return results
+
+
+def test_issue_16_1_lists_are_merged_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2, timeout=5)
+    monkeypatch.setattr(merge, "merge", lambda *_: both.wait())
+    with duckdb.connect() as build:
+        merge.merge_all(build, lists(500_000), "run", AT)
+
+
+def test_long_lists_are_merged_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    merging = threading.Lock()
+    merged = []
+
+    def alone(_: duckdb.DuckDBPyConnection, walked: ListResult, *__: object) -> None:
+        assert merging.acquire(blocking=False)
+        time.sleep(0.02)
+        merging.release()
+        merged.append(walked.resource)
+
+    monkeypatch.setattr(merge, "merge", alone)
+    with duckdb.connect() as build:
+        merge.merge_all(build, lists(500_001), "run", AT)
+        merge.merge_all(build, [], "run", AT)
+    assert merged == ["customers", "orders"]
+
+
+def test_a_merge_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[type[BaseException]] = []
+    is_running = threading.Event()
+
+    def fails(build: duckdb.DuckDBPyConnection, walked: ListResult, *_: object) -> None:
+        if walked.resource == "customers":
+            assert is_running.wait(5)
+            raise duckdb.IOException("the disk is full")
+        is_running.set()
+        try:
+            build.execute("SELECT count(*) FROM range(1_000_000_000) a, range(1_000) b WHERE a.range * b.range = 7")
+        except duckdb.Error as error:
+            ended.append(type(error))
+            raise
+
+    monkeypatch.setattr(merge, "merge", fails)
+    with duckdb.connect() as build, pytest.raises(duckdb.IOException, match="the disk is full"):
+        merge.merge_all(build, lists(1), "run", AT)
+    assert ended == [duckdb.InterruptException]
