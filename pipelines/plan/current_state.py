@@ -22,9 +22,6 @@ import pyarrow.compute as pc
 from pipelines.ledger.keys import StoredKeys
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, ReadState
-from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.ops import last_reads
-from pipelines.warehouse.source import read_source
 from sources.errors import UsageError
 from transforms.frames import TEXT, frame, from_arrow
 from transforms.upserts.decisions import KNOWN, KNOWN_DOCUMENTS
@@ -52,6 +49,11 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
     Raises:
         UsageError: there is no warehouse, it has no customers, or those of another host.
     """
+    # DuckDB, which takes time to import, is needed for customers only
+    from pipelines.warehouse.build import open_warehouse
+    from pipelines.warehouse.ops import last_reads
+    from pipelines.warehouse.source import read_source
+
     if not path.exists():
         raise UsageError(f"no warehouse at {path}: it is not known which customers exist", _PULL)
     with open_warehouse(path) as warehouse:

@@ -18,6 +18,11 @@ _TOKEN: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LITERALS: Final = "$-+/(): !^&'~{}<>="
+_DATE_IDS: Final = frozenset((*range(14, 23), *range(27, 37), 45, 47, *range(50, 59)))
+_DURATION_ID: Final = 46
+_DATE: Final = re.compile(r"[dmyhs/.,:;@ \\-]+", re.IGNORECASE)
+_DATE_LETTER: Final = re.compile("[dmyhs]|am/pm|a/p", re.IGNORECASE)
+DateKind = Literal["date", "unclear"]
 
 
 @dataclass(frozen=True)
@@ -79,3 +84,18 @@ def number_format(code: str) -> NumberFormat:
             return NumberFormat("other")
         return NumberFormat("padded", tuple("" if kind == "0" else text for kind, text in tokens if kind != "#"))
     return NumberFormat("other")
+
+
+def date_kind(identifier: int, code: str | None) -> DateKind | None:
+    """Whether numbers of a format are dates, or may be dates, times or durations; None if they are numbers.
+
+    Args:
+        identifier: of the format.
+        code: of a format that is not built in.
+    """
+    if code is None:
+        return "date" if identifier in _DATE_IDS else "unclear" if identifier == _DURATION_ID else None
+    bare = re.sub(r'"[^"]*"|\[\$[^\]]*\]', "", code)
+    if not _DATE_LETTER.search(bare):
+        return None
+    return "date" if _DATE.fullmatch(bare) and bare == code else "unclear"
