@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,16 +27,7 @@ from pipelines.cli.terminal import Style
     "can see a URL given here in the process list: set one with a token as NOTIFY__URL or in .dlt/secrets.toml.",
 )
 @log_option
-def command(
-    sweeps: int,
-    require_complete: bool,
-    accept_shrink: bool,
-    accept_new_source: bool,
-    tail: bool,
-    notify: str | None,
-    style: Style,
-    **erp_files: Any,  # noqa: ANN401 # checked by click
-) -> None:
+def command(notify: str | None, style: Style, **options: Any) -> None:  # noqa: ANN401 # checked by click
     """Pull every list, reconcile, publish once: what a scheduler calls."""
     with start(style) as reporter:
         from pipelines.pull.model import PullOptions
@@ -49,9 +41,8 @@ def command(
         url = (notify_settings() if notify is None else NotifySettings(url=Secret(notify))).url
         with notify_failure(url):
             with record_failure(warehouse_path(), "run", datetime.now(UTC)):
-                reconciling = Reconciling(ErpFiles(**erp_files))
-            options = PullOptions((), sweeps, require_complete, accept_shrink, accept_new_source, tail, command="run")
-            result = pull(options, reporter.progress, STOP.event, reconciling)
+                reconciling = Reconciling(ErpFiles(**{item.name: options.pop(item.name) for item in fields(ErpFiles)}))
+            result = pull(PullOptions(**options, command="run"), reporter.progress, STOP.event, reconciling)
         notify_result(url, result, reconciling.result)
     pull_command.print_result(result, reporter.style)
     if reconciling.result is not None:
