@@ -11,7 +11,7 @@ import io
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -219,15 +219,7 @@ def _target(options: PreviewOptions, source: Path, table: SourceTable) -> Iterat
 @click.option("--sheet", metavar="NAME", help="Sheet of a workbook: its name, or its number from 1.")
 @click.option("--keep-broken", is_flag=True, help="Show and write rejected lines too, marked; to look at, not to plan.")
 @json_option
-def command(
-    file: Path,
-    target: Path | None,
-    rows: int,
-    as_json: bool,
-    keep_broken: bool,
-    fill_short: bool,
-    **options: Any,  # noqa: ANN401 # as click gives them: the other fields of ReadOptions
-) -> None:
+def command(file: Path, fill_short: bool, **options: Any) -> None:  # noqa: ANN401 # checked by click
     """Show how a CSV or .xlsx is read (encoding, dialect, header) and its first rows.
 
     Each cell is shown as its text. Rows that do not fit are reported on stderr, and the exit code is 5.
@@ -235,7 +227,8 @@ def command(
     from sources.files import ReadOptions
 
     STOP.listen()
+    shown = PreviewOptions(**{item.name: options.pop(item.name) for item in fields(PreviewOptions)})
     read = ReadOptions(**options, short_rows="fill" if fill_short else "reject")
     with WithoutPandas():
-        code = preview(file, read, PreviewOptions(rows, target, as_json, keep_broken))
+        code = preview(file, read, shown)
     exit_process(code)

@@ -162,14 +162,7 @@ def _operations_option(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 
     help="A copy of results/in_doubt.csv with its column `answer` filled in: landed, not-landed or abandon.",
 )
 @log_option
-def command(
-    plan: Path,
-    confirm: int | None,
-    yes: bool,
-    settle: float,
-    style: Style,
-    **options: Any,  # noqa: ANN401 # checked by click
-) -> None:
+def command(plan: Path, confirm: int | None, yes: bool, settle: float, style: Style, **options: Any) -> None:  # noqa: ANN401 # checked by click
     """Send a plan, each write exactly once; run it again to resume.
 
     The outcome of each line is in the plan's folder, under results. Outcomes in doubt make the exit code 6: run the
