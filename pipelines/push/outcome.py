@@ -15,9 +15,7 @@ import msgspec
 from pipelines.ledger.keys import comparable, variant_ids
 from pipelines.ledger.model import StateChange
 from pipelines.plan.model import PlannedOperation
-from sources.contract import Family
 from sources.gaps import GAPS
-from sources.http.error_responses import read_error
 from sources.http.responses import WriteOutcome
 from sources.kinds import KINDS
 
@@ -30,7 +28,6 @@ CONFIRMING: Final = {
 _OK: Final = 200
 _NO_CONTENT: Final = 204
 _JSON_TYPE: Final = "application/json"
-_FAMILIES: Final[tuple[Family, ...]] = ("legacy", "public_v1")
 _UNIQUE_FIELDS: Final = tuple({name: None for kind in KINDS.values() for name in kind.unique_fields})
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -90,13 +87,13 @@ def _doubt_about(operation: PlannedOperation, outcome: WriteOutcome) -> str | No
         response = msgspec.json.decode(outcome.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "the body is not the platform's"
-    if any(read_error(family, outcome.body).shaped for family in _FAMILIES) or _reports_failure(response):
+    if _reports_failure(response):
         return "the body is an error"
     return None if _is_about(operation, _record(response)) else "the body is about another record"
 
 
 def _reports_failure(response: object) -> bool:
-    """Whether a response reports an error in a form that the interface does not show."""
+    """Whether a response reports an error, as the interface shows it or in another form."""
     if not isinstance(response, dict):
         return response is False
     has_error = any(response.get(name) for name in ("error", "errors"))
