@@ -605,7 +605,8 @@ def test_an_address_of_several_is_tried_until_one_answers(monkeypatch: pytest.Mo
 def test_a_host_that_does_not_speak_tls_has_a_reason() -> None:
     with serving(lambda connection: connection.sendall(b"220 hello\r\n")) as server:
         url = server.url.replace("http:", "https:")
-        error = failure_of(Client("legacy", url, KEY, retry=RetryPolicy(attempts=1)))
+        patience = Timeouts(0.5, 0.5, 0.5)  # the server waits for the end of a request
+        error = failure_of(Client("legacy", url, KEY, retry=RetryPolicy(attempts=1), timeouts=patience))
     assert error.reason in ("tls", "timeout", "network")
 
 

@@ -238,7 +238,11 @@ def test_a_certificate_that_does_not_verify_is_reported_and_nothing_is_sent(tls:
 
 
 def test_an_address_in_capitals_is_like_any_other(tls: ssl.SSLContext) -> None:
-    with serving(keeping(KEPT), b"", tls=tls) as server:
+    def script(connection: socket.socket) -> None:
+        connection.sendall(KEPT)
+        asked(connection)
+
+    with serving(script, tls=tls) as server:
         with Client("legacy", server.url.replace("https:", "HTTPS:"), "key", ca_file=CERTIFICATE) as one:
             assert body(one) == PAGE
             outcome = one.send("POST", "/customers", BODY)
@@ -271,10 +275,13 @@ def test_a_write_to_a_slow_host_ends_at_the_deadline() -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
         for _ in range(300):
             connection.recv(1)
-            time.sleep(0.02)
+            if is_over.wait(0.02):
+                return
 
+    is_over = threading.Event()
     with serving(script) as server, legacy(server, timeouts=Timeouts(1, 1, 0.5)) as one:
         outcome = one.send("POST", "/customers", b"x" * 30_000_000)
+        is_over.set()
         assert outcome.state == "in_doubt"
         assert outcome.elapsed_s < 2
 
