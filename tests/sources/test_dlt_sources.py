@@ -28,6 +28,7 @@ from dlt.pipeline.exceptions import PipelineStepFailed
 import tests.fast_dlt  # noqa: F401 # makes dlt faster
 from pipelines.examples import own_pipeline
 from sandbox import Sandbox, SandboxConfig, serve
+from sources import resources
 from sources.extract import spool
 from sources.legacy import legacy
 from sources.public_v1 import public_v1
@@ -36,20 +37,24 @@ from tests.sources.rawserver import serving
 
 POSTGRES = Path("/usr/lib/postgresql/15/bin")
 ROOT = Path(__file__).parents[2]
-COUNTS = {"customers": 230, "promotions": 31, "price_lists": 5, "orders": 110}
+PAGE = 25
+COUNTS = {"customers": 58, "promotions": 31, "price_lists": 5, "orders": 28}
+"""Rows of each list: those of three pages, two pages, one page and two pages."""
 
 
 @pytest.fixture
 def platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
     monkeypatch.chdir(tmp_path)
     prepare_dlt(tmp_path, tmp_path / "dlt")
-    config = SandboxConfig(customers=230, orders=110, promotions=31, price_lists=5)
-    with serve(config) as sandbox:
+    sizes: dict[str, Any] = {**COUNTS}
+    with serve(SandboxConfig(**sizes)) as sandbox:
         os.environ |= {
             "SOURCES__LEGACY__BASE_URL": sandbox.url,
             "SOURCES__LEGACY__API_KEY": sandbox.legacy_key,
+            "SOURCES__LEGACY__PAGE_LIMIT": str(PAGE),
             "SOURCES__PUBLIC_V1__BASE_URL": sandbox.url,
             "SOURCES__PUBLIC_V1__API_KEY": sandbox.v1_key,
+            "SOURCES__PUBLIC_V1__PAGE_LIMIT": str(PAGE),
         }
         yield sandbox
 
@@ -60,6 +65,7 @@ _open_files: list[duckdb.DuckDBPyConnection] = []
 @pytest.fixture(autouse=True)
 def _quick_runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(spool, "DIGEST_COST", 2)
+    monkeypatch.setattr(resources, "STEP_ROWS", PAGE)
     yield
     while _open_files:
         _open_files.pop().close()
@@ -113,7 +119,7 @@ def test_issue_11_14_each_run_reads_the_platform_anew(tmp_path: Path, platform: 
     for disposition in ("replace", "merge"):
         pipe.run(source, write_disposition=disposition)
         assert counts(pipe, "customers", "customers__documents") == {
-            "customers": 231,
+            "customers": COUNTS["customers"] + 1,
             "customers__documents": children(platform)["customers__documents"],
         }
 
@@ -124,7 +130,7 @@ def test_issue_11_14_child_tables_that_no_order_has_any_more_are_emptied(tmp_pat
     for order in platform.state.records("orders"):
         platform.state.change("orders", str(order["id"]), {"lines": []})
     pipe.run(source)
-    assert counts(pipe, "orders", "orders__lines") == {"orders": 110, "orders__lines": 0}
+    assert counts(pipe, "orders", "orders__lines") == {"orders": COUNTS["orders"], "orders__lines": 0}
 
 
 def test_issue_11_14_a_source_can_be_iterated(platform: Sandbox) -> None:
@@ -151,7 +157,8 @@ def test_issue_11_15_add_map_sees_every_row(tmp_path: Path, platform: Sandbox) -
         source.resources[name].add_map(masked)
     for _ in range(2):
         pipe.run(source)
-        assert query(pipe, "SELECT count(*), count(email), count(first_name) FROM customers") == [(230, 0, 230)]
+        rows = query(pipe, "SELECT count(*), count(email), count(first_name) FROM customers")
+        assert rows == [(COUNTS["customers"], 0, COUNTS["customers"])]
         assert query(pipe, "SELECT count(email) FROM customers__documents") == [(0,)]
 
 
@@ -169,7 +176,7 @@ def test_issue_11_15_add_limit_counts_pages(tmp_path: Path, platform: Sandbox) -
     source.customers.add_limit(1)
     for _ in range(2):
         pipe.run(source)
-        assert counts(pipe, "customers", "promotions") == {"customers": 100, "promotions": 31}
+        assert counts(pipe, "customers", "promotions") == {"customers": PAGE, "promotions": 31}
 
 
 def test_issue_11_15_incremental_hints(tmp_path: Path, platform: Sandbox) -> None:
@@ -216,7 +223,7 @@ def test_issue_11_12_orders_are_identified_by_a_field_of_choice(tmp_path: Path, 
         platform.state.change("orders", str(order["id"]), {name: f"N{number}"})
     pipe = pipeline(tmp_path)
     pipe.run(public_v1(order_key=name).with_resources("orders"))
-    assert {key for (key,) in query(pipe, "SELECT id FROM orders")} == {f"N{n}" for n in range(110)}
+    assert {key for (key,) in query(pipe, "SELECT id FROM orders")} == {f"N{n}" for n in range(COUNTS["orders"])}
 
 
 def test_issue_11_14_files_are_the_same_in_each_run(tmp_path: Path, platform: Sandbox) -> None:
@@ -370,7 +377,7 @@ def test_issue_15_1_each_function_of_the_example_loads(tmp_path: Path, platform:
         "load_without_contacts": {
             "customers": sum(bool(c.get("erpCode")) for c in platform.state.records("customers"))
         },
-        "load_sample": {"orders": 100},
+        "load_sample": {"orders": PAGE},
     }[name]
     pipe = pipeline(tmp_path)
     for _ in range(2):
@@ -458,7 +465,7 @@ def test_issue_11_shows_rows_are_equal_in_each_run(
         pipe.run(source, write_disposition=disposition, **options)
         results.append(contents(pipe, tmp_path / "bucket", "customers", "customers__documents", "promotions"))
     assert all(result == results[0] for result in results)
-    expected = COUNTS | children(platform) | ({"customers": 100} if step == "add_limit" else {})
+    expected = COUNTS | children(platform) | ({"customers": PAGE} if step == "add_limit" else {})
     assert {table: len(rows) for table, rows in results[0].items()} == {table: expected[table] for table in results[0]}
 
 
@@ -502,7 +509,7 @@ def test_issue_15_1_appended_lists_have_the_child_rows_of_the_last_walk(tmp_path
     for run in (1, 2):
         pipe.run(source, write_disposition="append")
         assert counts(pipe, "customers", "customers__documents") == {
-            "customers": 230 * run,
+            "customers": COUNTS["customers"] * run,
             "customers__documents": children(platform)["customers__documents"],
         }
 
