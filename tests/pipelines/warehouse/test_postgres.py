@@ -20,12 +20,14 @@ from pipelines.warehouse import failure as failures
 from pipelines.warehouse.descriptions import table_description
 from pipelines.warehouse.destination import _Dataset, copy_to_destination
 from sources.errors import ExitCode, PlatformError, UsageError
-from sources.settings import warehouse_settings
-from tests.pipelines.bridge import Bridge, bridge, command
+from sources.settings import warehouse_path, warehouse_settings
+from tests.pipelines.bridge import Bridge, bridge, command, pulled
 
 psycopg2 = pytest.importorskip("psycopg2", reason="psycopg2 is not installed")
 PASSWORD = "geheim-4711"
 NOBODY = 65534
+RUNS = "SELECT count(*) FROM orderbridge_ops.runs"
+CUSTOMERS = "SELECT count(*) FROM orderbridge_raw.customers"
 
 
 def _binaries() -> Path | None:
@@ -86,10 +88,13 @@ def _connect(port: int, database: str = "postgres") -> Any:
 class Database:
     """A database of its own for each test."""
 
-    def __init__(self, port: int, name: str) -> None:
+    def __init__(self, port: int, name: str, template: str = "template1") -> None:
         self.port, self.name = port, name
-        self.run("postgres", f'CREATE DATABASE "{name}"')
+        self.run("postgres", f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         self.url = f"postgresql://loader:{PASSWORD}@127.0.0.1:{port}/{name}"
+
+    def become_destination(self) -> None:
+        os.environ |= {"WAREHOUSE__DESTINATION": "postgres", "DESTINATION__POSTGRES__CREDENTIALS": self.url}
 
     def run(self, database: str, sql: str) -> list[tuple[Any, ...]]:
         connection = _connect(self.port, database)
@@ -106,9 +111,44 @@ class Database:
 
 @pytest.fixture
 def database(port: int, request: pytest.FixtureRequest) -> Database:
+    """An empty database that is the destination of what is published from now on."""
     made = Database(port, f"test_{abs(hash(request.node.name))}")
-    os.environ |= {"WAREHOUSE__DESTINATION": "postgres", "DESTINATION__POSTGRES__CREDENTIALS": made.url}
+    made.become_destination()
     return made
+
+
+class Copies:
+    """A database for each sandbox, with the copy of a first pull: the template of the tests' own."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def template(self) -> str:
+        return "copy_" + os.environ["SOURCES__LEGACY__BASE_URL"].rpartition(":")[2]
+
+    def make(self) -> None:
+        Database(self.port, self.template()).become_destination()
+        assert copy()
+
+
+@pytest.fixture(scope="module")
+def copies(port: int) -> Copies:
+    return Copies(port)
+
+
+@pytest.fixture
+def copied(tmp_path: Path, copies: Copies, request: pytest.FixtureRequest) -> Iterator[tuple[Bridge, Database]]:
+    """A warehouse after a first pull and a database with its copy, both copied from the first test that needs them."""
+    with pulled(tmp_path, copies.make) as made:
+        database = Database(copies.port, f"test_{abs(hash(request.node.name))}", copies.template())
+        database.become_destination()
+        assert database.rows(RUNS) == made.rows("SELECT count(*) FROM ops.runs") == [(1,)]
+        yield made, database
+
+
+def copy() -> bool:
+    """What the end of a run does."""
+    return copy_to_destination(warehouse_path(), warehouse_settings())
 
 
 def tables(database: Database, schema: str) -> set[str]:
@@ -117,16 +157,16 @@ def tables(database: Database, schema: str) -> set[str]:
 
 
 def test_issue_11_16_the_copy_has_its_own_datasets_keys_and_comments_and_leaves_others_alone(
-    fresh: Bridge, database: Database
+    published: Bridge, database: Database
 ) -> None:
     for schema, table in (("raw", "orders"), ("ops", "runs")):
         database.rows(f"CREATE SCHEMA {schema}; CREATE TABLE {schema}.{table} AS SELECT 'theirs' AS mine")
-    assert fresh.code() == 0
-    assert fresh.code() == 0
+    assert published.code("customers") == 0
+    assert copy()
     for schema, table in (("raw", "orders"), ("ops", "runs")):
         assert database.rows(f"SELECT * FROM {schema}.{table}") == [("theirs",)]
-    assert database.rows("SELECT count(*) FROM orderbridge_raw.customers") == [(40,)]
-    assert database.rows("SELECT count(*) FROM orderbridge_ops.runs") == [(2,)]
+    assert database.rows(CUSTOMERS) == [(40,)]
+    assert database.rows(RUNS) == [(2,)]
     schemas = {name for (name,) in database.rows("SELECT schema_name FROM information_schema.schemata")}
     assert {name for name in schemas if name.startswith("orderbridge")} == {"orderbridge_raw", "orderbridge_ops"}
     keys = """SELECT table_schema || '.' || table_name FROM information_schema.table_constraints
@@ -142,28 +182,29 @@ def test_issue_11_16_the_copy_has_its_own_datasets_keys_and_comments_and_leaves_
 
 
 def test_issue_11_16_tables_of_others_in_a_dataset_of_the_same_name_are_refused(
-    fresh: Bridge, database: Database
+    published: Bridge, database: Database
 ) -> None:
     database.rows("CREATE SCHEMA orderbridge_raw; CREATE TABLE orderbridge_raw.orders AS SELECT 1 AS mine")
     with pytest.raises(UsageError, match="orderbridge_raw holds tables that orderbridge did not create"):
-        fresh.pull()
+        published.pull("price_lists")
     assert database.rows("SELECT * FROM orderbridge_raw.orders") == [(1,)]
     assert tables(database, "orderbridge_ops") == set()
     os.environ["WAREHOUSE__DESTINATION_DATASET"] = "shop"
-    assert fresh.code() == 0
+    assert copy()
     assert database.rows("SELECT count(*) FROM shop_raw.orders") == [(30,)]
 
 
 def test_issue_11_16_a_table_added_by_others_stays_and_one_in_the_way_is_refused(
-    fresh: Bridge, database: Database
+    copied: tuple[Bridge, Database],
 ) -> None:
-    assert fresh.code("customers") == 0
+    made, database = copied
+    assert database.rows("SELECT count(*) FROM orderbridge_raw._orderbridge WHERE table_name = 'notes'") == [(0,)]
     database.rows("CREATE TABLE orderbridge_raw.notes AS SELECT 1 AS mine")
-    assert fresh.code("customers") == 0
+    assert made.code("customers") == 0
     assert database.rows("SELECT * FROM orderbridge_raw.notes") == [(1,)]
     database.rows("DELETE FROM orderbridge_raw._orderbridge WHERE table_name = 'orders'")
     with pytest.raises(UsageError, match=r"orderbridge_raw\.orders was not created by orderbridge"):
-        fresh.pull("customers")
+        made.pull("customers")
 
 
 def test_issue_11_16_two_organizations_lie_next_to_each_other(tmp_path: Path, database: Database) -> None:
@@ -176,20 +217,21 @@ def test_issue_11_16_two_organizations_lie_next_to_each_other(tmp_path: Path, da
                     f"SELECT count(*) FROM {name}_raw.customers"
                 )
     with bridge(tmp_path / "third") as third, pytest.raises(UsageError, match="another source's data"):
-        third.pull()
+        third.pull("price_lists")
     assert database.rows("SELECT count(*) FROM one_raw.customers") == [(20,)]
 
 
-def test_issue_11_16_a_reader_sees_one_version(fresh: Bridge, database: Database) -> None:
-    assert fresh.code() == 0
-    state, stop = fresh.platform.state, threading.Event()
+def test_issue_11_16_a_reader_sees_one_version(copied: tuple[Bridge, Database]) -> None:
+    made, database = copied
+    assert database.rows(CUSTOMERS) == [(40,)]
+    state, stop = made.platform.state, threading.Event()
     versions: set[tuple[Any, ...]] = set()
     failed: list[BaseException] = []
 
     def poll() -> None:
         connection = _connect(database.port, database.name)
         try:
-            while not stop.is_set():
+            while not stop.wait(0.002):
                 with connection.cursor() as cursor:
                     cursor.execute(
                         "SELECT (SELECT count(*) FROM orderbridge_raw.customers), "
@@ -208,7 +250,7 @@ def test_issue_11_16_a_reader_sees_one_version(fresh: Bridge, database: Database
         for _ in range(2):
             state.add("customers", {"erpCode": f"N{len(state.ids('customers'))}"})
             state.add("promotions", {"name": "Nueva"})
-            fresh.pull()
+            made.pull("customers", "promotions")
     finally:
         stop.set()
         reader.join()
@@ -216,15 +258,16 @@ def test_issue_11_16_a_reader_sees_one_version(fresh: Bridge, database: Database
     assert versions <= {(40, 9, 1), (41, 10, 2), (42, 11, 3)}
 
 
-def test_grants_and_views_of_others_on_a_copied_table_stay(fresh: Bridge, database: Database) -> None:
-    assert fresh.code() == 0
+def test_grants_and_views_of_others_on_a_copied_table_stay(copied: tuple[Bridge, Database]) -> None:
+    made, database = copied
+    assert database.rows(CUSTOMERS) == [(40,)]
     reader = f"reader_{database.name}"
     database.rows(
         f"CREATE ROLE {reader}; GRANT SELECT ON orderbridge_raw.customers TO {reader};"
         "CREATE VIEW public.names AS SELECT id, first_name, _missing_since FROM orderbridge_raw.customers"
     )
-    fresh.platform.state.add("customers", {"firstName": "Nueva"})
-    assert fresh.code() == 0
+    made.platform.state.add("customers", {"firstName": "Nueva"})
+    assert made.code("customers") == 0
     assert database.rows("SELECT count(*) FROM public.names") == [(41,)]
     assert database.rows("SELECT count(*) FROM public.names WHERE first_name = 'Nueva'") == [(1,)]
     assert database.rows(f"SELECT has_table_privilege('{reader}', 'orderbridge_raw.customers', 'SELECT')") == [(True,)]
@@ -233,73 +276,76 @@ def test_grants_and_views_of_others_on_a_copied_table_stay(fresh: Bridge, databa
     assert database.rows(keys) == [(1,)]
 
 
-def test_a_transaction_that_began_before_a_copy_keeps_its_version(fresh: Bridge, database: Database) -> None:
-    assert fresh.code() == 0
+def test_a_transaction_that_began_before_a_copy_keeps_its_version(copied: tuple[Bridge, Database]) -> None:
+    made, database = copied
+    assert database.rows(CUSTOMERS) == [(40,)]
     connection = _connect(database.port, database.name)
     try:
         connection.autocommit = False
         connection.set_session(isolation_level="REPEATABLE READ")
         with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM orderbridge_ops.runs")
+            cursor.execute(RUNS)
             assert cursor.fetchone() == (1,)
             connection.commit()
             cursor.execute("SELECT 1")
-            fresh.platform.state.add("customers", {"firstName": "Nueva"})
-            assert fresh.code() == 0
-            cursor.execute("SELECT count(*) FROM orderbridge_raw.customers")
+            made.platform.state.add("customers", {"firstName": "Nueva"})
+            assert made.code("customers") == 0
+            cursor.execute(CUSTOMERS)
             assert cursor.fetchone() == (40,)
     finally:
         connection.close()
-    assert database.rows("SELECT count(*) FROM orderbridge_raw.customers") == [(41,)]
+    assert database.rows(CUSTOMERS) == [(41,)]
 
 
-def test_columns_of_orders_may_come_go_and_change_their_type(fresh: Bridge, database: Database) -> None:
+def test_columns_of_orders_may_come_go_and_change_their_type(copied: tuple[Bridge, Database]) -> None:
+    made, database = copied
+
     def types() -> dict[str, str]:
         sql = """SELECT column_name, data_type FROM information_schema.columns
             WHERE table_schema = 'orderbridge_raw' AND table_name = 'orders'"""
         return {str(name): str(kind) for name, kind in database.rows(sql)}
 
-    assert fresh.code("orders") == 0
-    before, state = types(), fresh.platform.state
+    before, state = types(), made.platform.state
     assert before["number"] == "bigint"
+    assert "channel" not in before
     for order in state.records("orders"):
         state.change("orders", str(order["id"]), {"number": f"A-{order['number']}", "channel": "web"})
-    assert fresh.code("orders") == 0
+    assert made.code("orders") == 0
     assert types() == before | {"number": "character varying", "channel": "character varying"}
     assert database.rows("SELECT count(*) FROM orderbridge_raw.orders WHERE number LIKE 'A-%'") == [(30,)]
     database.rows("CREATE VIEW public.channels AS SELECT channel, number FROM orderbridge_raw.orders")
     for number, order in enumerate(state.records("orders")):
         state.change("orders", str(order["id"]), {"number": number})
     with pytest.raises(PlatformError, match=r"need its tables: view channels depends on column number") as error:
-        fresh.pull("orders")
+        made.pull("orders")
     assert "Drop the object, run again" in (error.value.hint or "")
     assert database.rows("SELECT count(*) FROM public.channels WHERE number LIKE 'A-%'") == [(30,)]
     database.rows("DROP VIEW public.channels")
-    assert fresh.code("orders") == 0
+    assert made.code("orders") == 0
     assert types()["number"] == "bigint"
 
 
 def test_issue_11_16_a_copy_that_fails_says_why_without_secrets_and_is_a_state_of_its_own(
-    fresh: Bridge, database: Database
+    published: Bridge, database: Database
 ) -> None:
     os.environ["DESTINATION__POSTGRES__CREDENTIALS"] = database.url.replace(PASSWORD, "wrong-4712")
     with pytest.raises(PlatformError, match="password authentication failed for user") as error:
-        fresh.pull()
+        published.pull("customers")
     assert error.value.exit_code == ExitCode.PLATFORM
     assert "wrong-4712" not in str(error.value)
-    assert fresh.one("SELECT count(*) FROM raw.customers") == 40
-    assert failures.read(fresh.path) is None
-    done = command("status", "--json", env=fresh.environment(), cwd=fresh.folder)
+    assert published.one("SELECT count(*) FROM raw.customers") == 40
+    assert failures.read(published.path) is None
+    done = command("status", "--json", env=published.environment(), cwd=published.folder)
     assert '"destination_failure": {' in done.out
     assert "wrong-4712" not in done.out
-    text = command("status", env=fresh.environment(), cwd=fresh.folder).out
+    text = command("status", env=published.environment(), cwd=published.folder).out
     assert "the warehouse was published, but its copy to the destination failed" in text
     del os.environ["WAREHOUSE__DESTINATION"]
-    assert fresh.code() == 0
-    assert failures.read(fresh.path, is_destination=True) is not None
-    os.environ |= {"WAREHOUSE__DESTINATION": "postgres", "DESTINATION__POSTGRES__CREDENTIALS": database.url}
-    assert fresh.code() == 0
-    assert failures.read(fresh.path, is_destination=True) is None
+    assert published.code("customers") == 0
+    assert failures.read(published.path, is_destination=True) is not None
+    database.become_destination()
+    assert published.code("customers") == 0
+    assert failures.read(published.path, is_destination=True) is None
 
 
 def test_issue_11_16_check_connects_to_the_destination(fresh: Bridge, database: Database) -> None:
@@ -317,23 +363,25 @@ def test_issue_11_16_check_connects_to_the_destination(fresh: Bridge, database: 
 
 @pytest.mark.parametrize(("table", "key"), [("raw.customers", "id"), ("ops.observations", "value")])
 def test_a_table_whose_key_column_changed_its_type_has_its_primary_key_again(
-    fresh: Bridge, database: Database, table: str, key: str
+    copied: tuple[Bridge, Database], table: str, key: str
 ) -> None:
+    made, database = copied
     sql = f"""SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_index i
         JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
         WHERE i.indrelid = 'orderbridge_{table}'::regclass AND i.indisprimary ORDER BY 1"""
-    assert fresh.code() == 0
     keys = database.rows(sql)
     assert key in dict(keys)
     database.rows(f"ALTER TABLE orderbridge_{table} ALTER COLUMN {key} TYPE text")
-    assert fresh.code() == 0
+    assert copy()
     assert database.rows(sql) == keys
+    assert database.rows(f"SELECT count(*) FROM orderbridge_{table}") == made.rows(f"SELECT count(*) FROM {table}")
 
 
 def test_a_second_run_is_refused_while_one_is_copying_to_the_same_datasets(
-    fresh: Bridge, database: Database, monkeypatch: pytest.MonkeyPatch
+    copied: tuple[Bridge, Database], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert fresh.code() == 0
+    made, database = copied
+    assert database.rows(CUSTOMERS) == [(40,)]
     load, refused = _Dataset.load, []
 
     def interrupted(self: _Dataset, warehouse: Any, names: list[str]) -> None:
@@ -341,21 +389,22 @@ def test_a_second_run_is_refused_while_one_is_copying_to_the_same_datasets(
         with monkeypatch.context() as patch:
             patch.setattr(_Dataset, "load", load)
             with pytest.raises(PlatformError, match=r"another run is copying to the datasets orderbridge_\*") as error:
-                copy_to_destination(fresh.path, warehouse_settings())
+                copy_to_destination(made.path, warehouse_settings())
             refused.append(error.value.exit_code)
 
     with monkeypatch.context() as patch:
         patch.setattr(_Dataset, "load", interrupted)
-        assert copy_to_destination(fresh.path, warehouse_settings())
+        assert copy_to_destination(made.path, warehouse_settings())
     assert refused == [ExitCode.PLATFORM] * 2
-    assert database.rows("SELECT count(*) FROM orderbridge_raw.customers") == [(40,)]
-    assert copy_to_destination(fresh.path, warehouse_settings())
+    assert database.rows(CUSTOMERS) == [(40,)]
+    assert copy_to_destination(made.path, warehouse_settings())
 
 
 def test_a_staged_table_that_lacks_rows_replaces_nothing(
-    fresh: Bridge, database: Database, monkeypatch: pytest.MonkeyPatch
+    copied: tuple[Bridge, Database], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert fresh.code() == 0
+    made, database = copied
+    assert database.rows("SELECT count(*) FROM orderbridge_raw.promotions") == [(9,)]
     load = _Dataset.load
 
     def lossy(self: _Dataset, warehouse: Any, names: list[str]) -> None:
@@ -366,5 +415,5 @@ def test_a_staged_table_that_lacks_rows_replaces_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(_Dataset, "load", lossy)
         with pytest.raises(PlatformError, match=r"orderbridge_raw\.promotions: 0 of 9 rows are in staging"):
-            copy_to_destination(fresh.path, warehouse_settings())
+            copy_to_destination(made.path, warehouse_settings())
     assert database.rows("SELECT count(*) FROM orderbridge_raw.promotions") == [(9,)]
