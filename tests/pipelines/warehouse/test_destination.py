@@ -34,7 +34,7 @@ def test_a_destination_gets_what_is_published_and_loses_what_is_not(tmp_path: Pa
         assert made.code() == 0
         assert tables(other, PREFIX) == tables(made.path)
         made.platform.state.change("customers", made.platform.state.ids("customers")[0], {"lastName": "Ñandú"})
-        assert made.code() == 0
+        assert made.code("customers") == 0
         assert tables(other, PREFIX) == tables(made.path)
         with duckdb.connect(str(other), read_only=True) as connection:
             sql = "SELECT count(*) FROM orderbridge_raw.customers WHERE last_name = 'Ñandú'"
@@ -57,13 +57,13 @@ def test_a_destination_that_cannot_be_loaded_leaves_the_file_published(tmp_path:
         assert note is not None
         assert (note["exit_code"], note["published"]) == (4, True)
         del os.environ["WAREHOUSE__DESTINATION"]
-        made.pull()
+        made.pull("price_lists")
         assert failures.read(made.path, is_destination=True) == note
         os.environ |= {
             "WAREHOUSE__DESTINATION": "duckdb",
             "DESTINATION__DUCKDB__CREDENTIALS": str(tmp_path / "o.duckdb"),
         }
-        made.pull()
+        made.pull("price_lists")
         assert failures.read(made.path, is_destination=True) is None
 
 

@@ -13,19 +13,27 @@ import pytest
 
 from pipelines.pull.check import check
 from pipelines.reconcile.reconcile import reconcile
+from pipelines.warehouse.destination import copy_to_destination
 from pipelines.warehouse.destination_files import POINTER, ParquetStore
 from sources.errors import ExitCode, PlatformError, UsageError
+from sources.settings import warehouse_path, warehouse_settings
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.warehouse.test_destination import tables
 
 
 @pytest.fixture
 def bucket(tmp_path: Path) -> Path:
+    """The folder of the copies of what is published from now on: a fixture after that of the warehouse."""
     os.environ |= {
         "WAREHOUSE__DESTINATION": "filesystem",
         "DESTINATION__FILESYSTEM__BUCKET_URL": (tmp_path / "bucket").as_uri(),
     }
     return tmp_path / "bucket"
+
+
+def copy_published() -> bool:
+    """What the end of a run does."""
+    return copy_to_destination(warehouse_path(), warehouse_settings())
 
 
 def pointer(folder: Path) -> dict[str, Any]:
@@ -41,10 +49,10 @@ def versions(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.is_dir())
 
 
-def test_issue_15_2_the_files_hold_what_is_published(fresh: Bridge, bucket: Path) -> None:
-    assert fresh.code() == 0
+def test_issue_15_2_the_files_hold_what_is_published(published: Bridge, bucket: Path) -> None:
+    assert copy_published()
     copy = bucket / "orderbridge"
-    assert rows(copy) == tables(fresh.path)
+    assert rows(copy) == tables(published.path)
     entry = pointer(copy)["tables"]["raw.customers"]
     assert (entry["rows"], entry["primary_key"]) == (40, ["id"])
     columns = pq.read_schema(copy / entry["path"])
@@ -56,27 +64,27 @@ def test_issue_15_2_the_files_hold_what_is_published(fresh: Bridge, bucket: Path
         b"description": b"code of the record in the ERP; erpCode of GET /customers (code used by the integrator's ERP)"
     }
     first = versions(copy)
-    fresh.platform.state.change("customers", fresh.platform.state.ids("customers")[0], {"lastName": "Ñandú"})
-    assert fresh.code() == 0
+    published.platform.state.change("customers", published.platform.state.ids("customers")[0], {"lastName": "Ñandú"})
+    assert published.code("customers") == 0
     names = pq.read_table(copy / pointer(copy)["tables"]["raw.customers"]["path"])["last_name"].to_pylist()
     assert names.count("Ñandú") == 1
     assert reconcile().exit_code == ExitCode.DONE
-    assert rows(copy) == tables(fresh.path)
+    assert rows(copy) == tables(published.path)
     assert "reconciled.customers" in rows(copy)
     assert len(versions(copy)) == 2
     assert first[0] not in versions(copy)
     assert pointer(copy)["version"] == versions(copy)[-1]
 
 
-def test_issue_15_2_a_reader_of_the_files_sees_one_version(fresh: Bridge, bucket: Path) -> None:
-    assert fresh.code() == 0
+def test_issue_15_2_a_reader_of_the_files_sees_one_version(published: Bridge, bucket: Path) -> None:
+    assert copy_published()
     stop = threading.Event()
     seen: set[tuple[int, int, int]] = set()
     failed: list[BaseException] = []
 
     def poll() -> None:
         try:
-            while not stop.is_set():
+            while not stop.wait(0.002):
                 counts = rows(bucket / "orderbridge")
                 seen.add((counts["raw.customers"], counts["raw.promotions"], counts["ops.runs"]))
         except BaseException as error:
@@ -86,9 +94,9 @@ def test_issue_15_2_a_reader_of_the_files_sees_one_version(fresh: Bridge, bucket
     reader.start()
     try:
         for _ in range(2):
-            fresh.platform.state.add("customers", {"erpCode": f"N{len(fresh.platform.state.ids('customers'))}"})
-            fresh.platform.state.add("promotions", {"name": "Nueva"})
-            fresh.pull()
+            published.platform.state.add("customers", {"erpCode": f"N{len(published.platform.state.ids('customers'))}"})
+            published.platform.state.add("promotions", {"name": "Nueva"})
+            published.pull("customers", "promotions")
     finally:
         stop.set()
         reader.join()
@@ -97,9 +105,9 @@ def test_issue_15_2_a_reader_of_the_files_sees_one_version(fresh: Bridge, bucket
 
 
 def test_issue_15_2_a_copy_that_fails_midway_leaves_the_version_before(
-    fresh: Bridge, bucket: Path, monkeypatch: pytest.MonkeyPatch
+    published: Bridge, bucket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert fresh.code() == 0
+    assert copy_published()
     before, copy = pointer(bucket / "orderbridge"), bucket / "orderbridge"
     write = ParquetStore._write
 
@@ -111,52 +119,52 @@ def test_issue_15_2_a_copy_that_fails_midway_leaves_the_version_before(
     with monkeypatch.context() as patch:
         patch.setattr(ParquetStore, "_write", full)
         with pytest.raises(PlatformError, match="No space left on device"):
-            fresh.pull()
+            published.pull("price_lists")
     assert pointer(copy) == before
     assert len(versions(copy)) == 2
-    assert fresh.code() == 0
+    assert copy_published()
     second = pointer(copy)
     assert versions(copy)[0] == before["version"]  # the half version is newer: it may be the work of another run
-    assert fresh.code() == 0
+    assert copy_published()
     assert versions(copy) == [second["version"], pointer(copy)["version"]]
-    assert rows(copy) == tables(fresh.path)
+    assert rows(copy) == tables(published.path)
 
 
-def test_issue_15_2_files_of_others_and_of_another_source_stay(tmp_path: Path, fresh: Bridge, bucket: Path) -> None:
+def test_issue_15_2_files_of_others_and_of_another_source_stay(tmp_path: Path, published: Bridge, bucket: Path) -> None:
     (bucket / "orderbridge").mkdir(parents=True)
     (bucket / "orderbridge/theirs.csv").write_text("1")
     with pytest.raises(UsageError, match="holds files that orderbridge did not create"):
-        fresh.pull()
+        published.pull("price_lists")
     assert [path.name for path in bucket.rglob("*")] == ["orderbridge", "theirs.csv"]
     os.environ["WAREHOUSE__DESTINATION_DATASET"] = "shop"
-    assert fresh.code() == 0
+    assert copy_published()
     with bridge(tmp_path / "other") as other, pytest.raises(UsageError, match="another source's data"):
-        other.pull()
+        other.pull("price_lists")
     assert rows(bucket / "shop")["raw.customers"] == 40
 
 
-def test_issue_15_2_check_names_the_folder_and_its_version(fresh: Bridge, bucket: Path) -> None:
+def test_issue_15_2_check_names_the_folder_and_its_version(published: Bridge, bucket: Path) -> None:
     def message() -> str:
         (one,) = [one for one in check(threading.Event()) if one.what == "destination"]
         assert one.exit_code == ExitCode.DONE
         return one.message
 
     assert message() == f"filesystem, {bucket}/orderbridge: no copy yet"
-    assert fresh.code() == 0
+    assert copy_published()
     assert message() == f"filesystem, {bucket}/orderbridge: {pointer(bucket / 'orderbridge')['version']}"
 
 
-def test_a_first_copy_killed_before_its_rename_does_not_block_the_next(fresh: Bridge, bucket: Path) -> None:
+def test_a_first_copy_killed_before_its_rename_does_not_block_the_next(published: Bridge, bucket: Path) -> None:
     copy = bucket / "orderbridge"
     copy.mkdir(parents=True)
     (copy / f"{POINTER}.new").write_text('{"version": "2026')
-    assert fresh.code() == 0
+    assert copy_published()
     assert sorted(path.name for path in copy.iterdir() if path.is_file()) == [POINTER]
-    assert rows(copy) == tables(fresh.path)
+    assert rows(copy) == tables(published.path)
 
 
 def test_files_and_folders_are_on_disk_before_the_pointer_names_them(
-    fresh: Bridge, bucket: Path, monkeypatch: pytest.MonkeyPatch
+    published: Bridge, bucket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy, synced = bucket / "orderbridge", []
 
@@ -165,7 +173,7 @@ def test_files_and_folders_are_on_disk_before_the_pointer_names_them(
 
     monkeypatch.setattr("sources.disk.sync", record)
     monkeypatch.setattr("pipelines.warehouse.destination_files.sync", record)
-    assert fresh.code() == 0
+    assert copy_published()
     version = copy / pointer(copy)["version"]
     files = {copy / entry["path"] for entry in pointer(copy)["tables"].values()}
     before = {path for path, is_pointed in synced if not is_pointed}
@@ -174,22 +182,22 @@ def test_files_and_folders_are_on_disk_before_the_pointer_names_them(
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"version": "1"}', "\xff", '{"version": 1, "source": {"new": "fact"}}'])
-def test_a_damaged_pointer_is_named_and_nothing_is_touched(fresh: Bridge, bucket: Path, content: str) -> None:
+def test_a_damaged_pointer_is_named_and_nothing_is_touched(published: Bridge, bucket: Path, content: str) -> None:
     copy = bucket / "orderbridge"
     copy.mkdir(parents=True)
     (copy / POINTER).write_bytes(content.encode("latin-1"))
     with pytest.raises(UsageError, match=r"bucket/orderbridge/current\.json is damaged") as error:
-        fresh.pull()
+        copy_published()
     assert "delete it" in error.value.hint
     assert [path.name for path in copy.iterdir()] == [POINTER]
     (copy / POINTER).unlink()
-    assert fresh.code() == 0
+    assert copy_published()
 
 
 def test_a_copy_does_not_replace_the_pointer_of_another_that_was_faster(
-    fresh: Bridge, bucket: Path, monkeypatch: pytest.MonkeyPatch
+    published: Bridge, bucket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert fresh.code() == 0
+    assert copy_published()
     copy, write, theirs = bucket / "orderbridge", ParquetStore._write, "20260101T000000000000Z"
 
     def overtaken(self: ParquetStore, warehouse: Any, version: str, schema: str, table: str) -> dict[str, Any]:
@@ -199,13 +207,13 @@ def test_a_copy_does_not_replace_the_pointer_of_another_that_was_faster(
     with monkeypatch.context() as patch:
         patch.setattr(ParquetStore, "_write", overtaken)
         with pytest.raises(PlatformError, match="another run copied to the folder"):
-            fresh.pull()
+            copy_published()
     assert pointer(copy)["version"] == theirs
 
 
-def test_a_copy_leaves_newer_versions_of_another_alone(fresh: Bridge, bucket: Path) -> None:
-    assert fresh.code() == 0
+def test_a_copy_leaves_newer_versions_of_another_alone(published: Bridge, bucket: Path) -> None:
+    assert copy_published()
     unfinished = bucket / "orderbridge" / "99990101T000000000000Z"
     unfinished.mkdir()
-    assert fresh.code() == 0
+    assert copy_published()
     assert unfinished.exists()
