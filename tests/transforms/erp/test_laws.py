@@ -35,7 +35,9 @@ Sides = tuple[list[Row], list[Row], list[Row]]
 
 def sides_of(chance: random.Random, cases: int = CASES) -> Sides:
     """Up to eight lines, customers and documents of each case."""
-    lines, known, papers = [], [], []
+    lines: list[Row] = []
+    known: list[Row] = []
+    papers: list[Row] = []
 
     def value(name: str, case: int) -> str | None:
         text: str | None = chance.choice(VALUES[name])
