@@ -153,19 +153,27 @@ _PULLED: dict[str, tuple[int, bytes]] = {}
 
 
 @contextmanager
-def pulled(folder: Path, then: Callable[[], object] | None = None, **config: Any) -> Iterator[Bridge]:
+def pulled(
+    folder: Path,
+    then: Callable[[], object] | None = None,
+    before: Callable[[Bridge], object] | None = None,
+    **config: Any,
+) -> Iterator[Bridge]:
     """A bridge whose warehouse is as a first pull publishes it: pulled once in this process, copied from then on.
 
     Args:
         folder: for the warehouse.
         then: what else is done before the file is kept, such as `reconcile`.
+        before: what is done with each sandbox first, such as further records: the same each time.
         config: of the sandbox.
     """
-    key = repr((then, sorted(config.items())))
+    key = repr((then, before, sorted(config.items())))
     port, file = _PULLED.get(key, (0, b""))
     if not _is_free(port):
         port, file = 0, b""
     with bridge(folder, port=port, **config) as made:
+        if before is not None:
+            before(made)
         if file:
             made.path.write_bytes(file)
             made.path.chmod(0o600)

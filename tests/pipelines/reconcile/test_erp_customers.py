@@ -15,7 +15,7 @@ from pipelines.pull.pull import pull
 from pipelines.reconcile.erp_customers import ErpFiles, read_customers
 from pipelines.reconcile.reconcile import Reconciling, reconcile
 from sources.errors import BridgeError, UsageError
-from tests.pipelines.bridge import Bridge, bridge, command
+from tests.pipelines.bridge import Bridge, bridge, command, pulled
 
 HEADER = "Código;Razón social;Nombre;Apellidos;Teléfono;Correo;Dirección fiscal;NIF;Lista de precios;Zona"
 # As an ERP writes it, and what the platform says of the same customers: equal, equal but for how it is written,
@@ -83,13 +83,17 @@ DIFFERENCES = [
 ]
 
 
+def add_customers(made: Bridge) -> None:
+    for fields in PLATFORM.values():
+        made.platform.state.add("customers", fields)
+
+
 class Shop:
-    """A platform with these customers, pulled, and the ERP's file beside it."""
+    """A platform with these customers, and the ERP's file beside it."""
 
     def __init__(self, made: Bridge) -> None:
         self.made = made
-        add = made.platform.state.add
-        self.names = {str(add("customers", fields)["id"]): name for name, fields in PLATFORM.items()}
+        self.names = dict(zip(made.platform.state.ids("customers"), PLATFORM, strict=True))
         self.file = made.folder.parent / "clientes.csv"
         self.write(*LINES)
 
@@ -105,12 +109,20 @@ class Shop:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Shop]:
+    """After a first pull."""
+    with pulled(tmp_path, before=add_customers, customers=0, orders=0) as made:
+        yield Shop(made)
+
+
+@pytest.fixture
+def new_shop(tmp_path: Path) -> Iterator[Shop]:
+    """Before it."""
     with bridge(tmp_path, customers=0, orders=0) as made:
+        add_customers(made)
         yield Shop(made)
 
 
 def test_the_funnel_and_every_difference_are_those_made_by_hand(shop: Shop) -> None:
-    shop.made.pull()
     done = command(
         "reconcile", "--erp-customers", str(shop.file), env=shop.made.environment(), cwd=shop.made.folder
     )  # fmt: skip
@@ -134,7 +146,6 @@ def test_the_funnel_and_every_difference_are_those_made_by_hand(shop: Shop) -> N
 
 def test_the_totals_of_both_sides_are_kept(shop: Shop) -> None:
     shop.write(*LINES, LINES[0])
-    shop.made.pull()
     reported = reconcile(ErpFiles(shop.file))
     totals = dict(
         shop.made.rows("SELECT measure, value FROM ops.control_totals WHERE entity = 'reconciled.erp_customers'")
@@ -161,7 +172,6 @@ def test_a_row_that_would_be_lost_on_either_side_fails_the_run(
         lines, known = (erp.iloc[1:], customers) if lost == "lines" else (erp, customers[1:])
         return whole(lines, known, documents, **options)
 
-    shop.made.pull()
     before = shop.made.path.read_bytes()
     monkeypatch.setattr(transform, "match", lossy)
     with pytest.raises(BridgeError, match="the totals do not balance"):
@@ -170,7 +180,6 @@ def test_a_row_that_would_be_lost_on_either_side_fails_the_run(
 
 
 def test_lines_that_do_not_fit_are_reported_and_the_exit_code_says_so(shop: Shop) -> None:
-    shop.made.pull()
     shop.write(*LINES[:2], "00014;too short", LINES[3])
     done = command("reconcile", "--erp-customers", str(shop.file), env=shop.made.environment(), cwd=shop.made.folder)
     assert done.code == 5
@@ -180,32 +189,32 @@ def test_lines_that_do_not_fit_are_reported_and_the_exit_code_says_so(shop: Shop
     assert shop.made.one("SELECT exit_code FROM ops.runs WHERE command = 'reconcile'") == 5
 
 
-def test_a_run_matches_what_it_has_just_pulled(shop: Shop) -> None:
-    shop.write(LINES[0], "short", *LINES[1:])
+def test_a_run_matches_what_it_has_just_pulled(new_shop: Shop) -> None:
+    new_shop.write(LINES[0], "short", *LINES[1:])
     done = command(
-        "run", "--log", "json", "--erp-customers", str(shop.file), env=shop.made.environment(), cwd=shop.made.folder
+        "run", "--log", "json", "--erp-customers", str(new_shop.file),
+        env=new_shop.made.environment(), cwd=new_shop.made.folder,
     )  # fmt: skip
     assert done.code == 5, done.err
     reported = json.loads(done.out.splitlines()[1])
     assert [tuple(row) for row in reported["erp"]["statuses"]] == FUNNEL
     assert reported["erp"]["refused"] == [3]
-    assert shop.made.one("SELECT exit_code FROM ops.runs") == 5
-    assert shop.differences() == DIFFERENCES
+    assert new_shop.made.one("SELECT exit_code FROM ops.runs") == 5
+    assert new_shop.differences() == DIFFERENCES
 
 
 def test_without_a_file_the_tables_are_there_and_empty(shop: Shop) -> None:
-    shop.made.pull()
     reconcile(ErpFiles(shop.file))
     assert reconcile().match is None
     assert shop.made.one("SELECT count(*) FROM reconciled.erp_customers") == 0
     assert shop.made.one("SELECT count(*) FROM reconciled.erp_differences") == 0
 
 
-def test_a_file_that_cannot_be_used_ends_a_run_before_its_first_request(shop: Shop) -> None:
+def test_a_file_that_cannot_be_used_ends_a_run_before_its_first_request(new_shop: Shop) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.csv"):
-        pull(PullOptions(command="run"), step=Reconciling(ErpFiles(shop.file.with_name("nowhere.csv"))))
-    assert shop.made.platform.state.requests == 0
-    assert not shop.made.path.exists()
+        pull(PullOptions(command="run"), step=Reconciling(ErpFiles(new_shop.file.with_name("nowhere.csv"))))
+    assert new_shop.made.platform.state.requests == 0
+    assert not new_shop.made.path.exists()
 
 
 @pytest.mark.parametrize(
@@ -215,31 +224,31 @@ def test_a_file_that_cannot_be_used_ends_a_run_before_its_first_request(shop: Sh
         ("Código;Cód.", "both match erpCode"),
     ],
 )
-def test_a_file_whose_columns_tell_no_key_is_refused(shop: Shop, header: str, match: str) -> None:
-    shop.write("a;b", header=header)
+def test_a_file_whose_columns_tell_no_key_is_refused(new_shop: Shop, header: str, match: str) -> None:
+    new_shop.write("a;b", header=header)
     with pytest.raises(UsageError, match=match):
-        read_customers(ErpFiles(shop.file))
+        read_customers(ErpFiles(new_shop.file))
 
 
-def test_headers_are_known_in_english_and_spanish_however_they_are_written(shop: Shop) -> None:
-    shop.write("1;2;3;4", header="erpCode;E-MAIL;razón_social;Tax ID")
-    read = read_customers(ErpFiles(shop.file))
+def test_headers_are_known_in_english_and_spanish_however_they_are_written(new_shop: Shop) -> None:
+    new_shop.write("1;2;3;4", header="erpCode;E-MAIL;razón_social;Tax ID")
+    read = read_customers(ErpFiles(new_shop.file))
     assert read is not None
     assert list(read.columns) == ["erp_code", "email", "fiscal_name", "document_number"]
 
 
-def test_a_mapping_file_says_which_column_is_which_and_what_means_nothing(shop: Shop) -> None:
-    mapping = shop.file.with_name("clientes.toml")
+def test_a_mapping_file_says_which_column_is_which_and_what_means_nothing(new_shop: Shop) -> None:
+    mapping = new_shop.file.with_name("clientes.toml")
     mapping.write_text(MAPPING, "utf-8")
-    shop.write("A-9;NULL;Rosa;NULL", "B-1;sol@example.com;Sol;91", header="Código;Nombre;Correo;Tel")
-    read = read_customers(ErpFiles(shop.file, mapping))
+    new_shop.write("A-9;NULL;Rosa;NULL", "B-1;sol@example.com;Sol;91", header="Código;Nombre;Correo;Tel")
+    read = read_customers(ErpFiles(new_shop.file, mapping))
     assert read is not None
     assert read.columns == {"erp_code": "Código", "email": "Nombre", "first_name": "Correo", "phone": "Tel"}
     assert read.rows["email"].tolist() == [pd.NA, "sol@example.com"]
     assert read.rows["phone"].tolist() == [pd.NA, "91"]
-    shop.write("A-9;Rosa", header="Código;Correo")
+    new_shop.write("A-9;Rosa", header="Código;Correo")
     with pytest.raises(UsageError, match="has no column Nombre, Tel, which the mapping names"):
-        read_customers(ErpFiles(shop.file, mapping))
+        read_customers(ErpFiles(new_shop.file, mapping))
     with pytest.raises(UsageError, match="--erp-mapping requires --erp-customers"):
         read_customers(ErpFiles(mapping=mapping))
 
@@ -257,7 +266,6 @@ Tel = "phone"
 
 
 def test_the_history_of_customers_is_published_with_the_tables(shop: Shop) -> None:
-    shop.made.pull()
     reconcile()
     key = next(iter(shop.names))
     shop.made.platform.state.change("customers", key, {"phone": "1"})
@@ -277,23 +285,22 @@ def test_the_history_of_customers_is_published_with_the_tables(shop: Shop) -> No
 
 
 def test_issue_13_11_phones_without_a_country_code_are_compared_in_the_country_of_the_settings(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
+    new_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop.write("00013;+34 915550103", "00014;34-91 555 01 99", header="Código;Teléfono")
-    shop.made.platform.state.change("customers", next(iter(shop.names)), {"erpCode": "x"})
-    second = list(shop.names)[1]
-    shop.made.platform.state.change("customers", second, {"phone": "915 550 103 ext. 4"})
-    shop.made.pull()
-    reconcile(ErpFiles(shop.file))
-    phones = [row[2:] for row in shop.differences()]
+    new_shop.write("00013;+34 915550103", "00014;34-91 555 01 99", header="Código;Teléfono")
+    new_shop.made.platform.state.change("customers", next(iter(new_shop.names)), {"erpCode": "x"})
+    second = list(new_shop.names)[1]
+    new_shop.made.platform.state.change("customers", second, {"phone": "915 550 103 ext. 4"})
+    new_shop.made.pull()
+    reconcile(ErpFiles(new_shop.file))
+    phones = [row[2:] for row in new_shop.differences()]
     assert phones == [("+34 915550103", "915 550 103 ext. 4"), ("34-91 555 01 99", "915550199")]
     monkeypatch.setenv("RECONCILE__COUNTRY", "ES")
-    reconcile(ErpFiles(shop.file))
-    assert [row[2:] for row in shop.differences()] == [("34-91 555 01 99", "915550199")]
+    reconcile(ErpFiles(new_shop.file))
+    assert [row[2:] for row in new_shop.differences()] == [("34-91 555 01 99", "915550199")]
 
 
 def test_without_a_file_of_variants_their_table_is_there_and_empty(shop: Shop) -> None:
-    shop.made.pull()
     assert reconcile().variants is None
     assert shop.made.rows("FROM reconciled.erp_variants") == []
 
@@ -308,7 +315,6 @@ def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
         sql = "SELECT line, erp_code, status, split_part(evidence, '; ', 2) FROM reconciled.erp_variants ORDER BY line"
         return done.code, shop.made.rows(sql)
 
-    shop.made.pull()
     assert compared("1,10,00038,A,1.5") == (0, [(2, "00038", "never_sent", "")])
     assert command("plan", "variants", str(file), "--out", str(home.parent / "plan"), env=env, cwd=home).code == 0
     assert command("push", str(home.parent / "plan"), "--yes", env=env, cwd=home).code == 0
@@ -322,7 +328,6 @@ def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
 def test_a_lookup_outside_the_mappings_folder_is_read_where_the_command_allows_it(shop: Shop) -> None:
     """Issue 12: `reconcile` reads a mapping with the same lookups as `plan`; the summary of a plan names them."""
     env, home = shop.made.environment(), shop.made.folder
-    shop.made.pull()
     for name in ("files", "ids"):
         (home.parent / name).mkdir()
     file, mapping, ids = (home.parent / name for name in ("files/articulos.csv", "files/m.toml", "ids/ids.csv"))

@@ -101,7 +101,7 @@ def test_of_a_refused_row_nothing_is_said_that_its_absence_would_mean(
 def test_rows_of_an_earlier_walk_that_were_not_seen_again_are_counted(published: Bridge) -> None:
     state = published.platform.state
     state.change("promotions", state.ids("promotions")[0], {"isActive": "quizás"})
-    published.pull()
+    published.pull("promotions")
     reconcile()
     assert unproven(published) == {
         ("promotions", "unproven"): "promotions: unproven, quarantined rows: 1; rows of earlier walks: 1"
@@ -123,11 +123,11 @@ def test_one_sweep_alone_proves_no_absence(fresh: Bridge) -> None:
     state = fresh.platform.state
     order, customer = state.ids("orders")[0], state.records("orders")[0]["customer"]
     state.change("orders", order, {"customer": {**customer, "id": 999_999}})
-    fresh.pull(sweeps=1)
+    fresh.pull("customers", "orders", sweeps=1)
     reconcile()
     assert ("customer_unknown", order) not in absences(fresh)
     assert unproven(fresh)["orders", "customers_unproven"].endswith(" of 1 orders: customers: unproven")
-    fresh.pull()
+    fresh.pull("customers", "orders")
     reconcile()
     assert ("customer_unknown", order) in absences(fresh)
 
@@ -159,7 +159,7 @@ def test_a_list_read_long_before_another_one_ended_proves_nothing_in_one_run_eit
 ) -> None:
     buyer = fresh.platform.state.ids("customers")[0]
     fresh.platform.state.change("customers", buyer, {"priceListId": 999})
-    fresh.pull()
+    fresh.pull("customers", "price_lists")
     with duckdb.connect(str(fresh.path)) as connection:
         connection.execute(
             f"UPDATE ops.coverage SET ended_at = ended_at - INTERVAL {minutes} MINUTE WHERE resource = 'price_lists'"
@@ -174,7 +174,7 @@ def test_issue_11_13_what_was_proven_shortly_before_stays_with_the_time_of_the_p
     buyers = state.ids("customers")[:3]
     for buyer in buyers:
         state.change("customers", buyer, {"priceListId": 999})
-    fresh.pull()
+    fresh.pull("customers", "price_lists")
     reconcile()
     before = absences(fresh)
     assert {("price_list_not_listed", buyer) for buyer in buyers} <= set(before)
@@ -186,7 +186,7 @@ def test_issue_11_13_what_was_proven_shortly_before_stays_with_the_time_of_the_p
     read_at = fresh.one("SELECT ended_at FROM ops.last_read WHERE resource = 'price_lists'")
     assert detail.startswith(f"price_lists proven complete at {read_at:%Y-%m-%d %H:%M:%S} UTC, customers read ")
     assert detail.endswith(" s later: what was added in between is reported as absent")
-    fresh.pull()
+    fresh.pull("customers", "price_lists")
     reconcile()
     assert absences(fresh) == before
     assert not [rule for rule in rules(fresh) if rule.endswith("_read_before")]
@@ -198,13 +198,13 @@ def test_a_list_that_was_held_back_proves_no_absence_from_what_came_beside_it(pu
         state.remove("price_lists", gone)
     buyer = state.ids("customers")[0]
     state.change("customers", buyer, {"priceListId": 999})
-    assert published.pull().held_back.keys() == {"price_lists"}
+    assert published.pull("customers", "price_lists").held_back.keys() == {"price_lists"}
     reconcile()
     assert ("price_list_not_listed", buyer) not in absences(published)
     assert (
         published.one("SELECT price_list_status FROM reconciled.customers WHERE customer_id = $1", buyer) == "unknown"
     )
-    published.pull(accept_shrink=True)
+    published.pull("customers", "price_lists", accept_shrink=True)
     reconcile()
     assert ("price_list_not_listed", buyer) in absences(published)
 
