@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import random
 from pathlib import Path
 from typing import Any
 
@@ -124,13 +125,14 @@ def as_texts(inputs: Inputs, *, in_columns: bool) -> tuple[dict[int, dict[str, s
 
 
 @pytest.mark.parametrize("kind", MAPPINGS)
-@settings(max_examples=60, deadline=None)
-@given(data=st.data())
-def test_both_ways_through_a_file_give_the_same(
-    tmp_path_factory: pytest.TempPathFactory, kind: str, data: st.DataObject
-) -> None:
-    rows = data.draw(st.lists(st.tuples(*map(st.sampled_from, MAPPINGS[kind][1])), min_size=1, max_size=40))
-    inputs = opened(tmp_path_factory.mktemp("columns"), kind, [list(row) for row in rows])
+@settings(max_examples=24, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_both_ways_through_a_file_give_the_same(tmp_path_factory: pytest.TempPathFactory, kind: str, seed: int) -> None:
+    """In each file, a column has some of its values, so that others are clean."""
+    chance = random.Random(seed)
+    columns = [chance.sample(values, chance.randint(1, len(values))) for values in MAPPINGS[kind][1]]
+    rows = [[chance.choice(values) for values in columns] for _ in range(chance.choice((1, 2, 3, 5, 8, 40, 120)))]
+    inputs = opened(tmp_path_factory.mktemp("columns"), kind, rows)
     assert as_texts(inputs, in_columns=True) == as_texts(inputs, in_columns=False)
 
 
