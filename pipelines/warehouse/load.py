@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 
@@ -60,10 +60,13 @@ def load(walked: Sequence[ListResult], folder: Path) -> None:
     # Not by the name "filesystem": its settings are those of the user's own destination.
     files = dlt.destinations.filesystem(str(folder), layout=_LAYOUT, destination_name="orderbridge_load")
     files.capabilities = computed_once(files.capabilities)  # type: ignore[method-assign]
-    pipeline = dlt.pipeline("orderbridge", pipelines_dir=str(folder / ".dlt"), destination=files, dataset_name=DATASET)
-    pipeline.config.restore_from_destination = False  # a new folder holds no state
     try:
-        pipeline.run(lists(), loader_file_format="parquet")
+        with without_settings():
+            pipeline = dlt.pipeline(
+                "orderbridge", pipelines_dir=str(folder / ".dlt"), destination=files, dataset_name=DATASET
+            )
+            pipeline.config.restore_from_destination = False  # a new folder holds no state
+            pipeline.run(lists(), loader_file_format="parquet")
     except PipelineStepFailed as error:
         cause = error.exception if error.exception is not None else error
         if is_disk_full(error):
@@ -72,6 +75,32 @@ def load(walked: Sequence[ListResult], folder: Path) -> None:
             f"dlt could not load the rows: step {error.step}, {type(cause).__name__}",
             "Nothing was published. Please report it, with the versions that `orderbridge --version` prints.",
         ) from None
+
+
+@contextmanager
+def without_settings() -> Iterator[None]:
+    """Hides the user's settings from dlt: those of other pipelines (`NORMALIZE__…`, `DEV_MODE`) would change the rows.
+
+    Only those of its section `runtime` stay, which turn telemetry off.
+    """
+    from dlt.common.configuration.container import Container
+    from dlt.common.configuration.providers import EnvironProvider
+    from dlt.common.configuration.specs.pluggable_run_context import PluggableRunContext
+
+    class RuntimeSettings(EnvironProvider):
+        def get_value(
+            self, key: str, hint: type[Any], pipeline_name: str | None, *sections: str
+        ) -> tuple[Any | None, str]:
+            if sections[:1] == ("runtime",):
+                return super().get_value(key, hint, pipeline_name or "", *sections)
+            return None, self.get_key_name(key, *sections)
+
+    used = Container()[PluggableRunContext].providers
+    providers, used.providers = used.providers, [RuntimeSettings()]
+    try:
+        yield
+    finally:
+        used.providers = providers
 
 
 def import_loader() -> None:

@@ -34,6 +34,28 @@ def test_folders_named_like_columns_above_the_warehouse_change_nothing(tmp_path:
     assert {value for (value,) in values} == set(table["first_name"].to_pylist())
 
 
+def test_settings_of_other_dlt_pipelines_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`_dlt_id` is random: with it, each run would count all rows as changed."""
+    settings = {
+        "NORMALIZE__PARQUET_NORMALIZER__ADD_DLT_ID": "true",
+        "NORMALIZE__PARQUET_NORMALIZER__ADD_DLT_LOAD_ID": "true",
+        "NORMALIZE__WORKERS": "2",
+        "DEV_MODE": "true",
+        "DATASET_NAME": "other",
+        "SCHEMA__JSON_NORMALIZER": "x",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    spool = SpoolFolder(tmp_path / "spool", {"list": "customers"})
+    platform: Any = Platform(list(range(1, 12)))
+    result = walk("customers", platform, tmp_path / "files", spool, WalkOptions(10))
+    load([result], tmp_path / "load")
+    with duckdb.connect() as build, attached(build, [result], tmp_path / "load"):
+        names = [name for name, *_ in build.execute(f"DESCRIBE {LOADED}.customers").fetchall()]
+    assert names[0] == "id"
+    assert not [name for name in names if "dlt" in name]
+
+
 def lost_document(result: ListResult) -> None:
     ((path, rows),) = result.files["customers__documents"]
     pq.write_table(pq.read_table(path).slice(1), path)
