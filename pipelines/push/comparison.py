@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from pipelines.ledger.keys import comparable
 from sources.contract import CUSTOMER
-
-_NOT_COMPARED: Final = ("password", "notification")
 
 
 def differing_fields(body: Mapping[str, Any], record: Mapping[str, Any], country: str | None = None) -> list[str]:
@@ -23,7 +21,6 @@ def differing_fields(body: Mapping[str, Any], record: Mapping[str, Any], country
         name
         for name, value in body.items()
         if name in readable
-        and name not in _NOT_COMPARED
         and not _is_equal(name, value, record.get(name))
         and not (name == "phone" and _is_same_phone(value, record.get(name), country))
     ]
