@@ -21,8 +21,8 @@ from sandbox.config import SandboxConfig
 from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Generate, coupon_code, format_time, generators
 from sandbox.replies import encoded
 from sandbox.rows import Rows, read_rows
+from sources.contract import RECORDS
 
-RESOURCES: Final = ("customers", "promotions", "price_lists", "orders")
 LOG_LENGTH: Final = 20_000
 
 Json = dict[str, Any]
@@ -74,9 +74,9 @@ class State:
         self.lock = threading.RLock()
         self.config = config
         self._generate: dict[str, Generate] = generators(config)
-        counts = {name: int(getattr(config, name)) for name in RESOURCES}
+        counts = {name: int(getattr(config, name)) for name in RECORDS}
         self.lists: dict[str, Rows] = {}
-        for name in RESOURCES:
+        for name in RECORDS:
             given = None if config.records is None else read_rows(config.records / f"{name}.json")
             self.lists[name] = Rows(map(self._generate[name], range(counts[name])) if given is None else given)
         self._order_sequence = config.reading("order_sequence")

@@ -24,7 +24,7 @@ from sources.files.formulas import CsvFile, neutralize
 from sources.kinds import KINDS
 
 PASSWORDS_FILE: Final = "passwords.csv"
-_KEY_COLUMNS: Final = ("erpCode", "email", "loginCode")
+_KEY_COLUMNS: Final = KINDS["customers"].list_keys
 PASSWORD_COLUMNS: Final = ("operation", "line", *_KEY_COLUMNS, "password")
 ALPHABET: Final = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Without characters that are easily confused: 0 and O, 1, l, I and o."""

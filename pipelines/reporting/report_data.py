@@ -16,6 +16,7 @@ import duckdb
 
 from pipelines.warehouse.ops import last_reads
 from pipelines.warehouse.schema_changes import SchemaChange, schema_changes
+from sources.contract import LISTS
 from sources.errors import UsageError
 from transforms.order_names import CANCELLED_WORDS
 
@@ -24,7 +25,7 @@ Rows = list[dict[str, Any]]
 SOON_DAYS: Final = 30
 MAX_ORDER_STATES: Final = 12
 """A column with more values is not a status, and could hold anything."""
-TABLES: Final = ("customers", "promotions", "price_lists", "orders")
+TABLES: Final = tuple(LISTS)
 FURTHER: Final = (
     "order_lines", "customer_orders", "customer_history", "promotion_history", "price_list_history",
     "erp_customers", "erp_differences", "erp_variants",
@@ -49,7 +50,7 @@ QUERIES: Final = {
     SELECT resource, run_id, verdict, "distinct", coalesce(refused.quarantined, 0) AS quarantined, ended_by
     FROM ops.coverage LEFT JOIN refused USING (run_id, resource) WHERE verdict <> 'tail'
     QUALIFY row_number() OVER (PARTITION BY resource ORDER BY ended_at DESC) = 1
-    ORDER BY list_position(['customers', 'promotions', 'price_lists', 'orders'], resource), resource""",
+    ORDER BY list_position({lists}, resource), resource""",
     # What the last published walk of each list changed, with the run before it (None for a first walk).
     "changes": """
     WITH taken AS (SELECT DISTINCT resource, run_id FROM ops.coverage WHERE {published} AND ended_at <= $as_of),
@@ -62,7 +63,7 @@ QUERIES: Final = {
         max(value) FILTER (measure = 'changed') AS changed, max(value) FILTER (measure = 'newly_missing') AS missing
     FROM last JOIN ops.control_totals totals ON totals.run_id = last.run_id AND totals.entity = last.resource
     GROUP BY resource, previous_run_id, previous_at
-    ORDER BY list_position(['customers', 'promotions', 'price_lists', 'orders'], resource), resource""",
+    ORDER BY list_position({lists}, resource), resource""",
     # What is unproven because a list is not complete; their details name no record.
     "doubts": """
     SELECT entity, rule, detail FROM reconciled.exceptions
@@ -176,6 +177,7 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
         data.counts[table] = (count["rows"], count["missing"])
     has_status = "order_status" in columns["reconciled.orders"]
     parts = {
+        "lists": str(list(LISTS)),
         "currency": _CURRENCY if "currency" in columns["reconciled.orders"] else "NULL::VARCHAR",
         "status": "order_status" if has_status else "NULL::VARCHAR",
         "cancelled": _CANCELLED if has_status else "false",
