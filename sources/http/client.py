@@ -96,7 +96,7 @@ class Client:
         self._stop = stop or threading.Event()
         if proxy is not None:
             proxy = checked_proxy("sources.http.proxy", proxy)
-        transport = transport or Transport(is_tls=base_url.startswith("https:"), ca_file=ca_file, proxy=proxy)
+        transport = transport or Transport(base_url, ca_file=ca_file, proxy=proxy)
         self._http = Exchanger(family, base_url, self._auth, transport, self._timeouts, caps or Caps())
         self._retrying = Retrying("GET", self._retry, self._sleep, self._announce)
 

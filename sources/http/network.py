@@ -150,8 +150,8 @@ class DeadlineStream(httpcore.NetworkStream):
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """See NetworkStream."""
         exchange = self._backend.exchange
-        self._limit(exchange.remaining_s(timeout, httpcore.ReadTimeout))
         try:
+            self._limit(exchange.remaining_s(timeout, httpcore.ReadTimeout))
             data = self._socket.recv(max_bytes)
         except TimeoutError as error:
             raise httpcore.ReadTimeout from error
@@ -173,11 +173,13 @@ class DeadlineStream(httpcore.NetworkStream):
             exchange.has_body = False
             self._head = buffer
             return
-        buffer, self._head = self._head + buffer, b""
+        if self._head:
+            buffer, self._head = self._head + buffer, b""
         for start in range(0, len(buffer), _WRITE_BYTES):
-            self._limit(exchange.remaining_s(timeout, httpcore.WriteTimeout))
+            left = exchange.remaining_s(timeout, httpcore.WriteTimeout)
             exchange.is_sent |= self._carries_requests
             try:
+                self._limit(left)
                 self._socket.sendall(buffer[start : start + _WRITE_BYTES])
             except TimeoutError as error:
                 raise httpcore.WriteTimeout from error
@@ -187,8 +189,7 @@ class DeadlineStream(httpcore.NetworkStream):
     def _limit(self, seconds: float) -> None:
         """Limits the next wait. A limit that stays the same costs nothing, others a call of the system."""
         if self._socket.gettimeout() != seconds:
-            with suppress(OSError):  # it was closed: what follows fails
-                self._socket.settimeout(seconds)
+            self._socket.settimeout(seconds)
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None

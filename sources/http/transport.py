@@ -46,7 +46,7 @@ class Transport(httpx.BaseTransport):
     """Connections to one host, kept for a moment and reused; safe to use from several threads.
 
     Args:
-        is_tls: the host is addressed by https.
+        base_url: of the host.
         ca_file: certificates to trust (PEM); None: the system's store. The environment is not consulted.
         proxy: `http://[user:password@]host:port`.
 
@@ -54,7 +54,9 @@ class Transport(httpx.BaseTransport):
         UsageError: the CA file cannot be used.
     """
 
-    def __init__(self, *, is_tls: bool, ca_file: Path | None = None, proxy: str | None = None) -> None:
+    def __init__(self, base_url: str, *, ca_file: Path | None = None, proxy: str | None = None) -> None:
+        url, is_tls = httpx.URL(base_url), base_url.startswith("https:")
+        self._scheme, self._host, self._port = url.raw_scheme, url.raw_host, url.port
         self._backend = DeadlineBackend(is_tls=is_tls)
         via = httpx.Proxy(proxy) if proxy else None
         self._idle: deque[httpcore.ConnectionInterface] = deque()
@@ -69,8 +71,8 @@ class Transport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """See BaseTransport; the body of the response is to be read on the same thread."""
-        url, target = request.url, request.extensions.get("target") or request.url.raw_path
-        address = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=target)
+        target = request.extensions.get("target") or request.url.raw_path
+        address = httpcore.URL(scheme=self._scheme, host=self._host, port=self._port, target=target)
         exchange = self._backend.exchange = Exchange(request.extensions["deadline"])
         try:
             headers, exchange.has_body = self._head(tuple(request.headers.raw))

@@ -140,7 +140,7 @@ def test_a_connection_is_not_reused_after(answer: bytes) -> None:
 
 def test_a_body_that_is_not_read_to_its_end_closes_the_connection() -> None:
     with serving(keeping(KEPT[:-5])) as server:
-        one = transport.Transport(is_tls=False)
+        one = transport.Transport(server.url)
         for _ in range(2):
             one.handle_request(request_to(server)).close()
         assert len(server.seen) == 2
@@ -209,7 +209,7 @@ def test_the_deadline_of_a_request_ends_a_wait_that_may_last_longer() -> None:
 
 def test_a_header_with_a_line_end_is_not_sent() -> None:
     with serving(KEPT) as server:
-        one = transport.Transport(is_tls=False)
+        one = transport.Transport(server.url)
         with pytest.raises(httpx.LocalProtocolError):
             one.handle_request(request_to(server, x="a\r\nY: b"))
         assert server.seen == []
