@@ -25,7 +25,7 @@ MUTANTS: Final = (
     Mutant(
         "any-retry-after-is-waited-for",
         "sources/http/retries.py",
-        "            or (failure.retry_after_s or 0.0) > policy.retry_after_max_s\n",
+        "                or (result.retry_after_s or 0.0) > policy.retry_after_max_s\n",
         "",
         "tests/sources/http/test_retries.py",
     ),
