@@ -54,8 +54,9 @@ class Transport(httpx.BaseTransport):
         UsageError: the CA file cannot be used.
     """
 
-    def __init__(self, base_url: str, *, ca_file: Path | None = None, proxy: str | None = None) -> None:
-        url, is_tls = httpx.URL(base_url), base_url.startswith("https:")
+    def __init__(self, base_url: httpx.URL | str, *, ca_file: Path | None = None, proxy: str | None = None) -> None:
+        url = httpx.URL(base_url)
+        is_tls = url.scheme == "https"
         self._scheme, self._host, self._port = url.raw_scheme, url.raw_host, url.port
         self._backend = DeadlineBackend(is_tls=is_tls)
         via = httpx.Proxy(proxy) if proxy else None

@@ -28,11 +28,8 @@ def post_json(url: Secret, payload: Mapping[str, object], settings: HttpSettings
     """
     address = httpx.URL(url.reveal())
     host, seconds = address.netloc.decode(), min(TIMEOUT_S, settings.timeout_s)
-    transport = Transport(
-        is_tls=address.scheme == "https",
-        ca_file=settings.ca_file,
-        proxy=settings.proxy.reveal() if settings.proxy else None,
-    )
+    proxy = settings.proxy.reveal() if settings.proxy else None
+    transport = Transport(address, ca_file=settings.ca_file, proxy=proxy)
     headers = {"Content-Type": "application/json", "User-Agent": "orderbridge"}
     request = httpx.Request("POST", address, headers=headers, content=json.dumps(payload).encode())
     request.extensions = {
