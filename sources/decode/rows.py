@@ -145,7 +145,10 @@ def parse(data: bytes) -> dict[str, object]:
     except ValueError:
         raise InvalidRow("row: not JSON") from None
     if "\\u" in text:
-        _check_surrogates(row)
+        try:
+            json.dumps(row, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InvalidRow("row: a lone surrogate") from None
     if not isinstance(row, dict):
         raise InvalidRow(f"row: expected object, found {kind(row)}")
     return row
@@ -160,21 +163,6 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _constant(name: str) -> NoReturn:
     raise InvalidRow("row: NaN or Infinity, which JSON does not allow")
-
-
-def _check_surrogates(value: object) -> None:
-    if isinstance(value, str):
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError:
-            raise InvalidRow("row: a lone surrogate") from None
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            _check_surrogates(name)
-            _check_surrogates(item)
-    elif isinstance(value, list):
-        for item in value:
-            _check_surrogates(item)
 
 
 def check_nul(value: object, path: str = "row") -> None:
