@@ -152,6 +152,9 @@ def main() -> None:
     except BridgeError as error:
         code = error.exit_code
         print_error(code, str(error), "orderbridge: ")
+    except MemoryError:
+        code = ExitCode.USAGE
+        print_error(code, "out of memory\n  Free some, or run on a machine with more.", "orderbridge: ")
     except Exception as error:  # the last resort: reported as a bug, exit code 1
         code = _unexpected(error)
     exit_process(code)

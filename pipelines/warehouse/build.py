@@ -256,7 +256,10 @@ def warehouse_errors(folder: Path) -> Iterator[None]:
         except duckdb.Error as error:
             if is_disk_full(error):
                 reason = "no space left on the disk"
-            elif isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException):
+            elif isinstance(error, duckdb.OutOfMemoryException):
+                hint = f"Free memory and disk space, then run again. {_UNTOUCHED}"
+                raise UsageError("DuckDB ran out of memory, and of space for temporary files", hint) from None
+            elif isinstance(error, duckdb.IOException):
                 reason = "DuckDB could not write its file"
             else:
                 raise

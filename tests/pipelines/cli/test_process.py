@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import duckdb
 import pytest
 
+from pipelines.warehouse.build import warehouse_errors
+from sources.errors import UsageError
 from tests.pipelines.bridge import Bridge, Done, command, pulled, start
 from tests.pipelines.push.plans import customer, place
 
@@ -132,3 +135,11 @@ def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_out
     assert done.code == 6
     assert "ops.push_log was not updated; the next pull does it" in done.err
     assert "in doubt" in done.out
+
+
+def test_want_of_memory_is_no_bug(tmp_path: Path) -> None:
+    script = "from pipelines.cli import main as cli\ndef f(): raise MemoryError\ncli._invoke = f\ncli.main()"
+    done = subprocess.run([sys.executable, "-c", script], cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "orderbridge: out of memory")
+    with pytest.raises(UsageError, match="DuckDB ran out of memory"), warehouse_errors(tmp_path):
+        raise duckdb.OutOfMemoryException("a value of a row")
