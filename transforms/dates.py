@@ -158,12 +158,7 @@ def _at(rows: Ints, texts: Column[Any]) -> Bools:
 def date_findings(entity: str, rule: str, field: str, dates: DateColumn, ids: Column[Any]) -> list[pd.DataFrame]:
     """What is wrong with a column of dates: its form as a whole, or single texts, and times of an unknown zone.
 
-    Args:
-        entity: of the rules.
-        rule: what the names of the rules begin with.
-        field: the platform's name of the column.
-        dates: the column.
-        ids: of its rows.
+    The names of the rules begin with `rule`; `field` is the platform's name of the column.
     """
     if dates.is_unreadable:
         return [table_finding(entity, f"{rule}_form", f"{field}: {dates.form}: {dates.evidence}")]

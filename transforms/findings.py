@@ -68,11 +68,8 @@ def table_finding(entity: str, name: str, detail: str) -> pd.DataFrame:
 def summarize_unless_proven(findings: pd.DataFrame, name: str, field: str, gap: str) -> pd.DataFrame:
     """Findings of one rule about references to records that were not read; one summary where these may be listed.
 
-    Args:
-        findings: of one rule.
-        name: of the rule of the summary.
-        field: that holds the reference.
-        gap: why a record may be listed although it was not read; empty where all records are proven to be read.
+    `name` is the rule of the summary, `field` holds the reference, and `gap` is why a record may be listed although it
+    was not read; empty where all records are proven to be read.
     """
     if not gap or findings.empty:
         return findings
