@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import ClassVar, Final, Protocol
 
 import msgspec
@@ -21,10 +21,11 @@ from pyarrow import json as arrow_json
 
 from pipelines.ledger.keys import StoredKeys, body_hash
 from pipelines.plan.current_state import CurrentCustomers
-from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, first_of
+from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, FIRST_LINES, Reason, first_of
 from pipelines.plan.spool import decode_texts
 from pipelines.plan.summary import MAX_JUMPS, PriceJump
-from transforms.frames import BIGINT, TEXT, array, from_arrow
+from transforms.erp.match_keys import loose_code
+from transforms.frames import BIGINT, TEXT, array, column, from_arrow
 from transforms.upserts.confirmed import changed_fields, price_jumps
 from transforms.upserts.decisions import CUSTOMER_FIELDS, INPUT_DOCUMENTS, decide_customers
 from transforms.upserts.json_columns import bytes_of
@@ -71,6 +72,7 @@ class CustomerDecider:
     def __init__(self, current: CurrentCustomers) -> None:
         self._current = current
         self.differences: list[pa.Table] = []
+        self._near_codes: list[int] = []
 
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
@@ -89,11 +91,25 @@ class CustomerDecider:
             found = pa.Table.from_pandas(differences.drop(columns="input"), preserve_index=False)
             found = found.append_column("line", lines).append_column("outcome", decision.take(rows_with))
             self.differences.append(found.select(DIFFERENCE_SCHEMA.names))
+        is_new = pc.equal(decision, "create")
+        codes = column(array(inputs["erpCode"]).filter(is_new))
+        is_near = pc.is_in(array(loose_code(codes)), value_set=self._loose_codes, skip_nulls=True)
+        self._near_codes += first_of(table["lines"].combine_chunks().filter(is_new).filter(is_near)).tolist()
         names = {"create": "send", "no_key": "rejected"}
         outcome = pa.array([names.get(name, name) for name in decision.to_pylist()], TEXT)
         evidence = pa.array([f"read by run {self._current.read.run_id}"] * len(rows), TEXT)
         words = "no erpCode, email or loginCode, so that it could not be looked up"
         return Decision(outcome, table, pc.fill_null(array(decisions["customer_id"]), ""), evidence, "no_key", words)
+
+    def near_codes(self) -> list[Reason]:
+        """New customers who may be on the platform, under a code that a spreadsheet or a typist has changed."""
+        lines = self._near_codes
+        words = "erpCode differs from one on the platform in zeros, case or punctuation only: perhaps the same customer"
+        return [Reason("erpCode", "nearly_known", words, len(lines), lines[:FIRST_LINES])] if lines else []
+
+    @cached_property
+    def _loose_codes(self) -> pa.Array:
+        return array(loose_code(self._current.rows["erp_code"]))
 
 
 def _documents(rows: pa.Array, texts: pa.Array) -> pd.DataFrame:

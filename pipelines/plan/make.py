@@ -223,7 +223,7 @@ class _PlanMaker:
             not_repeatable=counts.not_repeatable,
             notes=inputs.notes,
             passwords=self.passwords,
-            suspicious=counts.suspicious,
+            suspicious=counts.suspicious + (decider.near_codes() if isinstance(decider, CustomerDecider) else []),
             notify=options.notify,
         )
         by_outcome = count_outcomes(lines)

@@ -555,6 +555,13 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     assert made.manifest.read is not None
     assert (made.manifest.read.rows, made.manifest.read.organization) == (6, "Distribuidora Peña S.A.C.")
     adds_up(made)
+    assert made.statistics.suspicious == []
+    near = customers(f"NEW1;Ana;ana@example.com;;N1\n0{first['erp_code']};Ana;b@example.com;;N2\n")
+    ((field, code, _, lines, first_lines),) = near.statistics.suspicious
+    assert (field, code, lines, first_lines) == ("erpCode", "nearly_known", 1, [3])
+    assert "erpCode differs from one on the platform in zeros, case or punctuation only" in (
+        near.folder / "summary.md"
+    ).read_text("utf-8")
     ambiguous = customers(rows[3] + "\n")
     assert fates(ambiguous) == {2: ("ambiguous", "")}
     assert ambiguous.manifest.operations == 0
