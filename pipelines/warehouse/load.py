@@ -107,9 +107,10 @@ def import_loader() -> None:
     """Imports dlt and what a load needs of it, which takes 0.4 s, while the walks wait for responses."""
     import dlt.destinations.impl.filesystem.filesystem
     import dlt.load
-    import dlt.normalize  # noqa: F401 # imported to be there
+    import dlt.normalize
+    import dlt.sources.helpers.requests  # noqa: F401 # imported to be there, as the others
 
-    import sources.resources  # noqa: F401 # likewise
+    import sources.resources  # noqa: F401
 
 
 def computed_once(compute: Capabilities) -> Capabilities:

@@ -40,6 +40,11 @@ check("pull", "dlt", "pandas")
 from pipelines.cli import plan, preview, verify
 import pipelines.plan.make, pipelines.push.verify
 check("plan", "dlt", "matplotlib", "jinja2")
+from pipelines.warehouse.load import import_loader
+import_loader()  # in a thread, before `load_dlt`
+from dlt.common.configuration.container import Container
+from dlt.common.configuration.specs.pluggable_run_context import PluggableRunContext
+assert PluggableRunContext not in Container()  # it would hold the settings of the user's home
 """
 
 
