@@ -29,6 +29,10 @@ PREVIOUS_STATES: Final[Mapping[State, tuple[State, ...]]] = {
 FINAL_STATES: Final[tuple[State, ...]] = ("confirmed", "rejected", "abandoned")
 
 
+VariantField = tuple[str, str, str]
+"""Ids of a product and of its variant, and a field of it."""
+
+
 class NewOperation(NamedTuple):
     """An operation to record in the ledger.
 
@@ -58,8 +62,8 @@ class StateChange(NamedTuple):
         doubt_at: start of the doubt, ledger time; for `in_doubt`. It remains when the operation is sent again and
             confirmed, because the first attempt may still arrive.
         clear: the previous attempts certainly did not happen; their doubt ends.
-        values: of a confirmed update: field → JSON text of the value now, None if it is unknown. An operation in doubt
-            makes the values of all its fields unknown.
+        values: of a confirmed update: product, variant, field → JSON text of the value now, None if it is unknown. An
+            operation in doubt makes the values of all its fields unknown.
     """
 
     id: int
@@ -71,7 +75,7 @@ class StateChange(NamedTuple):
     remote_id: str | None = None
     doubt_at: float | None = None
     clear: bool = False
-    values: Mapping[str, str | None] = MappingProxyType({})
+    values: Mapping[VariantField, str | None] = MappingProxyType({})
 
 
 class LedgerRow(NamedTuple):

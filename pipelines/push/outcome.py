@@ -126,8 +126,10 @@ def _not_happened(operation: int, is_doubted: bool, response: Mapping[str, Any])
 
 def remote_id(body: bytes) -> str | None:
     """The id of the created record, if the body has one, bare or in `data`."""
+    if not body.strip():
+        return None
     try:
-        value = _record(msgspec.json.decode(body) if body.strip() else None).get("id")
+        value = _record(msgspec.json.decode(body)).get("id")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""

@@ -197,20 +197,12 @@ class PlanLedger:
 
     def _store_values(self, connection: sqlite3.Connection, changes: list[StateChange], at: float) -> None:
         """The values that the platform has now, as far as they are known."""
-        known: list[tuple[object, ...]] = []
-        unknown: list[tuple[str, ...]] = []
-        updates = self._updates(connection, [change for change in changes if change.values])
-        for change in changes:
-            if change.id not in updates:
-                continue
-            variant, _ = updates[change.id]
-            for name, value in change.values.items():
-                if value is None:
-                    unknown.append((self.host, *variant, name))
-                else:
-                    known.append((self.host, *variant, name, value, at, self.plan_id))
-        connection.executemany("INSERT OR REPLACE INTO confirmed VALUES (?, ?, ?, ?, ?, ?, ?)", known)
-        _delete_values(connection, unknown)
+        fields = [(self.host, *field, value) for change in changes for field, value in change.values.items()]
+        connection.executemany(
+            "INSERT OR REPLACE INTO confirmed VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(*field, at, self.plan_id) for field in fields if field[-1] is not None],
+        )
+        _delete_values(connection, [field[:-1] for field in fields if field[-1] is None])
 
     def _updates(
         self, connection: sqlite3.Connection, changes: list[StateChange]
@@ -250,7 +242,7 @@ def _insert_claims(ledger: Ledger, claims: Iterable[tuple[str, bytes, int, int]]
     ledger.connection.executemany("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", salted_claims)
 
 
-def _delete_values(connection: sqlite3.Connection, fields: list[tuple[str, ...]]) -> None:
+def _delete_values(connection: sqlite3.Connection, fields: Sequence[tuple[object, ...]]) -> None:
     connection.executemany(
         "DELETE FROM confirmed WHERE host = ? AND product_id = ? AND variant_id = ? AND field = ?", fields
     )

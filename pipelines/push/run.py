@@ -16,8 +16,8 @@ from typing import Final
 
 import msgspec
 
-from pipelines.ledger.keys import body_hash, key_hashes
-from pipelines.ledger.model import NewOperation, UnsettledUpdate
+from pipelines.ledger.keys import body_hash, key_hashes, variant_ids
+from pipelines.ledger.model import NewOperation, UnsettledUpdate, VariantField
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push import checks, results
@@ -218,12 +218,12 @@ class _PushRun:
             changes = [c._replace(values=values[c.id]) if c.to == "confirmed" else c for c in changes]
         self.ledger.commit(changes, self.ledger.now())
 
-    def _values(self, operation: PlannedOperation) -> dict[str, str | None]:
+    def _values(self, operation: PlannedOperation) -> dict[VariantField, str | None]:
         """The values on the platform after a variant update; after an increment they are unknown."""
-        if operation.method != "PATCH":
+        if (variant := variant_ids(operation.path)) is None:
             return {}
         return {
-            name: None if name in self.rules.increments else msgspec.json.encode(value).decode()
+            (*variant, name): None if name in self.rules.increments else msgspec.json.encode(value).decode()
             for name, value in operation.body.items()
         }
 

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Final
 
-from pipelines.ledger.model import StateChange
+from pipelines.ledger.model import StateChange, VariantField
 from pipelines.plan.model import PlannedOperation
 from pipelines.push.outcome import classify, is_plain_success
 from pipelines.push.pace import WAIT_STEP_S, Pace
@@ -63,7 +63,7 @@ class SendContext:
     client: Client
     pace: Pace
     body: Callable[[PlannedOperation], bytes]
-    values: Callable[[PlannedOperation], dict[str, str | None]]
+    values: Callable[[PlannedOperation], dict[VariantField, str | None]]
     blocked_by: Callable[[PlannedOperation], str | None]
     on_doubt: Callable[[PlannedOperation], None]
     on_end: Callable[[int], None]

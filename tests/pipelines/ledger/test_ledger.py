@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -54,9 +54,11 @@ def book_of(
     return PlanLedger.record(ledger, plan, new_operations(plan), at)
 
 
-def lead(book: PlanLedger, number: int, *states: State, at: float = 2.0, **last: object) -> None:
+def lead(book: PlanLedger, number: int, *states: State, at: float = 2.0, **last: Any) -> None:
     for state in states:
-        more = last if state == states[-1] else {}
+        more = dict(last) if state == states[-1] else {}
+        if values := more.get("values"):  # of the only variant here
+            more["values"] = {("1", "7", field): value for field, value in values.items()}
         doubt = {"doubt_at": at} if state == "in_doubt" else {}
         book.commit([StateChange(number, state, **doubt, **more)], at)  # type: ignore[arg-type]
 
