@@ -7,7 +7,6 @@ First the file is read, then lines of the same record are compared, then it is d
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,8 +18,8 @@ import pyarrow.compute as pc
 from pipelines.imports import CleanBatch, Inputs, ReadyInput, RejectedInput
 from pipelines.plan.decide import Decider
 from pipelines.plan.model import OPERATIONS_FILE
-from pipelines.plan.outcomes import CONFLICT, Outcomes, Reason, first_of, join_problems
-from pipelines.plan.requests import RequestOptions, requests
+from pipelines.plan.outcomes import CONFLICT, Outcomes, first_of, join_problems
+from pipelines.plan.requests import PlanCounts, RequestOptions, requests
 from pipelines.plan.spool import InputSpool, key_columns
 from pipelines.plan.suspicious import SuspiciousValues
 from sources.disk import create_private
@@ -33,32 +32,9 @@ from transforms.upserts.decisions import sharing
 _OUTCOMES: Final = ("send", "unchanged", "exists_same", "exists_differs", "ambiguous", "rejected", "skipped")
 
 
-@dataclass(slots=True)
-class PartitionCounts:
-    """Counts of a partition.
-
-    Attributes:
-        lines: rows of the file.
-        sent: lines that are sent.
-        inputs: that are sent.
-        operations: in which they are sent.
-        not_repeatable: operations that cannot be repeated.
-        messages: to customers.
-        suspicious: values to check before sending.
-    """
-
-    lines: int = 0
-    sent: int = 0
-    inputs: int = 0
-    operations: int = 0
-    not_repeatable: int = 0
-    messages: int = 0
-    suspicious: list[Reason] = field(default_factory=list)
-
-
 def partition(
     inputs: Inputs, spool: InputSpool, outcomes: Outcomes, decider: Decider, options: RequestOptions, folder: Path
-) -> PartitionCounts:
+) -> PlanCounts:
     """Reads the file, decides, and writes the operations.
 
     Args:
@@ -72,7 +48,7 @@ def partition(
     Raises:
         BridgeError: a line is in no outcome, or in two.
     """
-    counts = PartitionCounts(lines=_spool(inputs, spool, outcomes))
+    counts = PlanCounts(lines=_spool(inputs, spool, outcomes))
     duplicates = _Duplicates(inputs, spool)
     suspicious = SuspiciousValues(options.increments)
     outcome_of_row = np.zeros(spool.rows, np.int8)
@@ -90,12 +66,7 @@ def partition(
             is_sent = pc.equal(decision.outcome, "send")
             to_send = decision.table.filter(is_sent)
             suspicious.add(to_send)
-            batch = requests(to_send, spool.kind, counts.operations, options)
-            out.write(batch.text)
-            counts.operations += batch.count
-            counts.not_repeatable += batch.not_repeatable
-            counts.messages += batch.messages
-            counts.inputs += to_send.num_rows
+            out.write(requests(to_send, spool.kind, options, counts))
             sent.append(pc.list_flatten(to_send["lines"].combine_chunks()))
             columns = {"outcome": decision.outcome, "id": decision.id, "evidence": decision.evidence}
             is_rejected = pc.equal(decision.outcome, "rejected")

@@ -7,7 +7,7 @@ becomes a Python object, so that a file of millions of rows is planned in second
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.plan.model import PasswordSource
+from pipelines.plan.outcomes import Reason
 from sources.kinds import KINDS, KindName
 from transforms.upserts.json_columns import bytes_of, objects
 
@@ -43,32 +44,44 @@ class RequestOptions:
     notify: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
-    """Operations as text, their number, how many are not repeatable, and how many messages customers get."""
+@dataclass(slots=True)
+class PlanCounts:
+    """Counts of a plan.
 
-    text: bytes = b""
-    count: int = 0
+    Attributes:
+        lines: rows of the file.
+        sent: lines that are sent.
+        inputs: that are sent.
+        operations: in which they are sent.
+        not_repeatable: operations that cannot be repeated.
+        messages: to customers.
+        suspicious: values to check before sending.
+    """
+
+    lines: int = 0
+    sent: int = 0
+    inputs: int = 0
+    operations: int = 0
     not_repeatable: int = 0
     messages: int = 0
+    suspicious: list[Reason] = field(default_factory=list)
 
 
-def requests(table: pa.Table, kind: KindName, before: int, options: RequestOptions) -> Requests:
-    """The operations of a table of inputs, in its order.
+def requests(table: pa.Table, kind: KindName, options: RequestOptions, counts: PlanCounts) -> bytes:
+    """The operations of a table of inputs, in its order, as text.
 
     Args:
         table: `lines`, `path`, and a column for each field of the body, in order.
         kind: of input.
-        before: number of operations that the plan has already.
         options: for the requests.
+        counts: of the operations that the plan has already; added to.
     """
     if not table.num_rows:
-        return Requests()
+        return b""
     fields = {name: table[name].combine_chunks() for name in table.column_names if name not in ("lines", "path")}
-    messages = 0
     if KINDS[kind].has_login:
         fields["notification"] = _notification(fields["notification"], options)
-        messages = pc.sum(pc.match_substring(fields["notification"], '"send":true')).as_py() or 0
+        counts.messages += pc.sum(pc.match_substring(fields["notification"], '"send":true')).as_py() or 0
     if KINDS[kind].is_update:
         bodies = [
             (objects({name: texts for name, texts in fields.items() if name not in options.additive}), True),
@@ -77,16 +90,16 @@ def requests(table: pa.Table, kind: KindName, before: int, options: RequestOptio
     else:
         bodies = [(pc.coalesce(objects(fields), "{}"), False)]
     has_body = [pc.is_valid(body).to_numpy(zero_copy_only=False).astype(np.int64) for body, _ in bodies]
-    counts = np.sum(has_body, axis=0)
-    ids = before + np.cumsum(counts) - counts
+    bodies_of_input = np.sum(has_body, axis=0)
+    ids = counts.operations + np.cumsum(bodies_of_input) - bodies_of_input
     texts = []
-    not_repeatable = 0
     for (body, is_repeatable), has in zip(bodies, has_body, strict=True):
         ids = ids + has
-        not_repeatable += 0 if is_repeatable else int(has.sum())
+        counts.operations += int(has.sum())
+        counts.not_repeatable += 0 if is_repeatable else int(has.sum())
         texts.append(_lines(table, kind, body, ids, fields, is_repeatable, options))
-    text = pc.binary_join_element_wise(*(pc.coalesce(lines, "") for lines in texts), "")
-    return Requests(bytes_of(text), int(counts.sum()), not_repeatable, messages)
+    counts.inputs += table.num_rows
+    return bytes_of(pc.binary_join_element_wise(*(pc.coalesce(lines, "") for lines in texts), ""))
 
 
 def _lines(
