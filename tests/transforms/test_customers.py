@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
@@ -246,20 +246,20 @@ def test_an_instant_without_an_offset_is_an_error() -> None:
 
 IDS = st.sampled_from(["1", "2", "3", "4", "", None])
 TEXTS = st.sampled_from(["a", "A ", "a@b", "", None])
-ROWS = st.lists(
-    st.fixed_dictionaries(
-        {
-            "id": IDS,
-            "email": TEXTS,
-            "erp_code": TEXTS,
-            "created_at": st.sampled_from(["2024-01-01", "1/2/2024", None]),
-            "price_list_id": st.sampled_from(["1", "1.0", "9", None]),
-            "birthdate": st.sampled_from([date(1850, 1, 1), date(2000, 1, 1), None]),
-            "_missing_since": st.sampled_from([GONE, None]),
-        }
-    ),
-    max_size=8,
+ROW = st.fixed_dictionaries(
+    {
+        "id": IDS,
+        "email": TEXTS,
+        "erp_code": TEXTS,
+        "created_at": st.sampled_from(["2024-01-01", "1/2/2024", None]),
+        "price_list_id": st.sampled_from(["1", "1.0", "9", None]),
+        "birthdate": st.sampled_from([date(1850, 1, 1), date(2000, 1, 1), None]),
+        "_missing_since": st.sampled_from([GONE, None]),
+    }
 )
+ROWS = st.lists(ROW, max_size=8) | st.lists(ROW, min_size=8, max_size=24)
+half = settings(max_examples=settings().max_examples // 2)
+"""The transform takes as long for one row as for hundreds."""
 DOCUMENTS = st.lists(
     st.fixed_dictionaries(
         {
@@ -277,6 +277,7 @@ LISTS = st.lists(
 )
 
 
+@half
 @given(ROWS, DOCUMENTS, LISTS)
 def test_every_row_is_in_the_table_once_or_an_error_and_so_is_every_document(
     rows: list[dict[str, Any]], documents: list[dict[str, Any]], lists: list[dict[str, Any]]
@@ -291,6 +292,7 @@ def test_every_row_is_in_the_table_once_or_an_error_and_so_is_every_document(
     assert made["document_count"].sum() + len(orphans) == len(documents)
 
 
+@half
 @given(ROWS, DOCUMENTS, LISTS, st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_columns_does_not_matter(
     rows: list[dict[str, Any]], documents: list[dict[str, Any]], lists: list[dict[str, Any]], random: Any
