@@ -194,13 +194,13 @@ def test_issue_16_4_certain_pairs_change_nothing(seed: int) -> None:
     chance = random.Random(seed)
     lines, known, papers = sides_of(chance)
     for _ in range(chance.randint(8, 80)):  # lines that are customers, some of them there twice or not at all
-        code, name = chance.randint(1, 60), chance.randint(1, 120)
-        row = {"erp_code": f"E{code}", "email": f"{name}@x"}
+        code, user = chance.randint(1, 60), chance.randint(1, 120)
+        row = {"erp_code": f"E{code}", "email": f"{user}@x"}
         line = {**row, "first_name": "Zoe" if code % 2 else "", "document_number": f"N{code}"}
         lines[:0] = [line] * chance.choice((0, 1, 1, 1, 2))
         if chance.random() < 0.9:
             known.append({**row, "first_name": "Zoë"})
-            papers.append({"customer_id": str(len(known)), "number": f"N{code}", "is_default": code > name})
+            papers.append({"customer_id": str(len(known)), "number": f"N{code}", "is_default": code > user})
     whole = made((lines, known, papers))
     for hash_texts in (few_hashes, good_hashes):
         narrowed = made((lines, known, papers), hash_texts=hash_texts)
