@@ -138,7 +138,8 @@ def merge_all(build: duckdb.DuckDBPyConnection, walked: Sequence[ListResult], ru
                 merging.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            while wait(merges, timeout=0.1).not_done:
+            begun = [merging for merging in merges if not merging.cancelled()]
+            while wait(begun, timeout=0.1).not_done:
                 for cursor in cursors:  # repeatedly: it ends one statement
                     cursor.interrupt()
             raise
