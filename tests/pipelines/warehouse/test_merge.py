@@ -65,3 +65,18 @@ def test_a_merge_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> 
     with duckdb.connect() as build, pytest.raises(duckdb.IOException, match="the disk is full"):
         merge.merge_all(build, lists(1), "run", AT)
     assert ended == [duckdb.InterruptException]
+
+
+def test_after_a_merge_that_fails_none_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    merged = []
+
+    def fails(_: duckdb.DuckDBPyConnection, walked: ListResult, *__: object) -> None:
+        merged.append(walked.resource)
+        time.sleep(0.02)
+        raise duckdb.IOException("the disk is full")
+
+    monkeypatch.setattr(merge, "merge", fails)
+    with duckdb.connect() as build, pytest.raises(duckdb.IOException, match="the disk is full"):
+        merge.merge_all(build, [*lists(500_001), ListResult("promotions")], "run", AT)
+    assert merged[0] == "customers"
+    assert "promotions" not in merged
