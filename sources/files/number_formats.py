@@ -20,8 +20,8 @@ _TOKEN: Final = re.compile(
 _LITERALS: Final = "$-+/(): !^&'~{}<>="
 _DATE_IDS: Final = frozenset((*range(14, 23), *range(27, 37), 45, 47, *range(50, 59)))
 _DURATION_ID: Final = 46
-_DATE: Final = re.compile(r"[dmyhs/.,:;@ \\-]+", re.IGNORECASE)
-_DATE_LETTER: Final = re.compile("[dmyhs]|am/pm|a/p", re.IGNORECASE)
+_DATE: Final = re.compile(r"(?=.*[dmyhs])(?:[dmyhs/.,: -]|\\[/.,: -])+(?:;@)?", re.IGNORECASE)
+_MAYBE_DATE: Final = re.compile(r"[dmyhs]|a.*[p/]|[\\_]\"|&#", re.IGNORECASE | re.DOTALL)
 DateKind = Literal["date", "unclear"]
 
 
@@ -95,7 +95,7 @@ def date_kind(identifier: int, code: str | None) -> DateKind | None:
     """
     if code is None:
         return "date" if identifier in _DATE_IDS else "unclear" if identifier == _DURATION_ID else None
-    bare = re.sub(r'"[^"]*"|\[\$[^\]]*\]', "", code)
-    if not _DATE_LETTER.search(bare):
-        return None
-    return "date" if _DATE.fullmatch(bare) and bare == code else "unclear"
+    if _DATE.fullmatch(code):
+        return "date"
+    bare = re.sub(r'(?<![\\_])"[^"]*"|\[\$[^\]]*\]', "", code)
+    return "unclear" if _MAYBE_DATE.search(bare) else None

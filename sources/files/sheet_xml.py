@@ -23,7 +23,8 @@ import numpy.typing as npt
 from sources.errors import UsageError
 from sources.files.number_formats import BUILTIN, DateKind, NumberFormat, date_kind, number_format
 from sources.files.sheet_cells import SheetColumn
-from sources.files.sheet_values import MAX_STRINGS_BYTES, SHARED_STRINGS, PlainCells, cell_tags
+from sources.files.sheet_tags import cell_tags
+from sources.files.sheet_values import MAX_STRINGS_BYTES, SHARED_STRINGS, PlainCells
 
 MAX_UNPACKED_BYTES: Final = 1 << 30
 MAX_PART_BYTES: Final = 16 << 20
@@ -101,6 +102,7 @@ class WorkbookXml:
         self.visible: list[str] = []
         self._find_sheets()
         self._dates: dict[str, DateKind] = {}
+        self._is_plain = True  # whether it is beyond doubt that calamine finds the same parts and styles
         self._formats = self._number_formats()
         for entry in archive.infolist():  # the sizes in the directory may be false: reading to the end compares them
             is_read = entry.filename.startswith("xl/") and entry.filename.endswith((".xml", ".rels"))
@@ -151,6 +153,8 @@ class WorkbookXml:
 
     def columns(self, scan: SheetScan) -> tuple[int, list[SheetColumn]] | None:
         """See `PlainCells.sheet_columns`."""
+        if not self._is_plain:
+            return None
         entry = next((one for one in self._archive.infolist() if one.filename == SHARED_STRINGS), None)
         if entry is not None and entry.file_size > MAX_STRINGS_BYTES:
             return None
@@ -186,20 +190,27 @@ class WorkbookXml:
 
     def _number_formats(self) -> dict[bytes, NumberFormat]:
         """The formats other than digits, by the style number that cells refer to."""
+        names = [name.lower().replace("\\", "/") for name in self._archive.namelist()]
+        self._is_plain = len(set(names)) == len(names)
         if "xl/styles.xml" not in self._archive.namelist():
+            self._is_plain &= "xl/styles.xml" not in names
             return {}
         text = self._read("xl/styles.xml")
+        own = re.search(r"<(?:\w+:)?numFmts\b.*?</(?:\w+:)?numFmts>", text, re.DOTALL)  # `dxfs` have others
         custom = {
             int(tag["numFmtId"]): tag.get("formatCode", "")
-            for tag in _tags(text, "numFmt")
+            for tag in _tags(own[0] if own else "", "numFmt")
             if tag.get("numFmtId", "").isdecimal()
         }
         codes = BUILTIN | custom
         is_1904 = "date1904" in self._read("xl/workbook.xml")  # another first day
         styles = re.search(r"<(?:\w+:)?cellXfs\b.*?</(?:\w+:)?cellXfs>", text, re.DOTALL)
+        self._is_plain &= styles is not None and "<!" not in text and (own is None or own.start() < styles.start())
         formats = {}
         for style, tag in enumerate(_tags(styles[0], "xf") if styles else ()):
             identifier = tag.get("numFmtId", "0")
+            if identifier != str(int(identifier) if identifier.isdecimal() else None):
+                self._is_plain = False
             if not identifier.isdecimal():
                 continue
             known = number_format(codes.get(int(identifier), "General"))
@@ -262,7 +273,7 @@ def _column_letters(number: int) -> bytes:
 
 def _tags(xml: str, name: str) -> Iterator[dict[str, str]]:
     """The attributes of each tag of a name."""
-    for tag in re.finditer(rf"<(?:\w+:)?{name}\s([^<>]*)>", xml):
+    for tag in re.finditer(rf"""<(?:\w+:)?{name}(?=[\s/>])((?:"[^"]*"|'[^']*'|[^"'<>])*)>""", xml):
         yield {
             match[1]: unescape(match[2] or match[3] or "", {"&quot;": '"', "&apos;": "'"})
             for match in _ATTRIBUTE.finditer(tag[1])

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from python_calamine import CalamineError, CalamineWorkbook
 
+from sources.errors import UsageError
 from sources.files import ReadOptions, open_table, sheet_xml
 from sources.files.sheet_cells import SheetColumn
 from sources.files.sheet_xml import WorkbookXml
@@ -74,7 +75,7 @@ ORDINARY = [
 ]
 
 
-def both(folder: Path, rows: Sequence[Sequence[tuple[str, str]]]) -> tuple[object, object]:
+def both(folder: Path, rows: Sequence[Sequence[tuple[str, str]]], styles: str = STYLES) -> tuple[object, object]:
     """The first column and the columns of a sheet, and the same by calamine."""
     xml = ""
     for row, cells in enumerate(rows, 2):
@@ -83,12 +84,19 @@ def both(folder: Path, rows: Sequence[Sequence[tuple[str, str]]]) -> tuple[objec
             if attributes or content:
                 xml += f'<c r="{"BCDEFG"[column]}{row}"{attributes}' + (f">{content}</c>" if content else "/>")
         xml += "</row>"
-    path = workbook(folder, ("H", xml), styles=STYLES)
+    items = (*(tag("t", text) for text in STRINGS), *map(spaced, SPACED))
+    path = workbook(folder, ("H", xml), styles=styles)
     with zipfile.ZipFile(path, "a") as archive:
-        items = (*(tag("t", text) for text in STRINGS), *map(spaced, SPACED))
-        archive.writestr(
-            "xl/sharedStrings.xml", f'<sst xmlns="{MAIN}">{"".join(tag("si", item) for item in items)}</sst>'
-        )
+        archive.writestr("xl/sharedStrings.xml", shared("".join(tag("si", item) for item in items)))
+    return read(path)
+
+
+def shared(items: str) -> str:
+    return f'<sst xmlns="{MAIN}">{items}</sst>'
+
+
+def read(path: Path) -> tuple[object, object]:
+    """The columns of a workbook, and those by calamine: None if it refuses."""
     with path.open("rb") as file, zipfile.ZipFile(path) as archive:
         parts = WorkbookXml(archive, "in.xlsx")
         scan = parts.scan("H")
@@ -144,3 +152,86 @@ def test_16_4_days_counted_from_1904_are_left_to_calamine(tmp_path: Path) -> Non
         assert xml.columns(xml.scan("H")) is None
     assert open_table(other, ReadOptions(header_row=0)).format.lines == 1
     assert [row.cells for row in open_table(other, ReadOptions(header_row=0)).rows()] == [("2027-03-16",)]
+
+
+DATE = '<numFmts><numFmt numFmtId="170" formatCode="dd/mm/yyyy"/></numFmts>'
+DATES = '<cellXfs><xf numFmtId="0"/><xf numFmtId="170"/></cellXfs>'
+
+
+@pytest.mark.parametrize(
+    ("styles", "attributes"),
+    [
+        (f'{DATE}{DATES}<dxfs><dxf><numFmt numFmtId="170" formatCode="0.0"/></dxf></dxfs>', 's="1"'),
+        (f'{DATES.replace("170", "4")}<dxfs><dxf><numFmt numFmtId="4" formatCode="d/m/yy"/></dxf></dxfs>', 's="1"'),
+        (f"{DATE}{DATES}".replace("dd/mm", "[>100]dd/mm"), 's="1"'),
+        *(
+            (f"{DATE}{DATES}".replace("dd/mm/yyyy", code), 's="1"')
+            for code in (";d", r"\d", "0ap", "General/", "&#100;")
+        ),
+        (DATES + DATE, 's="1"'),
+        (f"<!--{DATES.replace('170', '0')}-->{DATE}{DATES}", 's="1"'),
+        (f"{DATE}<cellXfs><xf/><xf numFmtId='170'/><xf numFmtId='0'/></cellXfs>", 's="1"'),
+        (f"{DATE}{DATES}", 's="01"'),
+        ('<cellXfs><xf numFmtId="14"/></cellXfs>', ""),
+        ('<cellXfs><xf numFmtId="0"/><xf numFmtId="014"/></cellXfs>', 's="1"'),
+    ],
+)
+def test_16_4_dates_are_those_of_calamine(tmp_path: Path, styles: str, attributes: str) -> None:
+    ours, reference = both(tmp_path, [[(f" {attributes}", "<v>45000</v>")]], styles)
+    assert ours in (None, reference)
+
+
+def test_16_4_formats_of_conditions_are_not_those_of_cells(tmp_path: Path) -> None:
+    styles = f'{DATE}{DATES}<dxfs><dxf><numFmt numFmtId="170" formatCode="0.0"/></dxf></dxfs>'
+    assert both(tmp_path, [[(' s="1"', "<v>45000</v>")]], styles)[0] == (1, [(["", "2023-03-15"], [0, 3])])
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("xl/SharedStrings.xml", shared("<si><t>a</t></si>")),
+        *(
+            ("xl/sharedStrings.xml", shared(f"{item}<si><t>b</t></si>"))
+            for item in ("<si><t/><rPh><t>x</t></rPh></si>", "<?x <si><t>q</t></si>?>", "<x:si><x:t>z</x:t></x:si>")
+        ),
+        ("xl/sharedStrings.xml", shared("<si><t>a</t></si>").removesuffix("</sst>")),
+    ],
+)
+def test_16_4_shared_strings_are_those_of_calamine(tmp_path: Path, name: str, content: str) -> None:
+    path = workbook(tmp_path, ("H", '<row r="1"><c r="A1" t="s"><v>0</v></c></row>'))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(name, content)
+    ours, reference = read(path)
+    assert ours in (None, reference)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        '<c r="A1">x="1"/><v>2</v></c>',
+        '<c r="b1"><v>1</v></c>',
+        '<?x <c r="A1"><v>1</v></c>?>',
+        '<c r="A1" t="inlineStr"><is><t/><rPh><t>x</t></rPh></is></c>',
+        '<c r="A1"><v>1</v></c></row><row r="2"><c r="A2"><v>2</v></c>',
+        '<c r="B9"><v>1</v></c></row><row r="2"><c r="A2"><v>2</v></c>',
+        '<c r="A1"><v>1</v></c></row></sheetData><x><row><c r="A2"><v>2</v></c>',
+        '<c r="A1" t="s"><v>0x1</v></c>',
+        '<c r="A1" s="\xff"><v>1</v></c>',
+    ],
+)
+def test_16_4_unusual_xml_is_read_as_by_calamine(tmp_path: Path, cells: str) -> None:
+    path = workbook(tmp_path, ("H", f'<row r="1">{cells}</row>'))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("xl/sharedStrings.xml", shared("<si><t>a</t></si><si><t>b</t></si>"))
+    ours, reference = read(path)
+    assert ours in (None, reference)
+
+
+def test_a_sheet_that_is_cut_off_is_damaged(tmp_path: Path) -> None:
+    path = workbook(tmp_path, ("H", '<row r="1"><c r="A1"><v>1</v></c></row>'))
+    cut = tmp_path / "cut.xlsx"
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(cut, "w") as copy:
+        for name in archive.namelist():
+            copy.writestr(name, archive.read(name).partition(b"</row>")[0])
+    with pytest.raises(UsageError, match="damaged workbook"):
+        open_table(cut, ReadOptions(header_row=0))
