@@ -61,6 +61,7 @@ class LegacyPages:
         self._next_page = self.first_page
         self._probe: Literal["open", "due", "sent", "done"] = "open" if first_page is None else "done"
         self._page_1_ids: frozenset[bytes] = frozenset()
+        self._is_page_0_larger = False
         self._pages = 0
         self._last_count = 0
         self._repeats = RepeatDetector()
@@ -128,6 +129,7 @@ class LegacyPages:
         """Page 0 belongs to the list if it has rows and shares none with page 1."""
         self._probe = "done"
         if page.count == 0 or page.ids & self._page_1_ids:
+            self._is_page_0_larger = not page.ids <= self._page_1_ids
             return False
         self.first_page = 0
         self.size = page.count
@@ -157,6 +159,8 @@ class LegacyPages:
             issues.append(f"total changed between {min(self._totals)} and {max(self._totals)}")
         elif self.total is not None and self.total != self.rows:
             issues.append(f"total is {self.total}, but {self.rows} rows were read")
+        if self._is_page_0_larger:
+            issues.append("page 0 has rows of page 1, and others")
         if self._ended_by == WITHOUT_NEW_ID:
             issues.append("a page had no new id")
         if self.size is not None and self.size > self.limit:

@@ -153,6 +153,16 @@ def test_an_empty_first_page_ends_the_list_only_once_page_0_was_looked_at() -> N
     assert (paginator.ended_by, paginator.first_page) == ("empty page", 0)
 
 
+@pytest.mark.parametrize(("ids", "is_doubted"), [((1,), False), ((), False), ((1, 2), True)])
+def test_a_page_0_that_has_more_rows_than_page_1_is_a_doubt(ids: tuple[int, ...], is_doubted: bool) -> None:
+    paginator = LegacyPages(10)
+    for rows in ((1,), ids, ()):
+        request = paginator.next_request()
+        assert request is not None
+        paginator.accept(request, paginator.parse(json.dumps({"data": [{"id": row} for row in rows]}).encode()))
+    assert (paginator.ended_by, paginator.rows, bool(paginator.issues())) == ("empty page", 1, is_doubted)
+
+
 @pytest.mark.parametrize(
     ("more", "is_doubted"),
     [
