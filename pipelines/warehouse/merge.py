@@ -126,16 +126,23 @@ def shrink_reason(walk: ListResult, counts: MergeCounts) -> str:
 def merge_all(build: duckdb.DuckDBPyConnection, walked: Sequence[ListResult], run_id: str, at: datetime) -> None:
     """Merges lists at the same time: DuckDB writes a table of a few 100,000 rows with little more than one core.
 
-    Larger ones, for which it uses all cores, are merged one after the other: together they need more memory.
+    Larger ones, for which it uses all cores, are merged one after the other: together they need more memory. So are
+    those that ran out of it together, because their rows are wide: a merge can be repeated.
     """
     at_once = len(walked) if sum(one.distinct for one in walked) <= _AT_ONCE_ROWS_MAX else 1
+    failed: list[ListResult] = []
     with ExitStack() as stack:
         cursors = [stack.enter_context(build.cursor()) for _ in walked]
         pool = stack.enter_context(ThreadPoolExecutor(max(at_once, 1), "merge"))
         merges = [pool.submit(merge, cursor, one, run_id, at) for cursor, one in zip(cursors, walked, strict=True)]
         try:
-            for merging in merges:
-                merging.result()
+            for one, merging in zip(walked, merges, strict=True):
+                try:
+                    merging.result()
+                except duckdb.OutOfMemoryException:
+                    if at_once == 1:
+                        raise
+                    failed.append(one)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             begun = [merging for merging in merges if not merging.cancelled()]
@@ -143,6 +150,8 @@ def merge_all(build: duckdb.DuckDBPyConnection, walked: Sequence[ListResult], ru
                 for cursor in cursors:  # repeatedly: it ends one statement
                     cursor.interrupt()
             raise
+    for one in failed:
+        merge(build, one, run_id, at)
 
 
 def merge(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str, at: datetime) -> None:

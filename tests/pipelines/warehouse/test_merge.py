@@ -80,3 +80,20 @@ def test_after_a_merge_that_fails_none_begins(monkeypatch: pytest.MonkeyPatch) -
         merge.merge_all(build, [*lists(500_001), ListResult("promotions")], "run", AT)
     assert merged[0] == "customers"
     assert "promotions" not in merged
+
+
+def test_lists_that_run_out_of_memory_together_are_merged_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    merged: list[tuple[str, bool]] = []
+
+    def runs_out(_: duckdb.DuckDBPyConnection, walked: ListResult, *__: object) -> None:
+        is_alone = threading.current_thread() is threading.main_thread()
+        merged.append((walked.resource, is_alone))
+        if walked.resource == "customers" and not is_alone:
+            raise duckdb.OutOfMemoryException("no memory")
+
+    monkeypatch.setattr(merge, "merge", runs_out)
+    with duckdb.connect() as build:
+        merge.merge_all(build, lists(1), "run", AT)
+        assert sorted(merged) == [("customers", False), ("customers", True), ("orders", False)]
+        with pytest.raises(duckdb.OutOfMemoryException):
+            merge.merge_all(build, lists(500_001), "run", AT)
