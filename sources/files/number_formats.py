@@ -21,7 +21,7 @@ _LITERALS: Final = "$-+/(): !^&'~{}<>="
 _DATE_IDS: Final = frozenset((*range(14, 23), *range(27, 37), 45, 47, *range(50, 59)))
 _DURATION_ID: Final = 46
 _DATE: Final = re.compile(r"(?=.*[dmyhs])(?:[dmyhs/.,: -]|\\[/.,: -])+(?:;@)?", re.IGNORECASE)
-_MAYBE_DATE: Final = re.compile(r"[dmyhs]|a.*[p/]|[\\_]\"|&#", re.IGNORECASE | re.DOTALL)
+_MAYBE_DATE: Final = re.compile(r"[dmyhs]|a.*[p/]|[\\_]\"", re.IGNORECASE | re.DOTALL)
 DateKind = Literal["date", "unclear"]
 
 

@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from html import unescape
 from typing import Final
-from xml.sax.saxutils import unescape
 
 import numpy as np
 import numpy.typing as npt
@@ -183,9 +183,11 @@ class WorkbookXml:
         for tag in _tags(self._read("xl/workbook.xml"), "sheet"):
             link = links.get(next((value for name, value in tag.items() if name.endswith(":id")), None), {})
             name = tag.get("name", "")
-            if link.get("Target") and name not in self.sheets:
+            if not link.get("Target"):
+                raise UsageError(f"{self._name} is damaged: sheet {name!r} is missing", RESAVE)
+            if name not in self.sheets:
                 self.sheets[name] = posixpath.normpath(posixpath.join("/xl", link["Target"])).lstrip("/")
-                if link.get("Type", "").endswith("/worksheet") and tag.get("state", "visible") == "visible":
+                if link.get("Type", "").endswith("/worksheet") and tag.get("state") not in ("hidden", "veryHidden"):
                     self.visible.append(name)
 
     def _number_formats(self) -> dict[bytes, NumberFormat]:
@@ -223,7 +225,8 @@ class WorkbookXml:
     def _read(self, part: str) -> str:
         if self._archive.getinfo(part).file_size > MAX_PART_BYTES:
             raise UsageError(f"{self._name} is damaged: {part} is larger than {MAX_PART_BYTES >> 20} MiB", RESAVE)
-        return self._archive.read(part).decode("utf-8", "replace")
+        text = self._archive.read(part).decode("utf-8", "replace")
+        return re.sub("<!--.*?-->", "", text, flags=re.DOTALL) if "<!--" in text else text
 
 
 class _ImpliedPositions:
@@ -274,7 +277,4 @@ def _column_letters(number: int) -> bytes:
 def _tags(xml: str, name: str) -> Iterator[dict[str, str]]:
     """The attributes of each tag of a name."""
     for tag in re.finditer(rf"""<(?:\w+:)?{name}(?=[\s/>])((?:"[^"]*"|'[^']*'|[^"'<>])*)>""", xml):
-        yield {
-            match[1]: unescape(match[2] or match[3] or "", {"&quot;": '"', "&apos;": "'"})
-            for match in _ATTRIBUTE.finditer(tag[1])
-        }
+        yield {match[1]: unescape(match[2] or match[3] or "") for match in _ATTRIBUTE.finditer(tag[1])}

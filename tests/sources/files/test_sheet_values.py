@@ -235,3 +235,25 @@ def test_a_sheet_that_is_cut_off_is_damaged(tmp_path: Path) -> None:
             copy.writestr(name, archive.read(name).partition(b"</row>")[0])
     with pytest.raises(UsageError, match="damaged workbook"):
         open_table(cut, ReadOptions(header_row=0))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('r:id="r1"', 'r:id="r9"', "damaged: sheet 'A' is missing"),
+        ('state="hidden"', 'state="other"', "2 sheets hold a table: A, B"),
+        ('name="A"', 'name="&#xC1;&#233;>"', "no sheet 'C'\n  Its sheets: Áé>, B"),
+        ('<sheet name="A"', '<!--<sheet name="Z" r:id="r1"/>--><sheet name="A"', "no sheet 'C'\n  Its sheets: A, B"),
+    ],
+)
+def test_no_sheet_is_lost(tmp_path: Path, before: str, after: str, words: str) -> None:
+    rows = "".join(f'<row r="{n}"><c r="A{n}"><v>1</v></c><c r="B{n}"><v>2</v></c></row>' for n in (1, 2))
+    path = workbook(tmp_path, ("A", rows), ("B", rows), hidden=("A",))
+    other = tmp_path / "other.xlsx"
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(other, "w") as copy:
+        for name in archive.namelist():
+            content = archive.read(name).decode()
+            copy.writestr(name, content.replace(before, after) if name == "xl/workbook.xml" else content)
+    with pytest.raises(UsageError) as error:
+        open_table(other, ReadOptions(sheet="C" if "no sheet" in words else None))
+    assert words in str(error.value)
