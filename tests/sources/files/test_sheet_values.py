@@ -34,7 +34,20 @@ NUMBERS = (
     *("0", "1", "007", "12.50", "0.1", "0.10000000000000001", "1E5", "1e-7", "123456789012345678", "-3.75"),
     *("45000", "61", "60", "2958465", ".5", "5.", "0.00001", "0.0001", "999999999999999", "-0"),
 )
-UNUSUAL_NUMBERS = ("45000.123456789", "0.25", "-1", "2958466", "+5", "1e400", "nan", " 7", "1_0", "", "45678.999999999")
+UNUSUAL_NUMBERS = (
+    "45000.123456789",
+    "212261.94719907985",
+    "0.25",
+    "-1",
+    "2958466",
+    "+5",
+    "1e400",
+    "nan",
+    " 7",
+    "1_0",
+    "",
+    "45678.999999999",
+)
 
 
 def tag(kind: str, text: str) -> str:
@@ -178,6 +191,11 @@ DATES = '<cellXfs><xf numFmtId="0"/><xf numFmtId="170"/></cellXfs>'
 )
 def test_16_4_dates_are_those_of_calamine(tmp_path: Path, styles: str, attributes: str) -> None:
     ours, reference = both(tmp_path, [[(f" {attributes}", "<v>45000</v>")]], styles)
+    assert ours in (None, reference)
+
+
+def test_16_4_half_a_millisecond_is_rounded_as_by_calamine(tmp_path: Path) -> None:
+    ours, reference = both(tmp_path, [[(' s="2"', "<v>212261.94719907985</v>")]])
     assert ours in (None, reference)
 
 
