@@ -116,7 +116,7 @@ class EarlierChanges(NamedTuple):
     Attributes:
         operations: number of operations of a plan whose variant an earlier push changed in the same field.
         folder: of the last such push.
-        is_same_plan: it pushed this plan, so these operations are not sent again.
+        is_same_plan: it pushed this plan, so these operations are not sent again; False if others changed further ones.
     """
 
     operations: int
@@ -132,8 +132,10 @@ def earlier_changes(path: Path, host: str, plan: Plan, increments: Set[str]) -> 
     repeated = [row for row in rows if changes[row[0]] & set(row[1].split(","))]
     if not repeated:
         return None
-    _, _, folder, plan_id = repeated[-1]
-    return EarlierChanges(len({row[0] for row in repeated}), folder, plan_id == plan.manifest.plan_id)
+    own = {row[0] for row in repeated if row[3] == plan.manifest.plan_id}
+    others = [row for row in repeated if row[0] not in own]  # this plan has not sent these
+    changed = others or [row for row in repeated if row[3] == plan.manifest.plan_id]
+    return EarlierChanges(len({row[0] for row in changed}), changed[-1][2], not others)
 
 
 _UPDATES: Final = """

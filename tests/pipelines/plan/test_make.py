@@ -214,6 +214,12 @@ def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(
     variants(work, "1;1001;;;7\n1;1002;;;2\n", mapping)
     plan(PlanOptions("variants", work / "in.csv", work / "mapping.toml"), Reporter("plain"))
     assert f"pushed before, in {pushed}: 1 change will not be sent again" in capsys.readouterr().err
+    with Ledger.open(work / "ledger.sqlite") as ledger:
+        plan_ledger = PlanLedger.record(ledger, Plan(other.folder), new_operations(Plan(other.folder)), 4.0)
+        plan_ledger.commit([StateChange(2, "in_flight")], 5.0)
+        plan_ledger.commit([StateChange(2, "confirmed")], 6.0)
+    partly = variants(work, "1;1001;;;7\n1;1002;;;2\n", mapping)
+    assert partly.earlier_changes == (1, str(other.folder.absolute()), False)  # only 1001 was sent by this plan
 
 
 def test_the_semantics_of_additive_fields_are_part_of_the_plan(work: Path) -> None:
