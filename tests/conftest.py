@@ -17,7 +17,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     sys.dont_write_bytecode = False  # compiling all tests takes each worker ten seconds; mutants run without workers
 
 MEMORY = Path("/dev/shm")
-if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2**30:
+if (
+    os.access(MEMORY, os.W_OK)
+    and shutil.disk_usage(MEMORY).free > 2**30
+    and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC  # as in containers; tests run programs that they write
+):
     # there a fsync takes no time; pytest keeps the folders of failed tests only
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
