@@ -204,15 +204,17 @@ class WorkbookXml:
             for tag in _tags(own[0] if own else "", "numFmt")
             if tag.get("numFmtId", "").isdecimal()
         }
+        identifiers = re.findall(r"numFmtId\s*=\s*[\"']([^\"']*)", text)  # which calamine compares as texts
+        self._is_plain &= all(re.fullmatch("0|[1-9][0-9]*", identifier) for identifier in identifiers)
         codes = BUILTIN | custom
         is_1904 = "date1904" in self._read("xl/workbook.xml")  # another first day
         styles = re.search(r"<(?:\w+:)?cellXfs\b.*?</(?:\w+:)?cellXfs>", text, re.DOTALL)
-        self._is_plain &= styles is not None and "<!" not in text and (own is None or own.start() < styles.start())
+        sections = len(re.findall(r"<(?:\w+:)?(?:numFmts|cellXfs)\b", text))
+        self._is_plain &= styles is not None and "<!" not in text and sections == 1 + (own is not None)
+        self._is_plain &= own is None or styles is None or own.start() < styles.start()
         formats = {}
         for style, tag in enumerate(_tags(styles[0], "xf") if styles else ()):
             identifier = tag.get("numFmtId", "0")
-            if identifier != str(int(identifier) if identifier.isdecimal() else None):
-                self._is_plain = False
             if not identifier.isdecimal():
                 continue
             known = number_format(codes.get(int(identifier), "General"))

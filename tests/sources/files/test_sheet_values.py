@@ -182,6 +182,9 @@ DATES = '<cellXfs><xf numFmtId="0"/><xf numFmtId="170"/></cellXfs>'
             for code in (";d", r"\d", "0ap", "General/", "&#100;")
         ),
         (DATES + DATE, 's="1"'),
+        (f"{DATE}<cellXfs/>{DATES}", 's="1"'),
+        (f"<numFmts/>{DATE}{DATES}", 's="1"'),
+        (f"{DATE.replace('170', '0170')}{DATES}", 's="1"'),
         (f"<!--{DATES.replace('170', '0')}-->{DATE}{DATES}", 's="1"'),
         (f"{DATE}<cellXfs><xf/><xf numFmtId='170'/><xf numFmtId='0'/></cellXfs>", 's="1"'),
         (f"{DATE}{DATES}", 's="01"'),
