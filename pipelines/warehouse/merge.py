@@ -7,10 +7,13 @@ marked, never made, and only from a complete walk.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import repeat
+from threading import Event
+from time import sleep
 from typing import Final
 
 import duckdb
@@ -131,24 +134,34 @@ def merge_all(build: duckdb.DuckDBPyConnection, walked: Sequence[ListResult], ru
     """
     at_once = len(walked) if sum(one.distinct for one in walked) <= _AT_ONCE_ROWS_MAX else 1
     failed: list[ListResult] = []
+    merging: set[duckdb.DuckDBPyConnection] = set()  # not those of the pool: a signal may interrupt its bookkeeping
+    stopped = Event()
+
+    def merge_one(cursor: duckdb.DuckDBPyConnection, one: ListResult) -> None:
+        merging.add(cursor)
+        try:
+            if not stopped.is_set():
+                merge(cursor, one, run_id, at)
+        finally:
+            merging.remove(cursor)
+
     with ExitStack() as stack:
         cursors = [stack.enter_context(build.cursor()) for _ in walked]
         pool = stack.enter_context(ThreadPoolExecutor(max(at_once, 1), "merge"))
-        merges = [pool.submit(merge, cursor, one, run_id, at) for cursor, one in zip(cursors, walked, strict=True)]
         try:
-            for one, merging in zip(walked, merges, strict=True):
+            for one, merged in zip(walked, [*map(pool.submit, repeat(merge_one), cursors, walked)], strict=True):
                 try:
-                    merging.result()
+                    merged.result()
                 except duckdb.OutOfMemoryException:
                     if at_once == 1:
                         raise
                     failed.append(one)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            begun = [merging for merging in merges if not merging.cancelled()]
-            while wait(begun, timeout=0.1).not_done:
-                for cursor in cursors:  # repeatedly: it ends one statement
+            stopped.set()
+            while merging:
+                for cursor in tuple(merging):  # repeatedly: it ends one statement
                     cursor.interrupt()
+                sleep(0.02)
             raise
     for one in failed:
         merge(build, one, run_id, at)

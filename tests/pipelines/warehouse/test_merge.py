@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from typing import Any
 
 import duckdb
 import pytest
@@ -63,6 +65,32 @@ def test_a_merge_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(merge, "merge", fails)
     with duckdb.connect() as build, pytest.raises(duckdb.IOException, match="the disk is full"):
+        merge.merge_all(build, lists(1), "run", AT)
+    assert ended == [duckdb.InterruptException]
+
+
+def test_a_signal_while_the_first_merge_begins_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[type[BaseException]] = []
+    is_running = threading.Event()
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, *arguments: Any, **_: Any) -> Any:
+            super().submit(*arguments)
+            assert is_running.wait(5)
+            self._threads.clear()  # type: ignore[attr-defined] # interrupted before the pool knows its thread
+            raise KeyboardInterrupt
+
+    def runs(build: duckdb.DuckDBPyConnection, *_: object) -> None:
+        is_running.set()
+        try:
+            build.execute("SELECT count(*) FROM range(1_000_000_000) a, range(1_000) b WHERE a.range * b.range = 7")
+        except duckdb.Error as error:
+            ended.append(type(error))
+            raise
+
+    monkeypatch.setattr(merge, "ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr(merge, "merge", runs)
+    with duckdb.connect() as build, pytest.raises(KeyboardInterrupt):
         merge.merge_all(build, lists(1), "run", AT)
     assert ended == [duckdb.InterruptException]
 
