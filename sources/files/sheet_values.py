@@ -42,10 +42,11 @@ _TEXT: Final = pa.string()
 
 
 class PlainCells:
-    """Collects the cells of a sheet."""
+    """Collects the cells of a sheet, as long as they are plain: then calamine finds the same."""
 
     def __init__(self) -> None:
-        self._is_plain, self._is_begun, self._is_ended = True, False, False
+        self.is_plain = True
+        self._is_begun = self._is_ended = False
         self._attributes: list[pa.Array] = []
         self._texts: list[pa.Array] = []
         self._numbers: list[tuple[npt.NDArray[Any], ...]] = []
@@ -59,14 +60,14 @@ class PlainCells:
         self._is_begun, self._is_ended = begin >= 0, end < len(xml)
         cells = found.tags[found.cells]
         is_inside = not size or (self._is_begun and bool(cells[0] >= begin and cells[-1] < end))
-        self._is_plain = self._is_plain and is_inside and not has_other
-        if not self._is_plain or not size:
+        self.is_plain = self.is_plain and is_inside and not has_other
+        if not self.is_plain or not size:
             return
         try:
             values = values_in(xml, found.codes, found.tags, found.cells)
             check_cells(found, values)
         except NotPlain:
-            self._is_plain = False
+            self.is_plain = False
             return
         bounds = (found.attributes, found.tags[found.cells + 1], values.begins, values.ends)
         parts = slices(xml, np.stack(bounds, axis=1))
@@ -85,7 +86,7 @@ class PlainCells:
             dates: of a style whose numbers may be dates or times.
             formats: number formats other than digits, by column and row.
         """
-        if not self._is_plain or not self._is_ended or not self._texts:
+        if not self.is_plain or not self._is_ended or not self._texts:
             return None
         try:
             return self._sheet_columns(strings, dates, formats)

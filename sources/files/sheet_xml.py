@@ -136,6 +136,7 @@ class WorkbookXml:
             is_positive = found is not None and 0 not in found.rows and 0 not in found.columns
             if found is None or not is_positive or result.rows > MAX_ROWS or result.columns > MAX_COLUMNS:
                 raise UsageError(f"sheet {sheet!r} of {self._name} has a cell outside of the limits of a sheet", RESAVE)
+            result.values.is_plain &= not implied.is_used  # calamine takes the row from the tag `row`
             result.values.add(xml, found)
             if b'"e"' in xml or (b"'" in xml and b"'e'" in xml):
                 for letters, digits in _ERROR.findall(xml):
@@ -239,6 +240,7 @@ class _ImpliedPositions:
 
     def __init__(self) -> None:
         self._row = self._column = 0
+        self.is_used = False  # whether a cell had no position
 
     def fill(self, xml: bytes) -> bytes:
         """The XML that follows what was passed before."""
@@ -255,6 +257,7 @@ class _ImpliedPositions:
             self._row, self._column = int(digits or self._row), column_number(letters)
         else:
             self._column += 1
+            self.is_used = True
             letters = _column_letters(self._column)
         return b"" if attributes.endswith(b"/") else b'<c r="%s%d"%s>' % (letters, self._row, attributes)
 

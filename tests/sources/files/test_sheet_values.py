@@ -237,6 +237,7 @@ def test_16_4_shared_strings_are_those_of_calamine(tmp_path: Path, name: str, co
         '<c r="B9"><v>1</v></c></row><row r="2"><c r="A2"><v>2</v></c>',
         '<c r="A1"><v>1</v></c></row></sheetData><x><row><c r="A2"><v>2</v></c>',
         '<c r="A1" t="s"><v>0x1</v></c>',
+        '<c r="A1"><v>1</v></c></row><row><c r="A4"><v>2</v></c><c><v>3</v></c>',
         '<c r="A1" s="\xff"><v>1</v></c>',
     ],
 )
