@@ -18,11 +18,6 @@ _TOKEN: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LITERALS: Final = "$-+/(): !^&'~{}<>="
-_DATE_IDS: Final = frozenset((*range(14, 23), *range(27, 37), 45, 47, *range(50, 59)))
-_DURATION_ID: Final = 46
-_DATE: Final = re.compile(r"(?=.*[dmyhs])(?:[dmyhs/.,: -]|\\[/.,: -])+(?:;@)?", re.IGNORECASE)
-_MAYBE_DATE: Final = re.compile(r"[dmyhs]|a.*[p/]|[\\_]\"", re.IGNORECASE | re.DOTALL)
-DateKind = Literal["date", "unclear"]
 
 
 @dataclass(frozen=True)
@@ -84,18 +79,3 @@ def number_format(code: str) -> NumberFormat:
             return NumberFormat("other")
         return NumberFormat("padded", tuple("" if kind == "0" else text for kind, text in tokens if kind != "#"))
     return NumberFormat("other")
-
-
-def date_kind(identifier: int, code: str | None) -> DateKind | None:
-    """Whether numbers of a format are dates, or may be dates, times or durations; None if they are numbers.
-
-    Args:
-        identifier: of the format.
-        code: of a format that is not built in.
-    """
-    if code is None:
-        return "date" if identifier in _DATE_IDS else "unclear" if identifier == _DURATION_ID else None
-    if _DATE.fullmatch(code):
-        return "date"
-    bare = re.sub(r'(?<![\\_])"[^"]*"|\[\$[^\]]*\]', "", code)
-    return "unclear" if _MAYBE_DATE.search(bare) else None

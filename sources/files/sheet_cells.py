@@ -81,10 +81,10 @@ def column_of(cells: Sequence[Cell], formats: Sequence[tuple[int, NumberFormat]]
             converted = _CONVERSIONS[kind](list(compress(cells, is_kind.tolist())))
             texts = pc.replace_with_mask(texts, is_kind, converted)
         kinds = np.array([_KINDS[kind] for kind in types], np.int8)[codes]
-    return formatted(texts, kinds, formats) if formats else SheetColumn(texts, kinds)
+    return _formatted(texts, kinds, formats) if formats else SheetColumn(texts, kinds)
 
 
-def number_texts(cells: Sequence[Cell] | npt.NDArray[np.float64]) -> pa.Array:
+def _numbers(cells: Sequence[Cell]) -> pa.Array:
     """`number_text` of floats: whole numbers and those with few digits by Arrow, whose shortest text is the same."""
     numbers = np.array(cells, np.float64)
     is_small = np.abs(numbers) < 10**DIGITS
@@ -117,7 +117,7 @@ def _duration(cell: dt.timedelta) -> str:
 
 _CONVERSIONS: Final[Mapping[type, Callable[[Sequence[Any]], pa.Array]]] = {
     str: lambda cells: pa.array(cells, _TEXT),
-    float: number_texts,
+    float: _numbers,
     int: lambda cells: pa.array(map(number_text, cells), _TEXT),
     bool: lambda cells: pa.array(["TRUE" if cell else "FALSE" for cell in cells], _TEXT),
     dt.date: lambda cells: pc.cast(pa.array(cells, pa.date32()), _TEXT),
@@ -127,7 +127,9 @@ _CONVERSIONS: Final[Mapping[type, Callable[[Sequence[Any]], pa.Array]]] = {
 }
 
 
-def formatted(texts: pa.Array, kinds: npt.NDArray[np.int8], formats: Sequence[tuple[int, NumberFormat]]) -> SheetColumn:
+def _formatted(
+    texts: pa.Array, kinds: npt.NDArray[np.int8], formats: Sequence[tuple[int, NumberFormat]]
+) -> SheetColumn:
     """Applies number formats: texts with leading zeros, and the kinds of numbers shown in another form."""
     values = texts.to_pylist()
     shown: dict[int, str] = {}

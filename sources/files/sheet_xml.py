@@ -21,10 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sources.errors import UsageError
-from sources.files.number_formats import BUILTIN, DateKind, NumberFormat, date_kind, number_format
-from sources.files.sheet_cells import SheetColumn
-from sources.files.sheet_tags import cell_tags
-from sources.files.sheet_values import MAX_STRINGS_BYTES, SHARED_STRINGS, PlainCells
+from sources.files.number_formats import BUILTIN, NumberFormat, number_format
 
 MAX_UNPACKED_BYTES: Final = 1 << 30
 MAX_PART_BYTES: Final = 16 << 20
@@ -54,7 +51,6 @@ class SheetScan:
         row_sizes: the number of cells by row, until two rows have two cells.
         errors: columns with an error value, by row.
         formats: number formats other than digits, by column and row.
-        values: of the cells.
     """
 
     rows: int = 0
@@ -63,7 +59,6 @@ class SheetScan:
     row_sizes: Counter[int] = field(default_factory=Counter)
     errors: dict[int, set[int]] = field(default_factory=dict)
     formats: dict[int, dict[int, NumberFormat]] = field(default_factory=dict)
-    values: PlainCells = field(default_factory=PlainCells)
 
     @property
     def holds_table(self) -> bool:
@@ -82,10 +77,6 @@ class SheetScan:
 class WorkbookXml:
     """The parts of an .xlsx archive.
 
-    Attributes:
-        sheets: the archive member of each sheet, by name.
-        visible: the names of those that a user sees and that have cells, not a chart.
-
     Raises:
         UsageError: the archive is damaged or unpacks to too much.
     """
@@ -98,15 +89,11 @@ class WorkbookXml:
                 f"{name} unpacks to {unpacked >> 20} MiB; the limit is {MAX_UNPACKED_BYTES >> 20}",
                 "Save the sheet as CSV.",
             )
-        self.sheets: dict[str, str] = {}
-        self.visible: list[str] = []
-        self._find_sheets()
-        self._dates: dict[str, DateKind] = {}
-        self._is_plain = True  # whether it is beyond doubt that calamine finds the same parts and styles
+        self._sheets = self._sheet_parts()
         self._formats = self._number_formats()
         for entry in archive.infolist():  # the sizes in the directory may be false: reading to the end compares them
             is_read = entry.filename.startswith("xl/") and entry.filename.endswith((".xml", ".rels"))
-            if is_read and entry.filename not in self.sheets.values():  # `scan` reads sheets to the end
+            if is_read and entry.filename not in self._sheets.values():  # `scan` reads sheets to the end
                 with archive.open(entry) as part:
                     while part.read(_CHUNK):
                         pass
@@ -124,20 +111,17 @@ class WorkbookXml:
         for chunk in self._chunks(sheet):
             xml = chunk
             has_prefixes = b":" in xml and (b":c" in xml or b":row" in xml)
-            found = None if has_prefixes or b"'" in xml else cell_tags(xml)
-            if found is not None:
+            positions = None if has_prefixes or b"'" in xml else _cell_positions(xml)
+            if positions is not None:
                 before = xml[max(xml.rfind(b"<row"), 0) :]
             else:
                 implied.fill(before)
                 xml, before = implied.fill(xml), b""
-                found = cell_tags(xml)
-            if found is not None:
-                result.extend(found.rows, found.columns)
-            is_positive = found is not None and 0 not in found.rows and 0 not in found.columns
-            if found is None or not is_positive or result.rows > MAX_ROWS or result.columns > MAX_COLUMNS:
+                positions = _cell_positions(xml)
+            if positions is not None:
+                result.extend(*positions)
+            if positions is None or 0 in positions or result.rows > MAX_ROWS or result.columns > MAX_COLUMNS:
                 raise UsageError(f"sheet {sheet!r} of {self._name} has a cell outside of the limits of a sheet", RESAVE)
-            result.values.is_plain &= not implied.is_used  # calamine takes the row from the tag `row`
-            result.values.add(xml, found)
             if b'"e"' in xml or (b"'" in xml and b"'e'" in xml):
                 for letters, digits in _ERROR.findall(xml):
                     result.errors.setdefault(int(digits), set()).add(column_number(letters) - 1)
@@ -152,84 +136,60 @@ class WorkbookXml:
             )
         return result
 
-    def columns(self, scan: SheetScan) -> tuple[int, list[SheetColumn]] | None:
-        """See `PlainCells.sheet_columns`."""
-        if not self._is_plain:
-            return None
-        entry = next((one for one in self._archive.infolist() if one.filename == SHARED_STRINGS), None)
-        if entry is not None and entry.file_size > MAX_STRINGS_BYTES:
-            return None
-        strings = self._archive.read(entry) if entry is not None else b""
-        return scan.values.sheet_columns(strings, self._dates, scan.formats)
-
     def _chunks(self, sheet: str) -> Iterator[bytes]:
-        """The XML of a sheet in parts that end before a tag: that of a cell if there is one."""
-        if sheet not in self.sheets:
+        """The XML of a sheet in parts that end before a tag."""
+        if sheet not in self._sheets:
             raise UsageError(f"{self._name} is damaged: sheet {sheet!r} is missing", RESAVE)
-        with self._archive.open(self.sheets[sheet]) as file:
+        with self._archive.open(self._sheets[sheet]) as file:
             buffer = file.read(_CHUNK)
             if b"\0" in buffer[:4] or buffer[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 raise UsageError(f"{self._name} is not encoded as UTF-8", RESAVE)
             while chunk := file.read(_CHUNK):
-                end = buffer.rfind(b"<c ")
-                end = end if end > 0 else buffer.rfind(b"<")
+                end = buffer.rfind(b"<")
                 if end < 1:
                     raise UsageError(f"{self._name} is damaged: a tag or text of sheet {sheet!r} does not end", RESAVE)
                 yield buffer[:end]
                 buffer = buffer[end:] + chunk
             yield buffer
 
-    def _find_sheets(self) -> None:
-        links = {tag.get("Id"): tag for tag in _tags(self._read("xl/_rels/workbook.xml.rels"), "Relationship")}
+    def _sheet_parts(self) -> dict[str, str]:
+        """The archive member of each sheet."""
+        links = {
+            tag.get("Id"): tag.get("Target", "")
+            for tag in _tags(self._read("xl/_rels/workbook.xml.rels"), "Relationship")
+        }
+        parts: dict[str, str] = {}
         for tag in _tags(self._read("xl/workbook.xml"), "sheet"):
-            link = links.get(next((value for name, value in tag.items() if name.endswith(":id")), None), {})
-            name = tag.get("name", "")
-            if not link.get("Target"):
-                raise UsageError(f"{self._name} is damaged: sheet {name!r} is missing", RESAVE)
-            if name not in self.sheets:
-                self.sheets[name] = posixpath.normpath(posixpath.join("/xl", link["Target"])).lstrip("/")
-                if link.get("Type", "").endswith("/worksheet") and tag.get("state") not in ("hidden", "veryHidden"):
-                    self.visible.append(name)
+            link = next((value for name, value in tag.items() if name.endswith(":id")), "")
+            if links.get(link):
+                part = posixpath.normpath(posixpath.join("/xl", links[link])).lstrip("/")
+                parts.setdefault(tag.get("name", ""), part)
+        return parts
 
     def _number_formats(self) -> dict[bytes, NumberFormat]:
         """The formats other than digits, by the style number that cells refer to."""
-        names = [name.lower().replace("\\", "/") for name in self._archive.namelist()]
-        self._is_plain = len(set(names)) == len(names)
         if "xl/styles.xml" not in self._archive.namelist():
-            self._is_plain &= "xl/styles.xml" not in names
             return {}
         text = self._read("xl/styles.xml")
         own = re.search(r"<(?:\w+:)?numFmts\b.*?</(?:\w+:)?numFmts>", text, re.DOTALL)  # `dxfs` have others
-        custom = {
+        codes = BUILTIN | {
             int(tag["numFmtId"]): tag.get("formatCode", "")
             for tag in _tags(own[0] if own else "", "numFmt")
             if tag.get("numFmtId", "").isdecimal()
         }
-        identifiers = re.findall(r"numFmtId\s*=\s*[\"']([^\"']*)", text)  # which calamine compares as texts
-        self._is_plain &= all(re.fullmatch("0|[1-9][0-9]*", identifier) for identifier in identifiers)
-        codes = BUILTIN | custom
-        is_1904 = "date1904" in self._read("xl/workbook.xml")  # another first day
         styles = re.search(r"<(?:\w+:)?cellXfs\b.*?</(?:\w+:)?cellXfs>", text, re.DOTALL)
-        sections = len(re.findall(r"<(?:\w+:)?(?:numFmts|cellXfs)\b", text))
-        self._is_plain &= styles is not None and "<!" not in text and sections == 1 + (own is not None)
-        self._is_plain &= own is None or styles is None or own.start() < styles.start()
         formats = {}
         for style, tag in enumerate(_tags(styles[0], "xf") if styles else ()):
             identifier = tag.get("numFmtId", "0")
-            if not identifier.isdecimal():
-                continue
-            known = number_format(codes.get(int(identifier), "General"))
-            if known.kind != "digits":
+            known = number_format(codes.get(int(identifier), "General")) if identifier.isdecimal() else None
+            if known is not None and known.kind != "digits":
                 formats[str(style).encode()] = known
-            if (kind := date_kind(int(identifier), custom.get(int(identifier)))) is not None:
-                self._dates[str(style)] = "unclear" if is_1904 else kind
         return formats
 
     def _read(self, part: str) -> str:
         if self._archive.getinfo(part).file_size > MAX_PART_BYTES:
             raise UsageError(f"{self._name} is damaged: {part} is larger than {MAX_PART_BYTES >> 20} MiB", RESAVE)
-        text = self._archive.read(part).decode("utf-8", "replace")
-        return re.sub("<!--.*?-->", "", text, flags=re.DOTALL) if "<!--" in text else text
+        return re.sub("<!--.*?-->", "", self._archive.read(part).decode("utf-8", "replace"), flags=re.DOTALL)
 
 
 class _ImpliedPositions:
@@ -240,7 +200,6 @@ class _ImpliedPositions:
 
     def __init__(self) -> None:
         self._row = self._column = 0
-        self.is_used = False  # whether a cell had no position
 
     def fill(self, xml: bytes) -> bytes:
         """The XML that follows what was passed before."""
@@ -257,9 +216,42 @@ class _ImpliedPositions:
             self._row, self._column = int(digits or self._row), column_number(letters)
         else:
             self._column += 1
-            self.is_used = True
             letters = _column_letters(self._column)
         return b"" if attributes.endswith(b"/") else b'<c r="%s%d"%s>' % (letters, self._row, attributes)
+
+
+def _cell_positions(xml: bytes) -> Ints | None:
+    """The positions of the cells with content: an array of shape (2, cells), rows and columns, 1-based.
+
+    None if the tag of a cell has another form than `<c r="A1" …>`.
+    """
+    codes = np.frombuffer(xml + bytes(32), np.uint8)
+    begins, ends = codes[:-2] == ord("<"), codes[1:-1] == ord("c")
+    cells = np.flatnonzero(begins & ends)
+    cells = cells[codes[cells + 2] < ord("A")]  # the end of the name
+    closed = np.flatnonzero((codes[:-1] == ord("/")) & (codes[1:] == ord(">")))
+    if closed.size:
+        tags, quotes = np.flatnonzero(begins), np.flatnonzero(codes == ord('"'))
+        owners = tags[np.searchsorted(tags, closed) - 1]
+        is_outside = (np.searchsorted(quotes, closed) - np.searchsorted(quotes, owners)) % 2 == 0
+        cells = np.setdiff1d(cells, owners[is_outside], assume_unique=True)
+    places = cells + 2
+    for char in b' r="':
+        if (codes[places] != char).any():
+            return None
+        places += 1
+    numbers = []
+    for first, base, length in ((ord("A"), 26, 3), (ord("0"), 10, 7)):
+        number = np.zeros_like(places)
+        for _ in range(length):
+            digits = codes[places] - np.uint8(first)
+            is_digit = digits < base
+            if not is_digit.any():
+                break
+            number = np.where(is_digit, number * base + digits + (base == 26), number)
+            places += is_digit
+        numbers.append(number)
+    return None if (codes[places] != ord('"')).any() else np.stack(numbers[::-1])
 
 
 @cache

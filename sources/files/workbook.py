@@ -19,7 +19,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, SheetTypeEnum
+from python_calamine import SheetVisibleEnum as Visible
 
 from sources.errors import UsageError
 from sources.files.dialect import Record
@@ -64,12 +65,9 @@ def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
         # given a file object, calamine also goes by the content, not by the name
         with path.open("rb") as file, zipfile.ZipFile(path) as archive:
             xml = WorkbookXml(archive, path.name)
-            name, scan = _choose_sheet(xml, options.sheet)
-            columns = xml.columns(scan)
-            if columns is None:
-                with CalamineWorkbook.from_filelike(file) as workbook:
-                    columns = _columns(workbook.get_sheet_by_name(name), scan)
-            return _table(name, *columns, scan, tuple(xml.sheets), options)
+            with CalamineWorkbook.from_filelike(file) as workbook:
+                name, scan = _choose_sheet(workbook, xml, options.sheet)
+                return _table(workbook.get_sheet_by_name(name), scan, tuple(workbook.sheet_names), options)
     except (CalamineError, zipfile.BadZipFile, KeyError, OSError, EOFError, RuntimeError, NotImplementedError):
         raise UsageError(f"{path.name} is a damaged workbook", RESAVE) from None
     except OverflowError:
@@ -81,15 +79,20 @@ def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
         raise UsageError(f"{path.name} is a damaged workbook", RESAVE) from None
 
 
-def _choose_sheet(xml: WorkbookXml, choice: str | None) -> tuple[str, SheetScan]:
-    names = list(xml.sheets)
+def _choose_sheet(workbook: CalamineWorkbook, xml: WorkbookXml, choice: str | None) -> tuple[str, SheetScan]:
+    names = workbook.sheet_names
     if choice is not None:
         if choice not in names and choice.isdecimal() and 1 <= int(choice) <= len(names):
             choice = names[int(choice) - 1]
         if choice not in names:
             raise UsageError(f"the workbook has no sheet {choice!r}", f"Its sheets: {', '.join(names)}.")
         return choice, xml.scan(choice)
-    scans = {name: xml.scan(name) for name in xml.visible}
+    visible = [
+        about.name
+        for about in workbook.sheets_metadata
+        if about.typ == SheetTypeEnum.WorkSheet and about.visible == Visible.Visible
+    ]
+    scans = {name: xml.scan(name) for name in visible}
     tables = [name for name, scan in scans.items() if scan.holds_table] or [
         name for name, scan in scans.items() if scan.rows
     ][:1]
@@ -103,14 +106,8 @@ def _choose_sheet(xml: WorkbookXml, choice: str | None) -> tuple[str, SheetScan]
     return tables[0], scans[tables[0]]
 
 
-def _table(
-    name: str,
-    left: int,
-    columns: Sequence[SheetColumn],
-    scan: SheetScan,
-    sheets: tuple[str, ...],
-    options: ReadOptions,
-) -> SheetTable:
+def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], options: ReadOptions) -> SheetTable:
+    columns = _columns(sheet, scan)
     lines = len(columns[0].texts) if columns else 0
     head = [Record(line, line, cells if any(cells) else []) for line, cells in _cells(columns, 0, HEAD_ROWS)]
     layout = detect_layout(head, options)
@@ -126,9 +123,10 @@ def _table(
         renamed=layout.renamed,
         dropped_columns=layout.dropped,
         lines=lines,
-        sheet=name,
+        sheet=sheet.name,
         sheets=sheets,
     )
+    left = sheet.start[1] if sheet.start else 0
     errors = {line: min(cells) - left for line, cells in scan.errors.items()}
     first, end = layout.data_line - 1, (notes[0] - 1 if notes else lines)
     body = [SheetColumn(texts.slice(first, end - first), kinds[first:end]) for texts, kinds in columns]
@@ -137,8 +135,8 @@ def _table(
     )
 
 
-def _columns(sheet: CalamineSheet, scan: SheetScan) -> tuple[int, list[SheetColumn]]:
-    """The 0-based number of the first column with a cell, and the columns from there on."""
+def _columns(sheet: CalamineSheet, scan: SheetScan) -> list[SheetColumn]:
+    """The columns of a sheet, from its first one with a cell on."""
     left = sheet.start[1] if sheet.start else 0
     rows = sheet.iter_rows()
     parts: list[list[SheetColumn]] = []
@@ -152,7 +150,7 @@ def _columns(sheet: CalamineSheet, scan: SheetScan) -> tuple[int, list[SheetColu
             part.append(column_of(cells, formats))
         parts.append(part)
         line += len(block)
-    return left, [
+    return [
         SheetColumn(pa.chunked_array([p.texts for p in column]), np.concatenate([p.kinds for p in column]))
         for column in zip(*parts, strict=True)
     ]

@@ -306,13 +306,6 @@ MUTANTS: Final = (
         "tests/sources/decode",
     ),
     Mutant(
-        "days-counted-from-1904-are-counted-from-1900",
-        "sources/files/sheet_xml.py",
-        '"unclear" if is_1904 else kind',
-        "kind",
-        "tests/sources/files/test_sheet_values.py -k 1904",
-    ),
-    Mutant(
         "a-text-cut-inside-an-emoji-is-loaded",
         "sources/decode/rows.py",
         '    if "\\\\u" in text:\n',

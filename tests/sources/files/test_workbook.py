@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +253,25 @@ def test_7_the_number_format_is_honoured_and_what_is_unknown_is_rejected(
         else:
             assert isinstance(row, Row)
             assert row.cells[2] == expected
+
+
+def test_formats_of_conditions_and_in_comments_are_not_those_of_cells(tmp_path: Path) -> None:
+    row = (2, text("A2", "1") + '<c r="C2" s="1"><v>38</v></c>')
+    own = '<numFmts><numFmt numFmtId="170" formatCode="00000"/></numFmts>'
+    conditions = '<dxfs><dxf><numFmt numFmtId="170" formatCode="0.0"/></dxf></dxfs>'
+    styles = (
+        f'<!--{own.replace("000", "0")}-->{own}<cellXfs><xf numFmtId="0"/><xf numFmtId="170"/></cellXfs>{conditions}'
+    )
+    table = open_table(workbook(tmp_path, ("H", sheet(HEADER, row)), styles=styles))
+    [found] = table.with_cell_rules({"value": CellRules(is_text=True)}).rows()
+    assert isinstance(found, Row)
+    assert found.cells[2] == "00038"
+
+
+@pytest.mark.parametrize("written", ["&#xC1;&#233;>", "&quot;a&quot; &lt;b"])
+def test_names_of_sheets_may_have_character_references(tmp_path: Path, written: str) -> None:
+    path = workbook(tmp_path, (written, sheet(HEADER, (2, text("A2", "1")))))
+    assert open_table(path).format.sheet == unescape(written)
 
 
 def test_7_a_built_in_percentage_is_rejected(tmp_path: Path) -> None:
