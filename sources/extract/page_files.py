@@ -27,6 +27,7 @@ from sources.errors import BridgeError, ContractBroken
 from sources.extract.id_hashes import IdHashes, Rows, hash_ids
 from sources.extract.pages import PageBody, Paginator
 from sources.extract.repeated_ids import CONFLICT, RepeatedIds
+from sources.extract.result import SweepCounts
 from sources.extract.row_stream import RowStream
 from sources.extract.spool import Spool
 from sources.extract.table_files import TableFile, TableFiles
@@ -53,15 +54,6 @@ class _Batch:
     rows: int = 0
     files: TableFiles | None = None
     group: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SweepCounts:
-    """Distinct ids and quarantined rows of a sweep, and what the interface does not show: (what, value) → count."""
-
-    distinct: int
-    quarantined: int
-    observations: Counter[tuple[str, str]]
 
 
 class PageFiles:

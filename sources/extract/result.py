@@ -28,6 +28,15 @@ def no_progress(resource: str, pages: int, rows: int, total: int | None) -> None
 
 
 @dataclass(frozen=True, slots=True)
+class SweepCounts:
+    """Distinct ids and quarantined rows of a sweep, and what the interface does not show: (what, value) → count."""
+
+    distinct: int
+    quarantined: int
+    observations: Counter[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
 class WalkOptions:
     """How a list is walked.
 
