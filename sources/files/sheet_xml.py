@@ -36,7 +36,7 @@ _CHUNK: Final = 1 << 18
 _TAG: Final = re.compile(rb"""<(?:[^\s<>/:]+:)?(row|c)(?=[\s/>])((?:"[^"]*"|'[^']*'|[^"'<>])*)>""")
 _POSITION: Final = re.compile(rb"\sr\s*=\s*[\"']([A-Z]*)([0-9]*)[\"']")
 _ERROR: Final = re.compile(rb"<c r=\"([A-Z]+)([0-9]+)\"[^<]*?\st\s*=\s*[\"']e[\"'][^<>]*(?<!/)>")
-_STYLE: Final = rb"<c r=\"([A-Z]+)([0-9]+)\"[^<]*?\ss\s*=\s*[\"'](%s)[\"']"
+_STYLE: Final = rb"<c r=\"([A-Z]+)([0-9]+)\"[^<]*?\ss\s*=\s*[\"'](%s)[\"'][^<>]*(?<!/)>"
 _ATTRIBUTE: Final = re.compile(r"([\w:]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 Ints = npt.NDArray[np.int64]
 

@@ -96,6 +96,7 @@ CELL = st.tuples(
     st.booleans(),
 )
 @example([[(1, 'r="{}"', ' t="e"', "")]], 1 << 18, "", False)
+@example([[(1, 'r="{}"', ' s="1"', "")]], 1 << 18, "", False)
 def test_16_4_tags_are_read_in_every_form_and_at_every_end_of_a_chunk(
     rows: list[list[tuple[int, str, str, str]]], chunk: int, prefix: str, is_row_numbered: bool
 ) -> None:
