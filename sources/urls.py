@@ -10,7 +10,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from sources.contract import PUBLIC_V1_PREFIX
 from sources.errors import UsageError
@@ -84,10 +84,7 @@ def request_target(path: str, params: Mapping[str, str | int] | None) -> str:
     """Path and query of a request. Raises ValueError for a path that leads outside of its base."""
     if not _PATH.fullmatch(path) or any(part in (".", "..") for part in path.split("/")):
         raise ValueError("a path consists of letters, digits and slashes; a query goes into params")
-    if not params:
-        return path
-    pairs = (f"{quote(name)}={value if isinstance(value, int) else quote(value, '')}" for name, value in params.items())
-    return f"{path}?{'&'.join(pairs)}"
+    return f"{path}?{urlencode(params, quote_via=quote)}" if params else path
 
 
 def _split(name: str, value: object) -> SplitResult:

@@ -129,7 +129,8 @@ class DeadlineBackend(httpcore.NetworkBackend):
 class DeadlineStream(httpcore.NetworkStream):
     """A connection whose waits end at the deadline of the calling thread's exchange.
 
-    It reads from httpcore's socket itself: httpcore sets a limit and maps errors at each call, which costs as much.
+    It receives and sends on httpcore's socket itself: httpcore's stream sets a timeout and maps errors at each call,
+    which costs as much as the call.
 
     Attributes:
         tail: the last bytes received.

@@ -24,6 +24,15 @@ def lists(rows: int) -> list[ListResult]:
     return results
 
 
+def run_until_interrupted(build: duckdb.DuckDBPyConnection, ended: list[type[BaseException]]) -> None:
+    """A query that would take hours; notes how it ended."""
+    try:
+        build.execute("SELECT count(*) FROM range(1_000_000_000) a, range(1_000) b WHERE a.range * b.range = 7")
+    except duckdb.Error as error:
+        ended.append(type(error))
+        raise
+
+
 def test_issue_16_1_lists_are_merged_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     both = threading.Barrier(2, timeout=5)
     monkeypatch.setattr(merge, "merge", lambda *_: both.wait())
@@ -57,11 +66,7 @@ def test_a_merge_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> 
             assert is_running.wait(5)
             raise duckdb.IOException("the disk is full")
         is_running.set()
-        try:
-            build.execute("SELECT count(*) FROM range(1_000_000_000) a, range(1_000) b WHERE a.range * b.range = 7")
-        except duckdb.Error as error:
-            ended.append(type(error))
-            raise
+        run_until_interrupted(build, ended)
 
     monkeypatch.setattr(merge, "merge", fails)
     with duckdb.connect() as build, pytest.raises(duckdb.IOException, match="the disk is full"):
@@ -82,11 +87,7 @@ def test_a_signal_while_the_first_merge_begins_ends_it(monkeypatch: pytest.Monke
 
     def runs(build: duckdb.DuckDBPyConnection, *_: object) -> None:
         is_running.set()
-        try:
-            build.execute("SELECT count(*) FROM range(1_000_000_000) a, range(1_000) b WHERE a.range * b.range = 7")
-        except duckdb.Error as error:
-            ended.append(type(error))
-            raise
+        run_until_interrupted(build, ended)
 
     monkeypatch.setattr(merge, "ThreadPoolExecutor", Interrupted)
     monkeypatch.setattr(merge, "merge", runs)
