@@ -23,6 +23,7 @@ from pipelines.ledger.keys import StoredKeys
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, ReadState
 from sources.errors import UsageError
+from sources.settings import LegacySettings
 from transforms.frames import TEXT, frame, from_arrow
 from transforms.upserts.decisions import KNOWN, KNOWN_DOCUMENTS
 
@@ -49,10 +50,9 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
     Raises:
         UsageError: there is no warehouse, it has no customers, or those of another host.
     """
-    # DuckDB, which takes time to import, is needed for customers only
+    # DuckDB, which takes time to import, is not needed without a warehouse
     from pipelines.warehouse.build import open_warehouse
     from pipelines.warehouse.ops import last_reads
-    from pipelines.warehouse.source import read_source
 
     if not path.exists():
         raise UsageError(f"no warehouse at {path}: it is not known which customers exist", _PULL)
@@ -65,7 +65,6 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
                 f"the customers in {path.name} were read from {last_read.legacy_host}, but the settings name {host}",
                 f"{_PULL}, with the same settings, into a warehouse of their own (WAREHOUSE__PATH).",
             )
-        organization = read_source(warehouse).organization
         customers, documents = (
             from_arrow(warehouse.sql(sql).to_arrow_table())
             for sql in (
@@ -79,9 +78,27 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
         verdict=last_read.verdict,
         rows=len(customers),
         refused=last_read.quarantined_rows,
-        organization=organization,
     )
     return CurrentCustomers(customers, documents, read)
+
+
+def known_organization(path: Path, settings: LegacySettings) -> str | None:
+    """The organization whose data the published warehouse holds; None if it is of another host, or not known.
+
+    It is that of the public v1 key: the legacy family does not report one (interface, GET /whoami).
+
+    Raises:
+        UsageError: the file is not a usable warehouse.
+    """
+    if not path.exists():
+        return None
+    from pipelines.warehouse.build import open_warehouse
+    from pipelines.warehouse.source import DataSource, read_source
+
+    with open_warehouse(path) as warehouse:
+        source = read_source(warehouse)
+    is_same = not source.differences(DataSource(urlsplit(settings.base_url).netloc, environment=settings.environment))
+    return source.organization if is_same else None
 
 
 def _columns(schema: dict[str, pa.DataType]) -> str:

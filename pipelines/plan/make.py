@@ -233,6 +233,7 @@ class _PlanMaker:
             kind=options.kind,
             host=self.settings.base_url,
             environment=self.settings.environment,
+            organization=current_state.known_organization(warehouse_path(), self.settings),
             login_mode=self.settings.login_mode if self.kind.has_login else None,
             semantics=self.settings.semantics if self.kind.is_update else {},
             input=files[0],
@@ -252,7 +253,7 @@ class _PlanMaker:
             messages=counts.messages,
             password_column=inputs.password_column,
         )
-        content = msgspec.json.encode([manifest, statistics])
+        content = msgspec.json.encode([msgspec.structs.replace(manifest, organization=None), statistics])
         plan_id = current_state.new_plan_id(ledger_path(), content, _ID_LENGTH)
         manifest = msgspec.structs.replace(manifest, plan_id=plan_id)
         with create_private(folder / MANIFEST_FILE) as out:

@@ -97,7 +97,6 @@ class ReadState(msgspec.Struct, frozen=True, kw_only=True):
         verdict: of the walk over the list.
         rows: customers compared with.
         refused: rows of the list in quarantine, not compared.
-        organization: whose customers they are; None where the platform does not tell.
     """
 
     run_id: str
@@ -105,7 +104,6 @@ class ReadState(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     rows: int
     refused: int = 0
-    organization: str | None = None
 
 
 def sent_as(kind: KindName) -> Literal["create", "patch"]:
@@ -122,6 +120,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         kind: of the input.
         host: base URL of the legacy family.
         environment: `sandbox` or `production`.
+        organization: whose data of this host the warehouse holds; None if it is not known. Not part of `plan_id`.
         login_mode: for customers; None for other kinds.
         semantics: of the additive fields of variants; empty for other kinds.
         input: the CSV or .xlsx.
@@ -144,6 +143,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     kind: KindName
     host: str
     environment: Literal["sandbox", "production"]
+    organization: str | None = None
     login_mode: LoginMode | None = None
     semantics: dict[str, Semantics] = {}
     input: PlanFile

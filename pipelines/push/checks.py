@@ -82,8 +82,8 @@ def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threadin
     Returns the name of the member that contains it, as an observation: the names are not shown.
 
     Raises:
-        UsageError: another environment, or another organization than that of the customers that the plan was compared
-            with. AccessError, PlatformError: the request failed.
+        UsageError: another environment, or another organization than the plan's.
+        AccessError, PlatformError: the request failed.
     """
     with Client.from_settings(public_v1, stop) as client:
         whoami = read_whoami(client)
@@ -93,10 +93,10 @@ def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threadin
             f"for {public_v1.environment} according to its prefix",
             "Set sources.public_v1.api_key to a key of the right environment.",
         )
-    planned_for = manifest.read.organization if manifest.read is not None else None
-    if planned_for and whoami.organization and whoami.organization != planned_for:
+    if manifest.organization and whoami.organization and whoami.organization != manifest.organization:
         raise UsageError(
-            f"the plan was made for the organization {planned_for}, the keys are of {whoami.organization}",
+            f"the plan was made for the organization {manifest.organization}, "
+            f"the key of public v1 is of {whoami.organization}",
             f"Use the settings of that organization, or pull and plan again: {_plan_command(manifest)}",
         )
     return f"environment: {whoami.environment_field or 'not reported'}"

@@ -9,9 +9,12 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import duckdb
 import msgspec
 import pyarrow as pa
 import pytest
@@ -29,6 +32,8 @@ from pipelines.plan.summary import summary
 from pipelines.plan.suspicious import SuspiciousValues
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.run import new_operations
+from pipelines.warehouse import ops
+from pipelines.warehouse.source import DataSource, record_source
 from sources.errors import UsageError
 from sources.files.formulas import neutralize
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
@@ -422,6 +427,23 @@ def test_the_manifest_says_what_the_plan_rests_on(work: Path) -> None:
     assert manifest.format["encoding"] == "cp1252" or manifest.format["encoding"] == "utf-8"
 
 
+def test_a_plan_names_the_organization_of_a_warehouse_with_the_data_of_its_host(work: Path) -> None:
+    """Also of a kind that is not compared with the warehouse. Its id stays: changes of stock are not added twice."""
+    unknown = variants(work, "1;1;a;;\n", out=work / "unknown").manifest
+    found = []
+    for number, host in enumerate((urlsplit(HOST).netloc, None, "other.example")):
+        path = work / f"{number}.duckdb"
+        with duckdb.connect(str(path)) as connection:
+            ops.create_missing(connection)
+            record_source(
+                connection, DataSource(host, host, "sandbox", "org-2"), "run", datetime(2026, 1, 1, tzinfo=UTC)
+            )
+        os.environ["WAREHOUSE__PATH"] = str(path)
+        found.append(variants(work, "1;1;a;;\n", out=work / str(number)).manifest)
+    assert [manifest.organization for manifest in [unknown, *found]] == [None, "org-2", "org-2", None]
+    assert {manifest.plan_id for manifest in found} == {unknown.plan_id}
+
+
 def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def changed(*arguments: Any) -> Any:
         (work / "in.csv").write_bytes(b"Producto;Variante\n")
@@ -559,7 +581,7 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     }
     assert made.exit_code == 0
     assert made.manifest.read is not None
-    assert (made.manifest.read.rows, made.manifest.read.organization) == (6, "Distribuidora Peña S.A.C.")
+    assert (made.manifest.read.rows, made.manifest.organization) == (6, "Distribuidora Peña S.A.C.")
     adds_up(made)
     assert made.statistics.suspicious == []
     near = customers(f"NEW1;Ana;ana@example.com;;N1\n0{first['erp_code']};Ana;b@example.com;;N2\n")

@@ -700,18 +700,25 @@ def test_the_other_familys_key_of_another_environment_is_refused(at: Place) -> N
 
 
 def test_a_plan_for_another_organization_is_refused(at: Place) -> None:
-    """Organizations share a host: the customers of one are not those that the plan was compared with."""
-    plan = at.plan([customer(1)])
-    file = plan / "plan.json"
-    manifest = json.loads(file.read_bytes())
-    read = {"run_id": "r", "at": "2026-01-01T00:00:00+00:00", "verdict": "complete", "rows": 0}
-    file.write_text(json.dumps({**manifest, "read": {**read, "organization": "org-2"}}))
+    """Organizations share a host: the records of one are not those that the plan was made for."""
+    creates: list[tuple[KindName, PlannedOperation]] = [
+        ("customers", customer(1)),
+        ("variants", patch(1, 1)),
+        ("subcategories", subcategory(1)),
+        ("warehouses", warehouse(1)),
+    ]
     os.environ["SOURCES__PUBLIC_V1__BASE_URL"] = at.platform.url
     os.environ["SOURCES__PUBLIC_V1__API_KEY"] = at.platform.v1_key
-    with pytest.raises(UsageError, match="made for the organization org-2, the keys are of "):
-        at.push(plan)
+    for kind, operation in creates:
+        plan = at.plan([operation], kind)
+        file = plan / "plan.json"
+        manifest = json.loads(file.read_bytes())
+        file.write_text(json.dumps({**manifest, "organization": "org-2"}))
+        with pytest.raises(UsageError, match="made for the organization org-2, the key of public v1 is of "):
+            at.push(plan)
+        assert {entry.path for entry in at.platform.state.log} == {"/public/v1/whoami"}
     assert at.codes() == []
-    file.write_text(json.dumps({**manifest, "read": read}))  # not known: warehouse of one family
+    file.write_text(json.dumps(manifest))  # not known: warehouse of one family, or none
     assert at.push(plan).exit_code == 0
 
 
