@@ -42,7 +42,8 @@ DIFFERENCE_SCHEMA: Final = pa.schema(
     }
 )
 """Columns of `differences.csv`."""
-_NEEDS_NOTHING: Final = ("unchanged", "exists_same", "merged", "skipped")
+NEEDS_NOTHING: Final = ("unchanged", "exists_same", "merged", "skipped")
+"""Outcomes of the lines in `unchanged.csv`."""
 FIRST_LINES: Final = 5
 CONFLICT: Final = "conflicting_lines"
 _WORDS: Final = {CONFLICT: "conflicting rows with the same key"}
@@ -158,7 +159,7 @@ def skip_reasons(table: pa.Table) -> list[Reason]:
 def write_outcomes(folder: Path, table: pa.Table, differences: Sequence[pa.Table]) -> None:
     """Writes `lines.csv`, `unchanged.csv` and `differences.csv`; an empty one has a header."""
     _write(folder / LINES_FILE, table.select(["line", "outcome", "same_as", "field", "code", "words"]))
-    needs_nothing = pc.is_in(table["outcome"], value_set=pa.array(_NEEDS_NOTHING))
+    needs_nothing = pc.is_in(table["outcome"], value_set=pa.array(NEEDS_NOTHING))
     unchanged = table.filter(needs_nothing).select(["line", "outcome", "same_as", "id", "evidence"])
     _write(folder / UNCHANGED_FILE, unchanged)
     difference_rows = pa.concat_tables([DIFFERENCE_SCHEMA.empty_table(), *differences], promote_options="permissive")

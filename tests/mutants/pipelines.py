@@ -281,8 +281,8 @@ MUTANTS: Final = (
     Mutant(
         "the-order-of-notes-depends-on-the-hash-seed",
         "pipelines/plan/summary.py",
-        "for note in statistics.notes:",
-        "for note in set(statistics.notes):",
+        "notes=statistics.notes,",
+        "notes=set(statistics.notes),",
         "tests/pipelines/plan/test_held_back.py",
     ),
     Mutant(
