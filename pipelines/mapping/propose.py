@@ -1,4 +1,4 @@
-"""A mapping proposed from column names: the interface's own, and those that ERPs use in English and Spanish.
+"""A mapping proposed from column names: the interface's own, and those of ERPs in `column_names.toml`.
 
 In: the column names of a file. Out: a mapping that a person can save and edit, and the columns that match no field.
 Cell values are not looked at.
@@ -7,9 +7,11 @@ Cell values are not looked at.
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
+from importlib.resources import files
 from typing import Final, Literal
 
 from pipelines.mapping.field_paths import resolve
@@ -17,79 +19,6 @@ from pipelines.mapping.model import MappedColumn, Mapping
 from sources.errors import UsageError
 from sources.inputs import pairs, paths
 
-_PERSON: Final = {
-    "erpCode": "código, cod, código cliente, cod cliente, código erp, customer code, customer no, customer number, "
-    "client code, code, account, account no, nº cliente, núm cliente, número de cliente, cuenta, cliente, id cliente, "
-    "customer, customer id, clave cliente",
-    "firstName": "nombre, nombres, nombre de pila, given name, forename",
-    "lastName": "apellidos, apellido, surname, family name",
-    "email": "correo, correo electrónico, e-mail, mail, dirección de correo, email address, e-mail address",
-    "loginCode": "usuario, código de acceso, código acceso, login, user, user code, username, user name, "
-    "código de usuario",
-    "phone": "teléfono, tel, tlf, telf, móvil, teléfono móvil, celular, phone number, telephone, mobile, mobile phone",
-    "priceListId": "lista de precios, lista precios, tarifa, price list, pricelist, id lista de precios, price list no",
-    "password": "contraseña, clave, clave de acceso",
-    "documents[0].number": "nif, cif, dni, ruc, rut, rfc, cuit, nit, vat, vat number, vat no, tax id, tax number, "
-    "número de documento, nº documento, documento, document, document number, identificación fiscal",
-    "documents[0].fiscalName": "razón social, nombre fiscal, empresa, company, company name, legal name, business name",
-    "documents[0].fiscalAddress": "dirección fiscal, domicilio fiscal, domicilio, dirección, billing address, address",
-    "documents[0].email": "correo fiscal, correo facturación, email facturación, billing email, invoice email, "
-    "email fiscal",
-}
-_VARIANT: Final = {
-    "productId": "producto, id producto, product, product id, id de producto",
-    "variantId": "variante, id variante, variant, variant id, id de variante",
-    "erpCode": "código, cod, artículo, código artículo, cod artículo, item, item no, item code, item number, article, "
-    "code, código erp, referencia erp",
-    "sku": "referencia, ref, reference, stock keeping unit, variant sku",
-    "price": "pvp, precio, precio venta, precio de venta, tarifa, unit price, sales price, list price, variant price",
-    "stock": "existencias, cantidad, disponible, stock disponible, inventario, inventory, on hand, quantity, qty, "
-    "units in stock, variant inventory qty",
-    "priceIsTaxExempt": "exento iva, exento de iva, exento, exento impuestos, tax exempt, vat exempt",
-    "salesUnitFactor": "múltiplo, factor, unidad de venta, factor unidad de venta, multiple, sales unit",
-    "jumpFactor": "escalón, salto, incremento, step, jump",
-    "order": "orden, posición, position",
-    "weight": "peso, peso kg, weight kg",
-    "length": "largo, longitud, length cm",
-    "width": "ancho, anchura, width cm",
-    "height": "alto, altura, height cm",
-    "images[0].url": "imagen, foto, url imagen, image, image url, image src, picture",
-    "images[0].order": "image position, posición imagen, orden imagen",
-    "attributes[0].name": "option1 name",
-    "attributes[0].value": "option1 value",
-    "attributes[1].name": "option2 name",
-    "attributes[1].value": "option2 value",
-    "attributes[2].name": "option3 name",
-    "attributes[2].value": "option3 value",
-}
-_SUBCATEGORY: Final = {
-    "categoryId": "categoría, id categoría, category, category id, id de categoría",
-    "name": "nombre, subcategoría, subcategory",
-    "description": "descripción",
-    "seo.description": "descripción seo, seo, meta description",
-    "order": "orden, posición, position",
-}
-_WAREHOUSE: Final = {
-    "name": "nombre, almacén, bodega, depósito, warehouse",
-    "code": "código, cod",
-    "isDefault": "por defecto, predeterminado, principal, default, main",
-    "location.line": "dirección, domicilio, address, street",
-    "location.reference": "referencia, reference",
-    "location.zipCode": "código postal, cp, zip, zip code, postal code, postcode",
-    "location.contactName": "contacto, persona de contacto, contact, contact person",
-    "location.contactPhone": "teléfono, tel, phone, telephone",
-    "location.contactEmail": "correo, correo electrónico, email, mail",
-    "location.divisions.level1": "departamento, comunidad, estado, region, state",
-    "location.divisions.level2": "provincia, province, county",
-    "location.divisions.level3": "distrito, municipio, ciudad, localidad, city, town, district",
-}
-WORDS: Final = {
-    "customers": _PERSON,
-    "variants": _VARIANT,
-    "subcategories": _SUBCATEGORY,
-    "warehouses": _WAREHOUSE,
-}
-"""Common column names by field, in addition to the interface's own."""
 _ATTRIBUTES: Final = ("color", "colour", "talla", "size", "tamaño", "material", "sabor", "flavour", "flavor")
 """Column names that become an attribute of the same name, for kinds that have attributes."""
 
@@ -144,7 +73,8 @@ def _path(header: str, kind: str) -> str | None:
 @cache
 def _known(kind: str) -> dict[str, str]:
     """Field paths by normalized column name; of each array, the first item."""
-    known = {normalize(word): path for path, words in WORDS[kind].items() for word in words.split(", ")}
+    common = tomllib.loads(files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8"))[kind]
+    known = {normalize(word): path for path, words in common.items() for word in words.split(",")}
     for path in reversed(paths(kind)):
         first = path.replace("[]", "[0]")
         known[normalize(first.replace("[0]", ""))] = first
