@@ -6,6 +6,7 @@ In: some customers that the platform has. Out: two CSV files (cp1252, semicolons
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,57 +14,21 @@ CUSTOMERS: Final = "clientes.csv"
 VARIANTS: Final = "articulos.csv"
 NEW_CUSTOMERS: Final = 48
 ARTICLES: Final = 40
-
-_CUSTOMER_MAPPING: Final = """\
-# Which column of clientes.csv is which field of the platform.
-kind = "customers"
-
-[columns]
-"Código" = "erpCode"
-"Nombre" = "firstName"
-"Apellidos" = "lastName"
-"Correo" = "email"
-"Teléfono" = "phone"
-"NIF" = "documents[0].number"
-"Razón social" = "documents[0].fiscalName"
-
-[passwords]
-make = "file" # made for each new customer, and kept in passwords.csv of the plan
-"""
-_VARIANT_MAPPING: Final = """\
-# Which column of articulos.csv is which field of the platform.
-kind = "variants"
-
-[numbers]
-decimal = ","
-thousands = "."
-
-[booleans]
-yes = ["S"]
-no = ["N"]
-
-[columns]
-"Producto" = "productId"
-"Variante" = "variantId"
-"Artículo" = "sku"
-"Descripción" = { ignore = true }
-"PVP" = "price"
-"Existencias" = "stock"
-"Exento IVA" = "priceIsTaxExempt"
-"""
 _FIRST: Final = ("Íñigo", "Zoë", "María José", "Núria", "Begoña", "Óscar", "Ana", "Raúl")
 _LAST: Final = ("Peña Ibáñez", "Muñoz", "Güell i Sanchís", "de la O", "Etxeberria", "Ñíguez")
 
 
 def write_files(folder: Path, there: Sequence[Mapping[str, Any]]) -> None:
     """Writes the files and their mappings; `there` are four customers of the platform or more."""
-    for name, header, rows, mapping in (
-        (CUSTOMERS, "Código;Nombre;Apellidos;Correo;Teléfono;NIF;Razón social", _customers(there), _CUSTOMER_MAPPING),
-        (VARIANTS, "Producto;Variante;Artículo;Descripción;PVP;Existencias;Exento IVA", _articles(), _VARIANT_MAPPING),
+    mappings = files("pipelines.cli") / "demo_mappings"
+    for name, header, rows in (
+        (CUSTOMERS, "Código;Nombre;Apellidos;Correo;Teléfono;NIF;Razón social", _customers(there)),
+        (VARIANTS, "Producto;Variante;Artículo;Descripción;PVP;Existencias;Exento IVA", _articles()),
     ):
         lines = "".join(f"{line}\r\n" for line in (header, *rows))
         (folder / name).write_bytes(lines.encode("cp1252"))
-        (folder / name).with_suffix(".toml").write_text(mapping, "utf-8")
+        mapping = (folder / name).with_suffix(".toml")
+        mapping.write_bytes((mappings / mapping.name).read_bytes())
 
 
 def _customers(there: Sequence[Mapping[str, Any]]) -> list[str]:

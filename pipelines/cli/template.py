@@ -10,6 +10,7 @@ import csv
 import io
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -21,52 +22,6 @@ from sources.contract import Field
 from sources.errors import UsageError
 from sources.kinds import KINDS, PASSWORD
 
-_HEAD: Final = """\
-# Mapping file: which column fills which field of the platform. The commented keys below show what else it can hold.
-# Lines that begin with # are comments. Names with spaces, accents or brackets need quotes.
-"""
-_IGNORE: Final = """\
-# Columns that are not sent; must come before the first [table]:
-# ignore = ["Observaciones"]
-"""
-_KEYS: Final = """
-# Number format, if it cannot be detected from the columns:
-# [numbers]
-# decimal = ","
-# thousands = "."
-
-# Words for true and false, case-insensitive:
-# [booleans]
-# yes = ["S", "Sí"]
-# no = ["N", "No"]
-
-# How the file is read, if orderbridge preview does not detect it correctly:
-# [file]
-# encoding = "cp1252"
-# delimiter = ";"
-# header_row = 1
-# sheet = "Hoja1"
-
-# Texts that count as empty; skip lines in which these columns are empty:
-# [rows]
-# empty = ["NULL"]
-# skip_blank = ["PVP"]
-
-# Ids from another file in the same folder:
-# [[lookup]]
-# file = "ids.csv"
-# match = { "Artículo" = "sku" }
-# give = { productId = "product_id", variantId = "variant_id" }
-"""
-_CUSTOMERS: Final = """
-# Generate passwords for new customers: "mail" (sent by the platform) or "file" (written to a file for you).
-# [passwords]
-# make = "mail"
-
-# The same value for all customers, for a field without a column:
-# [constants]
-# "documents[0].isDefault" = true
-"""
 _NAMED: Final = 5
 """Columns that a message names; of more, their number."""
 
@@ -79,6 +34,8 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
     Raises:
         UsageError: the file cannot be read, or is given without `mapping`.
     """
+    import jinja2
+
     from pipelines.mapping import MappedColumn, Mapping, propose, to_toml
     from pipelines.mapping.field_paths import all_paths
 
@@ -103,8 +60,10 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
         if proposed.unknown:
             _report_unknown(proposed.unknown)
         text = to_toml(proposed)
-    first, rest = text.split("\n", 1)
-    return "".join([_HEAD, first, "\n", _IGNORE, rest, _CUSTOMERS if KINDS[kind].has_login else "", _KEYS])
+    kind_line, tables = text.split("\n", 1)
+    source = files("pipelines.cli").joinpath("mapping.toml.j2").read_text("utf-8")
+    environment = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True)  # noqa: S701 # TOML, not HTML
+    return environment.from_string(source).render(kind_line=kind_line, tables=tables, has_login=KINDS[kind].has_login)
 
 
 def _described(kind: str, path: str, field: Field) -> Iterator[str]:

@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import jinja2
-
 from pipelines.plan.model import (
     DIFFERENCES_FILE,
     MAPPING_FILE,
@@ -91,6 +89,8 @@ def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path) -> str
         statistics: of the plan.
         folder: path of the plan folder in the commands; `Path()` for commands to run in that folder.
     """
+    import jinja2  # takes time to import
+
     environment = jinja2.Environment(  # noqa: S701 # Markdown, not HTML
         loader=jinja2.PackageLoader("pipelines.plan", ""),
         undefined=jinja2.StrictUndefined,
