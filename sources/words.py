@@ -1,4 +1,4 @@
-"""Words of messages."""
+"""Texts for people: counts with their noun, and templates."""
 
 from __future__ import annotations
 
@@ -6,3 +6,18 @@ from __future__ import annotations
 def number(count: int, one: str, many: str = "") -> str:
     """A count with its noun."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def render_text(package: str, template: str, **values: object) -> str:
+    """The text of a Jinja2 template in the folder of a package: Markdown or TOML, in which nothing is escaped."""
+    import jinja2  # takes time, and most commands render nothing
+
+    environment = jinja2.Environment(  # noqa: S701 # not HTML
+        loader=jinja2.PackageLoader(package, ""),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["number"] = number
+    return environment.get_template(template).render(values)

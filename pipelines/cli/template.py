@@ -10,7 +10,6 @@ import csv
 import io
 import sys
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +20,7 @@ from pipelines.cli.terminal import escape
 from sources.contract import Field
 from sources.errors import UsageError
 from sources.kinds import KINDS, PASSWORD
+from sources.words import render_text
 
 _NAMED: Final = 5
 """Columns that a message names; of more, their number."""
@@ -34,8 +34,6 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
     Raises:
         UsageError: the file cannot be read, or is given without `mapping`.
     """
-    import jinja2
-
     from pipelines.mapping import MappedColumn, Mapping, propose, to_toml
     from pipelines.mapping.field_paths import all_paths
 
@@ -61,9 +59,8 @@ def template(kind: str, *, mapping: bool, file: Path | None) -> str:
             _report_unknown(proposed.unknown)
         text = to_toml(proposed)
     kind_line, tables = text.split("\n", 1)
-    source = files("pipelines.cli").joinpath("mapping.toml.j2").read_text("utf-8")
-    environment = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True)  # noqa: S701 # TOML, not HTML
-    return environment.from_string(source).render(kind_line=kind_line, tables=tables, has_login=KINDS[kind].has_login)
+    values = {"kind_line": kind_line, "tables": tables, "has_login": KINDS[kind].has_login}
+    return render_text("pipelines.cli", "mapping.toml.j2", **values)
 
 
 def _described(kind: str, path: str, field: Field) -> Iterator[str]:

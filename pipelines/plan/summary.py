@@ -23,7 +23,7 @@ from pipelines.plan.model import (
 )
 from pipelines.plan.outcomes import NEEDS_NOTHING, Reason
 from sources.kinds import KINDS
-from sources.words import number
+from sources.words import render_text
 
 MAX_JUMPS: Final = 20
 _OUTCOMES: Final = {
@@ -89,23 +89,9 @@ def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path) -> str
         statistics: of the plan.
         folder: path of the plan folder in the commands; `Path()` for commands to run in that folder.
     """
-    import jinja2  # takes time to import
-
-    environment = jinja2.Environment(  # noqa: S701 # Markdown, not HTML
-        loader=jinja2.PackageLoader("pipelines.plan", ""),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
-        "number": number,
-        "at": _at,
-        "file_name": lambda path: path.rsplit("/", 1)[-1],
-        "minute": lambda at: f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC",
-        "quote": lambda path: shlex.quote(str(path)),
-    }
-    return environment.get_template("summary.md.j2").render(
+    return render_text(
+        "pipelines.plan",
+        "summary.md.j2",
         manifest=manifest,
         statistics=statistics,
         kind=KINDS[manifest.kind],
@@ -115,10 +101,14 @@ def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path) -> str
         has_unchanged=any(map(manifest.outcomes.get, NEEDS_NOTHING)),
         folder=folder,
         files={"rejects": REJECTS_FILE, "unchanged": UNCHANGED_FILE, "mapping": MAPPING_FILE},
+        first=_first,
+        file_name=lambda file: file.path.rsplit("/", 1)[-1],
+        minute=lambda at: f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        quote=lambda path: shlex.quote(str(path)),
     )
 
 
-def _at(lines: Sequence[int]) -> str:
+def _first(lines: Sequence[int]) -> str:
     """The first lines that something is about, five at most."""
     if not lines:
         return ""
