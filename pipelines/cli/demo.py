@@ -28,7 +28,7 @@ from sources.disk import disk_errors
 from sources.errors import BridgeError, ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from pipelines.reconcile.erp_customers import ErpFiles
+    from pipelines.reconcile.erp_files import ErpFiles
     from sandbox.state import State
     from sources.kinds import KindName
 
@@ -65,7 +65,7 @@ def demo(folder: Path, style: Style) -> int:
     Raises UsageError if the folder holds files that are not a demo's, BridgeError if a step failed.
     """
     from pipelines.push.verify import verify
-    from pipelines.reconcile.erp_customers import ErpFiles
+    from pipelines.reconcile.erp_files import ErpFiles
     from sandbox import SandboxConfig, serve
     from sandbox.command import settings
     from sources.settings.setting import variable

@@ -42,7 +42,7 @@ def command(style: Style, **files: Any) -> None:  # noqa: ANN401 # checked by cl
     document number. Rejected lines of an ERP file are listed, and the exit code is 5.
     """
     with start(style):
-        from pipelines.reconcile.erp_customers import ErpFiles
+        from pipelines.reconcile.erp_files import ErpFiles
         from pipelines.reconcile.reconcile import reconcile
 
         result = reconcile(ErpFiles(**files))

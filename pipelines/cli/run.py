@@ -32,7 +32,7 @@ def command(notify: str | None, style: Style, **options: Any) -> None:  # noqa: 
     with start(style) as reporter:
         from pipelines.pull.model import PullOptions
         from pipelines.pull.pull import pull
-        from pipelines.reconcile.erp_customers import ErpFiles
+        from pipelines.reconcile.erp_files import ErpFiles
         from pipelines.reconcile.reconcile import Reconciling
         from pipelines.reporting.notification import notify_failure, notify_result
         from pipelines.warehouse.failure import record_failure

@@ -72,11 +72,15 @@ def open_inputs(
         notes.append("loginCode is not sent: customers log in by e-mail, and the platform ignores it")
     _check_required(file, mapping, sources, login_mode)
     _check_constants(mapping)
-    lookups = [
+    return Inputs(file, table, Bindings(mapping, sources, open_lookups(mapping, sources), login_mode), notes)
+
+
+def open_lookups(mapping: Mapping, sources: Sequence[Source]) -> list[LookupTable]:
+    """Opens the lookup files of a mapping. Raises UsageError."""
+    return [
         LookupTable(lookup, {source.column for source in sources if source.lookup == index and source.is_number})
         for index, lookup in enumerate(mapping.lookups)
     ]
-    return Inputs(file, table, Bindings(mapping, sources, lookups, login_mode), notes)
 
 
 def open_mapped(file: Path, options: ReadOptions | None) -> SourceTable:

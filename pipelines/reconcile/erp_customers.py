@@ -1,77 +1,24 @@
-"""The ERP's customers: their file is read before anything else, and matched when the tables are reconciled.
+"""The ERP's customers matched with the platform's when the tables are reconciled.
 
-In: a CSV or .xlsx file, and a mapping of its columns to fields. Out: a frame for the match, and in a build
-`reconciled.erp_customers` and `.erp_differences`, whose totals balance on both sides. Without a file the tables are
-empty: an old file is not compared with newer customers.
+In: the contents of the ERP's file. Out: in a build `reconciled.erp_customers` and `.erp_differences`, whose totals
+balance on both sides. Without a file the tables are empty: an old file is not compared with newer customers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import duckdb
 
 from pipelines.reconcile.entities import DOCUMENTS, Inputs
+from pipelines.reconcile.erp_files import ErpCustomers
 from pipelines.warehouse import ops
 from pipelines.warehouse.tables import replace
-from sources.errors import BridgeError, UsageError
+from sources.errors import BridgeError
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
-
-    from sources.files import RejectedRow
-
-ERP_COLUMNS: Final = {
-    "erpCode": "erp_code",
-    "loginCode": "login_code",
-    "email": "email",
-    "documents[0].number": "document_number",
-    "firstName": "first_name",
-    "lastName": "last_name",
-    "phone": "phone",
-    "priceListId": "price_list_id",
-    "documents[0].fiscalName": "fiscal_name",
-    "documents[0].fiscalAddress": "fiscal_address",
-    "documents[0].email": "document_email",
-}
-"""The fields of a customer that are compared: their names in a mapping, and in `transforms.erp.columns`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ErpFiles:
-    """The files of the ERP to compare, None for none; and their mappings, None: detected by the columns' names.
-
-    `lookups` are the lookup files that a mapping may read outside its own folder. `scheduler` is the address of the
-    Dask cluster that makes and matches the customers; None: this process does.
-    """
-
-    customers: Path | None = None
-    mapping: Path | None = None
-    variants: Path | None = None
-    variants_mapping: Path | None = None
-    lookups: tuple[Path, ...] = field(default=(), kw_only=True)
-    scheduler: str | None = field(default=None, kw_only=True)
-
-
-@dataclass(frozen=True, slots=True)
-class ErpCustomers:
-    """The contents of a file of the ERP's customers.
-
-    Attributes:
-        rows: `_line`, and a text column for each of `ERP_COLUMNS` that the file has.
-        refused: lines that do not fit the file's header.
-        columns: the compared fields, with the column of the file that each is read from.
-        unread: columns of the file that are not used.
-    """
-
-    rows: pd.DataFrame
-    refused: list[RejectedRow]
-    columns: dict[str, str]
-    unread: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -83,7 +30,7 @@ class MatchSummary:
         ambiguous_lines, ambiguous_customers: number of each that may be several of the other side.
         differences: field and number of customers whose values differ, most frequent first.
         repeated: number of lines that are equal to an earlier one.
-        refused: numbers of the lines that do not fit the file's header.
+        refused: numbers of the lines that do not fit the file's header or have no answer in a lookup file.
         columns: the compared fields, with the column of the file that each was read from.
         unread: columns of the file that were not used.
         doubt: why a line may belong to a customer who was not read; empty where all were read.
@@ -98,69 +45,6 @@ class MatchSummary:
     columns: dict[str, str] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     doubt: str = ""
-
-
-def read_customers(files: ErpFiles) -> ErpCustomers | None:
-    """Reads the file of the ERP's customers; None without one.
-
-    Raises:
-        UsageError: the file or its mapping cannot be read, or no column of it is a key.
-    """
-    if files.customers is None:
-        if files.mapping is not None:
-            raise UsageError("--erp-mapping requires --erp-customers", "Name the file with --erp-customers FILE.")
-        return None
-    import pyarrow as pa
-
-    from pipelines.imports.open import open_mapped
-    from pipelines.mapping import load, propose
-    from sources.files import CellRules
-    from transforms.erp.match_keys import MATCH_KEYS
-    from transforms.frames import from_arrow
-
-    mapping = load(files.mapping, "customers", files.lookups) if files.mapping is not None else None
-    table = open_mapped(files.customers, mapping.read_options if mapping is not None else None)
-    mapping = mapping or propose(table.columns, "customers")
-    read = {
-        ERP_COLUMNS[path]: column
-        for column in mapping.columns.values()
-        for path in (column.field, *column.also)
-        if path in ERP_COLUMNS
-    }
-    missing = sorted({column.name for column in read.values()} - set(table.columns))
-    if missing:
-        raise UsageError(
-            f"{files.customers.name} has no column {', '.join(missing)}, which the mapping names",
-            f"Its columns: {', '.join(table.columns)}.",
-        )
-    if not set(MATCH_KEYS) & set(read):
-        raise UsageError(
-            f"{files.customers.name}: no column is a code, login code, e-mail address or document number",
-            f"Its columns: {', '.join(table.columns)}. Name the columns in a mapping file: --erp-mapping FILE.",
-        )
-    refused: list[RejectedRow] = []
-    schema = pa.schema([*((name, pa.string()) for name in read), ("_line", pa.int64())])
-    parts = [schema.empty_table()]
-    table = table.with_cell_rules({column.name: CellRules(is_text=True) for column in read.values()})
-    for batch in table.batches(on_reject=refused.append):
-        cells = {
-            name: _without_empty(batch[column.name], column.formats.over(mapping.formats).empty or ())
-            for name, column in read.items()
-        }
-        parts.append(pa.table({**cells, "_line": batch["_line"]}, schema))
-    columns = {name: column.name for name, column in read.items()}
-    unread = tuple(name for name in table.columns if name not in columns.values())
-    return ErpCustomers(from_arrow(pa.concat_tables(parts).combine_chunks()), refused, columns, unread)
-
-
-def _without_empty(cells: pa.ChunkedArray, empty: Sequence[str]) -> pa.ChunkedArray:
-    """The cells, null where they are one of the texts that the mapping declares empty."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not empty:
-        return cells
-    return pc.if_else(pc.is_in(cells, value_set=pa.array(empty, pa.string())), pa.scalar(None, pa.string()), cells)
 
 
 def match_customers(
@@ -205,7 +89,9 @@ def match_customers(
         replace(build, "erp_customers", result.customers)
         replace(build, "erp_differences", result.differences)
     totals = _totals(build, len(erp.rows), repeated)
-    ops.record_totals(build, run_id, "reconciled.erp_customers", {**totals, "refused": len(erp.refused)})
+    ops.record_totals(
+        build, run_id, "reconciled.erp_customers", {**totals, "refused": len(erp.refused), "skipped": erp.skipped}
+    )
     findings = [match_findings, _refused_findings(erp)]
     gap = inputs.coverage_gap("customers") if len(erp.rows) else ""
     if gap:
@@ -217,7 +103,7 @@ def match_customers(
         ambiguous_customers=totals["ambiguous_in_platform"],
         differences=build.execute(_DIFFERENCES).fetchall(),
         repeated=repeated,
-        refused=[line.line for line in erp.refused],
+        refused=list(erp.refused),
         columns=dict(erp.columns),
         unread=erp.unread,
         doubt=gap,
@@ -226,14 +112,14 @@ def match_customers(
 
 
 def _refused_findings(erp: ErpCustomers) -> pd.DataFrame:
-    """A finding for each line that does not fit the file's header."""
+    """A finding for each refused line."""
     import pyarrow as pa
 
     from transforms.findings import rule_findings
     from transforms.frames import column
 
-    numbers = column(pa.array([str(line.line) for line in erp.refused], pa.string()))
-    codes = column(pa.array([line.code for line in erp.refused], pa.string()))
+    numbers = column(pa.array(map(str, erp.refused), pa.string()))
+    codes = column(pa.array(erp.refused.values(), pa.string()))
     return rule_findings("erp_customers", "line_refused", numbers, detail=codes)
 
 

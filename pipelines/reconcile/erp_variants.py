@@ -19,7 +19,7 @@ from sources.settings import ledger_path, legacy_settings
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pipelines.reconcile.erp_customers import ErpFiles
+    from pipelines.reconcile.erp_files import ErpFiles
 
 _STATUSES: Final = """
     SELECT status, count(*) FROM reconciled.erp_variants GROUP BY status

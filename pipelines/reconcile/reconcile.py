@@ -17,7 +17,8 @@ import duckdb
 
 from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.entities import ENTITIES, STEPS, Entity, Inputs
-from pipelines.reconcile.erp_customers import ErpCustomers, ErpFiles, MatchSummary, match_customers, read_customers
+from pipelines.reconcile.erp_customers import MatchSummary, match_customers
+from pipelines.reconcile.erp_files import ErpCustomers, ErpFiles, read_customers
 from pipelines.reconcile.erp_variants import ErpVariants, VariantSummary, compare_variants, read_variants
 from pipelines.reconcile.history import HISTORIES, record_history
 from pipelines.warehouse import coverage, merge, ops

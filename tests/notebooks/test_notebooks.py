@@ -15,7 +15,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-from pipelines.reconcile.erp_customers import ErpFiles
+from pipelines.reconcile.erp_files import ErpFiles
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.reporting.notebook import MASK, has_rows, masked, tidy
 from pipelines.warehouse.build import open_warehouse

@@ -15,7 +15,7 @@ from distributed import LocalCluster
 from pipelines.reconcile import cluster as cluster_module
 from pipelines.reconcile import match_on_cluster
 from pipelines.reconcile.cluster import Cluster
-from pipelines.reconcile.erp_customers import ErpFiles
+from pipelines.reconcile.erp_files import ErpFiles
 from pipelines.reconcile.reconcile import ErpInputs, reconcile
 from sources.errors import ExitCode, UsageError
 from tests.pipelines.reconcile.test_erp_customers import Shop

@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
-from pipelines.reconcile.erp_customers import ErpFiles, read_customers
+from pipelines.reconcile.erp_files import ErpFiles, read_customers
 from pipelines.reconcile.reconcile import Reconciling, reconcile
 from sources.errors import BridgeError, UsageError
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
@@ -152,7 +152,7 @@ def test_the_totals_of_both_sides_are_kept(shop: Shop) -> None:
     )
     assert totals == {
         "erp_read": 9, "erp_repeated": 1, "matched": 5, "only_in_erp": 1, "ambiguous_in_erp": 2, "platform": 7,
-        "only_in_platform": 1, "ambiguous_in_platform": 1, "refused": 0,
+        "only_in_platform": 1, "ambiguous_in_platform": 1, "refused": 0, "skipped": 0,
     }  # fmt: skip
     assert reported.match is not None
     assert reported.match.statuses == FUNNEL
@@ -253,6 +253,39 @@ def test_a_mapping_file_says_which_column_is_which_and_what_means_nothing(new_sh
         read_customers(ErpFiles(mapping=mapping))
 
 
+def test_the_mapping_prepares_lines_as_for_a_plan(new_shop: Shop) -> None:
+    """Filled from above, skipped, completed by a default and a lookup file; without an answer there, refused."""
+    mapping = new_shop.file.with_name("clientes.toml")
+    mapping.write_text(PREPARED, "utf-8")
+    mapping.with_name("correos.csv").write_text("cuenta;correo\nA;ana@example.com\nB;eva@example.com\n", "utf-8")
+    lines = ("A;C-1;Norte;2", "A;C-2;;", "C;C-3;;", ";;Otra;", "B;C-4;Sur;1", "B;C-5")
+    new_shop.write(*lines, header="Cuenta;Código;Zona;Tarifa")
+    read = read_customers(ErpFiles(new_shop.file, mapping))
+    assert read is not None
+    rows = read.rows[["_line", "erp_code", "first_name", "price_list_id", "email"]]
+    assert rows.to_numpy().tolist() == [
+        [2, "C-1", "Norte", "2", "ana@example.com"],
+        [3, "C-2", "Norte", "1", "ana@example.com"],
+        [6, "C-4", "Sur", "1", "eva@example.com"],
+    ]
+    assert (read.refused, read.skipped) == ({4: "lookup_not_found", 7: "too_short"}, 1)
+    assert (read.columns["email"], read.unread) == ("correo of correos.csv", ())
+
+
+PREPARED = """
+kind = "customers"
+[rows]
+fill_down = ["Zona"]
+skip_blank = ["Código"]
+[columns]
+"Código" = "erpCode"
+Zona = "firstName"
+Tarifa = { field = "priceListId", default = 1 }
+[[lookup]]
+file = "correos.csv"
+match = { Cuenta = "cuenta" }
+give = { email = "correo" }
+"""
 MAPPING = """
 kind = "customers"
 [rows]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.reconcile.erp_customers import ErpFiles
+from pipelines.reconcile.erp_files import ErpFiles
 from pipelines.reconcile.reconcile import reconcile
 from tests.pipelines.bridge import bridge
 from tests.pipelines.reconcile.erp_file import write_erp_file

@@ -11,7 +11,7 @@ import pytest
 from pipelines.cli.reconcile import match_lines
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
-from pipelines.reconcile.erp_customers import ErpFiles
+from pipelines.reconcile.erp_files import ErpFiles
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
 from pipelines.warehouse import ops
 from pipelines.warehouse.ops import last_reads

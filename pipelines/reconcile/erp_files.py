@@ -1,0 +1,168 @@
+"""The ERP's files to compare, and the contents of the one with its customers, as the mapping reads it.
+
+In: a CSV or .xlsx file, and a mapping of its columns to fields. Out: a frame for the match, and the lines left out. The
+lines are prepared as for a plan: filled from above, skipped, and completed from lookup files. They are read before
+anything else is done: a run that cannot read them ends before its first request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sources.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from pipelines.imports.fields import Source
+    from pipelines.imports.lookups import LookupTable
+
+ERP_COLUMNS: Final = {
+    "erpCode": "erp_code",
+    "loginCode": "login_code",
+    "email": "email",
+    "documents[0].number": "document_number",
+    "firstName": "first_name",
+    "lastName": "last_name",
+    "phone": "phone",
+    "priceListId": "price_list_id",
+    "documents[0].fiscalName": "fiscal_name",
+    "documents[0].fiscalAddress": "fiscal_address",
+    "documents[0].email": "document_email",
+}
+"""The fields of a customer that are compared: their names in a mapping, and in `transforms.erp.columns`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErpFiles:
+    """The files of the ERP to compare, None for none; and their mappings, None: detected by the columns' names.
+
+    `lookups` are the lookup files that a mapping may read outside its own folder. `scheduler` is the address of the
+    Dask cluster that makes and matches the customers; None: this process does.
+    """
+
+    customers: Path | None = None
+    mapping: Path | None = None
+    variants: Path | None = None
+    variants_mapping: Path | None = None
+    lookups: tuple[Path, ...] = field(default=(), kw_only=True)
+    scheduler: str | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ErpCustomers:
+    """The contents of a file of the ERP's customers.
+
+    Attributes:
+        rows: `_line`, and a text column for each of `ERP_COLUMNS` that the file has.
+        refused: code by line, of lines that do not fit the file's header or have no answer in a lookup file.
+        skipped: number of lines that the mapping skips (`skip_blank`).
+        columns: the compared fields, with the column of the file that each is read from.
+        unread: columns of the file that are not used.
+    """
+
+    rows: pd.DataFrame
+    refused: dict[int, str]
+    skipped: int
+    columns: dict[str, str]
+    unread: tuple[str, ...]
+
+
+def read_customers(files: ErpFiles) -> ErpCustomers | None:
+    """Reads the file of the ERP's customers; None without one.
+
+    Raises:
+        UsageError: the file or its mapping cannot be read, or no column of it is a key.
+    """
+    if files.customers is None:
+        if files.mapping is not None:
+            raise UsageError("--erp-mapping requires --erp-customers", "Name the file with --erp-customers FILE.")
+        return None
+    import pyarrow as pa
+
+    from pipelines.imports.fields import IN_FILE, Bindings, field_sources
+    from pipelines.imports.lines import Lines
+    from pipelines.imports.open import count_reject_columns, open_input_table, open_lookups
+    from pipelines.mapping import load, propose
+    from sources.files import CellRules
+    from sources.files.model import LINE_COLUMN
+    from transforms.erp.match_keys import MATCH_KEYS
+    from transforms.frames import from_arrow
+
+    mapping = load(files.mapping, "customers", files.lookups) if files.mapping is not None else None
+    table = open_input_table(files.customers, mapping.read_options if mapping is not None else None, mapping)
+    table.check_line_column()
+    columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
+    mapping = mapping or propose(columns, "customers")
+    sources = {ERP_COLUMNS[one.path]: one for one in field_sources(mapping) if one.path in ERP_COLUMNS}
+    lookups = open_lookups(mapping, list(sources.values()))
+    used = Bindings(mapping, list(sources.values()), lookups, login_mode=None).columns
+    missing = sorted(set(used) - set(columns))
+    if missing:
+        raise UsageError(
+            f"{files.customers.name} has no column {', '.join(missing)}, which the mapping names",
+            f"Its columns: {', '.join(columns)}.",
+        )
+    if not set(MATCH_KEYS) & set(sources):
+        raise UsageError(
+            f"{files.customers.name}: no column is a code, login code, e-mail address or document number",
+            f"Its columns: {', '.join(columns)}. Name the columns in a mapping file: --erp-mapping FILE.",
+        )
+    schema = pa.schema([*((name, pa.string()) for name in sources), (LINE_COLUMN, pa.int64())])
+    parts, skipped = [schema.empty_table()], 0
+    refused: dict[int, str] = {}
+    matched = {name for lookup in mapping.lookups for name in lookup.match}
+    texts = matched | {source.column for source in sources.values() if source.lookup == IN_FILE}
+    table = table.with_cell_rules(dict.fromkeys(texts, CellRules(is_text=True)))
+    for batch in Lines(table, mapping, used):
+        refused |= {row.line: str(row.code) for row in batch.rejected}
+        skipped += len(batch.skipped)
+        lines, values = _looked_up(batch.table, lookups, refused)
+        cells = {
+            name: _value(lines[source.column] if source.lookup == IN_FILE else values[source.path], source)
+            for name, source in sources.items()
+        }
+        parts.append(pa.table({**cells, LINE_COLUMN: lines[LINE_COLUMN]}, schema))
+    origins = {
+        name: source.column if source.lookup == IN_FILE else f"{source.column} of {mapping.lookups[source.lookup].file}"
+        for name, source in sources.items()
+    }
+    unread = tuple(name for name in columns if name not in used)
+    rows = from_arrow(pa.concat_tables(parts).combine_chunks())
+    return ErpCustomers(rows, dict(sorted(refused.items())), skipped, origins, unread)
+
+
+def _looked_up(
+    lines: pa.Table, lookups: Sequence[LookupTable], refused: dict[int, str]
+) -> tuple[pa.Table, dict[str, pa.Array]]:
+    """The lines that every lookup has an answer for, and the answers by field path; the others go to `refused`."""
+    import pyarrow.compute as pc
+
+    from sources.files.model import LINE_COLUMN
+
+    values: dict[str, pa.Array] = {}
+    for lookup in lookups:
+        found, codes = lookup.find(lines)
+        is_known = pc.is_null(codes)
+        numbers = lines[LINE_COLUMN].filter(pc.is_valid(codes)).to_pylist()
+        refused |= dict(zip(numbers, codes.drop_null().to_pylist(), strict=True))
+        lines = lines.filter(is_known)
+        values = {path: cells.filter(is_known) for path, cells in (values | found).items()}
+    return lines, values
+
+
+def _value(cells: pa.Array | pa.ChunkedArray, source: Source) -> pa.Array | pa.ChunkedArray:
+    """The cells of a field, null for the texts that the mapping declares empty; its default where they are blank."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    null = pa.scalar(None, pa.string())
+    if source.reading.empty:
+        cells = pc.if_else(pc.is_in(cells, value_set=pa.array(source.reading.empty, pa.string())), null, cells)
+    if source.default is not None:
+        cells = pc.if_else(pc.equal(pc.utf8_trim_whitespace(cells), ""), null, cells).fill_null(str(source.default))
+    return cells
