@@ -18,6 +18,8 @@ from transforms.order_names import CODE_NAME
 ORDERING_CUSTOMERS: Final = {"customer_id": TEXT, "erp_code": TEXT, "is_missing": BOOLEAN}
 """The columns of the reconciled customers that are used."""
 _GUEST: Final = "0"
+MATCHED_SHARE_MIN: Final = 0.9
+"""Share of the named customers that must be known. Orders of removed customers keep it below 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class CustomerMatch:
         ids: how many values are ids of customers.
         codes: how many are ERP codes.
         is_by_code: whether the column is read as ERP codes rather than as ids.
+        is_unproven: it is neither: its name is that of a code, but its values are ids rather than codes.
     """
 
     named: Column[Any]
@@ -39,6 +42,12 @@ class CustomerMatch:
     ids: int
     codes: int
     is_by_code: bool
+    is_unproven: bool
+
+    @property
+    def evidence(self) -> str:
+        """What the reading rests on, in counts; no value."""
+        return f"{self.ids} of {len(self.named)} are ids of customers, {self.codes} are ERP codes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +80,8 @@ class CustomerIndex:
     def match(self, values: Column[Any], name: str) -> CustomerMatch:
         """Reads a column as ids or as ERP codes, whichever more of its values are.
 
-        If `name` is that of a code, half as many codes are enough: codes such as `12` are ids of others by chance.
+        If `name` is that of a code, half as many codes are enough: codes such as `12` are ids of others by chance. But
+        where nearly all values are ids and not nearly all are codes, either reading may give orders to others: none.
         """
         ids_of = canonical_id(values)
         by_id = look_up(ids_of, self.ids, "customer_id")["customer_id"]
@@ -81,4 +91,7 @@ class CustomerIndex:
         is_by_code = codes > ids or (0 < ids <= 2 * codes and CODE_NAME.search(name) is not None)
         customer_id = by_code if is_by_code else by_id
         named = values.where(customer_id.notna() | (ids_of != _GUEST))
-        return CustomerMatch(named, customer_id, is_shared & is_by_code, ids, codes, is_by_code)
+        is_unproven = is_by_code and codes < MATCHED_SHARE_MIN * named.notna().sum() <= ids
+        if is_unproven:
+            customer_id = customer_id.where(constant(False, values.index, BOOLEAN))
+        return CustomerMatch(named, customer_id, is_shared & is_by_code, ids, codes, is_by_code, is_unproven)

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.customer_index import CustomerIndex, CustomerMatch
+from transforms.customer_index import MATCHED_SHARE_MIN, CustomerIndex, CustomerMatch
 from transforms.date_forms import SHARE_MIN
 from transforms.findings import combine_findings, table_finding
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
@@ -31,8 +31,6 @@ from transforms.order_names import (
     TOTAL_NAMES,
 )
 
-MATCHED_SHARE_MIN: Final = 0.9
-"""Share of the named customers that must be known. Orders of removed customers keep it below 1."""
 CUSTOMER_ROWS_MIN: Final = 0.5
 """Share of the orders that must be of a known customer; the others may be of guests."""
 FILLED_SHARE_MIN: Final = 0.9
@@ -163,7 +161,7 @@ def _propose_customer(orders: pd.DataFrame, index: CustomerIndex, evidence: dict
     matches: dict[str, CustomerMatch] = {}
     for name in (name for name in map(str, orders) if CUSTOMER_NAME.fullmatch(name)):
         match = index.match(texts_of(orders[name]), name)
-        evidence[name] = f"{match.ids} of {len(orders)} are ids of customers, {match.codes} are ERP codes"
+        evidence[name] = match.evidence
         hits, count = match.codes if match.is_by_code else match.ids, int(match.named.notna().sum())
         if count and hits >= MATCHED_SHARE_MIN * count and hits >= CUSTOMER_ROWS_MIN * len(orders):
             matches[name] = match

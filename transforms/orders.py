@@ -67,8 +67,8 @@ def orders(
     """Reconciles the orders.
 
     `customer_status` is `matched`, `unknown` (the customer is not in the table), `none` (the order has no customer),
-    and null where no column holds the customers. The column is read as ids or as ERP codes, whichever more of its
-    values are; `customer_id` is the id of the customer, or the original value where the customer is unknown.
+    and null where no column holds the customers. The column is read as ids or as ERP codes, see `CustomerIndex.match`;
+    `customer_id` is the id of the customer. Of an unknown one it is the value of a column of ids, else null.
 
     Args:
         raw: `id`, the bookkeeping columns, and any others.
@@ -127,13 +127,14 @@ def _with_customers(
     match = index.match(_texts(rows, name), name)
     named, known = match.named, match.customer_id
     status = first_true([(known.notna(), "matched"), (named.notna(), "unknown")], "none")
-    is_unknown = (status == "unknown") & ~ours["is_missing"]
+    is_unknown = (status == "unknown") & ~ours["is_missing"] & (not match.is_unproven)
     absent = rule_findings("orders", "customer_unknown", ours["order_id"], is_unknown & ~match.is_ambiguous, name)
     is_none = (status == "none") & ~ours["is_missing"]
     return ours.assign(customer_id=known if match.is_by_code else known.fillna(named), customer_status=status), [
         summarize_unless_proven(absent, "customers_unproven", name, coverage_gap),
         rule_findings("orders", "customer_ambiguous", ours["order_id"], is_unknown & match.is_ambiguous, name),
         rule_findings("orders", "customer_missing", ours["order_id"], is_none, name),
+        *([table_finding("orders", "customer_notation", f"{name}: {match.evidence}")] if match.is_unproven else []),
     ]
 
 

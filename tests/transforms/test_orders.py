@@ -111,6 +111,31 @@ def test_codes_that_are_ids_of_others_by_chance_are_codes_in_a_column_of_codes(n
     assert found(findings) == []
 
 
+@pytest.mark.parametrize(
+    ("codes", "statuses", "rules"),
+    [
+        (9, ["matched"] * 9 + ["unknown"], ["customer_unknown"]),
+        (8, ["unknown"] * 10, ["customer_notation"]),
+        (5, ["unknown"] * 10, ["customer_notation"]),
+        (4, ["matched"] * 10, []),
+    ],
+)
+def test_a_column_of_codes_whose_values_are_all_ids_and_not_all_codes_is_not_read(
+    codes: int, statuses: list[str], rules: list[str]
+) -> None:
+    """With 9 codes of 10 the name decides, with 4 the ids; between them either reading gives orders to others."""
+    table = [{"customer_id": str(n), "erp_code": str(n % 10 + 1 + 90 * (n > codes))} for n in range(1, 11)]
+    customers = frame(ORDERING_CUSTOMERS, table)
+    buyers = [{"customer_code": n % 10 + 1} for n in range(1, 11)]
+    rows = raw(*buyers, columns={"id": TEXT, "customer_code": BIGINT, **BOOKS})
+    proposed = propose_fields(rows, customers).fields.customer_id
+    assert proposed == (None if rules == ["customer_notation"] else "customer_code")
+    made, findings, _ = reconciled(rows, customers, OrderFields(customer_id="customer_code"), AS_OF)
+    assert made["customer_status"].tolist() == statuses
+    assert made["customer_id"].notna().tolist() == [status == "matched" for status in statuses]
+    assert [rule for _, rule in found(findings)] == rules
+
+
 def test_a_customer_of_zero_is_a_guest_unless_a_customer_has_that_id() -> None:
     made, findings, _ = reconciled(raw({"buyer": 0}, {"buyer": 1}), CUSTOMERS, FIELDS, AS_OF)
     assert made["customer_status"].tolist() == ["none", "matched"]
