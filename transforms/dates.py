@@ -115,11 +115,32 @@ def _localized(reading: DateReading, timezone: str) -> DateReading:
     local = pd.DatetimeIndex(reading.at[rows].view("datetime64[us]"))
     utc = local.tz_localize(timezone, ambiguous="NaT", nonexistent="NaT")
     if (is_day := reading.is_day_only[rows]).any():
-        utc = utc.where(~is_day, local.tz_localize(timezone, ambiguous=is_day, nonexistent="shift_forward"))
+        utc = utc.where(~is_day, _first_instants(local, timezone))
     utc = utc.tz_convert("UTC").as_unit("us")
     at, is_real = reading.at.copy(), reading.is_real.copy()
     at[rows], is_real[rows] = utc.asi8, utc.notna()
     return replace(reading, at=at, is_real=is_real, has_offset=np.ones(len(at), np.bool_))
+
+
+def _first_instants(midnights: pd.DatetimeIndex, timezone: str) -> pd.DatetimeIndex:
+    """The first instant of each day of a zone."""
+    is_first = np.ones(len(midnights), np.bool_)
+    return midnights.tz_localize(timezone, ambiguous=is_first, nonexistent="shift_forward")
+
+
+def day_ends(starts: Column[Any], timezone: str | None) -> Column[Any]:
+    """The end of each day that begins at an instant: 23 or 25 hours later where the clocks are changed.
+
+    Args:
+        starts: of type TIMESTAMP.
+        timezone: IANA name of the zone; None: UTC.
+    """
+    if timezone is None:
+        return starts + timedelta(days=1)
+    local = pd.DatetimeIndex(starts.to_numpy("datetime64[us]", na_value=np.datetime64("NaT"))).tz_localize("UTC")
+    midnights = local.tz_convert(timezone).tz_localize(None).normalize() + timedelta(days=1)
+    ends = _first_instants(midnights, timezone).tz_convert("UTC").as_unit("us")
+    return column(pa.array(ends.asi8, pa.int64(), mask=ends.isna()).cast(TIMESTAMP), starts.index)
 
 
 def _unread(texts: Column[Any], form: Form, given: Ints, evidence: str) -> DateColumn:

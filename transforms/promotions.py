@@ -7,13 +7,13 @@ column: promotions that all start on the 1st prove nothing, but their last days 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pandas as pd
 
 from transforms.date_forms import DateOrder
-from transforms.dates import OFFSET_MAX, DateColumn, read_dates, zone_findings
+from transforms.dates import OFFSET_MAX, DateColumn, day_ends, read_dates, zone_findings
 from transforms.findings import combine_findings, count_text, date_text, rule_findings, table_finding
 from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Column, first_true, joined_text, typed
 from transforms.keys import BOOKKEEPING, clean_text, one_row_per_id
@@ -45,7 +45,6 @@ PROMOTIONS: Final = {
     "_extra": TEXT,
     **BOOKKEEPING,
 }
-_DAY: Final = timedelta(days=1)
 
 
 def promotions(
@@ -76,7 +75,7 @@ def promotions(
     rows, findings = one_row_per_id(typed(raw, RAW_PROMOTIONS), "promotions")
     texts = pd.concat([rows["start_date"], rows["expiration_date"]], ignore_index=True)
     dates = read_dates(texts, date_order, timezone)
-    starts, ends = _bounds(dates, slice(0, len(rows))), _bounds(dates, slice(len(rows), None))
+    starts, ends = (_bounds(dates, part, timezone) for part in (slice(0, len(rows)), slice(len(rows), None)))
     limit, used = rows["usage_limit"].clip(lower=0), rows["use_count"].clip(lower=0)
     rows = rows.rename(columns={"id": "promotion_id"}).assign(
         starts_at=starts["at"],
@@ -90,26 +89,29 @@ def promotions(
     return typed(rows, PROMOTIONS), combine_findings(findings), dates
 
 
-def _bounds(dates: DateColumn, part: slice) -> pd.DataFrame:
-    """`at`, the earliest and the latest instant that a date may stand for as a start, and its other flags."""
+def _bounds(dates: DateColumn, part: slice, timezone: str | None) -> pd.DataFrame:
+    """`at`, the earliest and the latest instant that a date may stand for, as a start and as an end; its other flags.
+
+    An end without a time is the first instant of its day or the last.
+    """
     columns = {name: getattr(dates, name) for name in ("at", "zone_unknown", "day_only", "endless", "unread")}
     rows = pd.DataFrame(columns).iloc[part].reset_index(drop=True)
+    last = rows["at"].where(~rows["day_only"], day_ends(rows["at"], timezone))
     is_exact = ~rows["zone_unknown"]
     return rows.assign(
         earliest=rows["at"].where(is_exact, rows["at"] - OFFSET_MAX),
         latest=rows["at"].where(is_exact, rows["at"] + OFFSET_MAX),
+        latest_end=last.where(is_exact, last + OFFSET_MAX),
     )
 
 
 def _status(rows: pd.DataFrame, starts: pd.DataFrame, ends: pd.DataFrame, as_of: datetime) -> Column[Any]:
-    # An end without a time is the first instant of its day or the last.
-    latest_end = ends["latest"].where(~ends["day_only"], ends["latest"] + _DAY)
     is_end_known = ends["endless"] | ends["at"].notna()
     return first_true(
         [
             (~rows["is_active"], "inactive"),
             (rows["is_active"].isna() | ~is_end_known, "unknown"),
-            (latest_end <= as_of, "expired"),
+            (ends["latest_end"] <= as_of, "expired"),
             (ends["earliest"] <= as_of, "unknown"),
             (starts["at"].isna(), "unknown"),
             (starts["earliest"] > as_of, "scheduled"),

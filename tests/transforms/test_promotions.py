@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pandas as pd
@@ -28,9 +28,11 @@ RUNNING = {
 }
 
 
-def reconciled(*rows: dict[str, Any], timezone: str | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+def reconciled(
+    *rows: dict[str, Any], timezone: str | None = None, as_of: datetime = AS_OF
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     raw = frame(RAW_PROMOTIONS, [{**RUNNING, "id": str(n), **row} for n, row in enumerate(rows)])
-    made, findings, _ = promotions(raw, AS_OF, timezone=timezone)
+    made, findings, _ = promotions(raw, as_of, timezone=timezone)
     return made, findings
 
 
@@ -108,6 +110,23 @@ def test_issue_13_6_a_time_without_an_offset_decides_only_beyond_14_hours_or_in_
     is_timed = "T" in next(iter(fields.values()))
     assert ("dates_zone" in findings["rule"].tolist()) == (timezone is None and is_timed)
     assert ("active_but_expired" in findings["rule"].tolist()) == (status == "expired")
+
+
+@pytest.mark.parametrize(
+    ("day", "timezone", "end"),
+    [
+        pytest.param("2026-10-25", "Europe/Madrid", "2026-10-25T23:00:00+00:00", id="25 hours"),
+        pytest.param("2026-03-29", "Europe/Madrid", "2026-03-29T22:00:00+00:00", id="23 hours"),
+        pytest.param("2026-09-05", "America/Santiago", "2026-09-06T04:00:00+00:00", id="the next begins at 1"),
+        pytest.param("2026-09-06", "America/Santiago", "2026-09-07T03:00:00+00:00", id="23 hours, from 1 on"),
+        pytest.param("2026-03-02", "UTC", "2026-03-03T00:00:00+00:00", id="24 hours"),
+    ],
+)
+def test_a_day_ends_when_it_does_in_its_time_zone(day: str, timezone: str, end: str) -> None:
+    rows = ({}, {"expiration_date": day}, {"start_date": day, "expiration_date": None})
+    moments = [datetime.fromisoformat(end) - before for before in (timedelta(minutes=1), timedelta(0))]
+    statuses = [reconciled(*rows, as_of=at, timezone=timezone)[0]["status"].tolist() for at in moments]
+    assert statuses == [["running", "unknown", "unknown"], ["running", "expired", "unknown"]]
 
 
 @pytest.mark.parametrize("end", ["9999-12-31", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999"])
