@@ -123,7 +123,7 @@ def test_issue_13_6_a_time_without_an_offset_decides_only_beyond_14_hours_or_in_
     ],
 )
 def test_a_day_ends_when_it_does_in_its_time_zone(day: str, timezone: str, end: str) -> None:
-    rows = ({}, {"expiration_date": day}, {"start_date": day, "expiration_date": None})
+    rows: list[dict[str, Any]] = [{}, {"expiration_date": day}, {"start_date": day, "expiration_date": None}]
     moments = [datetime.fromisoformat(end) - before for before in (timedelta(minutes=1), timedelta(0))]
     statuses = [reconciled(*rows, as_of=at, timezone=timezone)[0]["status"].tolist() for at in moments]
     assert statuses == [["running", "unknown", "unknown"], ["running", "expired", "unknown"]]
