@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Set
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -19,7 +19,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.ledger.keys import StoredKeys
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, ReadState
 from sources.errors import UsageError
@@ -105,25 +104,23 @@ def _columns(schema: dict[str, pa.DataType]) -> str:
     return ", ".join(f'"{name}"' for name in schema)
 
 
-def confirmed_variants(path: Path, host: str) -> pd.DataFrame:
+def confirmed_variants(ledger: Ledger, host: str) -> pd.DataFrame:
     """The fields of variants as last confirmed by this host: `CONFIRMED_FIELDS`; `key` is the variant's path."""
-    with Ledger.open(path, readonly=True) as ledger:
-        table = ledger.confirmed(host)
+    table = ledger.confirmed(host)
     if not table.num_rows:
         return frame(CONFIRMED_FIELDS)
     key = pc.binary_join_element_wise("/products/", table["product_id"], "/variants/", table["variant_id"], "")
     return from_arrow(pa.table({"key": key, "field": table["field"], "value": table["value"]}).combine_chunks())
 
 
-def new_plan_id(path: Path, content: bytes, length: int) -> str:
+def new_plan_id(ledger: Ledger, content: bytes, length: int) -> str:
     """The id of a plan, derived from its content; a new one if that plan was pushed and later plans superseded it.
 
     Otherwise a price that goes from 5 to 6 and back to 5 would be taken for the first plan and not be sent.
     """
-    with Ledger.open(path, readonly=True) as ledger:
-        plan_id = hashlib.sha256(content).hexdigest()[:length]
-        while ledger.is_superseded(plan_id):
-            plan_id = hashlib.sha256(plan_id.encode() + content).hexdigest()[:length]
+    plan_id = hashlib.sha256(content).hexdigest()[:length]
+    while ledger.is_superseded(plan_id):
+        plan_id = hashlib.sha256(plan_id.encode() + content).hexdigest()[:length]
     return plan_id
 
 
@@ -141,11 +138,10 @@ class EarlierChanges(NamedTuple):
     is_same_plan: bool
 
 
-def earlier_changes(path: Path, host: str, plan: Plan, increments: Set[str]) -> EarlierChanges | None:
+def earlier_changes(ledger: Ledger, host: str, plan: Plan, increments: Set[str]) -> EarlierChanges | None:
     """The last push that changed the increments of a plan's variants too; None if there is none."""
     changes = {op.path: increments & op.body.keys() for op in plan.operations() if increments & op.body.keys()}
-    with Ledger.open(path, readonly=True) as ledger:
-        rows = ledger.connection.execute(_UPDATES, [host, json.dumps(list(changes))]).fetchall()
+    rows = ledger.connection.execute(_UPDATES, [host, json.dumps(list(changes))]).fetchall()
     repeated = [row for row in rows if changes[row[0]] & set(row[1].split(","))]
     if not repeated:
         return None
@@ -160,15 +156,3 @@ _UPDATES: Final = """
     WHERE p.host = ? AND o.path IN (SELECT value FROM json_each(?))
         AND o.state IN ('in_flight', 'in_doubt', 'confirmed')
     ORDER BY o.state_at"""
-
-
-def created_bodies(path: Path, host: str, kind: str) -> StoredKeys:
-    """Hashes (`pipelines.ledger.keys.body_hash`) of the creates confirmed by this host."""
-    with Ledger.open(path, readonly=True) as ledger:
-        return ledger.created(host, kind)
-
-
-def customers_created_since(path: Path, host: str, read: ReadState) -> int:
-    """Number of customers that pushes created after they were read: the plan takes them for new."""
-    with Ledger.open(path, readonly=True) as ledger:
-        return ledger.created_since(host, "customers", datetime.fromisoformat(read.at).timestamp())

@@ -7,10 +7,10 @@ for each input, and the table with only the fields to send. The comparisons are 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import ClassVar, Final, Protocol
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -55,23 +55,35 @@ class Decision:
     words: str = ""
 
 
-class Decider(Protocol):
-    """Decides table by table."""
+class Decider(ABC):
+    """Decides table by table.
 
+    Attributes:
+        differences: fields that differ on the platform, of all tables so far: `DIFFERENCE_SCHEMA`.
+        jumps: the first price jumps.
+        jump_count: number of price jumps.
+    """
+
+    def __init__(self) -> None:
+        self.differences: list[pa.Table] = []
+        self.jumps: list[PriceJump] = []
+        self.jump_count = 0
+
+    @abstractmethod
     def decide(self, table: pa.Table) -> Decision:
         """Decides for the inputs of a table."""
 
-    @property
-    def differences(self) -> Sequence[pa.Table]:
-        """Fields that differ on the platform, of all tables so far: `DIFFERENCE_SCHEMA`."""
+    def suspicious(self) -> list[Reason]:
+        """Inputs to send that a person should look at first."""
+        return []
 
 
-class CustomerDecider:
+class CustomerDecider(Decider):
     """Customers: compared with those read from the platform."""
 
     def __init__(self, current: CurrentCustomers) -> None:
+        super().__init__()
         self._current = current
-        self.differences: list[pa.Table] = []
         self._near_codes: list[int] = []
 
     def decide(self, table: pa.Table) -> Decision:
@@ -101,7 +113,7 @@ class CustomerDecider:
         words = "no erpCode, email or loginCode, so that it could not be looked up"
         return Decision(outcome, table, pc.fill_null(array(decisions["customer_id"]), ""), evidence, "no_key", words)
 
-    def near_codes(self) -> list[Reason]:
+    def suspicious(self) -> list[Reason]:
         """New customers who may be on the platform, under a code that a spreadsheet or a typist has changed."""
         lines = self._near_codes
         words = "erpCode differs from one on the platform in zeros, case or punctuation only: perhaps the same customer"
@@ -134,22 +146,17 @@ def _documents(rows: pa.Array, texts: pa.Array) -> pd.DataFrame:
     return from_arrow(pa.table({"input": read["input"].take(parents), "position": pa.array(position), **columns}))
 
 
-@dataclass
-class VariantDecider:
+class VariantDecider(Decider):
     """Variants: compared with what was last confirmed, because they cannot be read.
 
-    Attributes:
+    Args:
         confirmed: key, field, value.
         increments: fields whose values are increments: sent as they are, never compared.
-        jumps: the first price jumps.
-        jump_count: number of price jumps.
     """
 
-    confirmed: pd.DataFrame
-    increments: frozenset[str] = frozenset()
-    jumps: list[PriceJump] = field(default_factory=list)
-    jump_count: int = 0
-    differences: ClassVar[Sequence[pa.Table]] = ()
+    def __init__(self, confirmed: pd.DataFrame, increments: frozenset[str] = frozenset()) -> None:
+        super().__init__()
+        self.confirmed, self.increments = confirmed, increments
 
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
@@ -178,12 +185,11 @@ class VariantDecider:
             self.jumps.append(PriceJump(int(lines[row["row"]]), row["before"], row["now"], int(row["power"])))
 
 
-class CreateDecider:
+class CreateDecider(Decider):
     """Subcategories and warehouses: compared with the confirmed creates, because they cannot be read."""
 
-    differences: ClassVar[Sequence[pa.Table]] = ()
-
     def __init__(self, created: StoredKeys) -> None:
+        super().__init__()
         self._created = created
 
     def decide(self, table: pa.Table) -> Decision:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -15,6 +16,7 @@ import msgspec
 import pyarrow.compute as pc
 
 from pipelines.imports import Inputs, open_inputs
+from pipelines.ledger.store import Ledger
 from pipelines.mapping import load, to_toml
 from pipelines.plan import current_state
 from pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, VariantDecider
@@ -86,16 +88,13 @@ class PlanOptions:
     lookups: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PlanResult:
     """A plan that was made.
 
     Attributes:
-        folder: of the plan.
-        manifest: of the plan.
-        statistics: counts that are not in the manifest.
         is_new: whether the folder did not exist before.
-        created_since: customers created by pushes since the customers compared with were read.
+        created_since: customers that pushes created after those of the platform were read: the plan takes them for new.
         earlier_changes: that the plan's increments may repeat.
     """
 
@@ -130,18 +129,21 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
         save_mapping(inputs.mapping, options.save_mapping)
     if options.mapping is None:
         on_proposal(inputs.mapping.explain())
-    maker = _PlanMaker(options, settings, inputs)
     parent = (options.out or Path("plan")).absolute().parent
-    with hidden_folder(parent) as folder:
-        manifest, statistics = maker.write(folder)
-        target = options.out or Path(f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}")
-        is_new = publish_folder(folder, target.absolute())
-    read = manifest.read
-    since = current_state.customers_created_since(ledger_path(), settings.base_url, read) if read is not None else 0
-    earlier: current_state.EarlierChanges | None = None
-    if increments := increment_fields(manifest.semantics):
-        earlier = current_state.earlier_changes(ledger_path(), settings.base_url, Plan(target), increments)
-    return PlanResult(target, manifest, statistics, is_new, since, earlier)
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        maker = _PlanMaker(options, settings, inputs, ledger)
+        with hidden_folder(parent) as folder:
+            manifest, statistics = maker.write(folder)
+            target = options.out or Path(f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}")
+            is_new = publish_folder(folder, target.absolute())
+        result = PlanResult(target, manifest, statistics, is_new)
+        if manifest.read is not None:
+            read_at = datetime.fromisoformat(manifest.read.at).timestamp()
+            result.created_since = ledger.created_since(settings.base_url, "customers", read_at)
+        if increments := increment_fields(manifest.semantics):
+            changes = current_state.earlier_changes(ledger, settings.base_url, Plan(target), increments)
+            result.earlier_changes = changes
+    return result
 
 
 class _PlanMaker:
@@ -151,8 +153,8 @@ class _PlanMaker:
         UsageError: something that the plan needs is missing; all of it is named.
     """
 
-    def __init__(self, options: PlanOptions, settings: LegacySettings, inputs: Inputs) -> None:
-        self.options, self.settings, self.inputs = options, settings, inputs
+    def __init__(self, options: PlanOptions, settings: LegacySettings, inputs: Inputs, ledger: Ledger) -> None:
+        self.options, self.settings, self.inputs, self.ledger = options, settings, inputs, ledger
         self.kind = KINDS[options.kind]
         self.customers: current_state.CurrentCustomers | None = None
         self.passwords: PasswordSource | None = None
@@ -185,9 +187,9 @@ class _PlanMaker:
         if self.customers is not None:
             return CustomerDecider(self.customers)
         if self.kind.is_update:
-            confirmed = current_state.confirmed_variants(ledger_path(), host)
+            confirmed = current_state.confirmed_variants(self.ledger, host)
             return VariantDecider(confirmed, increment_fields(self.settings.semantics))
-        return CreateDecider(current_state.created_bodies(ledger_path(), host, self.kind.name))
+        return CreateDecider(self.ledger.created(host, self.kind.name))
 
     def write(self, folder: Path) -> tuple[Manifest, PlanStatistics]:
         """Writes all files of the plan into a folder of its own."""
@@ -218,12 +220,12 @@ class _PlanMaker:
             reasons=reject_reasons(lines),
             skipped=skip_reasons(lines),
             first_lines=first_lines(lines),
-            jumps=decider.jumps if isinstance(decider, VariantDecider) else (),
-            jump_count=decider.jump_count if isinstance(decider, VariantDecider) else 0,
+            jumps=decider.jumps,
+            jump_count=decider.jump_count,
             not_repeatable=counts.not_repeatable,
             notes=inputs.notes,
             passwords=self.passwords,
-            suspicious=counts.suspicious + (decider.near_codes() if isinstance(decider, CustomerDecider) else []),
+            suspicious=counts.suspicious + decider.suspicious(),
             notify=options.notify,
         )
         by_outcome = count_outcomes(lines)
@@ -254,7 +256,7 @@ class _PlanMaker:
             password_column=inputs.password_column,
         )
         content = msgspec.json.encode([msgspec.structs.replace(manifest, organization=None), statistics])
-        plan_id = current_state.new_plan_id(ledger_path(), content, _ID_LENGTH)
+        plan_id = current_state.new_plan_id(self.ledger, content, _ID_LENGTH)
         manifest = msgspec.structs.replace(manifest, plan_id=plan_id)
         with create_private(folder / MANIFEST_FILE) as out:
             out.write(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
