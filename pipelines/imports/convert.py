@@ -43,12 +43,7 @@ class Converter:
         self._checks_all = bool(bindings.mapping.group) or needs_model_check(bindings.shape, self._kind)
 
     def convert(self, table: pa.Table, bounds: Bounds = ()) -> list[Item]:
-        """The inputs of lines.
-
-        Args:
-            table: text columns, and the line numbers.
-            bounds: of the groups.
-        """
+        """The inputs of lines: text columns and the line numbers, and the bounds of groups."""
         batch = _Batch(table, bounds)
         sources = self._bindings.sources
         for index, lookup in enumerate(self._bindings.lookups):
@@ -145,8 +140,6 @@ class _Batch:
         lines: by path, a value per line.
         distinct: by path, each value once.
         complete: the paths that have a value in every input.
-        bounds: of the groups.
-        problems: by input.
     """
 
     def __init__(self, table: pa.Table, bounds: Bounds) -> None:

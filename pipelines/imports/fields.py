@@ -40,8 +40,6 @@ class Source:
     """What fills a field.
 
     Attributes:
-        target: the field.
-        reading: how the cells are parsed.
         column: the column, of the input file or of a lookup file.
         lookup: the index of the lookup, or `IN_FILE`.
         detects_notation: whether the notation of its numbers has to be detected from the column.
@@ -70,14 +68,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Bindings:
-    """Everything that fills the inputs of one kind.
-
-    Attributes:
-        mapping: checked.
-        sources: of the fields that a column or a lookup fills, in the mapping's order.
-        lookups: the opened lookup files.
-        login_mode: of customers.
-    """
+    """Everything that fills the inputs of one kind; the sources are in the mapping's order."""
 
     mapping: Mapping
     sources: Sequence[Source]

@@ -37,9 +37,6 @@ class Inputs:
     """The inputs of a file; they can be iterated any number of times.
 
     Attributes:
-        kind: customers, variants, subcategories or warehouses.
-        table: the file.
-        mapping: loaded or proposed.
         files: the input file, the mapping file and the lookup files: everything that the inputs depend on.
         password_column: the column with the passwords; None if there is none.
         notations: the detected notation of number columns, by column.

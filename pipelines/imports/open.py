@@ -38,14 +38,9 @@ def open_inputs(
     login_mode: LoginMode | None = None,
     semantics: Pairs[str, str] | None = None,
 ) -> Inputs:
-    """Opens a file as inputs of a kind.
+    """Opens a file as inputs of a kind. Without a mapping, one is proposed from the names of the columns.
 
-    Args:
-        kind: customers, variants, subcategories or warehouses.
-        file: CSV or .xlsx.
-        mapping: of the file's columns; None proposes one from their names.
-        login_mode: of customers.
-        semantics: of additive fields: field → `unknown`, `set` or `increment`.
+    `semantics` are those of additive fields: field → `unknown`, `set` or `increment`.
 
     Raises:
         UsageError: the file cannot be read, or does not fit the mapping.

@@ -34,14 +34,10 @@ VariantField = tuple[str, str, str]
 
 
 class NewOperation(NamedTuple):
-    """An operation to record in the ledger.
+    """An operation of a plan to record in the ledger.
 
-    Attributes:
-        id: in its plan.
-        method, path: of the request.
-        keys: hashes that identify what it creates (`pipelines.ledger.keys`); two operations of one host that share one
-            write the same record.
-        fields: of an update.
+    `keys` are hashes that identify what it creates (`pipelines.ledger.keys`): two operations of one host that share one
+    write the same record. `fields` are those of an update.
     """
 
     id: int
@@ -55,8 +51,6 @@ class StateChange(NamedTuple):
     """A new state of an operation.
 
     Attributes:
-        id: in its plan.
-        to: the state.
         status, code, request_id, words: of the response, if there was one.
         remote_id: id that the platform gave to the created record.
         doubt_at: start of the doubt, ledger time; for `in_doubt`. It remains when the operation is sent again and

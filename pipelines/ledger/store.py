@@ -75,10 +75,7 @@ class Ledger:
     def open(cls, path: Path, *, readonly: bool = False, read: ReadClock = read_clock) -> Self:
         """Opens the ledger.
 
-        Args:
-            path: of the file; created if missing.
-            readonly: a missing file reads as an empty ledger and is not created.
-            read: reads the clocks.
+        A missing file is created; with `readonly` it reads as an empty ledger and is not created.
 
         Raises:
             UsageError: not a ledger of this version, not this user's, or a disk error.
@@ -149,9 +146,6 @@ class Ledger:
         """The last confirmed value of each field of each variant.
 
         Fields whose last write is in flight or in doubt are left out: their value is unknown.
-
-        Args:
-            host: base URL of the legacy family, as in a plan's manifest.
 
         Returns:
             product_id, variant_id, field, value (JSON text), confirmed_at (UTC), plan_id.

@@ -55,13 +55,10 @@ class MappedColumn:
     """A column of the file and the field that it fills.
 
     Attributes:
-        name: the column's name in the header.
         field: a field path; None for an ignored column.
         also: further field paths that get the same value.
-        formats: formats that differ from the file's.
         blank: what an empty cell does: leave the field out, clear it (send an empty text, where the interface allows
             one), or reject the row.
-        default: the value used for an empty cell.
         change: the numbers are changes, not new values (for fields with `increment` semantics).
         trim: whether surrounding spaces are removed. Passwords are never trimmed.
     """
@@ -98,14 +95,11 @@ class Mapping:
     """How the rows of a file become inputs of one kind.
 
     Attributes:
-        kind: customers, variants, subcategories or warehouses.
         columns: mapped and ignored columns by name, in the mapping's order.
-        read_options: how the file is read.
         formats: the file's default formats.
         constants: field path → value for every input.
         generate_passwords: passwords are generated, and mailed by the platform or written to a file.
         group: columns whose equal values make consecutive lines one input.
-        lookups: lookup files.
         fill_down: columns whose empty cells take the value above.
         fill_within: fill down only while these columns do not change.
         skip_blank: skip a line in which all of these columns are empty.

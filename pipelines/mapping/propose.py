@@ -26,10 +26,7 @@ _ATTRIBUTES: Final = ("color", "colour", "talla", "size", "tamaño", "material",
 def propose(columns: Sequence[str], kind: str, *, conflicts: Literal["error", "leave"] = "error") -> Mapping:
     """A mapping by column names; columns that match no field are listed as `unknown`.
 
-    Args:
-        columns: the column names of the file.
-        kind: the kind of input.
-        conflicts: what happens when several columns match the same field: an error, or all of them become unknown.
+    If several columns match the same field, that is an error, or with `leave` all of them are unknown.
 
     Raises:
         UsageError: several columns match the same field.

@@ -145,13 +145,10 @@ _TABLES: Final[dict[str, type[BaseModel]]] = {
 
 
 def load(path: Path, kind: str | None = None, lookups: Collection[Path] = ()) -> Mapping:
-    """Loads and checks a mapping file.
+    """Loads and checks a mapping file of this kind; None accepts any.
 
-    Args:
-        path: the TOML file.
-        kind: the expected kind of input; None accepts any.
-        lookups: lookup files that may be outside the folder of the mapping. A mapping may come from somebody else, so
-            it opens other files only if the user names them.
+    `lookups` are lookup files that may be outside the folder of the mapping. A mapping may come from somebody else, so
+    it opens other files only if the user names them.
 
     Raises:
         UsageError: the file is not a valid mapping; the message has the file, the lines and all mistakes.

@@ -40,11 +40,7 @@ class CurrentCustomers:
 
 
 def current_customers(path: Path, host: str) -> CurrentCustomers:
-    """The customers of the published warehouse.
-
-    Args:
-        path: of the warehouse.
-        host: base URL of the legacy family; they must have been read from it.
+    """The customers of the published warehouse, which must have been read from this host.
 
     Raises:
         UsageError: there is no warehouse, it has no customers, or those of another host.

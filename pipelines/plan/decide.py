@@ -43,8 +43,7 @@ class Decision:
         table: the same inputs; fields that are not sent are null.
         id: of the platform's record, if there is one.
         evidence: for an outcome other than `send`.
-        code: of the reason for a rejection.
-        words: of that reason.
+        code, words: of the reason for a rejection.
     """
 
     outcome: pa.Array
@@ -60,8 +59,7 @@ class Decider(ABC):
 
     Attributes:
         differences: fields that differ on the platform, of all tables so far: `DIFFERENCE_SCHEMA`.
-        jumps: the first price jumps.
-        jump_count: number of price jumps.
+        jumps, jump_count: the first price jumps, and the number of all.
     """
 
     def __init__(self) -> None:

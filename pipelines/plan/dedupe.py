@@ -35,15 +35,7 @@ _OUTCOMES: Final = ("send", "unchanged", "exists_same", "exists_differs", "ambig
 def partition(
     inputs: Inputs, spool: InputSpool, outcomes: Outcomes, decider: Decider, options: RequestOptions, folder: Path
 ) -> PlanCounts:
-    """Reads the file, decides, and writes the operations.
-
-    Args:
-        inputs: of the file.
-        spool: to write and read them.
-        outcomes: added to.
-        decider: of the kind.
-        options: for the requests.
-        folder: of the plan.
+    """Reads the file, decides, writes the operations, and adds the outcomes of the lines that are not sent.
 
     Raises:
         BridgeError: a line is in no outcome, or in two.

@@ -66,14 +66,10 @@ class PlanOptions:
     """Options of `orderbridge plan`.
 
     Attributes:
-        kind: of the inputs.
-        file: CSV or .xlsx.
         mapping: mapping file; None proposes a mapping from the headers.
         out: the plan folder; None: `plan-KIND-ID` in the current folder.
         save_mapping: where to write a proposed mapping.
         passwords: of new customers, if no column contains them; None: as the mapping says.
-        notify: whether new customers get a message.
-        batch_size: operations per batch.
         lookups: lookup files that the mapping may name outside its own folder.
     """
 
@@ -114,9 +110,7 @@ class PlanResult:
 def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] = list) -> PlanResult:
     """Makes a plan (`orderbridge plan`).
 
-    Args:
-        options: see `orderbridge plan --help`.
-        on_proposal: called with a line per column if no mapping was given.
+    If no mapping was given, `on_proposal` is called with a line per column of the proposed one.
 
     Raises:
         UsageError: settings, file or mapping cannot be used; it is not known what the platform has; the folder contains

@@ -41,7 +41,6 @@ class LineResult(NamedTuple):
 
     Attributes:
         line: 1-based. An input that spans several lines has a row for each.
-        outcome: of the line.
         same_as: first line of the input with equal content. A merged line has the result of that line's operation; if
             that line is not sent, both have the same outcome.
         field, code, words: reason of a rejected line; several problems are joined by ` | `. They contain no cell value.
@@ -59,8 +58,7 @@ class PlannedOperation(msgspec.Struct, frozen=True, kw_only=True):
     """One request of a plan.
 
     Attributes:
-        id: number within the plan, from 1, in the order of the file.
-        batch: number of its batch, from 1.
+        id, batch: numbers from 1, in the order of the file.
         method, path: of the request; the path is relative to the family's base URL.
         body: JSON body without the password.
         lines: of the input file, 1-based, ascending.
@@ -116,10 +114,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         plan_id: derived from the content: the same input gives the same id.
-        version: of orderbridge.
-        kind: of the input.
         host: base URL of the legacy family.
-        environment: `sandbox` or `production`.
         organization: whose data of this host the warehouse holds; None if it is not known. Not part of `plan_id`.
         login_mode: for customers; None for other kinds.
         semantics: of the additive fields of variants; empty for other kinds.
@@ -168,9 +163,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 class Plan:
     """A plan folder, opened and verified.
-
-    Args:
-        folder: of the plan.
 
     Raises:
         UsageError: not a plan, or changed since it was made.

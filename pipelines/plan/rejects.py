@@ -43,7 +43,6 @@ class RejectsWriter:
     """Writes the reject file of a plan.
 
     Attributes:
-        table: the input.
         read_options: with which the input was read; the reject file is read with the same.
         problems: field, code and words by line.
         password_column: of the input; its cells are left empty.

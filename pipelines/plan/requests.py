@@ -46,13 +46,9 @@ class RequestOptions:
 
 @dataclass(slots=True)
 class PlanCounts:
-    """Counts of a plan.
+    """Counts of a plan: of `lines` of the file, `sent` are sent; they are `inputs`, sent in `operations`.
 
     Attributes:
-        lines: rows of the file.
-        sent: lines that are sent.
-        inputs: that are sent.
-        operations: in which they are sent.
         not_repeatable: operations that cannot be repeated.
         messages: to customers.
         suspicious: values to check before sending.
@@ -68,13 +64,9 @@ class PlanCounts:
 
 
 def requests(table: pa.Table, kind: KindName, options: RequestOptions, counts: PlanCounts) -> bytes:
-    """The operations of a table of inputs, in its order, as text.
+    """The operations of a table of inputs, in its order, as text; `counts` are added to.
 
-    Args:
-        table: `lines`, `path`, and a column for each field of the body, in order.
-        kind: of input.
-        options: for the requests.
-        counts: of the operations that the plan has already; added to.
+    The table has `lines`, `path`, and a column for each field of the body, in order.
     """
     if not table.num_rows:
         return b""

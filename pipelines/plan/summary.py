@@ -52,20 +52,15 @@ class PriceJump(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlanStatistics:
-    """Counts of a plan that are not in its manifest.
+    """What the summary shows and the manifest does not contain.
 
     Attributes:
-        inputs: that are sent.
-        reasons: why lines were rejected.
-        skipped: why lines are no input.
-        first_lines: the first lines of each outcome.
-        jumps: the first price jumps.
-        jump_count: number of price jumps.
-        not_repeatable: operations that cannot be repeated.
-        notes: what else the person should know.
-        passwords: their source.
+        inputs: number of those that are sent.
+        reasons, skipped: why lines were rejected, and why lines are no input.
+        first_lines: of each outcome.
+        jumps, jump_count: the first price jumps, and the number of all.
+        not_repeatable: number of operations that cannot be repeated.
         suspicious: valid values that are rarely meant.
-        notify: whether new customers get a message.
     """
 
     inputs: int
@@ -82,13 +77,7 @@ class PlanStatistics:
 
 
 def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path) -> str:
-    """The text of the summary.
-
-    Args:
-        manifest: of the plan.
-        statistics: of the plan.
-        folder: path of the plan folder in the commands; `Path()` for commands to run in that folder.
-    """
+    """The text of the summary. `folder` is that of the plan in commands; `Path()` for commands to run in it."""
     return render_text(
         "pipelines.plan",
         "summary.md.j2",

@@ -64,10 +64,7 @@ class PushDependencies:
     """What a push works with; tests replace parts of it.
 
     Attributes:
-        client: of the legacy family.
-        read_passwords: reads passwords from the input of the plan.
         read_customers: reads the platform's customers; None reads them with the client.
-        read_clock: reads the clocks of the machine.
         policy: how setbacks are waited for.
         deadline_s: total seconds allowed for a request; None: `sources.http.timeout_s`.
         grace_s: seconds allowed for requests in flight after a stop.

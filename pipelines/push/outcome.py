@@ -33,13 +33,9 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def classify(operation: PlannedOperation, outcome: WriteOutcome | None, is_doubted: bool, now: float) -> StateChange:
-    """The change of state that an attempt makes.
+    """The change of state that an attempt makes; without an outcome it was not started.
 
-    Args:
-        operation: that was attempted.
-        outcome: None if the attempt was not started.
-        is_doubted: whether an earlier attempt may have happened.
-        now: ledger time; start of the doubt.
+    `is_doubted`: an earlier attempt may have happened. A doubt starts `now`, in ledger time.
     """
     if outcome is None:
         return _not_happened(operation.id, is_doubted, {})

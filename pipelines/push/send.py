@@ -45,13 +45,10 @@ class SendContext:
     """What the send loop works with.
 
     Attributes:
-        ledger: of the plan.
-        client: of the legacy family.
         pace: the gate before each request.
         body: bytes of an operation, including its password; called after its intent is on disk.
         values: what a confirmed operation leaves, see `StateChange.values`.
         blocked_by: reason why an operation must not be sent now, because another one may still change the same fields.
-        on_doubt: called with each operation that is in doubt.
         on_end: called with the number of operations that ended.
         concurrency: requests at once.
         grace_s: seconds allowed for requests in flight after a stop.

@@ -14,7 +14,6 @@ class SendTask(NamedTuple):
     """One operation to send.
 
     Attributes:
-        operation: as planned.
         is_repeatable: sending it twice has the same effect as sending it once.
         is_doubted: an earlier attempt may have happened.
         clear: it was in doubt, and certainly did not happen.

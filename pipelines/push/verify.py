@@ -44,7 +44,6 @@ class VerifyResult:
             `unreadable`; `unsettled` if not confirmed.
         fields: operations with a difference, by field.
         verdict: of the list compared with; if it is not complete, `missing` proves nothing.
-        file: with the fields that differ.
         in_doubt: those of the unsettled operations that may have arrived.
     """
 

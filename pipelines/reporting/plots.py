@@ -72,11 +72,8 @@ def funnel(frame: pd.DataFrame) -> Plot:
 def over_time(days: pd.DataFrame, title: str, unit: str, as_of: datetime | None = None) -> Plot:
     """Values over time by day, month or year: the finest period that stays readable.
 
-    Args:
-        days: `day` (dates) and `count` (numbers), one row per day with a value.
-        title: of the plot.
-        unit: what is counted.
-        as_of: the period that contains this time is marked: it is not over yet.
+    The frame has `day` (dates) and `count` (numbers of `unit`), one row per day with a value. The period that contains
+    `as_of` is marked: it is not over yet.
     """
     values = {day: Decimal(str(value)) for day, value in zip(_dates(days["day"]), days["count"], strict=True)}
     form = ",.0f" if all(value == value.to_integral_value() for value in values.values()) else ",.2f"
