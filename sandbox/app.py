@@ -17,13 +17,11 @@ from typing import Final
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sandbox.alterations import alter, break_cursor
-from sandbox.call import Call
 from sandbox.config import LEGACY_KEY, V1_KEY, SandboxConfig
-from sandbox.faults import NOTHING, Draw, FaultPlan
+from sandbox.faults import NOTHING, Draw, FaultPlan, alter, break_cursor
 from sandbox.legacy import Legacy
+from sandbox.messages import Call, SandboxResponse, encoded, family_error, v1_error
 from sandbox.public_v1 import PublicV1, expired_key, invalid_cursor
-from sandbox.replies import SandboxResponse, encoded, family_error, v1_error
 from sandbox.state import Logged, State
 from sandbox.wire import Exchange, gzip_bomb, gzip_cut
 from sources.contract import OPERATIONS, PUBLIC_V1_PREFIX, Operation

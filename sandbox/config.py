@@ -102,3 +102,15 @@ def check_faults(faults: Mapping[str, float]) -> None:
             raise SandboxConfigError(f"no fault is named {name!r}. Use one of: {', '.join(NAMES)}")
         if not 0 <= rate <= 1:
             raise SandboxConfigError(f"the rate of {name} is {rate}. Use a number from 0 to 1")
+
+
+def settings(url: str, login_mode: str = "email") -> dict[str, str]:
+    """The settings of a project that uses a sandbox at this address, by key."""
+    return {
+        "sources.legacy.base_url": url,
+        "sources.legacy.api_key": LEGACY_KEY,
+        "sources.legacy.environment": "sandbox",
+        "sources.legacy.login_mode": login_mode,
+        "sources.public_v1.base_url": url,
+        "sources.public_v1.api_key": V1_KEY,
+    }

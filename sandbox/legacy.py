@@ -14,9 +14,8 @@ from functools import partial
 from hmac import compare_digest
 from typing import Any, Final
 
-from sandbox.call import Call
 from sandbox.config import LEGACY_KEY, SandboxConfig
-from sandbox.replies import Page, SandboxResponse, encoded, joined, legacy_errors
+from sandbox.messages import Call, Page, SandboxResponse, encoded, joined, legacy_errors
 from sandbox.state import Json, State
 from sandbox.validation import Problem, problems
 from sources.contract import LIST_PROMOTIONS, Operation

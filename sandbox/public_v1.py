@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from sandbox.call import Call
 from sandbox.config import V1_EXPIRED_KEY, V1_KEY, V1_LIVE_KEY, V1_NO_SCOPE_KEY, SandboxConfig
 from sandbox.legacy import PICKY_LIMITS, bounded_int
-from sandbox.replies import Page, SandboxResponse, encoded, joined, v1_error
+from sandbox.messages import Call, Page, SandboxResponse, encoded, joined, v1_error
 from sandbox.state import State
 from sources.contract import (
     LIST_ORDERS,

@@ -1,15 +1,19 @@
 """The server: uvicorn in a thread, on loopback, with a protocol that gives faults access to the transport.
 
-In: a configuration. Out: a running sandbox with its address, keys and state.
+In: a configuration. Out: a running sandbox with its address, keys and state; for `orderbridge sandbox`, one that prints
+`ready URL` and the settings to use as environment variables, and serves until SIGINT or SIGTERM.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import signal
 import socket
+import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -17,7 +21,16 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from sandbox.app import Platform
-from sandbox.config import LEGACY_KEY, V1_EXPIRED_KEY, V1_KEY, V1_LIVE_KEY, V1_NO_SCOPE_KEY, SandboxConfig, check_faults
+from sandbox.config import (
+    LEGACY_KEY,
+    V1_EXPIRED_KEY,
+    V1_KEY,
+    V1_LIVE_KEY,
+    V1_NO_SCOPE_KEY,
+    SandboxConfig,
+    check_faults,
+    settings,
+)
 from sandbox.wire import EXTENSION
 
 HOST: Final = "127.0.0.1"
@@ -96,6 +109,33 @@ def serve(config: SandboxConfig | None = None) -> Iterator[Sandbox]:
         yield sandbox
     finally:
         sandbox.stop()
+
+
+def run(config: SandboxConfig, on_ready: Callable[[dict[str, str]], None] | None = None) -> None:
+    """Serves until SIGINT or SIGTERM, then returns. Must run in the main thread.
+
+    `on_ready` gets the settings that are printed next, once the address is known.
+
+    Raises:
+        SandboxConfigError: the files of records cannot be served.
+        OSError: the port is taken.
+    """
+    stopped = threading.Event()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda *_: stopped.set()) for number in numbers}
+    try:
+        with serve(config) as sandbox:
+            gc.freeze()  # the garbage collector must not scan a million rows each time
+            values = settings(sandbox.url, config.login_mode)
+            if on_ready is not None:
+                on_ready(values)
+            sys.stdout.write(f"ready {sandbox.url}\n")
+            sys.stdout.writelines(f"{key.replace('.', '__').upper()}={value}\n" for key, value in values.items())
+            sys.stdout.flush()
+            stopped.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _is_unexpected(record: logging.LogRecord) -> bool:

@@ -18,8 +18,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from sandbox.config import SandboxConfig
+from sandbox.messages import encoded
 from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Generate, coupon_code, format_time, generators
-from sandbox.replies import encoded
 from sandbox.rows import Rows, read_rows
 from sources.contract import RECORDS
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
-from sandbox.replies import SandboxResponse
+from sandbox.messages import SandboxResponse
 
 EXTENSION: Final = "sandbox.transport"
 _LINGER_NONE: Final = struct.pack("ii", 1, 0)

@@ -67,7 +67,7 @@ def demo(folder: Path, style: Style) -> int:
     from pipelines.push.verify import verify
     from pipelines.reconcile.erp_files import ErpFiles
     from sandbox import SandboxConfig, serve
-    from sandbox.command import settings
+    from sandbox.config import settings
     from sources.settings.setting import variable
 
     _fresh(folder)

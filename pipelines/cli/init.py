@@ -44,7 +44,7 @@ def command(sandbox: bool) -> None:
     if path.exists():
         click.echo(f"{escape(path)} exists: not changed")
     else:
-        from sandbox.command import settings
+        from sandbox.config import settings
 
         values = settings(f"http://127.0.0.1:{SANDBOX_PORT}") if sandbox else _ask()
         click.echo(f"wrote {escape(write_settings(folder, values))} (mode 0600)")

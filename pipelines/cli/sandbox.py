@@ -78,7 +78,7 @@ def command(faults: dict[str, str], readings: dict[str, str], write_settings: bo
     of yours.
     """
     from sandbox import SandboxConfig, SandboxConfigError
-    from sandbox.command import run as serve
+    from sandbox.server import run as serve
 
     try:
         rates = {name: float(rate) for name, rate in faults.items()}

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any, Final, overload
 
 from sandbox import state
-from sandbox.command import run
 from sandbox.config import SandboxConfig
 from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, generators
+from sandbox.server import run
 
 DIFFERENT: Final = 100_000
 """Rows that differ in more than their id: several times as many as a pull decodes at once."""

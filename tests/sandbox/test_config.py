@@ -94,7 +94,7 @@ def test_a_taken_port() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command(number: signal.Signals) -> None:
-    code = "from sandbox import SandboxConfig; from sandbox.command import run; run(SandboxConfig(customers=3))"
+    code = "from sandbox import SandboxConfig; from sandbox.server import run; run(SandboxConfig(customers=3))"
     with subprocess.Popen(
         [sys.executable, "-W", "error", "-c", code],
         cwd=ROOT,

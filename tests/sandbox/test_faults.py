@@ -14,8 +14,8 @@ import pytest
 
 from sandbox import SandboxConfig, SandboxConfigError, serve
 from sandbox.app import PLANTED_PASSWORD
-from sandbox.call import Call
 from sandbox.faults import FAULTS, NAMES, FaultPlan
+from sandbox.messages import Call
 from sources.contract import LIST_CUSTOMERS
 from tests.sandbox import test_hostile
 from tests.sandbox.talk import CUSTOMER, V1, client_of, cursors, pages, raw, talking

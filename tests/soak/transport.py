@@ -12,8 +12,7 @@ from typing import Any, Final
 import httpx
 
 from sandbox.app import Platform
-from sandbox.call import Call
-from sandbox.replies import SandboxResponse
+from sandbox.messages import Call, SandboxResponse
 from sources.contract import LISTS, PUBLIC_V1_PREFIX, Operation
 
 _PREFIXES: Final = {"legacy": "", "public_v1": PUBLIC_V1_PREFIX}

@@ -1,4 +1,4 @@
-"""Responses as data, and the error bodies of both families.
+"""Requests and responses as data, and the error bodies of both families.
 
 In: the result of an operation. Out: status, headers and body, or a page whose rows faults may alter before it is
 encoded. The error codes of family A are made up: the interface does not show them.
@@ -7,12 +7,14 @@ encoded. The error codes of family A are made up: the interface does not show th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 from sandbox.validation import Problem
+from sources.contract import Operation
 
 Headers = tuple[tuple[bytes, bytes], ...]
 JSON: Final[Headers] = ((b"content-type", b"application/json"),)
@@ -88,3 +90,31 @@ def family_error(family: str, status: int, kind: str, words: str, code: str) -> 
     if family == "public_v1":
         return v1_error(status, kind.upper(), words)
     return legacy_errors(status, [Problem(kind, words)], code)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request to an operation. Header names are lower case; of a repeated query parameter the last value counts."""
+
+    operation: Operation
+    path: str
+    query_text: str
+    headers: Mapping[bytes, bytes]
+    parts: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    faults: frozenset[str] = frozenset()
+    """The alterations drawn for this request (`sandbox.faults`)."""
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The query, decoded."""
+        return dict(parse_qsl(self.query_text, keep_blank_values=True))
+
+    @property
+    def cursor(self) -> str:
+        """The cursor of a list that is paged by one; empty for the first page."""
+        return self.query.get("startingAfter", "") if self.operation.paging == "cursor" else ""
+
+    def error(self, status: int, kind: str, message: str) -> SandboxResponse:
+        """An error in the shape of the operation's family."""
+        return family_error(self.operation.family, status, kind, message, self.operation.error_code)
