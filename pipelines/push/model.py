@@ -19,7 +19,7 @@ from pipelines.push.resolutions import Answers
 from sources.errors import BridgeError, ExitCode, Stopped
 from sources.extract.result import Progress, no_progress
 from sources.http.client import Client
-from sources.http.limits import RetryPolicy
+from sources.http.retries import RetryPolicy
 from sources.settings import LegacySettings
 
 SETTLE_S: Final = 900.0

@@ -10,24 +10,22 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from itertools import count
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import Final, Generic, Literal, Self, TypeVar
+from typing import Final, Literal, Self, TypeVar
 
 import httpx
 
 from sources.contract import PUBLIC_V1_PREFIX, Family, Verb
 from sources.errors import AccessError, ContractBroken, HttpError, HttpRejected, Stopped, Unreachable
 from sources.http.error_responses import FamilyError, failure_of_status, read_error
-from sources.http.exchange import Exchanger, KeyAuth
+from sources.http.exchange import Caps, Exchanger, KeyAuth, Timeouts
 from sources.http.failures import NOT_SENT, BrokenBody, Failure
-from sources.http.limits import Caps, RetryPolicy, Timeouts
 from sources.http.responses import RawResponse, ReadResponse, WriteOutcome
-from sources.http.retries import Retrying, retry_after_s, should_retry
+from sources.http.retries import RetryPolicy, retry_after_s, retry_delay_s, should_retry
 from sources.http.transport import Transport
 from sources.settings import HttpSettings, LegacySettings, PublicV1Settings, http_settings, known_secrets
 from sources.urls import checked_base_url, checked_key, checked_proxy, request_target
@@ -39,19 +37,6 @@ STOP_POLL_S: Final = 0.1
 _PARTIAL: Final = 206
 _DEFINITE: Final = (201, 204)
 """Statuses of a write that settle it, whatever happened to the body."""
-
-
-@dataclass(slots=True)
-class _Call(Generic[T]):
-    """One `get` and its attempts."""
-
-    path: str
-    target: str
-    check: Callable[[bytes], T]
-    budget_until: float
-    attempts: int = 0
-    throttled: bool = False
-    elapsed_s: float = 0.0
 
 
 class Client:
@@ -98,7 +83,6 @@ class Client:
             proxy = checked_proxy("sources.http.proxy", proxy)
         transport = transport or Transport(base_url, ca_file=ca_file, proxy=proxy)
         self._http = Exchanger(family, base_url, self._auth, transport, self._timeouts, caps or Caps())
-        self._retrying = Retrying("GET", self._retry, self._sleep, self._announce)
 
     @classmethod
     def from_settings(
@@ -173,12 +157,24 @@ class Client:
             ContractBroken: a body that is too large, or in an encoding that was not asked for.
             Stopped: interrupted, or closed.
         """
-        call = _Call(path, request_target(path, params), check, monotonic() + self._retry.budget_s)
-        result = self._retrying(partial(self._attempt, call))
-        if isinstance(result, Failure):
-            self._check_stop()
-            raise self._error("GET", path, result, call.attempts)
-        return result
+        target, until = request_target(path, params), monotonic() + self._retry.budget_s
+        is_throttled = False
+        for attempt in count(1):
+            result = self._attempt(target, check, until)
+            if not isinstance(result, Failure):
+                parsed, reply, elapsed_s = result
+                return parsed, ReadResponse(reply.status, reply.body, elapsed_s, attempt, is_throttled)
+            log.info("%s GET %s, attempt %d: %s", self.family, path, attempt, result.words)
+            is_throttled |= result.what == 429
+            wait_s = retry_delay_s(result, attempt, until - monotonic(), self._retry)
+            if wait_s is None:
+                break
+            if result.retry_after_s:
+                words = "%s: the platform asks to wait %.0f s (status %s); waiting"
+                log.warning(words, self.family, result.retry_after_s, result.status)
+            self._sleep(wait_s)
+        self._check_stop()
+        raise self._error("GET", path, result, attempt)
 
     def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> WriteOutcome:
         """Writes, in one attempt: the ledger decides whether another one follows. See WriteOutcome.
@@ -217,32 +213,27 @@ class Client:
             elapsed_s=elapsed_s,
         )
 
-    def _attempt(self, call: _Call[T]) -> tuple[T, ReadResponse] | Failure:
-        """One request of a read. Failures are values: an exception would carry the request along, key included."""
+    def _attempt(
+        self, target: str, check: Callable[[bytes], T], until: float
+    ) -> tuple[T, RawResponse, float] | Failure:
+        """One request of a read, with its seconds. A failure is a value: an exception would carry the key along."""
         self._check_stop()
-        call.attempts += 1
         began = monotonic()
-        reply = self._http.exchange("GET", call.target, b"", min(self._timeouts.total_s, call.budget_until - began))
-        call.elapsed_s = monotonic() - began
+        reply = self._http.exchange("GET", target, b"", min(self._timeouts.total_s, until - began))
+        elapsed_s = monotonic() - began
         if isinstance(reply, Failure):
-            failure = reply
-        elif not reply.is_success:
-            failure = self._status_failure(reply)[1]
-            call.throttled |= reply.status == 429
-        elif reply.broken is not None:
-            failure = reply.broken
-        elif reply.status == _PARTIAL:
+            return reply
+        if not reply.is_success:
+            return self._status_failure(reply)[1]
+        if reply.broken is not None:
+            return reply.broken
+        if reply.status == _PARTIAL:
             hint = "Report this to the platform, or to whoever runs a proxy in between."
-            failure = Failure("contract", "status 206: only a part of the response, which was not asked for", hint, 206)
-        else:
-            try:
-                parsed = call.check(reply.body)
-            except BrokenBody as error:
-                failure = self._http.broken_body(f"the body is broken: {error}", reply)
-            else:
-                return parsed, ReadResponse(reply.status, reply.body, call.elapsed_s, call.attempts, call.throttled)
-        log.info("%s GET %s, attempt %d: %s", self.family, call.path, call.attempts, failure.words)
-        return failure
+            return Failure("contract", "status 206: only a part of the response, which was not asked for", hint, 206)
+        try:
+            return check(reply.body), reply, elapsed_s
+        except BrokenBody as error:
+            return self._http.broken_body(f"the body is broken: {error}", reply)
 
     def _status_failure(self, reply: RawResponse, sent: bytes = b"") -> tuple[FamilyError, Failure]:
         error = read_error(self.family, reply.body, self._auth.secrets, sent)
@@ -275,11 +266,6 @@ class Client:
             request_id=failure.request_id,
             reason=failure.reason,
         )
-
-    def _announce(self, failure: Failure, _: float) -> None:
-        if failure.retry_after_s:
-            words = "%s: the platform asks to wait %.0f s (status %s); waiting"
-            log.warning(words, self.family, failure.retry_after_s, failure.status)
 
     def _check_stop(self) -> None:
         if self._stop.is_set() or self._http.is_closed:

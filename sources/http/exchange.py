@@ -1,13 +1,17 @@
 """One request and its response, read to the end: the header with the key, the deadline, the size limits.
 
 In: verb, path and query, body, seconds. Out: a `RawResponse`, or a `Failure` if nothing usable arrived. A failure is
-returned, not raised: an exception would carry the request along, key included.
+returned, not raised: an exception would carry the request along, key included. Bodies are decoded here: httpx's own
+decoders accept a truncated gzip as whole, at any size.
 """
 
 from __future__ import annotations
 
 import threading
+import zlib
+from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import dataclass
 from functools import lru_cache
 from time import monotonic
 from typing import Final, NoReturn, cast
@@ -15,13 +19,34 @@ from typing import Final, NoReturn, cast
 import httpx
 
 from sources.contract import Family, Verb
-from sources.http.body import decode, read_wire
 from sources.http.failures import BrokenBody, Failure, UnacceptableBody, connection_failure
-from sources.http.limits import Caps, Timeouts
 from sources.http.responses import RawResponse
 from sources.http.transport import HEADS_MAX
 
 _HEADERS: Final = ((b"Accept", b"application/json"), (b"Accept-Encoding", b"gzip"), (b"User-Agent", b"orderbridge"))
+MIB: Final = 1024 * 1024
+MEMBERS_MAX: Final = 100
+"""Gzip members of one body: each costs a copy of the rest, and an empty one has 20 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds: to connect (with TLS), without data while reading or writing, and for one request as a whole.
+
+    Resolving the host's name is not limited: the system offers no way to.
+    """
+
+    connect_s: float = 10.0
+    read_s: float = 30.0
+    total_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """The largest body, as transferred and decoded."""
+
+    wire_bytes: int = 64 * MIB
+    plain_bytes: int = 256 * MIB
 
 
 class KeyAuth:
@@ -152,3 +177,56 @@ def _fields(headers: httpx.Headers) -> dict[bytes, str]:
         name, text = raw_name.lower(), value.decode("latin-1")
         fields[name] = f"{fields[name]}, {text}" if name in fields else text
     return fields
+
+
+def read_wire(chunks: Iterable[bytes], most: int) -> bytes:
+    """Joins all chunks. Raises UnacceptableBody over `most` bytes."""
+    parts, size = [], 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > most:
+            raise UnacceptableBody(f"the body is larger than {most} bytes")
+        parts.append(chunk)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def decode(wire: bytes, encoding: str | None, most: int) -> bytes:
+    """Decodes a body.
+
+    Args:
+        wire: the body as transferred.
+        encoding: the header `Content-Encoding`.
+        most: bytes that it may have.
+
+    Raises:
+        BrokenBody: cut off, empty, or not in that encoding.
+        UnacceptableBody: larger than `most`, encoded more than once, or in another encoding than gzip and deflate.
+    """
+    names = [name for part in (encoding or "").split(",") if (name := part.strip().lower()) not in ("", "identity")]
+    if not names:
+        if len(wire) > most:
+            raise UnacceptableBody(f"the body is larger than {most} bytes")
+        return wire
+    if len(names) > 1:
+        raise UnacceptableBody("the body is encoded more than once")
+    if names[0] not in ("gzip", "x-gzip", "deflate"):
+        raise UnacceptableBody("the body has an encoding that was not asked for")
+    if not wire:
+        raise BrokenBody("the body is empty, although an encoding is announced")
+    bits = zlib.MAX_WBITS | 16 if names[0] != "deflate" else zlib.MAX_WBITS if wire[0] & 15 == 8 else -zlib.MAX_WBITS
+    plain, rest, members = b"", wire, 0
+    while rest:  # gzip allows several members, one after the other
+        members += 1
+        if members > MEMBERS_MAX:
+            raise UnacceptableBody("the body has too many parts")
+        decoder = zlib.decompressobj(bits)
+        try:
+            plain += decoder.decompress(rest, most + 1 - len(plain))
+        except zlib.error:
+            raise BrokenBody("the body is not in the announced encoding") from None
+        if len(plain) > most:
+            raise UnacceptableBody(f"the body is larger than {most} bytes, decoded")
+        if not decoder.eof:
+            raise BrokenBody("the body is cut off")
+        rest = decoder.unused_data
+    return plain

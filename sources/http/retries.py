@@ -9,24 +9,40 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from itertools import count
 from random import random
-from time import monotonic
-from typing import Final, TypeVar
+from typing import Final
 
 from sources.contract import Verb
 from sources.http.failures import Failure, Kind
-from sources.http.limits import RetryPolicy
 
-T = TypeVar("T")
 RETRIED_KINDS: Final = ("dns", "connect", "timeout", "protocol", "broken_body")
 RETRIED_STATUSES: Final = (408, 429)
 _SECONDS: Final = re.compile(r"[0-9]{1,12}")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often and how long a read is attempted.
+
+    Attributes:
+        attempts: requests at most.
+        dns_attempts: the same while the host's name does not resolve: mostly it is misspelt.
+        base_s, cap_s: the delay is drawn from 0 to base_s, then from 0 to twice that, up to cap_s.
+        retry_after_max_s: a longer `Retry-After` is not waited for.
+        budget_s: seconds for all attempts and delays together.
+    """
+
+    attempts: int = 8
+    dns_attempts: int = 2
+    base_s: float = 0.5
+    cap_s: float = 30.0
+    retry_after_max_s: float = 300.0
+    budget_s: float = 600.0
 
 
 def should_retry(verb: Verb, what: int | Kind) -> bool:
@@ -100,40 +116,21 @@ def without_backoff() -> Iterator[None]:
         _backoff.turn(-1)
 
 
-def no_announcement(failure: Failure, seconds: float) -> None:
-    """Announces nothing."""
+def retry_delay_s(failure: Failure, attempts: int, left_s: float, policy: RetryPolicy) -> float | None:
+    """Seconds until a read is attempted again; None where that would not help or is over a limit of the policy.
 
-
-@dataclass(frozen=True, slots=True)
-class Retrying:
-    """Repeats what returns a `Failure` when it fails, and returns its last result.
-
-    Attributes:
-        verb: of the requests.
+    Args:
+        failure: of the last attempt.
+        attempts: made so far.
+        left_s: of the read's budget.
         policy: limits and delays.
-        sleep: waits for so many seconds; raises Stopped if the client is to stop.
-        announce: called before a wait, with the failure and its seconds.
     """
-
-    verb: Verb
-    policy: RetryPolicy
-    sleep: Callable[[float], None]
-    announce: Callable[[Failure, float], None] = no_announcement
-
-    def __call__(self, attempt: Callable[[], T | Failure]) -> T | Failure:
-        """Attempts until one succeeds, or a further one does not help or is over a limit."""
-        policy, began = self.policy, monotonic()
-        for number in count(1):
-            result = attempt()
-            if not isinstance(result, Failure) or not should_retry(self.verb, result.what):
-                break
-            wait_s = 0.0 if _backoff.off else delay_s(number, result.retry_after_s, random(), policy)
-            if (
-                number >= (policy.dns_attempts if result.what == "dns" else policy.attempts)
-                or (result.retry_after_s or 0.0) > policy.retry_after_max_s
-                or monotonic() - began + wait_s >= policy.budget_s
-            ):
-                break
-            self.announce(result, wait_s)
-            self.sleep(wait_s)
-        return result
+    if not should_retry("GET", failure.what):
+        return None
+    wait_s = 0.0 if _backoff.off else delay_s(attempts, failure.retry_after_s, random(), policy)
+    is_over = (
+        attempts >= (policy.dns_attempts if failure.what == "dns" else policy.attempts)
+        or (failure.retry_after_s or 0.0) > policy.retry_after_max_s
+        or wait_s >= left_s
+    )
+    return None if is_over else wait_s

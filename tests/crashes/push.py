@@ -29,8 +29,8 @@ from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.run import push
 from sources.errors import BridgeError
 from sources.http.client import Client
-from sources.http.limits import RetryPolicy
 from sources.http.responses import WriteOutcome
+from sources.http.retries import RetryPolicy
 from sources.kinds import KindName
 from sources.settings import LegacySettings, Secret
 from tests.crashes.recorder import Point, Recorder

@@ -25,7 +25,7 @@ MUTANTS: Final = (
     Mutant(
         "any-retry-after-is-waited-for",
         "sources/http/retries.py",
-        "                or (result.retry_after_s or 0.0) > policy.retry_after_max_s\n",
+        "        or (failure.retry_after_s or 0.0) > policy.retry_after_max_s\n",
         "",
         "tests/sources/http/test_retries.py",
     ),
@@ -46,7 +46,7 @@ MUTANTS: Final = (
     Mutant(
         "the-read-budget-is-not-applied-to-the-last-attempt",
         "sources/http/client.py",
-        "min(self._timeouts.total_s, call.budget_until - began)",
+        "min(self._timeouts.total_s, until - began)",
         "self._timeouts.total_s",
         "tests/sources/http/test_promises.py",
     ),
@@ -76,14 +76,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-body-that-was-cut-off-is-whole",
-        "sources/http/body.py",
+        "sources/http/exchange.py",
         "if not decoder.eof:",
         "if False:",
         "tests/sources/http/test_client.py",
     ),
     Mutant(
         "a-body-has-any-size",
-        "sources/http/body.py",
+        "sources/http/exchange.py",
         "        if size > most:",
         "        if size < 0:",
         "tests/sources/http/test_client.py",
@@ -357,7 +357,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-key-is-printed",
-        "sources/settings/secret.py",
+        "sources/settings/setting.py",
         '    def __repr__(self) -> str:\n        return "***"',
         "    def __repr__(self) -> str:\n        return self._text",
         "tests/sources/settings",

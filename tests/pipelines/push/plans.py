@@ -33,7 +33,8 @@ from pipelines.push.model import PushDependencies, PushHooks, PushOptions, PushR
 from pipelines.push.run import push
 from sandbox import Sandbox, SandboxConfig, serve
 from sources.http.client import Client
-from sources.http.limits import RetryPolicy, Timeouts
+from sources.http.exchange import Timeouts
+from sources.http.retries import RetryPolicy
 from sources.kinds import ADDED_FIELDS, KindName
 
 QUICK = RetryPolicy(attempts=6, base_s=0.001, cap_s=0.002)

@@ -16,8 +16,8 @@ from pipelines.push.run import push
 from pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendContext, SendLoop
 from pipelines.push.tasks import SendTask
 from sources.errors import ExitCode, Unreachable, UsageError
-from sources.http.limits import RetryPolicy
 from sources.http.responses import WriteOutcome
+from sources.http.retries import RetryPolicy
 from tests.pipelines.push.plans import patch
 
 COUNT = 20

@@ -29,9 +29,9 @@ from sources.errors import (
     UsageError,
 )
 from sources.http.client import Client
+from sources.http.exchange import Caps, Timeouts
 from sources.http.failures import BrokenBody
-from sources.http.limits import Caps, RetryPolicy, Timeouts
-from sources.http.retries import without_backoff
+from sources.http.retries import RetryPolicy, without_backoff
 from sources.settings import PublicV1Settings, Secret
 from tests.soak.transport import requested_url
 from tests.sources.rawserver import Script, drip, reset, serving

@@ -11,8 +11,8 @@ import pytest
 
 from sources.errors import HttpRejected, Unreachable, UsageError
 from sources.http.client import Client
-from sources.http.limits import RetryPolicy, Timeouts
-from sources.http.retries import without_backoff
+from sources.http.exchange import Timeouts
+from sources.http.retries import RetryPolicy, without_backoff
 from sources.urls import checked_base_url
 from tests.soak.transport import requested_url
 from tests.sources.rawserver import serving

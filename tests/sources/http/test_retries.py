@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -11,11 +10,11 @@ from hypothesis import strategies as st
 
 from sources.contract import Verb
 from sources.http.failures import Failure, Kind
-from sources.http.limits import RetryPolicy
 from sources.http.retries import (
-    Retrying,
+    RetryPolicy,
     delay_s,
     retry_after_s,
+    retry_delay_s,
     should_retry,
     without_backoff,
 )
@@ -119,22 +118,15 @@ def test_delay(attempt: int, retry_after: float | None, random: float, seconds: 
     assert delay_s(attempt, retry_after, random) == seconds
 
 
-def failing(*failures: Failure) -> tuple[list[int], Callable[[], object]]:
-    """The list of calls, and a function with these failures that then succeeds."""
-    calls: list[int] = []
-
-    def attempt() -> object:
-        calls.append(1)
-        return failures[len(calls) - 1] if len(calls) <= len(failures) else "fine"
-
-    return calls, attempt
-
-
 def run(policy: RetryPolicy, *failures: Failure) -> tuple[object, int, list[float]]:
-    calls, attempt = failing(*failures)
+    """Attempts with these failures, of which a further one succeeds: the result, the attempts, the waits."""
     slept: list[float] = []
-    result = Retrying("GET", policy, slept.append)(attempt)
-    return result, len(calls), slept
+    for attempts, failure in enumerate(failures, 1):
+        wait_s = retry_delay_s(failure, attempts, policy.budget_s - sum(slept), policy)
+        if wait_s is None:
+            return failure, attempts, slept
+        slept.append(wait_s)
+    return "fine", len(failures) + 1, slept
 
 
 BUSY = Failure(503, "busy")
@@ -159,15 +151,6 @@ def test_a_name_that_does_not_resolve_is_tried_twice() -> None:
     result, calls, slept = run(RetryPolicy(), *[failure] * 9)
     assert (result, calls) == (failure, 2)
     assert sum(slept) <= 0.5
-
-
-def test_waits_are_announced_with_their_failure() -> None:
-    announced: list[tuple[Failure, float]] = []
-    _, attempt = failing(BUSY, BUSY)
-    slept: list[float] = []
-    Retrying("GET", RetryPolicy(), slept.append, lambda failure, wait: announced.append((failure, wait)))(attempt)
-    assert announced == [(BUSY, seconds) for seconds in slept]
-    assert len(slept) == 2
 
 
 def test_retry_after_is_waited_for() -> None:

@@ -16,9 +16,9 @@ import pytest
 from sources.errors import Stopped, Unreachable, UsageError
 from sources.http import transport
 from sources.http.client import Client
+from sources.http.exchange import Timeouts
 from sources.http.failures import BrokenBody
-from sources.http.limits import RetryPolicy, Timeouts
-from sources.http.retries import without_backoff
+from sources.http.retries import RetryPolicy, without_backoff
 from sources.settings import HttpSettings, LegacySettings, Secret
 from tests.sources.rawserver import RawServer, asked, serving
 
