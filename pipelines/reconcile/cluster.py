@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pipelines.reconcile.buckets import Mapper
 from sources.errors import UsageError
 
 if TYPE_CHECKING:
     from distributed import Client
-
-    from pipelines.reconcile.buckets import Mapper
 
 CONNECT_TIMEOUT_S: Final = 5
 _PACKAGES: Final = ("orderbridge", "pyarrow", "duckdb")

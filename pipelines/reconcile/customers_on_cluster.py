@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import duckdb
 import numpy as np
@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.reconcile.buckets import Mapper, hash_texts, new_folder, read_bucket, write_buckets, write_groups
+from pipelines.reconcile.cluster import Cluster
 from pipelines.warehouse.sql import sql_text
 from transforms.customers import CUSTOMERS, RAW_CUSTOMERS, customers_part, summarize_unlisted
 from transforms.date_forms import DateOrder
@@ -31,9 +32,6 @@ from transforms.documents import RAW_DOCUMENTS
 from transforms.findings import UniqueValues, combine_findings, shared_value_findings
 from transforms.frames import array, constant, frame, from_arrow, to_arrow, typed
 from transforms.keys import one_row_per_id
-
-if TYPE_CHECKING:
-    from pipelines.reconcile.cluster import Cluster
 
 ROWS_PER_BUCKET: Final = 400_000
 """Customers and documents together."""
@@ -51,8 +49,7 @@ class CustomersJob:
     Attributes:
         folder: of all files.
         buckets: number of buckets.
-        price_lists: see `transforms.customers.customers`, as well as the others.
-        as_of, coverage_gap: see there.
+        price_lists, as_of, coverage_gap: see `transforms.customers.customers`.
     """
 
     folder: Path
@@ -83,16 +80,9 @@ def customers_on_cluster(
     timezone: str | None,
     cluster: Cluster,
 ) -> tuple[pd.DataFrame, DateColumn]:
-    """Makes `reconciled.customers`.
+    """Makes `reconciled.customers` in a build, open for writing, whose folder the workers of the cluster see.
 
-    Args:
-        build: open for writing, with the raw tables.
-        price_lists: see `transforms.customers.customers`.
-        as_of: see there.
-        date_order: see there.
-        coverage_gap: see there.
-        timezone: see there.
-        cluster: whose workers see the folder of the build.
+    The other arguments are those of `transforms.customers.customers`.
 
     Returns:
         The findings; how createdAt was read.

@@ -10,19 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import duckdb
+import pandas as pd
 
+from pipelines.reconcile.cluster import Cluster
+from pipelines.reconcile.customers_on_cluster import customers_on_cluster
 from pipelines.warehouse import coverage, ops
 from sources.errors import UsageError
 from sources.settings import ReconcileSettings
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from pipelines.reconcile.cluster import Cluster
-    from transforms.dates import DateColumn
+from transforms.customers import customers
+from transforms.dates import DateColumn
+from transforms.findings import FINDINGS, combine_findings
+from transforms.frames import frame, from_arrow
+from transforms.order_fields import ORDER_FIELDS, OrderFields, choose_fields
+from transforms.order_totals import ORDER_LINES, customer_orders, lines_table, order_lines
+from transforms.orders import orders
+from transforms.price_lists import price_lists
+from transforms.promotions import promotions
 
 ENTITIES: Final = ("customers", "promotions", "price_lists", "orders")
 """The lists of the platform, each with a raw and a reconciled table of its name."""
@@ -34,13 +40,13 @@ class Inputs:
     """What entities are made from.
 
     Attributes:
-        build: for the coverage of lists, and the columns that earlier runs read orders from.
+        build: open for writing, with the raw tables.
         run_id: of this run.
         settings: of reconciling.
         as_of: the instant that ages, periods and future dates are compared with.
+        cluster: that makes the customers; None: this process.
         raw: the raw tables; without those that the cluster reads.
         reads: the last published read of each list.
-        cluster: that makes the customers; None: this process.
         reconciled: the tables made so far.
     """
 
@@ -48,26 +54,15 @@ class Inputs:
     run_id: str
     settings: ReconcileSettings
     as_of: datetime
-    raw: Mapping[str, pd.DataFrame]
-    reads: Mapping[str, ops.LastRead]
     cluster: Cluster | None
-    reconciled: dict[str, pd.DataFrame] = field(default_factory=dict)
+    raw: Mapping[str, pd.DataFrame] = field(init=False)
+    reads: Mapping[str, ops.LastRead] = field(init=False)
+    reconciled: dict[str, pd.DataFrame] = field(init=False, default_factory=dict)
 
-    @classmethod
-    def read(
-        cls,
-        build: duckdb.DuckDBPyConnection,
-        run_id: str,
-        settings: ReconcileSettings,
-        as_of: datetime,
-        cluster: Cluster | None = None,
-    ) -> Inputs:
-        """Reads the raw tables of a build."""
-        from transforms.frames import from_arrow
-
-        names = {*ENTITIES, DOCUMENTS} - ({"customers", DOCUMENTS} if cluster is not None else set())
-        raw = {name: from_arrow(build.sql(f"FROM raw.{name}").to_arrow_table()) for name in names}
-        return cls(build, run_id, settings, as_of, raw, ops.last_reads(build), cluster)
+    def __post_init__(self) -> None:
+        names = {*ENTITIES, DOCUMENTS} - ({"customers", DOCUMENTS} if self.cluster is not None else set())
+        self.raw = {name: from_arrow(self.build.sql(f"FROM raw.{name}").to_arrow_table()) for name in names}
+        self.reads = ops.last_reads(self.build)
 
     def coverage_gap(self, listed: str, named_by: str | None = None) -> str:
         """Why a list may hold records that its raw table lacks; empty where it is proven to hold none."""
@@ -98,10 +93,6 @@ class Entity:
 
 
 def _customers(inputs: Inputs) -> Entity:
-    from pipelines.reconcile.customers_on_cluster import customers_on_cluster
-    from transforms.customers import customers
-    from transforms.frames import from_arrow
-
     raw, settings = inputs.raw, inputs.settings
     gap = inputs.coverage_gap("price_lists", "customers")
     options = (raw["price_lists"], inputs.as_of, settings.date_order, gap, settings.timezone)
@@ -114,32 +105,18 @@ def _customers(inputs: Inputs) -> Entity:
 
 
 def _promotions(inputs: Inputs) -> Entity:
-    from transforms.promotions import promotions
-
     settings = inputs.settings
     return Entity(*promotions(inputs.raw["promotions"], inputs.as_of, settings.date_order, settings.timezone))
 
 
 def _price_lists(inputs: Inputs) -> Entity:
-    from transforms.price_lists import price_lists
-
     gap = inputs.coverage_gap("price_lists")
     return Entity(*price_lists(inputs.raw["price_lists"], inputs.reconciled["customers"], gap))
 
 
 def _orders(inputs: Inputs) -> Entity:
-    from transforms.findings import combine_findings
-    from transforms.order_fields import OrderFields, choose_fields
-    from transforms.orders import orders
-
-    raw, customers, settings = inputs.raw["orders"], inputs.reconciled["customers"], inputs.settings
-    configured = OrderFields(
-        customer_id=settings.orders.customer_id,
-        ordered_at=settings.orders.ordered_at,
-        total=settings.orders.total,
-        order_status=settings.orders.status,
-        currency=settings.orders.currency,
-    )
+    raw, known, settings = inputs.raw["orders"], inputs.reconciled["customers"], inputs.settings
+    configured = OrderFields(**{name: getattr(settings.orders, name.removeprefix("order_")) for name in ORDER_FIELDS})
     for name, column in configured.columns().items():
         if column not in raw:
             raise UsageError(
@@ -147,10 +124,10 @@ def _orders(inputs: Inputs) -> Entity:
                 "List the columns with DESCRIBE raw.orders, or remove the setting: the field is then detected.",
             )
     last = ops.last_order_fields(inputs.build)
-    choice = choose_fields(raw, customers, configured, OrderFields(**last.columns))
+    choice = choose_fields(raw, known, configured, OrderFields(**last.columns))
     gap = inputs.coverage_gap("customers", "orders")
     result = orders(
-        raw, customers, choice.fields, inputs.as_of, settings.date_order, gap, settings.timezone, last.matched_share
+        raw, known, choice.fields, inputs.as_of, settings.date_order, gap, settings.timezone, last.matched_share
     )
     used = choice.fields.columns()
     ops.record_order_fields(inputs.build, inputs.run_id, used, result.matched_share)
@@ -161,10 +138,6 @@ def _orders(inputs: Inputs) -> Entity:
 
 
 def _order_lines(inputs: Inputs) -> Entity:
-    from transforms.findings import FINDINGS
-    from transforms.frames import frame, from_arrow
-    from transforms.order_totals import ORDER_LINES, lines_table, order_lines
-
     children = inputs.build.execute(_CHILD_TABLES).fetchall()
     table = lines_table([name for (name,) in children])
     if table is None:
@@ -174,14 +147,8 @@ def _order_lines(inputs: Inputs) -> Entity:
 
 
 def _customer_orders(inputs: Inputs) -> Entity:
-    from transforms.findings import FINDINGS
-    from transforms.frames import frame
-    from transforms.order_totals import customer_orders
-
-    customers = inputs.reconciled["customers"]
-    return Entity(
-        customer_orders(inputs.reconciled["orders"], customers, inputs.as_of), frame(FINDINGS), raw_rows=len(customers)
-    )
+    table = customer_orders(inputs.reconciled["orders"], inputs.reconciled["customers"], inputs.as_of)
+    return Entity(table, frame(FINDINGS), raw_rows=len(inputs.reconciled["customers"]))
 
 
 _CUSTOMERS: Final = """

@@ -7,18 +7,23 @@ balance on both sides. Without a file the tables are empty: an old file is not c
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import duckdb
+import pandas as pd
+import pyarrow as pa
 
+from pipelines.reconcile.buckets import hash_texts
 from pipelines.reconcile.entities import DOCUMENTS, Inputs
 from pipelines.reconcile.erp_files import ErpCustomers
+from pipelines.reconcile.match_on_cluster import match_on_cluster
 from pipelines.warehouse import ops
 from pipelines.warehouse.tables import replace
 from sources.errors import BridgeError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from transforms.erp.match import match
+from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES
+from transforms.findings import FINDINGS, combine_findings, rule_findings, table_finding
+from transforms.frames import TEXT, column, frame
 
 
 @dataclass(slots=True)
@@ -47,34 +52,17 @@ class MatchSummary:
     doubt: str = ""
 
 
-def match_customers(
-    build: duckdb.DuckDBPyConnection,
-    run_id: str,
-    erp: ErpCustomers | None,
-    inputs: Inputs,
-) -> tuple[MatchSummary | None, pd.DataFrame]:
-    """Makes the tables of the match in a build.
-
-    Args:
-        build: open for writing, with the reconciled customers.
-        run_id: of this run, for the control totals.
-        erp: the ERP's customers; None makes the tables empty.
-        inputs: has the reconciled customers and the raw documents, or the cluster that matches them.
+def match_customers(inputs: Inputs, erp: ErpCustomers | None) -> tuple[MatchSummary | None, pd.DataFrame]:
+    """Makes the tables of the match in the build of `inputs`, which has the reconciled customers.
 
     Returns:
-        The counts, None without a file; and the findings.
+        The counts, and the findings; without a file the tables are empty, and the counts None.
 
     Raises:
         BridgeError: a row of either side is in no row of the table, or in two.
         UsageError: see `Cluster.mapper`.
     """
-    from pipelines.reconcile.buckets import hash_texts
-    from pipelines.reconcile.match_on_cluster import match_on_cluster
-    from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES
-    from transforms.erp.match import match
-    from transforms.findings import FINDINGS, combine_findings, table_finding
-    from transforms.frames import frame
-
+    build = inputs.build
     if erp is None:
         replace(build, "erp_customers", frame(ERP_CUSTOMERS))
         replace(build, "erp_differences", frame(ERP_DIFFERENCES))
@@ -89,10 +77,10 @@ def match_customers(
         replace(build, "erp_customers", result.customers)
         replace(build, "erp_differences", result.differences)
     totals = _totals(build, len(erp.rows), repeated)
-    ops.record_totals(
-        build, run_id, "reconciled.erp_customers", {**totals, "refused": len(erp.refused), "skipped": erp.skipped}
-    )
-    findings = [match_findings, _refused_findings(erp)]
+    recorded = {**totals, "refused": len(erp.refused), "skipped": erp.skipped}
+    ops.record_totals(build, inputs.run_id, "reconciled.erp_customers", recorded)
+    numbers, codes = (column(pa.array(texts, TEXT)) for texts in (map(str, erp.refused), erp.refused.values()))
+    findings = [match_findings, rule_findings("erp_customers", "line_refused", numbers, detail=codes)]
     gap = inputs.coverage_gap("customers") if len(erp.rows) else ""
     if gap:
         detail = f"{totals['only_in_erp']} lines only in the ERP: {gap}"
@@ -109,18 +97,6 @@ def match_customers(
         doubt=gap,
     )
     return summary, combine_findings(findings)
-
-
-def _refused_findings(erp: ErpCustomers) -> pd.DataFrame:
-    """A finding for each refused line."""
-    import pyarrow as pa
-
-    from transforms.findings import rule_findings
-    from transforms.frames import column
-
-    numbers = column(pa.array(map(str, erp.refused), pa.string()))
-    codes = column(pa.array(erp.refused.values(), pa.string()))
-    return rule_findings("erp_customers", "line_refused", numbers, detail=codes)
 
 
 _STATUSES: Final = """

@@ -10,16 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
+from pipelines.imports.lines import Lines
+from pipelines.imports.lookups import LookupTable
+from pipelines.imports.open import count_reject_columns, open_input_table, open_lookups
+from pipelines.mapping import load, propose
 from sources.errors import UsageError
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
-    from pipelines.imports.fields import Source
-    from pipelines.imports.lookups import LookupTable
+from sources.files import CellRules
+from sources.files.model import LINE_COLUMN
+from transforms.erp.match_keys import MATCH_KEYS
+from transforms.frames import BIGINT, TEXT, from_arrow
 
 ERP_COLUMNS: Final = {
     "erpCode": "erp_code",
@@ -34,7 +40,7 @@ ERP_COLUMNS: Final = {
     "documents[0].fiscalAddress": "fiscal_address",
     "documents[0].email": "document_email",
 }
-"""The fields of a customer that are compared: their names in a mapping, and in `transforms.erp.columns`."""
+"""The fields of a customer that are compared: their names in a mapping, and in `transforms.erp.tables`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +61,12 @@ class ErpFiles:
 
 @dataclass(frozen=True, slots=True)
 class ErpCustomers:
-    """The contents of a file of the ERP's customers.
+    """The contents of a file of the ERP's customers; `columns` and `unread` as in the `MatchSummary`.
 
     Attributes:
         rows: `_line`, and a text column for each of `ERP_COLUMNS` that the file has.
         refused: code by line, of lines that do not fit the file's header or have no answer in a lookup file.
         skipped: number of lines that the mapping skips (`skip_blank`).
-        columns: the compared fields, with the column of the file that each is read from.
-        unread: columns of the file that are not used.
     """
 
     rows: pd.DataFrame
@@ -82,17 +86,6 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
         if files.mapping is not None:
             raise UsageError("--erp-mapping requires --erp-customers", "Name the file with --erp-customers FILE.")
         return None
-    import pyarrow as pa
-
-    from pipelines.imports.fields import IN_FILE, Bindings, field_sources
-    from pipelines.imports.lines import Lines
-    from pipelines.imports.open import count_reject_columns, open_input_table, open_lookups
-    from pipelines.mapping import load, propose
-    from sources.files import CellRules
-    from sources.files.model import LINE_COLUMN
-    from transforms.erp.match_keys import MATCH_KEYS
-    from transforms.frames import from_arrow
-
     mapping = load(files.mapping, "customers", files.lookups) if files.mapping is not None else None
     table = open_input_table(files.customers, mapping.read_options if mapping is not None else None, mapping)
     table.check_line_column()
@@ -112,7 +105,7 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
             f"{files.customers.name}: no column is a code, login code, e-mail address or document number",
             f"Its columns: {', '.join(columns)}. Name the columns in a mapping file: --erp-mapping FILE.",
         )
-    schema = pa.schema([*((name, pa.string()) for name in sources), (LINE_COLUMN, pa.int64())])
+    schema = pa.schema([*((name, TEXT) for name in sources), (LINE_COLUMN, BIGINT)])
     parts, skipped = [schema.empty_table()], 0
     refused: dict[int, str] = {}
     matched = {name for lookup in mapping.lookups for name in lookup.match}
@@ -140,10 +133,6 @@ def _looked_up(
     lines: pa.Table, lookups: Sequence[LookupTable], refused: dict[int, str]
 ) -> tuple[pa.Table, dict[str, pa.Array]]:
     """The lines that every lookup has an answer for, and the answers by field path; the others go to `refused`."""
-    import pyarrow.compute as pc
-
-    from sources.files.model import LINE_COLUMN
-
     values: dict[str, pa.Array] = {}
     for lookup in lookups:
         found, codes = lookup.find(lines)
@@ -157,12 +146,9 @@ def _looked_up(
 
 def _value(cells: pa.Array | pa.ChunkedArray, source: Source) -> pa.Array | pa.ChunkedArray:
     """The cells of a field, null for the texts that the mapping declares empty; its default where they are blank."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    null = pa.scalar(None, pa.string())
+    null = pa.scalar(None, TEXT)
     if source.reading.empty:
-        cells = pc.if_else(pc.is_in(cells, value_set=pa.array(source.reading.empty, pa.string())), null, cells)
+        cells = pc.if_else(pc.is_in(cells, value_set=pa.array(source.reading.empty, TEXT)), null, cells)
     if source.default is not None:
         cells = pc.if_else(pc.equal(pc.utf8_trim_whitespace(cells), ""), null, cells).fill_null(str(source.default))
     return cells

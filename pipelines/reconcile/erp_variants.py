@@ -7,19 +7,24 @@ same, or different. Without a file the table is empty; without a ledger every va
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import duckdb
+import pandas as pd
+import pyarrow as pa
 
+from pipelines.imports import ReadyInput, RejectedInput, open_inputs
+from pipelines.ledger.store import Ledger
+from pipelines.mapping import load
+from pipelines.reconcile.erp_files import ErpFiles
 from pipelines.warehouse import ops
 from pipelines.warehouse.tables import replace
 from sources.errors import BridgeError
+from sources.kinds import increment_fields
 from sources.settings import ledger_path, legacy_settings
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from pipelines.reconcile.erp_files import ErpFiles
+from transforms.erp.variants import CONFIRMED, ERP_VARIANTS, VARIANT_LINES, variants
+from transforms.frames import TEXT, frame, from_arrow
+from transforms.upserts.json_columns import json_text
 
 _STATUSES: Final = """
     SELECT status, count(*) FROM reconciled.erp_variants GROUP BY status
@@ -59,23 +64,12 @@ def read_variants(files: ErpFiles) -> ErpVariants | None:
     """
     if files.variants is None:
         return None
-    import pyarrow as pa
-
-    from pipelines.imports import ReadyInput, RejectedInput, open_inputs
-    from pipelines.ledger.store import Ledger
-    from pipelines.mapping import load
-    from transforms.erp.variants import CONFIRMED, VARIANT_LINES
-    from transforms.frames import TEXT, frame, from_arrow
-    from transforms.upserts.json_columns import json_text
-
     settings = legacy_settings()
-    semantics = {"price": settings.price_semantics, "stock": settings.stock_semantics}
-    added = {name for name, meaning in semantics.items() if meaning == "increment"}
-    mapping = files.variants_mapping
-    given = load(mapping, "variants", files.lookups) if mapping is not None else None
+    added = increment_fields(settings.semantics)
+    mapping = load(files.variants_mapping, "variants", files.lookups) if files.variants_mapping is not None else None
     rows: list[dict[str, object]] = []
     refused: list[int] = []
-    for one in open_inputs("variants", files.variants, given, semantics=semantics):
+    for one in open_inputs("variants", files.variants, mapping, semantics=settings.semantics):
         if isinstance(one, RejectedInput):
             refused.append(one.lines[0])
         elif isinstance(one, ReadyInput):
@@ -97,9 +91,6 @@ def compare_variants(build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpVari
     Raises:
         BridgeError: a line is in no row of the table.
     """
-    from transforms.erp.variants import ERP_VARIANTS, variants
-    from transforms.frames import frame
-
     if erp is None:
         replace(build, "erp_variants", frame(ERP_VARIANTS))
         return None
@@ -107,7 +98,7 @@ def compare_variants(build: duckdb.DuckDBPyConnection, run_id: str, erp: ErpVari
     if len(table) != len(erp.rows):
         raise BridgeError(f"erp_variants: {len(erp.rows)} lines read, {len(table)} rows: the totals do not balance")
     replace(build, "erp_variants", table)
-    compared = VariantSummary(build.execute(_STATUSES).fetchall(), erp.refused)
-    totals = {"erp_read": len(erp.rows), **dict(compared.statuses), "refused": len(erp.refused)}
+    summary = VariantSummary(build.execute(_STATUSES).fetchall(), erp.refused)
+    totals = {"erp_read": len(erp.rows), **dict(summary.statuses), "refused": len(erp.refused)}
     ops.record_totals(build, run_id, "reconciled.erp_variants", totals)
-    return compared
+    return summary

@@ -43,16 +43,14 @@ class History:
         entity: the reconciled table of the records.
         key: column that identifies a record.
         fields: columns that make a version.
-        children: SQL of a table with the key and further columns of each record, null where there are none; and those
-            columns with their value for a record without any.
+        records: SQL of the records; empty: all columns of the reconciled table.
     """
 
     name: str
     entity: str
     key: str
     fields: tuple[str, ...]
-    children: str = ""
-    child_columns: tuple[tuple[str, str], ...] = ()
+    records: str = ""
 
     @property
     def table(self) -> str:
@@ -78,10 +76,10 @@ HISTORIES: Final = (
             "documents",
         ),
         # As JSON, in the order of their values: no order of documents is shown.
-        children=f"""SELECT customer_id, to_json(list(struct_pack({", ".join(f"{c} := {c}" for c in _DOCUMENT)})
-            ORDER BY {", ".join(_DOCUMENT)}))::VARCHAR AS documents
-            FROM raw.customers__documents GROUP BY customer_id""",
-        child_columns=(("documents", "'[]'"),),
+        records=f"""SELECT c.*, coalesce(d.documents, '[]') AS documents FROM reconciled.customers c LEFT JOIN (
+            SELECT customer_id, to_json(list(struct_pack({", ".join(f"{c} := {c}" for c in _DOCUMENT)})
+                ORDER BY {", ".join(_DOCUMENT)}))::VARCHAR AS documents
+            FROM raw.customers__documents GROUP BY customer_id) d USING (customer_id)""",
     ),
     History(
         "promotion_history",
@@ -100,27 +98,17 @@ HISTORIES: Final = (
 
 
 def record_history(build: duckdb.DuckDBPyConnection, history: History) -> tuple[int, int]:
-    """Brings a history up to the reconciled records of the build.
-
-    Args:
-        build: open for writing, with the reconciled tables made from its raw ones.
-        history: which.
+    """Brings a history up to the reconciled records of the build, which is open for writing.
 
     Returns:
         The number of versions, and of those that are current.
     """
-    records = columns_of(build, f"reconciled.{history.entity}")
-    columns = {name: kind for name, kind in records.items() if name not in _NOT_IN_HISTORY}
-    columns |= {name: "VARCHAR" for name, _ in history.child_columns}
+    build.execute(f"CREATE OR REPLACE TEMP TABLE seen AS {history.records or f'FROM reconciled.{history.entity}'}")
+    columns = {name: kind for name, kind in columns_of(build, "seen").items() if name not in _NOT_IN_HISTORY}
     declared = ", ".join(f'"{name}" {kind}' for name, kind in (PERIOD | columns).items())
     build.execute(f"CREATE TABLE IF NOT EXISTS {history.table} ({declared})")
     for name, kind in columns.items():
         build.execute(f'ALTER TABLE {history.table} ADD COLUMN IF NOT EXISTS "{name}" {kind}')
-    children = "".join(f", coalesce(d.{name}, {otherwise}) AS {name}" for name, otherwise in history.child_columns)
-    joined = f"LEFT JOIN ({history.children}) d USING ({history.key})" if history.children else ""
-    build.execute(
-        f"CREATE OR REPLACE TEMP TABLE seen AS SELECT r.*{children} FROM reconciled.{history.entity} r {joined}"
-    )
     build.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE latest AS
@@ -128,8 +116,10 @@ def record_history(build: duckdb.DuckDBPyConnection, history: History) -> tuple[
     )
     _rebuild(build, history, list(columns))
     build.execute("DROP TABLE seen; DROP TABLE latest")
-    counts = build.execute(f"SELECT count(*), count(*) FILTER (is_current) FROM {history.table}").fetchone() or (0, 0)
-    return int(counts[0]), int(counts[1])
+    ((versions, current),) = build.execute(
+        f"SELECT count(*), count(*) FILTER (is_current) FROM {history.table}"
+    ).fetchall()
+    return versions, current
 
 
 def _rebuild(build: duckdb.DuckDBPyConnection, history: History, columns: list[str]) -> None:

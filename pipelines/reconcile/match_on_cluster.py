@@ -1,26 +1,51 @@
-"""The match with the ERP on a cluster: tables and lines of the ERP out to Parquet, the result into the build.
+"""The match with the ERP on a cluster: tables and lines out to Parquet, matched in buckets, the result into the build.
 
 In: a build with the reconciled customers, and the ERP's lines. Out: its tables of the match, the same as `match` makes
-here. DuckDB writes and reads the Parquet files, so the tables of either side are never in the memory of this process.
+here. DuckDB writes and reads the Parquet files, so no table is in the memory of this process. A task holds one piece of
+a file or one bucket in memory. What has to be known of the match as a whole is narrow: which homes a key connects, and
+the codes that have no match.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
 
 import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.reconcile.buckets import new_folder
-from pipelines.reconcile.match_tasks import OWNER_KEYS, ROWS_PER_BUCKET, ROWS_PER_GROUP, MatchJob, match_files
+from pipelines.reconcile.buckets import Mapper, hash_texts, new_folder, read_bucket, write_buckets, write_groups
+from pipelines.reconcile.cluster import Cluster
 from pipelines.warehouse.sql import sql_text
-from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES, ERP_FIELDS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
-from transforms.frames import from_arrow, to_arrow
+from transforms.erp.components import buckets, components, connected_homes, key_hashes, links, row_homes
+from transforms.erp.findings import UnmatchedCodes, unmatched_code_findings
+from transforms.erp.match import match_part
+from transforms.erp.match_keys import MATCH_KEYS
+from transforms.erp.tables import (
+    DIFFERENCES,
+    ERP_CUSTOMERS,
+    ERP_DIFFERENCES,
+    ERP_FIELDS,
+    PLATFORM_CUSTOMERS,
+    PLATFORM_DOCUMENTS,
+)
+from transforms.findings import combine_findings
+from transforms.frames import BIGINT, TEXT, Schema, from_arrow, to_arrow
 
-if TYPE_CHECKING:
-    import pandas as pd
+ROWS_PER_GROUP: Final = 100_000
+"""Of the row groups of input files."""
+GROUPS_PER_PIECE: Final = 4
+ROWS_PER_BUCKET: Final = 400_000
+"""Lines, customers and documents together. A worker takes about a kilobyte for each row of a piece or bucket."""
+OWNER_KEYS: Final = {f"owner_{key}": TEXT for key in MATCH_KEYS if key in PLATFORM_CUSTOMERS}
+"""Columns of documents: the keys of their customer, whose bucket they share."""
 
-    from pipelines.reconcile.cluster import Cluster
 
 _CUSTOMERS: Final = f"SELECT {', '.join(PLATFORM_CUSTOMERS)} FROM reconciled.customers WHERE NOT is_missing"
 _DOCUMENTS: Final = f"""
@@ -32,6 +57,69 @@ _ORDERS: Final = {
     "erp_customers": (ERP_CUSTOMERS, "line NULLS LAST, customer_id"),
     "erp_differences": (ERP_DIFFERENCES, f"line, list_position({list(ERP_FIELDS)}, field)"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Row groups of an input file, from `first` to before `end`; `side` is `lines`, `customers` or `documents`."""
+
+    side: str
+    first: int
+    end: int
+
+    @property
+    def name(self) -> str:
+        """Of its files."""
+        return f"-{self.side}-{self.first}"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchJob:
+    """A match of files.
+
+    Attributes:
+        folder: of all files; before the match it has one of each side: `lines.parquet` …
+        fields: the fields of the lines.
+        country: see `transforms.erp.match.match`.
+        buckets: number of buckets.
+    """
+
+    folder: Path
+    fields: tuple[str, ...]
+    country: str | None
+    buckets: int
+
+    @property
+    def schemas(self) -> dict[str, Schema]:
+        """The columns of the input files."""
+        return {
+            "lines": {"_line": BIGINT, **dict.fromkeys(self.fields, TEXT)},
+            "customers": PLATFORM_CUSTOMERS,
+            "documents": {**PLATFORM_DOCUMENTS, **OWNER_KEYS},
+        }
+
+    @property
+    def key_columns(self) -> dict[str, dict[str, str]]:
+        """The columns of each side with a key that the lines have, by key."""
+        keys = {key: key for key in MATCH_KEYS if key in self.fields}
+        return {
+            "lines": keys,
+            "customers": {key: key for key in keys if key in PLATFORM_CUSTOMERS},
+            "documents": {key: "number" for key in keys if key not in PLATFORM_CUSTOMERS},
+        }
+
+    def file(self, name: str, part: object = "") -> Path:
+        """A file of the folder, or a part of it."""
+        return self.folder / f"{name}{part}.parquet"
+
+    def pieces(self) -> list[Piece]:
+        """The pieces of all input files, at least one of each."""
+        counts = {side: pq.read_metadata(self.file(side)).num_row_groups for side in self.schemas}
+        return [
+            Piece(side, first, min(first + GROUPS_PER_PIECE, count))
+            for side, count in counts.items()
+            for first in range(0, max(count, 1), GROUPS_PER_PIECE)
+        ]
 
 
 def match_on_cluster(
@@ -68,3 +156,75 @@ def match_on_cluster(
             f"FROM read_parquet({sql_text(folder / f'{table}-*.parquet')}) ORDER BY {order}"
         )
     return result
+
+
+def match_files(job: MatchJob, missing_codes: pd.Series[str], over: Mapper) -> tuple[pd.DataFrame, int]:
+    """Matches the input files and writes the tables: the columns of `ERP_CUSTOMERS`; of `ERP_DIFFERENCES`, and `line`.
+
+    Args:
+        job: the files.
+        missing_codes: ERP codes of customers that went missing.
+        over: maps the tasks over pieces or buckets.
+
+    Returns:
+        The findings, and the number of repeated lines.
+    """
+    pieces, numbers = job.pieces(), range(job.buckets)
+    list(over(partial(write_links, job), pieces))
+    pairs = over(partial(find_connected_homes, job, pieces), numbers)
+    roots = components(pd.concat(list(pairs), ignore_index=True))
+    write_groups(job.file("roots"), [pa.Table.from_pandas(roots, preserve_index=False)])
+    list(over(partial(write_rows, job), pieces))
+    findings, repeated, codes = zip(*over(partial(match_bucket, job, pieces), numbers), strict=True)
+    unmatched = UnmatchedCodes(*map(pd.concat, zip(*codes, strict=True)))
+    return combine_findings([*findings, *unmatched_code_findings(unmatched, missing_codes)]), sum(repeated)
+
+
+def write_links(job: MatchJob, piece: Piece) -> None:
+    """Task: writes the homes of a piece, and its links by the bucket of their values."""
+    rows, columns = _read(job, piece), job.key_columns
+    hashes = key_hashes(rows, columns[piece.side], hash_texts)
+    if piece.side == "lines":
+        homes = row_homes(rows, hashes.values(), job.fields, hash_texts)
+    else:
+        owner = "owner_" if piece.side == "documents" else ""
+        keys = key_hashes(rows, {key: owner + name for key, name in columns["customers"].items()}, hash_texts)
+        homes = row_homes(rows, keys.values(), ["customer_id"], hash_texts)
+    write_groups(job.file("homes", piece.name), [pa.table({"home": homes})])
+    found = links(hashes.values(), homes)
+    values = (found["value"] % job.buckets).to_numpy(np.int64)
+    write_buckets(job.file("links", piece.name), found, values, job.buckets)
+
+
+def find_connected_homes(job: MatchJob, pieces: Sequence[Piece], bucket: int) -> pd.DataFrame:
+    """Task: the pairs of homes that values of a bucket connect."""
+    return connected_homes(_read_bucket(job, "links", pieces, bucket))
+
+
+def write_rows(job: MatchJob, piece: Piece) -> None:
+    """Task: writes the rows of a piece, by bucket."""
+    homes = pq.read_table(job.file("homes", piece.name))["home"].to_numpy()
+    roots = pq.read_table(job.file("roots")).to_pandas()
+    numbers = buckets(homes, roots, job.buckets)
+    write_buckets(job.file("rows", piece.name), _read(job, piece), numbers, job.buckets)
+
+
+def match_bucket(job: MatchJob, pieces: Sequence[Piece], bucket: int) -> tuple[pd.DataFrame, int, UnmatchedCodes]:
+    """Task: matches the rows of a bucket, and writes its tables. The rest is returned: see `PartialMatch`."""
+    lines, customers, documents = (
+        _read_bucket(job, "rows", [piece for piece in pieces if piece.side == side], bucket) for side in job.schemas
+    )
+    part = match_part(lines, customers, documents, job.country, hash_texts)
+    write_groups(job.file("erp_customers-", bucket), [to_arrow(part.customers, ERP_CUSTOMERS)])
+    write_groups(job.file("erp_differences-", bucket), [to_arrow(part.differences, DIFFERENCES)])
+    return part.findings, part.repeated, part.unmatched
+
+
+def _read(job: MatchJob, piece: Piece) -> pd.DataFrame:
+    with pq.ParquetFile(job.file(piece.side)) as file:
+        return from_arrow(file.read_row_groups(range(piece.first, piece.end)))
+
+
+def _read_bucket(job: MatchJob, stage: str, pieces: Sequence[Piece], bucket: int) -> pd.DataFrame:
+    """What tasks wrote of a bucket of these pieces."""
+    return read_bucket((job.file(stage, piece.name) for piece in pieces), bucket)

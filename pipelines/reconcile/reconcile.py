@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Final
 
 import duckdb
+import pandas as pd
 
 from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.entities import ENTITIES, STEPS, Entity, Inputs
 from pipelines.reconcile.erp_customers import MatchSummary, match_customers
-from pipelines.reconcile.erp_files import ErpCustomers, ErpFiles, read_customers
-from pipelines.reconcile.erp_variants import ErpVariants, VariantSummary, compare_variants, read_variants
+from pipelines.reconcile.erp_files import ErpFiles, read_customers
+from pipelines.reconcile.erp_variants import VariantSummary, compare_variants, read_variants
 from pipelines.reconcile.history import HISTORIES, record_history
 from pipelines.warehouse import coverage, merge, ops
 from pipelines.warehouse.build import warehouse_errors
@@ -29,6 +30,7 @@ from pipelines.warehouse.tables import replace
 from pipelines.warehouse.views import create_views
 from sources.errors import BridgeError, ExitCode, UsageError
 from sources.settings import ReconcileSettings, reconcile_settings, warehouse_path
+from transforms.phones import CALLING_CODES
 
 
 @dataclass(slots=True)
@@ -67,26 +69,6 @@ class ReconcileResult:
         return ExitCode.REJECTED if any(one is not None and one.refused for one in (self.match, self.variants)) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class ErpInputs:
-    """The contents of the ERP's files, read before anything else is done; None without a file.
-
-    `cluster` is the one that makes and matches the customers; None: this process does.
-    """
-
-    customers: ErpCustomers | None = None
-    variants: ErpVariants | None = None
-    cluster: Cluster | None = None
-
-    @classmethod
-    def read(cls, files: ErpFiles) -> ErpInputs:
-        """Reads the files, and connects to the cluster once. Raises UsageError."""
-        cluster = Cluster(files.scheduler) if files.scheduler is not None else None
-        if cluster is not None:
-            cluster.check()
-        return cls(read_customers(files), read_variants(files), cluster)
-
-
 def reconcile(files: ErpFiles | None = None) -> ReconcileResult:
     """Builds the reconciled tables from the published raw ones, and publishes (`orderbridge reconcile`).
 
@@ -100,13 +82,11 @@ def reconcile(files: ErpFiles | None = None) -> ReconcileResult:
     """
     run = WarehouseRun("reconcile")
     with run.preparation():
-        settings = _settings()
         if not run.build.path.exists():
             raise UsageError(f"there is no warehouse at {run.build.path}", "Run `orderbridge pull` first.")
-        erp = ErpInputs.read(files or ErpFiles())
-    result = ReconcileResult(run.run_id, run.build.path)
+        reconciling = Reconciling(files)
     with run.building() as build, warehouse_errors(build.path.parent), build.open() as connection:
-        build_tables(connection, result, settings, run.started_at, erp)
+        result = reconciling.build_tables(connection, run.run_id, run.started_at)
         run.record(connection, result.exit_code)
         build.publish(connection)
     return result
@@ -115,93 +95,87 @@ def reconcile(files: ErpFiles | None = None) -> ReconcileResult:
 def _settings() -> ReconcileSettings:
     """The settings of reconciling. Raises UsageError for a country whose phone numbers are not known."""
     settings = reconcile_settings()
-    if settings.country is not None:
-        from transforms.phones import CALLING_CODES
-
-        if settings.country not in CALLING_CODES:
-            raise UsageError(
-                f"reconcile.country is {settings.country}, which is not a country with a calling code",
-                "Set it to a code of ISO 3166-1, such as ES; the United Kingdom is GB.",
-            )
+    if settings.country is not None and settings.country not in CALLING_CODES:
+        raise UsageError(
+            f"reconcile.country is {settings.country}, which is not a country with a calling code",
+            "Set it to a code of ISO 3166-1, such as ES; the United Kingdom is GB.",
+        )
     return settings
 
 
 class Reconciling:
-    """Reconciles in the build of a pull (a `BuildStep`). `result` is set when it was called.
+    """Reconciles in a build: in that of a pull as its `BuildStep`. `result` is set when it was called.
 
-    The ERP's files are read when this is created, so a file that cannot be used ends the run before its first request.
+    The ERP's files are read when this is created, and the cluster is connected to once: what cannot be used ends a run
+    before its first request.
+
+    Args:
+        files: of the ERP.
+        settings: of reconciling; read if not given.
+
+    Raises:
+        UsageError: a file, the cluster or a setting cannot be used.
     """
 
-    def __init__(self, files: ErpFiles | None = None) -> None:
-        self._settings = _settings()
-        self._erp = ErpInputs.read(files or ErpFiles())
+    def __init__(self, files: ErpFiles | None = None, settings: ReconcileSettings | None = None) -> None:
+        files = files or ErpFiles()
+        self._settings = settings or _settings()
+        self._cluster = Cluster(files.scheduler) if files.scheduler is not None else None
+        if self._cluster is not None:
+            self._cluster.check()
+        self._customers, self._variants = read_customers(files), read_variants(files)
         self.result: ReconcileResult | None = None
 
     def __call__(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> int:
         """See `pipelines.pull.model.BuildStep`."""
-        self.result = ReconcileResult(run_id, warehouse_path())
-        build_tables(build, self.result, self._settings, at, self._erp)
+        self.result = self.build_tables(build, run_id, at)
         return self.result.exit_code
 
+    def build_tables(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> ReconcileResult:
+        """Makes the reconciled tables of a build, open for writing, anew.
 
-def build_tables(
-    build: duckdb.DuckDBPyConnection,
-    result: ReconcileResult,
-    settings: ReconcileSettings,
-    as_of: datetime,
-    erp: ErpInputs,
-) -> None:
-    """Makes the reconciled tables of a build anew, and fills in `result`.
+        `at` is the instant that promotions, birthdates and orders are compared with.
 
-    Args:
-        build: open for writing.
-        result: has its run and path.
-        settings: of reconciling.
-        as_of: the instant that promotions, birthdates and orders are compared with.
-        erp: contents of the ERP's files.
-
-    Raises:
-        UsageError: a setting names a column that the raw orders do not have.
-        BridgeError: rows would be lost.
-    """
-    import pandas as pd
-
-    from transforms.findings import combine_findings
-
-    merge.create_missing(build)
-    ops.create_missing(build)
-    build.execute("CREATE SCHEMA IF NOT EXISTS reconciled")
-    inputs = Inputs.read(build, result.run_id, settings, as_of, erp.cluster)
-    findings, observed = [], []
-    for name, step in STEPS.items():
-        entity = step(inputs)
-        raw_rows = len(inputs.raw[name]) if entity.raw_rows is None else entity.raw_rows
-        _record_entity(build, result, name, raw_rows, entity)
-        inputs.reconciled[name] = entity.table
-        findings.append(combine_findings([entity.findings]))
-        result.order_fields |= entity.order_fields
-        result.proposed |= entity.proposed
-        if entity.dates is not None:
-            observed.append(("date_format", f"{name}: {entity.dates.form}"))
-    for history in HISTORIES:
-        result.rows[history.name], current = record_history(build, history)
-        totals = {"versions": result.rows[history.name], "current": current}
-        ops.record_totals(build, result.run_id, history.table, totals)
-    result.match, match_findings = match_customers(build, result.run_id, erp.customers, inputs)
-    result.variants = compare_variants(build, result.run_id, erp.variants)
-    findings.append(match_findings)
-    for name in ENTITIES:
-        for check in (coverage.unproven, coverage.proven_before, coverage.duplicate_ids):
-            findings += check(build, inputs.reads, name)
-    exceptions = pd.concat(findings, ignore_index=True)
-    replace(build, "exceptions", exceptions)
-    result.rows["exceptions"] = len(exceptions)
-    result.findings = build.execute(_FINDINGS).fetchall()
-    observed += [("order_fields", f"{name}: {column}") for name, column in result.order_fields.items() if column]
-    statuses = build.execute("SELECT DISTINCT order_status FROM reconciled.orders").fetchall()
-    observed += enumeration("orders.order_status", statuses)
-    ops.record_observations(build, result.run_id, as_of, observed)
-    create_views(build)
+        Raises:
+            UsageError: a setting names a column that the raw orders do not have.
+            BridgeError: rows would be lost.
+        """
+        merge.create_missing(build)
+        ops.create_missing(build)
+        build.execute("CREATE SCHEMA IF NOT EXISTS reconciled")
+        result = ReconcileResult(run_id, warehouse_path())
+        inputs = Inputs(build, run_id, self._settings, at, self._cluster)
+        findings, observed = [], []
+        for name, step in STEPS.items():
+            entity = step(inputs)
+            raw_rows = len(inputs.raw[name]) if entity.raw_rows is None else entity.raw_rows
+            _record_entity(build, result, name, raw_rows, entity)
+            inputs.reconciled[name] = entity.table
+            findings.append(entity.findings)
+            result.order_fields |= entity.order_fields
+            result.proposed |= entity.proposed
+            if entity.dates is not None:
+                observed.append(("date_format", f"{name}: {entity.dates.form}"))
+        for history in HISTORIES:
+            result.rows[history.name], current = record_history(build, history)
+            totals = {"versions": result.rows[history.name], "current": current}
+            ops.record_totals(build, run_id, history.table, totals)
+        result.match, match_findings = match_customers(inputs, self._customers)
+        findings.append(match_findings)
+        result.variants = compare_variants(build, run_id, self._variants)
+        for name in ENTITIES:
+            for check in (coverage.unproven, coverage.proven_before, coverage.duplicate_ids):
+                findings += check(build, inputs.reads, name)
+        exceptions = pd.concat(findings, ignore_index=True)
+        replace(build, "exceptions", exceptions)
+        result.rows["exceptions"] = len(exceptions)
+        result.findings = build.execute(_FINDINGS).fetchall()
+        observed += [("order_fields", f"{name}: {column}") for name, column in result.order_fields.items() if column]
+        statuses = build.execute("SELECT DISTINCT order_status FROM reconciled.orders").fetchall()
+        observed += enumeration("orders.order_status", statuses)
+        ops.record_observations(build, run_id, at, observed)
+        create_views(build)
+        return result
 
 
 _FINDINGS: Final = """

@@ -7,13 +7,12 @@ has. Out: Markdown with each table's columns, their types, meanings and sources;
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 import duckdb
 
 from pipelines.reconcile.entities import ENTITIES
-from pipelines.reconcile.reconcile import ErpInputs, ReconcileResult, build_tables
+from pipelines.reconcile.reconcile import Reconciling
 from pipelines.warehouse.descriptions import SCHEMAS, column_description, column_source, table_description
 from sources.settings import ReconcileSettings
 from sources.words import render_text
@@ -43,8 +42,7 @@ Column = tuple[str, str]
 def tables() -> dict[tuple[str, str], list[Column]]:
     """Columns with their types by schema and table, as an empty warehouse has them."""
     with duckdb.connect() as build:
-        result = ReconcileResult("", Path())
-        build_tables(build, result, ReconcileSettings(), datetime.now(UTC), ErpInputs())
+        Reconciling(settings=ReconcileSettings()).build_tables(build, "", datetime.now(UTC))
         columns: dict[tuple[str, str], list[Column]] = {}
         for schema, table, column, kind in build.execute(
             """SELECT schema_name, table_name, column_name,

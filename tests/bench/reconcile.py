@@ -32,8 +32,8 @@ import pyarrow.feather as feather
 
 from pipelines.reconcile.buckets import hash_texts
 from tests.bench.measure import Cost, Failed, Series, measured_rounds, run
-from transforms.erp.columns import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.erp.match import match
+from transforms.erp.tables import PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.frames import TEXT, from_arrow, typed
 
 CODE = "erp_code"

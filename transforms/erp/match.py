@@ -21,7 +21,6 @@ import pandas as pd
 from transforms.documents import sort_documents
 from transforms.erp.cascade import Decisions, Side, by_row, cascade
 from transforms.erp.certain_pairs import HashTexts, certain_pairs
-from transforms.erp.columns import ERP_FIELDS, PLATFORM_CUSTOMERS, PLATFORM_DOCUMENTS
 from transforms.erp.compare import compare
 from transforms.erp.contradictions import contradicted
 from transforms.erp.findings import (
@@ -33,7 +32,14 @@ from transforms.erp.findings import (
     unmatched_codes,
 )
 from transforms.erp.match_keys import MATCH_KEYS, document_number
-from transforms.erp.tables import customers_table, differences_table, line_names
+from transforms.erp.tables import (
+    ERP_FIELDS,
+    PLATFORM_CUSTOMERS,
+    PLATFORM_DOCUMENTS,
+    customers_table,
+    differences_table,
+    line_names,
+)
 from transforms.findings import combine_findings
 from transforms.frames import BIGINT, TEXT, THREADS, Bools, is_strictly_increasing, typed
 from transforms.texts import tidied

@@ -1,6 +1,7 @@
-"""The tables of a match: `erp_customers` and `erp_differences`, from lines, customers and what the keys have decided.
+"""The tables of a match: the columns that it takes, and `erp_customers` and `erp_differences`, which it gives.
 
-In: both sides, and row numbers of the pairs. Out: frames with the columns of `ERP_CUSTOMERS` and `DIFFERENCES`.
+In: both sides, row numbers of the pairs, and what the keys have decided. Out: frames with the columns of
+`ERP_CUSTOMERS` and `DIFFERENCES`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,70 @@ import pandas as pd
 import pyarrow as pa
 
 from transforms.erp.cascade import Decisions
-from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES
-from transforms.frames import BIGINT, TEXT, Column, Ints, column, constant, frame, joined_text, take_or_null, typed
+from transforms.erp.compare import COMPARISONS
+from transforms.frames import (
+    BIGINT,
+    BOOLEAN,
+    TEXT,
+    TIMESTAMP,
+    Column,
+    Ints,
+    column,
+    constant,
+    frame,
+    joined_text,
+    take_or_null,
+    typed,
+)
 
+ERP_FIELDS: Final = tuple(COMPARISONS)
+"""Of the ERP's customer: columns of text, any of which may be absent. `_line` (bigint) is the line's number."""
+PLATFORM_CUSTOMERS: Final = {
+    "customer_id": TEXT,
+    "erp_code": TEXT,
+    "login_code": TEXT,
+    "email": TEXT,
+    "first_name": TEXT,
+    "last_name": TEXT,
+    "full_name": TEXT,
+    "phone": TEXT,
+    "price_list_id": TEXT,
+    "_missing_since": TIMESTAMP,
+}
+"""The columns of the reconciled customers that are used."""
+PLATFORM_DOCUMENTS: Final = {
+    "customer_id": TEXT,
+    "position": BIGINT,
+    "number": TEXT,
+    "fiscal_name": TEXT,
+    "fiscal_address": TEXT,
+    "email": TEXT,
+    "is_default": BOOLEAN,
+}
+"""The columns of the raw documents that are used."""
+ERP_CUSTOMERS: Final = {
+    "erp_code": TEXT,
+    "customer_id": TEXT,
+    "status": TEXT,
+    "matched_by": TEXT,
+    "difference_count": BIGINT,
+    "line": BIGINT,
+    "name": TEXT,
+    "members": TEXT,
+    "member_lines": TEXT,
+    "reason": TEXT,
+}
+"""`erp_code` is the ERP's, and the platform's in a row without a line. `matched_by` of an ambiguous row is the key that
+made it so, and `reason` is how. `members` are the ids of the customers that an ambiguous line may be, `member_lines`
+the lines that an ambiguous customer may be. `name` is the ERP's where there is a line."""
+ERP_DIFFERENCES: Final = {
+    "entity": TEXT,
+    "erp_code": TEXT,
+    "platform_id": TEXT,
+    "field": TEXT,
+    "erp_value": TEXT,
+    "platform_value": TEXT,
+}
 DIFFERENCES: Final = {**ERP_DIFFERENCES, "line": BIGINT}
 _OUTCOME: Final = dict.fromkeys(("status", "matched_by", "members", "reason"), TEXT)
 

@@ -16,11 +16,11 @@ from pipelines.reconcile import cluster as cluster_module
 from pipelines.reconcile import match_on_cluster
 from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.erp_files import ErpFiles
-from pipelines.reconcile.reconcile import ErpInputs, reconcile
+from pipelines.reconcile.reconcile import Reconciling, reconcile
 from sources.errors import ExitCode, UsageError
 from tests.pipelines.reconcile.test_erp_customers import Shop
 from tests.pipelines.reconcile.test_erp_customers import shop as shop
-from tests.pipelines.reconcile.test_match_tasks import assert_equal, match_in_buckets, some_frames
+from tests.pipelines.reconcile.test_match_on_cluster import assert_equal, match_in_buckets, some_frames
 from transforms.erp.match import match
 
 
@@ -94,7 +94,7 @@ def test_an_address_without_a_scheduler_ends_the_run_in_five_seconds(
 def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"(?s)not installed.*orderbridge\[dask\]") as error:
-        ErpInputs.read(ErpFiles(tmp_path / "clientes.csv", scheduler="tcp://127.0.0.1:9"))
+        Reconciling(ErpFiles(tmp_path / "clientes.csv", scheduler="tcp://127.0.0.1:9"))
     assert error.value.exit_code == ExitCode.USAGE
     with pytest.raises(UsageError, match=r"(?s)not installed.*orderbridge\[dask\]"):
-        ErpInputs.read(ErpFiles(scheduler="tcp://127.0.0.1:9"))  # no file is required: the customers are made there
+        Reconciling(ErpFiles(scheduler="tcp://127.0.0.1:9"))  # no file is required: the customers are made there

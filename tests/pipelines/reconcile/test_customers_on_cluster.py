@@ -13,7 +13,7 @@ from pandas.testing import assert_frame_equal
 
 from pipelines.reconcile import customers_on_cluster
 from pipelines.warehouse.tables import replace
-from tests.pipelines.reconcile.test_match_tasks import Here
+from tests.pipelines.reconcile.test_match_on_cluster import Here
 from tests.transforms.test_customers import AS_OF
 from transforms.customers import CUSTOMERS, LISTED_PRICE_LISTS, RAW_CUSTOMERS, customers
 from transforms.documents import RAW_DOCUMENTS

@@ -12,10 +12,12 @@ import pytest
 
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
+from pipelines.reconcile import erp_customers
 from pipelines.reconcile.erp_files import ErpFiles, read_customers
 from pipelines.reconcile.reconcile import Reconciling, reconcile
 from sources.errors import BridgeError, UsageError
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
+from transforms.erp.match import match
 
 HEADER = "Código;Razón social;Nombre;Apellidos;Teléfono;Correo;Dirección fiscal;NIF;Lista de precios;Zona"
 # As an ERP writes it, and what the platform says of the same customers: equal, equal but for how it is written,
@@ -164,16 +166,13 @@ def test_the_totals_of_both_sides_are_kept(shop: Shop) -> None:
 def test_a_row_that_would_be_lost_on_either_side_fails_the_run(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
-    import transforms.erp.match as transform
-
-    whole = transform.match
 
     def lossy(erp: Any, customers: Any, documents: Any, **options: Any) -> Any:
         lines, known = (erp.iloc[1:], customers) if lost == "lines" else (erp, customers[1:])
-        return whole(lines, known, documents, **options)
+        return match(lines, known, documents, **options)
 
     before = shop.made.path.read_bytes()
-    monkeypatch.setattr(transform, "match", lossy)
+    monkeypatch.setattr(erp_customers, "match", lossy)
     with pytest.raises(BridgeError, match="the totals do not balance"):
         reconcile(ErpFiles(shop.file))
     assert shop.made.path.read_bytes() == before

@@ -16,11 +16,13 @@ import pytest
 
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
+from pipelines.reconcile import entities
 from pipelines.reconcile.entities import ENTITIES
 from pipelines.reconcile.reconcile import Reconciling, reconcile
 from pipelines.warehouse.lock import run_lock
 from sources.errors import BridgeError, LockedError, UsageError
 from tests.pipelines.bridge import Bridge, bridge, command, pulled, start
+from transforms.promotions import promotions
 
 COLUMNS = {
     "customers": {
@@ -179,14 +181,10 @@ def test_a_setting_that_cannot_be_leaves_the_old_file(made: Bridge, name: str, v
 
 
 def test_a_row_that_would_be_lost_fails_the_run(made: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    import transforms.promotions as transform
-
-    whole = transform.promotions
-
     def lossy(raw: Any, *rest: Any) -> Any:
-        return whole(raw.iloc[1:], *rest)
+        return promotions(raw.iloc[1:], *rest)
 
-    monkeypatch.setattr(transform, "promotions", lossy)
+    monkeypatch.setattr(entities, "promotions", lossy)
     before = made.path.read_bytes()
     with pytest.raises(BridgeError, match="promotions: 9 raw rows, 8 reconciled"):
         reconcile()

@@ -16,9 +16,9 @@ from pandas.testing import assert_frame_equal
 
 from tests.transforms.erp.test_match import GONE, customers, documents, erp, matched, reported
 from transforms.erp.certain_pairs import Hashes, certain_pairs
-from transforms.erp.columns import ERP_FIELDS, PLATFORM_CUSTOMERS
 from transforms.erp.match import MatchResult, match
 from transforms.erp.match_keys import MATCH_KEYS
+from transforms.erp.tables import ERP_FIELDS, PLATFORM_CUSTOMERS
 
 CODES = ("A", "B", "C", "a", "01", "1", "-", "", None)
 EMAILS = ("a@x", "A@X", "b@x", "maria@shop.es", "maria@ſhop.es", "noemail@x", "bad", "", None)

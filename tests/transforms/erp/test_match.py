@@ -9,14 +9,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from transforms.erp.columns import (
+from transforms.erp.match import MatchResult, match
+from transforms.erp.tables import (
     ERP_CUSTOMERS,
     ERP_DIFFERENCES,
     ERP_FIELDS,
     PLATFORM_CUSTOMERS,
     PLATFORM_DOCUMENTS,
 )
-from transforms.erp.match import MatchResult, match
 from transforms.frames import BIGINT, TEXT, frame
 
 GONE = datetime(2026, 2, 1, tzinfo=UTC)

@@ -15,15 +15,15 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from pipelines.reconcile import match_on_cluster, match_tasks
+from pipelines.reconcile import match_on_cluster
 from pipelines.reconcile.buckets import Mapper
 from pipelines.reconcile.cluster import Cluster
 from pipelines.warehouse.tables import replace
 from tests.transforms.erp.test_laws import good_hashes
 from tests.transforms.erp.test_match import GONE, customers, documents, erp
-from transforms.erp.columns import ERP_CUSTOMERS, ERP_DIFFERENCES
 from transforms.erp.match import MatchResult, match
 from transforms.erp.match_keys import MATCH_KEYS
+from transforms.erp.tables import ERP_CUSTOMERS, ERP_DIFFERENCES
 from transforms.frames import from_arrow, typed
 
 
@@ -89,7 +89,7 @@ def test_issue_16_3_the_match_in_buckets_is_the_match(seed: int, frequent: int) 
     frames = some_frames(seed)
     with (
         patch.multiple(match_on_cluster, ROWS_PER_BUCKET=250, ROWS_PER_GROUP=60),
-        patch.multiple(match_tasks, GROUPS_PER_PIECE=2, hash_texts=good_hashes),
+        patch.multiple(match_on_cluster, GROUPS_PER_PIECE=2, hash_texts=good_hashes),
         patch("transforms.erp.cascade.FREQUENT", frequent),
         patch("transforms.erp.contradictions.FREQUENT", frequent),
     ):
