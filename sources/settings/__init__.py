@@ -16,7 +16,6 @@ from sources.settings.root import find_root as find_root
 from sources.settings.root import load_dlt as load_dlt
 from sources.settings.root import prepare_dlt as prepare_dlt
 from sources.settings.root import set_project as set_project
-from sources.settings.secret import Secret as Secret
 from sources.settings.sections import DateOrder as DateOrder
 from sources.settings.sections import Environment as Environment
 from sources.settings.sections import HttpSettings as HttpSettings
@@ -26,3 +25,4 @@ from sources.settings.sections import OrderSettings as OrderSettings
 from sources.settings.sections import PublicV1Settings as PublicV1Settings
 from sources.settings.sections import ReconcileSettings as ReconcileSettings
 from sources.settings.sections import WarehouseSettings as WarehouseSettings
+from sources.settings.setting import Secret as Secret

@@ -13,8 +13,7 @@ from typing import Final
 from zoneinfo import available_timezones
 
 from sources.errors import UsageError
-from sources.settings.secret import Secret
-from sources.settings.setting import Check
+from sources.settings.setting import Check, Secret
 from sources.urls import checked_key, checked_proxy, checked_webhook
 
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from sources.errors import UsageError
-from sources.settings.files import FILES, key_paths, read_toml
-from sources.settings.root import check_private, find_root, load_dlt
+from sources.settings.root import FILES, check_private, find_root, key_paths, load_dlt, read_toml
 from sources.settings.sections import (
     SETTINGS,
     HttpSettings,

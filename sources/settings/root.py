@@ -1,21 +1,25 @@
-"""The project's root: the folder whose `.dlt` holds the settings.
+"""The project's root: the folder whose `.dlt` holds the settings files.
 
-In: the current folder, `DLT_PROJECT_DIR`. Out: the root, and a process in which dlt reads its settings there and
-nowhere else. Settings name the hosts that get the keys, so files that others can write are not read.
+In: the current folder, `DLT_PROJECT_DIR`. Out: the root, its settings files as documents, and a process in which dlt
+reads its settings there and nowhere else. Settings name the hosts that get the keys, so files that others can write are
+not read. No error quotes a file: it may hold a key.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
+import tomllib
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from sources.errors import UsageError
-from sources.settings.files import FILES, key_paths, read_toml
 from sources.settings.sections import SECTIONS
 
+FILES: Final = ("secrets.toml", "config.toml")
 _CHECKOUT: Final = Path(__file__).absolute().parents[2]
 
 
@@ -76,6 +80,50 @@ def _has_sections(folder: Path) -> bool:
     check_private(folder)
     paths = [path for name in FILES for path in key_paths(read_toml(folder / name))]
     return not {path.rpartition(".")[0] for path in paths}.isdisjoint(SECTIONS)
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """A TOML document; empty if there is no such file. A file is parsed again only after it changed.
+
+    Raises:
+        UsageError: it cannot be read, is not UTF-8 or not TOML, or is beyond what a parser handles.
+    """
+    try:
+        status = path.stat()
+        return _parsed(path, (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+    except FileNotFoundError:
+        return {}
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not UTF-8", "Save it as UTF-8.") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        # the parser's message quotes the file
+        line = re.search(r"at line (\d+)", str(error))
+        where = f"line {line[1]}" if line else "last line"
+        raise UsageError(
+            f"{path}, {where}: not valid TOML", "Strings need quotes, and a name occurs once in its table."
+        ) from None
+    except (ValueError, RecursionError):
+        hint = "Remove that value."
+        raise UsageError(f"{path}: a number is too long or values are nested too deeply", hint) from None
+
+
+@lru_cache(maxsize=8)
+def _parsed(path: Path, version: tuple[int, ...]) -> dict[str, object]:
+    """The document of this version of a file. Raises what the parser does."""
+    document = tomllib.loads(path.read_text("utf-8"))
+    key_paths(document)  # raises RecursionError for a document that nothing else could walk through either
+    return document
+
+
+def key_paths(document: object, prefix: str = "") -> list[str]:
+    """The dotted names of all values in a document."""
+    if not isinstance(document, dict):
+        return [prefix]
+    return [
+        path for name, value in document.items() for path in key_paths(value, f"{prefix}.{name}" if prefix else name)
+    ]
 
 
 def check_private(path: Path) -> None:

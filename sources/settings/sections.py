@@ -16,8 +16,7 @@ from sources.disk import resolve_link
 from sources.errors import UsageError
 from sources.kinds import ADDED_FIELDS, LoginMode, Semantics
 from sources.settings import checks
-from sources.settings.secret import Secret
-from sources.settings.setting import Setting, named, setting
+from sources.settings.setting import Secret, Setting, named, setting
 from sources.urls import checked_base_url
 
 Environment = Literal["sandbox", "production"]

@@ -1,4 +1,4 @@
-"""What is known about one setting: its key, check, default and a line of help.
+"""What is known about one setting: its key, check, default and a line of help; and the values that are masked.
 
 In: the fields of the dataclasses in `sections`, which declare the settings. Out: `Setting`, from which the loaders,
 README's table, `.dlt/config.toml` and what `orderbridge check` prints are made.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 Check = Callable[[str, object], object]
 
@@ -81,3 +81,37 @@ def named(key: str) -> str:
 def shown(value: object) -> str:
     """A value as documents and messages show it: whole numbers without a fraction."""
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+class Secret:
+    """A text that only `reveal` returns: masked when printed, not pickled."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The text itself, for the header that carries it."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return "***"
+
+    def __format__(self, spec: str) -> str:
+        return "***"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret is not pickled")
