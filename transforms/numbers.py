@@ -140,13 +140,15 @@ def doubles(numbers: pa.Array) -> tuple[pa.Array, pa.Array]:
     if longest is None or longest <= DOUBLE_DIGITS_MAX:
         return numbers, pa.nulls(len(numbers), TEXT)
     digits = pc.utf8_length(pc.replace_substring_regex(numbers, r"^-?0*\.?0*|\.", ""))
-    return _coded(numbers, pc.less_equal(digits, DOUBLE_DIGITS_MAX), "too_many_digits")
+    return rejected(numbers, pc.greater(digits, DOUBLE_DIGITS_MAX), "too_many_digits")
 
 
 def _matching(texts: pa.Array, pattern: str, code: str) -> tuple[pa.Array, pa.Array]:
-    return _coded(texts, pc.match_substring_regex(texts, pattern), code)
+    return rejected(texts, pc.invert(pc.match_substring_regex(texts, pattern)), code)
 
 
-def _coded(texts: pa.Array, where: pa.Array, code: str) -> tuple[pa.Array, pa.Array]:
+def rejected(values: pa.Array, where: pa.Array, code: str) -> tuple[pa.Array, pa.Array]:
+    """The values, null where a condition holds (null: it does not); and the code there."""
     none = pa.scalar(None, TEXT)
-    return pc.if_else(where, texts, none), pc.if_else(where, none, code)
+    wrong = pc.fill_null(where, False)
+    return pc.if_else(wrong, none, values), pc.if_else(wrong, code, none)

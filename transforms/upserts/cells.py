@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from transforms.frames import BOOLEAN, TEXT
 from transforms.keys import clean_text, fold_case
-from transforms.numbers import DOT, Notation, doubles, is_fraction, plain_numbers, whole_numbers
+from transforms.numbers import DOT, Notation, doubles, is_fraction, plain_numbers, rejected, whole_numbers
 
 Kind = Literal["text", "secret", "id", "number_id", "integer", "number", "boolean", "date"]
 
@@ -106,7 +106,7 @@ class Reading:
         if self.notation is None:
             # a number without a separator is the same in every notation; any other may be read in two ways
             values, wrong = plain_numbers(texts, Notation(DOT, ""))
-            _, codes = _rejected(values, pc.match_substring_regex(texts, "[.,]"), self.unproven)
+            _, codes = rejected(values, pc.match_substring_regex(texts, "[.,]"), self.unproven)
             if self.kind == "integer" and self.unproven == "ambiguous_number":
                 codes = pc.if_else(pc.fill_null(is_fraction(texts), False), "not_whole", codes)
             codes = pc.coalesce(codes, wrong)
@@ -144,7 +144,7 @@ def _whole(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
         ("damaged_text", pc.match_substring(texts, _LOST)),
     ):
         if pc.any(is_damaged).as_py():
-            texts, more = _rejected(texts, is_damaged, code)
+            texts, more = rejected(texts, is_damaged, code)
             codes = pc.coalesce(codes, more)
     return texts, codes
 
@@ -152,7 +152,7 @@ def _whole(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
 def _ids(texts: pa.Array, pattern: str) -> tuple[pa.Array, pa.Array]:
     """Ids of a request's path. Digits alone are a number: `007` is `7`."""
     wrong = pc.invert(pc.match_substring_regex(texts, pattern))
-    values, codes = _rejected(texts, wrong, "not_an_id")
+    values, codes = rejected(texts, wrong, "not_an_id")
     if codes.null_count < len(codes):
         codes = pc.if_else(pc.fill_null(pc.match_substring_regex(texts, _POWER), False), "damaged_code", codes)
     if pattern == _NUMBER_ID and pc.any(pc.starts_with(values, "0")).as_py():
@@ -170,7 +170,7 @@ def dates(texts: pa.Array, form: str) -> tuple[pa.Array, pa.Array]:
     days = pc.strptime(iso, format="%Y-%m-%d", unit="s", error_is_null=True)
     is_day = pc.equal(pc.strftime(days, format="%Y-%m-%d"), iso)  # 31 of February would be rolled over
     wrong = pc.and_(pc.is_valid(texts), pc.invert(pc.fill_null(is_day, False)))
-    return _rejected(iso, wrong, "not_a_date")
+    return rejected(iso, wrong, "not_a_date")
 
 
 def is_date_form(form: str) -> bool:
@@ -181,9 +181,3 @@ def is_date_form(form: str) -> bool:
             return False
         rest = rest.replace(part, "")
     return not re.search(r"\w", rest)
-
-
-def _rejected(values: pa.Array, where: pa.Array, code: str) -> tuple[pa.Array, pa.Array]:
-    none = pa.scalar(None, TEXT)
-    wrong = pc.fill_null(where, False)
-    return pc.if_else(wrong, none, values), pc.if_else(wrong, code, none)
