@@ -11,7 +11,6 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -158,15 +157,16 @@ class Client:
             Stopped: interrupted, or closed.
         """
         target, until = request_target(path, params), monotonic() + self._retry.budget_s
-        is_throttled = False
-        for attempt in count(1):
+        is_throttled, attempts = False, 0
+        while True:
+            attempts += 1
             result = self._attempt(target, check, until)
             if not isinstance(result, Failure):
                 parsed, reply, elapsed_s = result
-                return parsed, ReadResponse(reply.status, reply.body, elapsed_s, attempt, is_throttled)
-            log.info("%s GET %s, attempt %d: %s", self.family, path, attempt, result.words)
+                return parsed, ReadResponse(reply.status, reply.body, elapsed_s, attempts, is_throttled)
+            log.info("%s GET %s, attempt %d: %s", self.family, path, attempts, result.words)
             is_throttled |= result.what == 429
-            wait_s = retry_delay_s(result, attempt, until - monotonic(), self._retry)
+            wait_s = retry_delay_s(result, attempts, until - monotonic(), self._retry)
             if wait_s is None:
                 break
             if result.retry_after_s:
@@ -174,7 +174,7 @@ class Client:
                 log.warning(words, self.family, result.retry_after_s, result.status)
             self._sleep(wait_s)
         self._check_stop()
-        raise self._error("GET", path, result, attempt)
+        raise self._error("GET", path, result, attempts)
 
     def send(self, verb: Literal["POST", "PATCH"], path: str, json_body: bytes) -> WriteOutcome:
         """Writes, in one attempt: the ledger decides whether another one follows. See WriteOutcome.

@@ -10,7 +10,7 @@ MUTANTS: Final = (
     Mutant(
         "a-promotion-past-its-end-is-running",
         "transforms/promotions.py",
-        '(latest_end <= as_of, "expired"),',
+        '(ends["latest_end"] <= as_of, "expired"),',
         "",
         "tests/transforms/test_promotions.py",
     ),
