@@ -40,20 +40,8 @@ from transforms.frames import (
 from transforms.keys import BOOKKEEPING, canonical_id, clean_text, one_row_per_id, phone_digits
 from transforms.texts import email_key
 
-RAW_CUSTOMERS: Final = {
-    "id": TEXT,
-    "first_name": TEXT,
-    "last_name": TEXT,
-    "phone": TEXT,
-    "email": TEXT,
-    "login_code": TEXT,
-    "created_at": TEXT,
-    "price_list_id": TEXT,
-    "erp_code": TEXT,
-    "birthdate": DATE,
-    "_extra": TEXT,
-    **BOOKKEEPING,
-}
+_TEXTS: Final = ("first_name", "last_name", "phone", "email", "login_code", "created_at", "price_list_id", "erp_code")
+RAW_CUSTOMERS: Final = {"id": TEXT, **dict.fromkeys(_TEXTS, TEXT), "birthdate": DATE, "_extra": TEXT, **BOOKKEEPING}
 LISTED_PRICE_LISTS: Final = {"id": TEXT, "name": TEXT, "_missing_since": TIMESTAMP}
 """The columns that are used; there may be others."""
 

@@ -16,12 +16,9 @@ from transforms.frames import BIGINT, BOOLEAN, TEXT, Bools, Column, Ints, look_u
 from transforms.keys import clean_text
 
 RAW_DOCUMENTS: Final = {
-    "customer_id": TEXT,
     "position": BIGINT,
-    "number": TEXT,
-    "fiscal_name": TEXT,
-    "is_default": BOOLEAN,
-    "for_taxes": BOOLEAN,
+    **dict.fromkeys(("customer_id", "number", "fiscal_name"), TEXT),
+    **dict.fromkeys(("is_default", "for_taxes"), BOOLEAN),
 }
 """The columns that are used; there may be others."""
 

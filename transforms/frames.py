@@ -53,12 +53,7 @@ def frame(schema: Schema, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFram
 
 
 def typed(rows: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """The frame with exactly these columns, in this order, of these types and in one chunk each, and a new index.
-
-    Raises:
-        KeyError: a column is not in the frame.
-        pa.ArrowInvalid: a value does not fit the type of its column.
-    """
+    """The frame with the columns that `to_arrow` gives, in one chunk each, and a new index."""
     return from_arrow(to_arrow(rows, schema).combine_chunks())
 
 

@@ -24,12 +24,8 @@ from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Ints, column, first_
 from transforms.keys import BOOKKEEPING, canonical_id, clean_text, one_row_per_id
 
 RAW_PRICE_LISTS: Final = {
-    "id": TEXT,
-    "name": TEXT,
-    "source_price_list_id": TEXT,
-    "adjustment_type": TEXT,
+    **dict.fromkeys(("id", "name", "source_price_list_id", "adjustment_type", "_extra"), TEXT),
     "adjustment_value": MONEY,
-    "_extra": TEXT,
     **BOOKKEEPING,
 }
 CUSTOMER_PRICE_LISTS: Final = {"price_list_id": TEXT, "price_list_status": TEXT, "is_missing": BOOLEAN}

@@ -19,14 +19,9 @@ from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Column, first_tr
 from transforms.keys import BOOKKEEPING, clean_text, one_row_per_id
 
 RAW_PROMOTIONS: Final = {
-    "id": TEXT,
-    "name": TEXT,
-    "use_count": BIGINT,
-    "usage_limit": BIGINT,
+    **dict.fromkeys(("id", "name", "start_date", "expiration_date", "_extra"), TEXT),
+    **dict.fromkeys(("use_count", "usage_limit"), BIGINT),
     "is_active": BOOLEAN,
-    "start_date": TEXT,
-    "expiration_date": TEXT,
-    "_extra": TEXT,
     **BOOKKEEPING,
 }
 PROMOTIONS: Final = {

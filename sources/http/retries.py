@@ -8,7 +8,6 @@ write is repeated is decided by the ledger (docs/in-doubt.md).
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -91,29 +90,19 @@ def delay_s(attempt: int, retry_after: float | None, random: float, policy: Retr
     return random * min(policy.cap_s, policy.base_s * 2.0 ** min(attempt - 1, 63))
 
 
-class _Switch:
-    """Whether delays are real. Not a context variable: the threads of a walk would not see it."""
-
-    def __init__(self) -> None:
-        self.off = 0
-        self.lock = threading.Lock()
-
-    def turn(self, by: int) -> None:
-        with self.lock:
-            self.off += by
-
-
-_backoff: Final = _Switch()
+_without_backoff: Final[set[object]] = set()
+"""A member for each block without delays. Not a context variable: the threads of a walk would not see it."""
 
 
 @contextmanager
 def without_backoff() -> Iterator[None]:
     """For tests: inside the block, retries follow at once in every thread."""
-    _backoff.turn(1)
+    block = object()
+    _without_backoff.add(block)
     try:
         yield
     finally:
-        _backoff.turn(-1)
+        _without_backoff.remove(block)
 
 
 def retry_delay_s(failure: Failure, attempts: int, left_s: float, policy: RetryPolicy) -> float | None:
@@ -127,7 +116,7 @@ def retry_delay_s(failure: Failure, attempts: int, left_s: float, policy: RetryP
     """
     if not should_retry("GET", failure.what):
         return None
-    wait_s = 0.0 if _backoff.off else delay_s(attempts, failure.retry_after_s, random(), policy)
+    wait_s = 0.0 if _without_backoff else delay_s(attempts, failure.retry_after_s, random(), policy)
     is_over = (
         attempts >= (policy.dns_attempts if failure.what == "dns" else policy.attempts)
         or (failure.retry_after_s or 0.0) > policy.retry_after_max_s

@@ -23,12 +23,8 @@ Environment = Literal["sandbox", "production"]
 DateOrder = Literal["day_first", "month_first"]
 
 HOST_LABELS: Final[dict[str, Environment]] = {
-    "sandbox": "sandbox",
-    "sbx": "sandbox",
-    "test": "sandbox",
-    "staging": "sandbox",
-    "production": "production",
-    "prod": "production",
+    **dict.fromkeys(("sandbox", "sbx", "test", "staging"), "sandbox"),
+    **dict.fromkeys(("production", "prod"), "production"),
 }
 """Parts of a host name that name the environment it serves; only a whole part counts."""
 _COLUMN: Final = checks.text("the name of a column of raw.orders")

@@ -17,20 +17,11 @@ from transforms.upserts.confirmed import changed_fields
 VARIANT_LINES: Final = {"_line": BIGINT, "product_id": TEXT, "variant_id": TEXT}
 """Further columns: the fields of the interface that the file has."""
 CONFIRMED: Final = {
-    "product_id": TEXT,
-    "variant_id": TEXT,
-    "field": TEXT,
-    "value": TEXT,
+    **dict.fromkeys(("product_id", "variant_id", "field", "value", "plan_id"), TEXT),
     "confirmed_at": TIMESTAMP,
-    "plan_id": TEXT,
 }
 ERP_VARIANTS: Final = {
-    "product_id": TEXT,
-    "variant_id": TEXT,
-    "erp_code": TEXT,
-    "sku": TEXT,
-    "status": TEXT,
-    "evidence": TEXT,
+    **dict.fromkeys(("product_id", "variant_id", "erp_code", "sku", "status", "evidence"), TEXT),
     "line": BIGINT,
 }
 

@@ -67,10 +67,7 @@ KNOWN_DOCUMENTS: Final = {
 DECISIONS: Final = {"input": BIGINT, "decision": TEXT, "customer_id": TEXT}
 FIELD_DIFFERENCES: Final = {
     "input": BIGINT,
-    "customer_id": TEXT,
-    "field": TEXT,
-    "file_value": TEXT,
-    "platform_value": TEXT,
+    **dict.fromkeys(("customer_id", "field", "file_value", "platform_value"), TEXT),
 }
 
 
@@ -218,19 +215,12 @@ def _with_keys(name: str, texts: Column[Any], position: str) -> pd.DataFrame:
 
 
 def _difference_rows(
-    ours: pd.DataFrame, ids: Column[Any], field: str, values: tuple[Column[Any], Column[Any]]
+    field: str, where: Column[Any], inputs: Column[Any], ids: Column[Any], values: tuple[Column[Any], Column[Any]]
 ) -> pd.DataFrame:
-    """Rows of `FIELD_DIFFERENCES`, for columns with the same index."""
-    file_values, platform_values = (column(array(texts).cast(TEXT), texts.index) for texts in values)
-    return pd.DataFrame(
-        {
-            "input": ours["input"],
-            "customer_id": ids,
-            "field": constant(field, ours.index),
-            "file_value": file_values,
-            "platform_value": platform_values,
-        }
-    )
+    """Rows of `FIELD_DIFFERENCES` where a condition holds; all columns have the same index."""
+    mine, other = (column(array(given).cast(TEXT), given.index) for given in values)
+    rows = pd.DataFrame({"input": inputs, "customer_id": ids, "file_value": mine, "platform_value": other})[where]
+    return rows.assign(field=constant(field, rows.index))
 
 
 def _keys_found(inputs: pd.DataFrame, known: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -239,20 +229,18 @@ def _keys_found(inputs: pd.DataFrame, known: pd.DataFrame, pairs: pd.DataFrame) 
     theirs = known.iloc[pairs["known"]].reset_index(drop=True)
     differences = []
     for name, platform_name in CUSTOMER_KEYS.items():
-        mine, other = ours[name], theirs[platform_name]
-        is_same = (search_key(name, mine) == search_key(name, other)).fillna(False)
-        rows = ours[is_same], theirs.loc[is_same, "id"]
-        differences.append(_difference_rows(*rows, name, (mine[is_same], other[is_same])))
+        values = ours[name], theirs[platform_name]
+        is_same = (search_key(name, values[0]) == search_key(name, values[1])).fillna(False)
+        differences.append(_difference_rows(name, is_same, ours["input"], theirs["id"], values))
     return pd.concat(differences)
 
 
 def _differing_fields(ours: pd.DataFrame, theirs: pd.DataFrame) -> list[pd.DataFrame]:
     differences = []
     for name, platform_name in CUSTOMER_FIELDS.items():
-        mine, other = ours[name], theirs[platform_name]
-        differs = _differs(comparable(name, mine), comparable(name, other))
-        rows = ours[differs], theirs.loc[differs, "id"]
-        differences.append(_difference_rows(*rows, name, (mine[differs], other[differs])))
+        values = ours[name], theirs[platform_name]
+        differs = _differs(*(comparable(name, texts) for texts in values))
+        differences.append(_difference_rows(name, differs, ours["input"], theirs["id"], values))
     return differences
 
 
@@ -272,12 +260,12 @@ def _differing_documents(
     partners = take_or_null(known, np.where(by_number >= 0, by_number, by_position))
     differences = []
     for name, platform_name in DOCUMENT_FIELDS.items():
-        mine, other = given[name], partners[platform_name]
-        is_text = mine.dtype == _TEXT
-        differs = _differs(*(comparable(name, values) if is_text else values for values in (mine, other)))
-        for place, rows in given[differs].groupby("position"):
-            values = mine[rows.index], other[rows.index]
-            differences.append(_difference_rows(rows, rows["owner"], f"documents[{place}].{name}", values))
+        values = given[name], partners[platform_name]
+        is_text = values[0].dtype == _TEXT
+        differs = _differs(*(comparable(name, texts) if is_text else texts for texts in values))
+        rows = _difference_rows(name, differs, given["input"], given["owner"], values)
+        places = joined_text(["documents[", given["position"], f"].{name}"])
+        differences.append(rows.assign(field=places[differs]))
     return differences
 
 
