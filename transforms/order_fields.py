@@ -8,7 +8,7 @@ table without an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
@@ -22,14 +22,7 @@ from transforms.findings import combine_findings, table_finding
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
 from transforms.keys import clean_text
 from transforms.numbers import NotationEvidence
-from transforms.order_names import (
-    CURRENCY_NAMES,
-    CUSTOMER_NAME,
-    ORDERED_AT_NAMES,
-    RELATED_NAMES,
-    STATUS_NAMES,
-    TOTAL_NAMES,
-)
+from transforms.order_names import CUSTOMER_NAME, ORDER_NAMES, RELATED_NAMES
 
 CUSTOMER_ROWS_MIN: Final = 0.5
 """Share of the orders that must be of a known customer; the others may be of guests."""
@@ -149,8 +142,8 @@ def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame) -> FieldPropos
     orders = orders[[name for name in orders if array(orders[name]).type in _KINDS]]
     evidence: dict[str, str] = {}
     chosen = {"customer_id": _propose_customer(orders, CustomerIndex.of(customers), evidence)}
-    for field, (names, count_fitting, share_min) in _EXAMINED.items():
-        for name in (name for name in names if name in orders):
+    for field, (count_fitting, share_min) in _EXAMINED.items():
+        for name in (name for name in ORDER_NAMES[field] if name in orders):
             count, evidence[name] = count_fitting(orders[name])
             if count and count >= share_min * len(orders):
                 chosen.setdefault(field, name)
@@ -203,13 +196,13 @@ def _currencies(values: Column[Any]) -> tuple[int, str]:
     return count, f"{count} of {len(values)} are codes of three letters"
 
 
-_EXAMINED: Final[dict[str, tuple[Sequence[str], Callable[[Column[Any]], tuple[int, str]], float]]] = {
-    "ordered_at": (ORDERED_AT_NAMES, _dates, FILLED_SHARE_MIN),
-    "total": (TOTAL_NAMES, _totals, SHARE_MIN),
-    "order_status": (STATUS_NAMES, _statuses, FILLED_SHARE_MIN),
-    "currency": (CURRENCY_NAMES, _currencies, SHARE_MIN),
+_EXAMINED: Final[dict[str, tuple[Callable[[Column[Any]], tuple[int, str]], float]]] = {
+    "ordered_at": (_dates, FILLED_SHARE_MIN),
+    "total": (_totals, SHARE_MIN),
+    "order_status": (_statuses, FILLED_SHARE_MIN),
+    "currency": (_currencies, SHARE_MIN),
 }
-"""Names of each field in order of preference; how many values fit it, with the evidence; the least share of rows."""
+"""By field: how many values fit it, with the evidence; the least share of rows."""
 
 
 def texts_of(values: Column[Any]) -> Column[Any]:

@@ -31,7 +31,7 @@ from transforms.frames import (
     typed,
 )
 from transforms.order_fields import money, texts_of
-from transforms.order_names import LINE_TOTAL_NAMES, LINES_NAMES, PRODUCT_NAMES, QUANTITY_NAMES, UNIT_PRICE_NAMES
+from transforms.order_names import LINE_NAMES, ORDER_NAMES
 from transforms.orders import is_cancelled
 from transforms.upserts.json_columns import strings
 
@@ -63,13 +63,13 @@ CUSTOMER_ORDERS: Final = {
 }
 """`currency` and `revenue` are null where a customer ordered in several currencies; `revenue_by_currency` is JSON text
 of the sum by currency (`""` where an order names none). Days count back from the instant of the run."""
-_AMOUNT_NAMES: Final = {"quantity": QUANTITY_NAMES, "unit_price": UNIT_PRICE_NAMES, "line_total": LINE_TOTAL_NAMES}
+_AMOUNTS: Final = ("quantity", "unit_price", "line_total")
 _ACTIVE_DAYS: Final = (30, 90, 365)
 
 
 def lines_table(tables: Sequence[str]) -> str | None:
     """The child table of the raw orders that holds their lines (`orders__line_items`), by its name; None for none."""
-    return next((f"orders__{name}" for name in LINES_NAMES if f"orders__{name}" in tables), None)
+    return next((f"orders__{name}" for name in ORDER_NAMES["lines"] if f"orders__{name}" in tables), None)
 
 
 def order_lines(lines: pd.DataFrame, orders: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -92,12 +92,12 @@ def order_lines(lines: pd.DataFrame, orders: pd.DataFrame) -> tuple[pd.DataFrame
             "order_id": lines["order_id"],
             "line_number": lines["position"],
             **{name: own[name] for name in ("customer_id", "ordered_at", "currency", "is_cancelled")},
-            "product": _first_column(lines, PRODUCT_NAMES, texts_of),
-            **{name: _first_column(lines, names, _amounts) for name, names in _AMOUNT_NAMES.items()},
+            "product": _first_column(lines, "product", texts_of),
+            **{name: _first_column(lines, name, lambda values: money(values)[0]) for name in _AMOUNTS},
         }
     )
-    for name, names in _AMOUNT_NAMES.items():
-        given = _first_column(lines, names, texts_of).notna() & ~is_orphan
+    for name in _AMOUNTS:
+        given = _first_column(lines, name, texts_of).notna() & ~is_orphan
         if unread := int((given & result[name].isna()).sum()):
             detail = f"{name}: {unread} of {int(given.sum())} values"
             findings.append(table_finding("order_lines", "amounts_unreadable", detail))
@@ -107,14 +107,10 @@ def order_lines(lines: pd.DataFrame, orders: pd.DataFrame) -> tuple[pd.DataFrame
     return ours.assign(**theirs)[~is_orphan].reset_index(drop=True), combine_findings(findings)
 
 
-def _first_column(lines: pd.DataFrame, names: Sequence[str], read: Callable[[Column[Any]], Column[Any]]) -> Column[Any]:
-    """The column with the first of these names, as `read` reads it; null where there is none."""
-    name = next((name for name in names if name in lines), None)
+def _first_column(lines: pd.DataFrame, field: str, read: Callable[[Column[Any]], Column[Any]]) -> Column[Any]:
+    """The column with the first of a field's names, as `read` reads it; null where there is none."""
+    name = next((name for name in LINE_NAMES[field] if name in lines), None)
     return constant(None, lines.index) if name is None else read(lines[name])
-
-
-def _amounts(values: Column[Any]) -> Column[Any]:
-    return money(values)[0]
 
 
 def customer_orders(orders: pd.DataFrame, customers: pd.DataFrame, as_of: datetime) -> pd.DataFrame:

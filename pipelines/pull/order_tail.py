@@ -29,7 +29,7 @@ from sources.contract import ORDER
 from sources.extract.result import ListResult
 from sources.extract.tail import CursorPosition, is_usable_cursor
 from sources.settings import PublicV1Settings
-from transforms.order_names import ORDERED_AT_NAMES
+from transforms.order_names import ORDER_NAMES
 
 CHANCE: Final = 10**6
 """New orders that would be last by chance in one of so many lists show that new orders are listed last."""
@@ -162,7 +162,7 @@ def _is_newest_last(build: duckdb.DuckDBPyConnection, walk: ListResult, counts: 
         if build.execute(_KNOWN_AMONG_LAST, values).fetchall() != [(0,)]:
             return False
     names = set(pq.read_schema(path).names)
-    sequences = {_sequence(path, name) for name in ORDERED_AT_NAMES if name in names}
+    sequences = {_sequence(path, name) for name in ORDER_NAMES["ordered_at"] if name in names}
     if sequences & {"ascending", "descending"}:
         return "ascending" in sequences
     new, known = min(new, _COUNTED_MAX), min(known, _COUNTED_MAX)
