@@ -39,48 +39,41 @@ class CleanBatch(NamedTuple):
     columns: dict[str, pa.Array]
 
 
-class ColumnarConverter:
-    """Converts lines by columns. See `columnar_converter` for which mappings."""
-
-    def __init__(self, bindings: Bindings) -> None:
-        self._bindings = bindings
-
-    def split(self, table: pa.Table) -> tuple[CleanBatch, pa.Table]:
-        """The lines that certainly meet the interface, converted; and the rest, for `Converter`."""
-        bindings, size = self._bindings, table.num_rows
-        is_clean = pa.array([True] * size, BOOLEAN)
-        texts: dict[str, pa.Array] = {}
-        looked_up: list[dict[str, pa.Array]] = []
-        for lookup in bindings.lookups:
-            cells, codes = lookup.find(table)
-            looked_up.append(cells)
-            is_clean = pc.and_(is_clean, pc.is_null(codes))
-        for source in bindings.sources:
-            in_file = source.lookup == IN_FILE
-            cells = whole(table, source.column) if in_file else looked_up[source.lookup][source.path]
-            texts[source.path], is_valid = _convert(source, cells)
-            is_clean = pc.and_(is_clean, is_valid)
-        columns = dict(_members(bindings.shape, texts, size))
-        has_body = _any_given(list(columns.values()), size)
-        for name in bindings.params:
-            columns[name] = texts.get(name, _constant(str(bindings.mapping.constants.get(name, "")), size))
-        for name in (*bindings.params, *bindings.required_fields):
-            is_given = pc.is_valid(columns[name]) if name in columns else pa.array([False] * size, BOOLEAN)
-            is_clean = pc.and_(is_clean, is_given)
-        is_clean = pc.and_(is_clean, has_body)
-        lines = table[LINE_COLUMN].combine_chunks()
-        if pc.all(is_clean).as_py():
-            return CleanBatch(lines, columns), table.slice(0, 0)
-        clean = {name: column.filter(is_clean) for name, column in columns.items()}
-        return CleanBatch(lines.filter(is_clean), clean), table.filter(pc.invert(is_clean))
-
-
-def columnar_converter(bindings: Bindings) -> ColumnarConverter | None:
-    """A columnar converter, if each line is one input and no limit spans several columns."""
+def is_columnar(bindings: Bindings) -> bool:
+    """Whether each line is one input and no limit spans several columns: then `split_clean` can be used."""
     has_item_default = any(source.default is not None and source.target.is_item for source in bindings.sources)
-    if bindings.mapping.group or has_item_default or needs_model_check(bindings.shape, bindings.mapping.kind):
-        return None
-    return ColumnarConverter(bindings)
+    is_by_line = not (bindings.mapping.group or has_item_default)
+    return is_by_line and not needs_model_check(bindings.shape, bindings.mapping.kind)
+
+
+def split_clean(bindings: Bindings, table: pa.Table) -> tuple[CleanBatch, pa.Table]:
+    """The lines that certainly meet the interface, converted; and the rest, for `Converter`."""
+    size = table.num_rows
+    is_clean = pa.array([True] * size, BOOLEAN)
+    texts: dict[str, pa.Array] = {}
+    looked_up: list[dict[str, pa.Array]] = []
+    for lookup in bindings.lookups:
+        cells, codes = lookup.find(table)
+        looked_up.append(cells)
+        is_clean = pc.and_(is_clean, pc.is_null(codes))
+    for source in bindings.sources:
+        in_file = source.lookup == IN_FILE
+        cells = whole(table, source.column) if in_file else looked_up[source.lookup][source.path]
+        texts[source.path], is_valid = _convert(source, cells)
+        is_clean = pc.and_(is_clean, is_valid)
+    columns = dict(_members(bindings.shape, texts, size))
+    has_body = _any_given(list(columns.values()), size)
+    for name in bindings.params:
+        columns[name] = texts.get(name, _constant(str(bindings.mapping.constants.get(name, "")), size))
+    for name in (*bindings.params, *bindings.required_fields):
+        is_given = pc.is_valid(columns[name]) if name in columns else pa.array([False] * size, BOOLEAN)
+        is_clean = pc.and_(is_clean, is_given)
+    is_clean = pc.and_(is_clean, has_body)
+    lines = table[LINE_COLUMN].combine_chunks()
+    if pc.all(is_clean).as_py():
+        return CleanBatch(lines, columns), table.slice(0, 0)
+    clean = {name: column.filter(is_clean) for name, column in columns.items()}
+    return CleanBatch(lines.filter(is_clean), clean), table.filter(pc.invert(is_clean))
 
 
 def _convert(source: Source, cells: pa.Array) -> tuple[pa.Array, pa.Array]:

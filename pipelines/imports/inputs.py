@@ -16,12 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.imports.columnar import CleanBatch, columnar_converter
+from pipelines.imports.columnar import CleanBatch, is_columnar, split_clean
 from pipelines.imports.convert import Bounds, Converter
 from pipelines.imports.fields import IN_FILE, Bindings
-from pipelines.imports.lines import BATCH_ROWS, Lines
+from pipelines.imports.lines import BATCH_ROWS, LineBatch, group_keys, prepared_lines, survey
 from pipelines.imports.model import Item, Problem, RejectedInput, SkippedLine
-from pipelines.imports.survey import group_keys, survey
 from sources.files import CellRules, RejectedRow, SourceTable
 from sources.files.model import LINE_COLUMN
 from transforms.numbers import DOT
@@ -48,10 +47,10 @@ class Inputs:
         self.kind = mapping.kind
         self.files = [file, *([mapping.path] if mapping.path else []), *(lookup.path for lookup in mapping.lookups)]
         self.password_column = bindings.password_column
-        first_pass = Lines(table.with_cell_rules(_cell_rules(bindings)), mapping, bindings.columns)
+        first_pass = prepared_lines(table.with_cell_rules(_cell_rules(bindings)), mapping, bindings.columns)
         result = survey(first_pass, bindings)
+        self._bindings = result.bindings
         self.table = table.with_cell_rules(_cell_rules(result.bindings))
-        self._lines = Lines(self.table, mapping, bindings.columns)
         self.notes = [*notes, *result.notes]
         self.notations = {
             source.column: source.reading.notation
@@ -60,7 +59,6 @@ class Inputs:
         }
         self._scattered = result.scattered
         self._converter = Converter(result.bindings)
-        self._columnar = columnar_converter(result.bindings)
 
     def __iter__(self) -> Iterator[Item]:
         """Each input at the position of its first line.
@@ -71,7 +69,7 @@ class Inputs:
         pending: list[Item] = []
         torn: list[int] = []
         open_group: pa.Table | None = None
-        for table, skipped, rejected in self._lines:
+        for table, skipped, rejected in self._lines():
             pending += self._skipped(skipped)
             pending += map(_as_input, rejected)
             torn += [row.line for row in rejected]
@@ -88,11 +86,11 @@ class Inputs:
         Raises:
             UsageError: the file cannot be read further.
         """
-        if self._columnar is None:
+        if not is_columnar(self._bindings):
             yield from self
             return
-        for table, skipped, rejected in self._lines:
-            clean, rest = self._columnar.split(table)
+        for table, skipped, rejected in self._lines():
+            clean, rest = split_clean(self._bindings, table)
             if len(clean.lines):
                 yield clean
             yield from self._convert(rest, [*self._skipped(skipped), *map(_as_input, rejected)], _NO_LINE, ())
@@ -109,6 +107,9 @@ class Inputs:
             pairs = zip(part[LINE_COLUMN].to_pylist(), part[self.password_column].to_pylist(), strict=True)
             passwords |= {line: secret for line, secret in pairs if secret.strip()}
         return passwords
+
+    def _lines(self) -> Iterator[LineBatch]:
+        return prepared_lines(self.table, self.mapping, self._bindings.columns)
 
     def _skipped(self, lines: Sequence[int]) -> list[SkippedLine]:
         reason = f"{', '.join(self.mapping.skip_blank)}: empty"

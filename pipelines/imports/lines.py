@@ -1,19 +1,26 @@
-"""The lines of a file, prepared: empty cells filled from above, lines that are no input separated.
+"""The lines of a file, prepared, and a first pass over them for what no single line shows.
 
-In: a source table and a mapping. Out: batches of the columns that are read, with skipped and rejected lines.
+In: a source table, a mapping, and the fields that it fills. Out: batches of the columns that are read, empty cells
+filled from above, with skipped and rejected lines apart; the notation of number columns that do not state one, and
+groups whose lines are not consecutive. If neither is needed, the first pass reads no line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from pipelines.imports.fields import IN_FILE, Bindings
 from pipelines.mapping import Mapping
 from sources.files import RejectedRow, SourceTable
 from sources.files.model import LINE_COLUMN
-from transforms.upserts.lines import blank_lines, filled_down
+from transforms.numbers import COMMA, POINT, NotationEvidence
+from transforms.upserts.cells import filled
+from transforms.upserts.lines import blank_lines, changes, filled_down, whole
 
 BATCH_ROWS: Final = 16_384
 
@@ -26,38 +33,104 @@ class LineBatch(NamedTuple):
     rejected: list[RejectedRow]
 
 
-class Lines:
-    """The prepared lines of a file; it can be iterated any number of times.
+def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str]) -> Iterator[LineBatch]:
+    """The lines of a file with the columns that are read, in batches."""
+    columns = [*columns, LINE_COLUMN]
+    empty = mapping.formats.empty or ()
+    rejected: list[RejectedRow] = []
+    last_row: pa.Table | None = None
+    for batch in table.batches(BATCH_ROWS, rejected.append):
+        lines = batch.select(columns)
+        is_skipped = blank_lines(lines, mapping.skip_blank, empty) if mapping.skip_blank else None
+        if mapping.fill_down:
+            joined = lines if last_row is None else pa.concat_tables([last_row, lines])
+            lines = filled_down(joined, mapping.fill_down, mapping.fill_within, empty)
+            lines = lines if last_row is None else lines.slice(1)
+            last_row = lines.slice(lines.num_rows - 1)
+        skipped: list[int] = []
+        if is_skipped is not None and is_skipped.any():
+            skipped = lines[LINE_COLUMN].to_numpy()[is_skipped].tolist()
+            lines = lines.filter(pa.array(~is_skipped))
+        yield LineBatch(lines, skipped, rejected)
+        rejected.clear()
+    if rejected:
+        types = {name: pa.int64() if name == LINE_COLUMN else pa.string() for name in columns}
+        yield LineBatch(pa.schema(types).empty_table(), [], rejected)
 
-    Args:
-        table: the file.
-        mapping: checked.
-        columns: the columns that are read.
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the whole file shows.
+
+    Attributes:
+        bindings: with the detected notations.
+        scattered: keys of groups whose lines are not consecutive.
+        notes: remarks for a person.
     """
 
-    def __init__(self, table: SourceTable, mapping: Mapping, columns: Sequence[str]) -> None:
-        self._table, self._mapping = table, mapping
-        self._columns = [*columns, LINE_COLUMN]
+    bindings: Bindings
+    scattered: frozenset[str]
+    notes: list[str]
 
-    def __iter__(self) -> Iterator[LineBatch]:
-        mapping = self._mapping
-        empty = mapping.formats.empty or ()
-        rejected: list[RejectedRow] = []
-        last_row: pa.Table | None = None
-        for batch in self._table.batches(BATCH_ROWS, rejected.append):
-            table = batch.select(self._columns)
-            is_skipped = blank_lines(table, mapping.skip_blank, empty) if mapping.skip_blank else None
-            if mapping.fill_down:
-                joined = table if last_row is None else pa.concat_tables([last_row, table])
-                table = filled_down(joined, mapping.fill_down, mapping.fill_within, empty)
-                table = table if last_row is None else table.slice(1)
-                last_row = table.slice(table.num_rows - 1)
-            skipped: list[int] = []
-            if is_skipped is not None and is_skipped.any():
-                skipped = table[LINE_COLUMN].to_numpy()[is_skipped].tolist()
-                table = table.filter(pa.array(~is_skipped))
-            yield LineBatch(table, skipped, rejected)
-            rejected.clear()
-        if rejected:
-            types = {name: pa.int64() if name == LINE_COLUMN else pa.string() for name in self._columns}
-            yield LineBatch(pa.schema(types).empty_table(), [], rejected)
+
+def survey(lines: Iterable[LineBatch], bindings: Bindings) -> Survey:
+    """Detects notations and scattered groups."""
+    sources = list(bindings.sources)
+    group = bindings.mapping.group
+    evidence = {
+        index: NotationEvidence(whole=source.reading.kind == "integer")
+        for index, source in enumerate(sources)
+        if source.detects_notation
+    }
+    in_file = [index for index in evidence if sources[index].lookup == IN_FILE]
+    for index in evidence.keys() - set(in_file):
+        evidence[index].add(bindings.lookups[sources[index].lookup].values[sources[index].path])
+    groups = _ScatteredGroups()
+    if in_file or group:
+        for table, _, _ in lines:
+            for index in in_file:
+                evidence[index].add(filled(whole(table, sources[index].column), sources[index].reading.empty))
+            if group:
+                groups.add(table, group)
+    notes = []
+    for index, shown in evidence.items():
+        source = sources[index]
+        if shown.proof in ("comma", "point"):
+            notation = COMMA if shown.proof == "comma" else POINT
+            sources[index] = replace(source, reading=replace(source.reading, notation=notation))
+            notes.append(f"{source.column}: decimal {shown.proof} (detected from its numbers)")
+        elif shown.proof == "both":
+            sources[index] = replace(source, reading=replace(source.reading, unproven="mixed_numbers"))
+            notes.append(f"{source.column}: mixes decimal points and commas; numbers with a mark are rejected")
+        elif shown.proof == "ambiguous":
+            notes.append(f"{source.column}: decimal mark unclear; numbers such as 1.234 are rejected")
+    return Survey(replace(bindings, sources=sources), frozenset(groups.scattered), notes)
+
+
+class _ScatteredGroups:
+    """Group keys that come again after another key. The hash of every key stays in memory."""
+
+    def __init__(self) -> None:
+        self.scattered: set[str] = set()
+        self._earlier: set[int] = set()
+        self._last: str | None = None
+
+    def add(self, table: pa.Table, columns: Sequence[str]) -> None:
+        if not table.num_rows:
+            return
+        keys = group_keys(table, columns)
+        for key in keys.filter(pa.array(changes(table, columns))).to_pylist():
+            if key is None or key == self._last:
+                continue
+            if hash(key) in self._earlier:
+                self.scattered.add(key)
+            self._earlier.add(hash(key))
+            self._last = key
+        self._last = keys[-1].as_py()
+
+
+def group_keys(table: pa.Table, columns: Sequence[str]) -> pa.Array:
+    """The group columns joined to one key; null where all of them are empty."""
+    texts = [pc.fill_null(filled(whole(table, name)), "") for name in columns]
+    keys = pc.binary_join_element_wise(*texts, "\x1f")
+    return pc.if_else(pa.array(blank_lines(table, columns)), pa.scalar(None, pa.string()), keys)
