@@ -29,8 +29,7 @@ from pipelines.push.pace import Pace
 from pipelines.push.passwords import body_encoder, remove_unsent
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.resolutions import Answers, manual_resolutions, read_answers
-from pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendContext, SendLoop
-from pipelines.push.tasks import SendResult, SendTask
+from pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendLoop, SendResult, SendTask
 from pipelines.warehouse.lock import run_lock
 from sources.disk import disk_errors
 from sources.errors import AccessError, PlatformError, Stopped, UsageError
@@ -257,7 +256,7 @@ class _PushRun:
             for operation in self.plan.operations()
             if operation.id in to_send
         )
-        context = SendContext(
+        loop = SendLoop(
             ledger=self.ledger,
             client=self.client,
             pace=Pace(self.options.rate, self.dependencies.policy, self.hooks.stop),
@@ -271,7 +270,7 @@ class _PushRun:
             stop=self.hooks.stop,
             uptime=lambda: self.dependencies.read_clock().uptime,
         )
-        return SendLoop(context).run(tasks)
+        return loop.run(tasks)
 
     def _on_doubt(self, operation: PlannedOperation) -> None:
         """From now on the operation blocks others on the same fields."""

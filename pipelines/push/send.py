@@ -11,19 +11,18 @@ from __future__ import annotations
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 
 from pipelines.ledger.model import StateChange, VariantField
 from pipelines.plan.model import PlannedOperation
 from pipelines.push.outcome import classify, is_plain_success
 from pipelines.push.pace import WAIT_STEP_S, Pace
 from pipelines.push.plan_ledger import PlanLedger
-from pipelines.push.tasks import CompletedTask, SendResult, SendTask
-from sources.errors import Stopped, Unreachable
+from sources.errors import BridgeError, Stopped, Unreachable
 from sources.http.client import Client
 from sources.http.responses import WriteOutcome
 
@@ -40,9 +39,59 @@ WAITING_MAX: Final = 100
 """Operations waiting for another one on the same target; no more are read while this many wait."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendContext:
-    """What the send loop works with.
+class SendTask(NamedTuple):
+    """One operation to send.
+
+    Attributes:
+        is_repeatable: sending it twice has the same effect as sending it once.
+        is_doubted: an earlier attempt may have happened.
+        clear: it was in doubt, and certainly did not happen.
+    """
+
+    operation: PlannedOperation
+    is_repeatable: bool
+    is_doubted: bool = False
+    clear: bool = False
+
+
+class CompletedTask(NamedTuple):
+    """A task that a worker is done with.
+
+    Attributes:
+        outcome: None if the request was not started.
+        is_expired: it was not started, because its intent is too old.
+        can_continue: False if the response means that the push must end.
+        error: an exception to raise in the loop.
+    """
+
+    task: SendTask
+    outcome: WriteOutcome | None
+    can_continue: bool = True
+    is_expired: bool = False
+    error: BaseException | None = None
+
+
+@dataclass(slots=True)
+class SendResult:
+    """Result of a round of sending.
+
+    Attributes:
+        in_doubt: how many operations are in doubt now.
+        withheld: operations that were not sent, with the reason.
+        broke: whether too many doubts in a row ended it.
+        observed: (what, value) of responses that the ledger does not record because they concern all operations.
+    """
+
+    in_doubt: int = 0
+    withheld: dict[int, str] = field(default_factory=dict)
+    error: BridgeError | None = None
+    broke: bool = False
+    observed: set[tuple[str, str]] = field(default_factory=set)
+
+
+@dataclass(kw_only=True, eq=False)
+class SendLoop:
+    """Sends operations.
 
     Attributes:
         pace: the gate before each request.
@@ -69,17 +118,11 @@ class SendContext:
     stop: threading.Event
     uptime: Callable[[], float]
 
-
-class SendLoop:
-    """Sends operations."""
-
-    def __init__(self, context: SendContext) -> None:
-        self._context = context
-        self._stop, self._pace = context.stop, context.pace
+    def __post_init__(self) -> None:
         self._tasks: SimpleQueue[tuple[SendTask, float] | None] = SimpleQueue()
         self._completed: deque[CompletedTask] = deque()
         self._wake = threading.Event()
-        self._queued_min = context.concurrency * INTENTS_AHEAD // 2
+        self._queued_min = self.concurrency * INTENTS_AHEAD // 2
         self._in_flight: dict[int, SendTask] = {}
         self._targets: set[str] = set()
         self._next: deque[SendTask] = deque()
@@ -96,21 +139,21 @@ class SendLoop:
         """
         threads = [
             threading.Thread(target=self._work, name=f"send-{number}", daemon=True)
-            for number in range(self._context.concurrency)
+            for number in range(self.concurrency)
         ]
         for thread in threads:
             thread.start()
         try:
             self._loop(tasks)
         except BaseException:
-            self._pace.halted.set()
-            self._context.client.close()
+            self.pace.halted.set()
+            self.client.close()
             raise
         finally:
             for _ in threads:
                 self._tasks.put(None)
             for thread in threads:
-                thread.join(self._context.grace_s)
+                thread.join(self.grace_s)
         return self._result
 
     def _loop(self, tasks: Iterator[SendTask]) -> None:
@@ -118,28 +161,28 @@ class SendLoop:
         while True:
             intents = self._intents(tasks)
             in_flight = [StateChange(task.operation.id, "in_flight", clear=task.clear) for task in intents]
-            intended_at = self._context.uptime()
-            self._context.ledger.commit([*changes, *in_flight], self._context.ledger.now())
+            intended_at = self.uptime()
+            self.ledger.commit([*changes, *in_flight], self.ledger.now())
             for task in intents:
                 self._tasks.put((task, intended_at))
             if not self._in_flight:
                 return
             completed_tasks = self._receive()
-            now = self._context.ledger.now()
+            now = self.ledger.now()
             changes = [self._change(completed, now) for completed in completed_tasks]
-            self._context.on_end(self._ended)
+            self.on_end(self._ended)
             self._ended = 0
 
     def _intents(self, tasks: Iterator[SendTask]) -> list[SendTask]:
         """The next tasks, as many as may be in flight and get their turn in half the age allowed for an intent."""
         intents: list[SendTask] = []
-        gap_s = self._pace.gap_s
+        gap_s = self.pace.gap_s
         in_time = max(1, int(INTENT_MAX_AGE_S / 2 / gap_s)) if gap_s else None
-        while not (self._stop.is_set() or self._pace.halted.is_set()):
+        while not (self.stop.is_set() or self.pace.halted.is_set()):
             task = self._next.popleft() if self._next else next(tasks, None)
             if task is None:
                 break
-            limit = self._context.concurrency * (INTENTS_AHEAD if task.is_repeatable else 1)
+            limit = self.concurrency * (INTENTS_AHEAD if task.is_repeatable else 1)
             if len(self._in_flight) >= min(limit, in_time or limit):
                 self._next.appendleft(task)
                 break
@@ -149,7 +192,7 @@ class SendLoop:
                 if sum(map(len, self._waiting.values())) >= WAITING_MAX:
                     break
                 continue
-            reason = self._context.blocked_by(task.operation)
+            reason = self.blocked_by(task.operation)
             if reason is not None:
                 self._result.withheld[task.operation.id] = reason
                 continue
@@ -166,10 +209,10 @@ class SendLoop:
             self._wake.clear()
             if self._completed:
                 return [self._completed.popleft() for _ in range(len(self._completed))]
-            if self._stop.is_set():
-                close_at = close_at or monotonic() + self._context.grace_s
+            if self.stop.is_set():
+                close_at = close_at or monotonic() + self.grace_s
                 if monotonic() > close_at:
-                    self._context.client.close()  # requests in flight end now, in doubt
+                    self.client.close()  # requests in flight end now, in doubt
 
     def _change(self, completed: CompletedTask, now: float) -> StateChange:
         """The change of state that an outcome makes; also what it means for the tasks that follow."""
@@ -186,10 +229,10 @@ class SendLoop:
             return change
         self._ended += change.to != "planned"
         if change.to == "confirmed":
-            return change._replace(values=self._context.values(operation))
+            return change._replace(values=self.values(operation))
         if change.to == "in_doubt":
             self._result.in_doubt += 1
-            self._context.on_doubt(operation)
+            self.on_doubt(operation)
         return change
 
     def _react(self, completed: CompletedTask, outcome: WriteOutcome, change: StateChange) -> bool:
@@ -207,10 +250,10 @@ class SendLoop:
             self._doubts_in_row += 1
             if self._doubts_in_row >= DOUBTS_MAX:
                 self._result.broke = True
-                self._pace.halted.set()
+                self.pace.halted.set()
         else:
             self._doubts_in_row = 0
-            self._pace.reset()
+            self.pace.reset()
         return False
 
     def _work(self) -> None:
@@ -220,12 +263,12 @@ class SendLoop:
             is_expired = partial(self._is_expired, intended_at)
             completed = CompletedTask(task, None)
             try:
-                started_at = self._pace.wait(is_expired)
+                started_at = self.pace.wait(is_expired)
                 if started_at is None:
                     completed = CompletedTask(task, None, is_expired=is_expired())
                 else:
                     operation = task.operation
-                    outcome = self._context.client.send(operation.method, operation.path, self._context.body(operation))
+                    outcome = self.client.send(operation.method, operation.path, self.body(operation))
                     completed = CompletedTask(task, outcome, self._can_continue(outcome, started_at))
             except Stopped:
                 pass  # before anything was sent
@@ -237,18 +280,18 @@ class SendLoop:
                 self._wake.set()
 
     def _is_expired(self, intended_at: float) -> bool:
-        return self._context.uptime() - intended_at > INTENT_MAX_AGE_S
+        return self.uptime() - intended_at > INTENT_MAX_AGE_S
 
     def _can_continue(self, outcome: WriteOutcome, started_at: float) -> bool:
         """Delays or halts all workers at once if the response concerns more than its operation."""
         if outcome.status in (401, 403):
             can_continue = False
         elif _is_setback(outcome):
-            can_continue = self._pace.set_back(started_at, outcome.retry_after_s)
+            can_continue = self.pace.set_back(started_at, outcome.retry_after_s)
         else:
             return True
         if not can_continue:
-            self._pace.halted.set()
+            self.pace.halted.set()
         return can_continue
 
 

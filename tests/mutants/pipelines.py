@@ -339,17 +339,17 @@ MUTANTS: Final = (
     Mutant(
         "requests-leave-before-their-intent-is-on-disk",
         "pipelines/push/send.py",
-        "            self._context.ledger.commit([*changes, *in_flight], self._context.ledger.now())\n"
+        "            self.ledger.commit([*changes, *in_flight], self.ledger.now())\n"
         "            for task in intents:\n                self._tasks.put((task, intended_at))\n",
         "            for task in intents:\n                self._tasks.put((task, intended_at))\n"
-        "            self._context.ledger.commit([*changes, *in_flight], self._context.ledger.now())\n",
+        "            self.ledger.commit([*changes, *in_flight], self.ledger.now())\n",
         f"{PUSH} -k intent",
     ),
     Mutant(
         "a-request-leaves-long-after-its-intent",
         "pipelines/push/send.py",
-        "return self._context.uptime() - intended_at > INTENT_MAX_AGE_S",
-        "return self._context.uptime() < intended_at",
+        "return self.uptime() - intended_at > INTENT_MAX_AGE_S",
+        "return self.uptime() < intended_at",
         f"{PUSH} -k intent",
     ),
     Mutant(
@@ -412,15 +412,15 @@ MUTANTS: Final = (
     Mutant(
         "the-breaker-counts-doubts-in-all-instead-of-in-a-row",
         "pipelines/push/send.py",
-        "            self._doubts_in_row = 0\n            self._pace.reset()",
-        "            self._pace.reset()",
+        "            self._doubts_in_row = 0\n            self.pace.reset()",
+        "            self.pace.reset()",
         f"{PUSH} -k doubts",
     ),
     Mutant(
         "a-push-ignores-retry-after",
         "pipelines/push/send.py",
-        "self._pace.set_back(started_at, outcome.retry_after_s)",
-        "self._pace.set_back(started_at, None)",
+        "self.pace.set_back(started_at, outcome.retry_after_s)",
+        "self.pace.set_back(started_at, None)",
         f"{PUSH} -k retry_after",
     ),
     Mutant(

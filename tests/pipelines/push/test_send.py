@@ -13,8 +13,7 @@ from pipelines.ledger.model import StateChange
 from pipelines.push import pace
 from pipelines.push.model import PushOptions
 from pipelines.push.run import push
-from pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendContext, SendLoop
-from pipelines.push.tasks import SendTask
+from pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendLoop, SendTask
 from sources.errors import ExitCode, Unreachable, UsageError
 from sources.http.responses import WriteOutcome
 from sources.http.retries import RetryPolicy
@@ -38,16 +37,14 @@ class Bench:
         context |= {name: mock.Mock() for name in ("on_doubt", "on_end")}
         ledger: Any = mock.Mock(now=lambda: self.now, commit=self.commit)
         self.loop = SendLoop(
-            SendContext(
-                ledger=ledger,
-                client=mock.Mock(send=self.send),
-                pace=gate,
-                concurrency=1,
-                grace_s=1.0,
-                stop=self.stop,
-                uptime=lambda: self.now,
-                **context,
-            )
+            ledger=ledger,
+            client=mock.Mock(send=self.send),
+            pace=gate,
+            concurrency=1,
+            grace_s=1.0,
+            stop=self.stop,
+            uptime=lambda: self.now,
+            **context,
         )
 
     def pass_time(self, seconds: float) -> None:
