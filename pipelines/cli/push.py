@@ -32,38 +32,25 @@ _LABELS: Final = {
 }
 
 
-class PushProgress:
-    """Progress of a push: pages while customers are read, then operations with their rate."""
-
-    def __init__(self, reporter: Reporter) -> None:
-        self._reporter = reporter
-        self._start: tuple[float, int] | None = None
-
-    def on_page(self, resource: str, pages: int, rows: int, total: int | None) -> None:
-        """Called after each page of the customers."""
-        self._reporter.show(f"reading {resource}", rows, total, f"rows, {pages} pages", done=rows, total=total)
-
-    def on_operation(self, done: int, total: int) -> None:
-        """Called as operations end."""
-        now = time.monotonic()
-        started_at, before = self._start = self._start or (now, done)
-        rate = f", {(done - before) / (now - started_at):.0f}/s" if now > started_at else ""
-        self._reporter.show("sending", done, total, f"operations{rate}", done=done, total=total)
-
-
 def send(plan: Path, options: PushOptions, reporter: Reporter, deadline_s: float | None = None) -> PushResult:
-    """Pushes a plan, or resumes it, and shows how far it is."""
+    """Pushes a plan, or resumes it, and shows how far it is: pages of customers, then operations with their rate."""
     from pipelines.push.model import PushDependencies, PushHooks
     from pipelines.push.run import push
 
-    progress = PushProgress(reporter)
+    begin: tuple[float, int] | None = None
+
+    def on_page(resource: str, pages: int, rows: int, total: int | None) -> None:
+        reporter.show(f"reading {resource}", rows, total, f"rows, {pages} pages", done=rows, total=total)
+
+    def on_operation(done: int, total: int) -> None:
+        nonlocal begin
+        now = time.monotonic()
+        started_at, before = begin = begin or (now, done)
+        rate = f", {(done - before) / (now - started_at):.0f}/s" if now > started_at else ""
+        reporter.show("sending", done, total, f"operations{rate}", done=done, total=total)
+
+    hooks = PushHooks(stop=STOP.event, on_operation=on_operation, on_page=on_page, defer_signals=STOP.gently)
     with reporter:
-        hooks = PushHooks(
-            stop=STOP.event,
-            on_operation=progress.on_operation,
-            on_page=progress.on_page,
-            defer_signals=STOP.gently,
-        )
         return push(plan, options, hooks, PushDependencies(deadline_s=deadline_s))
 
 

@@ -21,6 +21,7 @@ from pipelines.imports.convert import Bounds, Converter
 from pipelines.imports.fields import IN_FILE, Bindings
 from pipelines.imports.lines import BATCH_ROWS, LineBatch, group_keys, prepared_lines, survey
 from pipelines.imports.model import Item, Problem, RejectedInput, SkippedLine
+from pipelines.mapping import Mapping
 from sources.files import CellRules, RejectedRow, SourceTable
 from sources.files.model import LINE_COLUMN
 from transforms.numbers import DOT
@@ -107,6 +108,15 @@ class Inputs:
             pairs = zip(part[LINE_COLUMN].to_pylist(), part[self.password_column].to_pylist(), strict=True)
             passwords |= {line: secret for line, secret in pairs if secret.strip()}
         return passwords
+
+    def complete_mapping(self) -> Mapping:
+        """The mapping with what the file proved and whole paths: other rows are then read in the same way."""
+        columns = dict(self.mapping.columns)
+        for name, notation in self.notations.items():
+            formats = replace(columns[name].formats, decimal=notation.decimal, thousands=notation.thousands)
+            columns[name] = replace(columns[name], formats=formats)
+        lookups = tuple(replace(lookup, file=str(lookup.path.resolve())) for lookup in self.mapping.lookups)
+        return replace(self.mapping, columns=columns, lookups=lookups)
 
     def _lines(self) -> Iterator[LineBatch]:
         return prepared_lines(self.table, self.mapping, self._bindings.columns)

@@ -121,9 +121,9 @@ class Mapping:
     path: Path | None = None
     unknown: tuple[str, ...] = ()
 
-    def with_passwords(self, generate: GeneratePasswords) -> Mapping:
-        """A copy with generated passwords."""
-        return replace(self, generate_passwords=generate)
+    def with_passwords(self, generate: GeneratePasswords | None) -> Mapping:
+        """A copy with this choice of generated passwords; None leaves it."""
+        return replace(self, generate_passwords=generate or self.generate_passwords)
 
     def explain(self) -> list[str]:
         """One line per column, aligned: the column and the fields it fills."""

@@ -6,6 +6,7 @@ unchanged. A folder with other content is never written to. The next plan remove
 
 from __future__ import annotations
 
+import filecmp
 import os
 import shutil
 import tempfile
@@ -20,7 +21,6 @@ from sources.disk import disk_errors, exclude_from_git, sync
 from sources.errors import UsageError
 
 HIDDEN: Final = ".orderbridge-plan-"
-_BLOCK: Final = 1 << 20
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def publish_folder(folder: Path, target: Path) -> bool:
     """
     names = sorted(path.name for path in folder.iterdir())
     if target.exists() or target.is_symlink():
-        if target.is_dir() and all(_same(folder / name, target / name) for name in names):
+        if target.is_dir() and filecmp.cmpfiles(folder, target, names, shallow=False)[0] == names:
             return False
         raise UsageError(
             f"{target} exists already, with other content",
@@ -87,13 +87,3 @@ def _remove_unowned(folder: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(owner)
-
-
-def _same(one: Path, other: Path) -> bool:
-    if not other.is_file() or one.stat().st_size != other.stat().st_size:
-        return False
-    with one.open("rb") as left, other.open("rb") as right:
-        while block := left.read(_BLOCK):
-            if block != right.read(_BLOCK):
-                return False
-    return True

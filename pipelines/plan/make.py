@@ -21,8 +21,7 @@ from pipelines.mapping import load, to_toml
 from pipelines.plan import current_state
 from pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, VariantDecider
 from pipelines.plan.dedupe import partition
-from pipelines.plan.folder import hidden_folder, publish_folder
-from pipelines.plan.mapping_file import complete_mapping, save_mapping
+from pipelines.plan.folder import hidden_folder, plan_disk_errors, publish_folder
 from pipelines.plan.model import (
     LINES_FILE,
     MANIFEST_FILE,
@@ -120,7 +119,7 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
     settings = legacy_settings()
     inputs = _open_inputs(options, settings)
     if options.save_mapping is not None:
-        save_mapping(inputs.mapping, options.save_mapping)
+        _save_mapping(inputs, options.save_mapping)
     if options.mapping is None:
         on_proposal(inputs.mapping.explain())
     parent = (options.out or Path("plan")).absolute().parent
@@ -196,7 +195,7 @@ class _PlanMaker:
         outcomes = Outcomes()
         with InputSpool(folder / _SPOOL, options.kind) as spool:
             counts = partition(inputs, spool, outcomes, decider, request_options, folder)
-        mapping_toml = to_toml(complete_mapping(inputs, options.passwords))
+        mapping_toml = to_toml(inputs.complete_mapping().with_passwords(options.passwords))
         with create_private(folder / MAPPING_FILE) as out:
             out.write(mapping_toml.encode())
         lines = outcomes.table()
@@ -261,7 +260,7 @@ class _PlanMaker:
 
 def _open_inputs(options: PlanOptions, settings: LegacySettings) -> Inputs:
     mapping = load(options.mapping, options.kind, options.lookups) if options.mapping is not None else None
-    if mapping is not None and options.passwords is not None:
+    if mapping is not None:
         mapping = mapping.with_passwords(options.passwords)
     return open_inputs(
         options.kind, options.file, mapping, login_mode=settings.login_mode, semantics=settings.semantics
@@ -285,3 +284,12 @@ def _password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:
             "file (generated, and stored in a file that only you can read); `make` under [passwords] in the mapping.",
         )
     return "mailed" if make == "mail" else "stored"
+
+
+def _save_mapping(inputs: Inputs, path: Path) -> None:
+    """Writes a new mapping file for a person to edit. Raises UsageError if it exists or cannot be written."""
+    with plan_disk_errors(path.absolute().parent):
+        if path.exists():
+            raise UsageError(f"{path} exists already", "Name another file with --save-mapping.")
+        with create_private(path) as out:
+            out.write(to_toml(inputs.mapping).encode())

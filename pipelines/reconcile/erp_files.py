@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
-from pipelines.imports.lines import Lines
+from pipelines.imports.lines import prepared_lines
 from pipelines.imports.lookups import LookupTable
 from pipelines.imports.open import count_reject_columns, open_input_table, open_lookups
 from pipelines.mapping import load, propose
@@ -111,7 +111,7 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
     matched = {name for lookup in mapping.lookups for name in lookup.match}
     texts = matched | {source.column for source in sources.values() if source.lookup == IN_FILE}
     table = table.with_cell_rules(dict.fromkeys(texts, CellRules(is_text=True)))
-    for batch in Lines(table, mapping, used):
+    for batch in prepared_lines(table, mapping, used):
         refused |= {row.line: str(row.code) for row in batch.rejected}
         skipped += len(batch.skipped)
         lines, values = _looked_up(batch.table, lookups, refused)
