@@ -19,6 +19,7 @@ from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_first_page
 from pipelines.warehouse.load import import_loader, load
+from pipelines.warehouse.schema_changes import field_names
 from sources import __version__
 from sources.contract import LISTS, ORDER, Family
 from sources.errors import BridgeError
@@ -92,7 +93,8 @@ class ListWalks:
             "version": __version__,
         }
         key = settings.order_key if name == ORDER.name and isinstance(settings, PublicV1Settings) else ""
-        options = WalkOptions(settings.page_limit, self._sweeps, key=key)
+        names = field_names(self._build.path) if name == ORDER.name else None
+        options = WalkOptions(settings.page_limit, self._sweeps, key=key, names=names)
 
         def read(place: str, start: CursorPosition | None = None) -> ListResult:
             # What a killed run has read and not published is not requested again.

@@ -11,12 +11,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Final, Literal
 
 import duckdb
 
+from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import record_observations
-from sources.decode.table_schema import ABSENT, MISTYPED, UNKNOWN
+from pipelines.warehouse.sql import has_table
+from sources.decode.schema_inference import FieldNames
+from sources.decode.table_schema import ABSENT, FIELD, MISTYPED, UNKNOWN
 from sources.decode.undocumented import FOUND
 
 Kind = Literal["new_field", "changed_type", "new_value", "unexpected_type", "absent"]
@@ -41,6 +45,8 @@ _EARLIER: Final = """
     SELECT what, value, last_seen_at FROM ops.observations WHERE first_run_id < $run
     UNION ALL SELECT DISTINCT resource, '', NULL FROM ops.coverage WHERE published AND run_id < $run
     ORDER BY last_seen_at"""
+_FIELD_NAMES: Final = """
+    SELECT left(what, -length($1)), value FROM ops.observations WHERE ends_with(what, $1) ORDER BY last_run_id, rowid"""
 _TEXTS: Final[dict[Kind, str]] = {
     "new_field": "new field {name}",
     "changed_type": "the type of {name} is now {value} (before: {previous})",
@@ -89,6 +95,21 @@ def observe_schema(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) 
     observed = [(f"{name}: {_TYPE}", kind) for name, kind in types]
     observed += [("adjustment_types", str(kind)) for (kind,) in kinds]
     record_observations(build, run_id, at, observed)
+
+
+def field_names(path: Path) -> FieldNames:
+    """The names that fields of undocumented records have in the published warehouse; empty without one."""
+    names: dict[str, dict[str, str]] = {}
+    if not path.exists():
+        return names
+    with open_warehouse(path) as warehouse:
+        if not has_table(warehouse, "ops", "observations"):
+            return names
+        rows = warehouse.execute(_FIELD_NAMES, [f": {FIELD}"]).fetchall()
+    for name, field in rows:  # of several, the last
+        table, _, column = name.rpartition(".")
+        names.setdefault(table, {})[field] = column
+    return names
 
 
 def enumeration(name: str, values: Iterable[tuple[object]]) -> list[tuple[str, str]]:

@@ -2,18 +2,20 @@
 
 In: parsed rows (`rows.parse`). Out: the tables of the record, each column with the narrowest type that holds every
 value exactly. A node only ever widens, and text is the widest type, so the types depend on the rows and not on their
-order. Names depend on the set of fields alone. An object with too many fields (one keyed by ids) becomes JSON text.
+order. Names depend on the set of fields and on earlier names. An object with too many fields (one keyed by ids) becomes
+JSON text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Flag, auto
 from functools import cached_property
 from typing import Final, Literal
 
+import msgspec
 import pyarrow as pa
 
 from sources.contract import Record
@@ -197,41 +199,82 @@ class InferredTable:
         for child in self.children:
             yield from child.all()
 
+    def paths(self, above: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+        """The table or `table.column`, and the path of its field, of everything in this table and below it."""
+        for column in self.columns:
+            yield f"{self.name}.{column.name}", path_text(column.keys)
+        for child in self.children:
+            yield child.name, path_text((*above, *child.keys))
+            yield from child.paths((*above, *child.keys))
 
-def tables_of(record: Record, root: InferredNode) -> InferredTable:
-    """The tables that hold everything seen."""
-    columns, children = _contents(root, {KEY_COLUMN} | RESERVED, frozenset({(record.key,)}))
+
+CHILD_TABLES: Final = ""
+"""The key of `FieldNames` with the names of child tables."""
+FieldNames = Mapping[str, Mapping[str, str]]
+"""The names that fields have had: by table, by the path of the field (`path_text`), the column."""
+
+
+def path_text(keys: Sequence[str]) -> str:
+    """The names that lead to a value as a JSON array: a name may contain any separator."""
+    return msgspec.json.encode(keys).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names of one table's columns, or of all child tables: those taken, and earlier ones by path.
+
+    A field that had a name keeps it, and no other field gets it: `total` and `Total` do not swap when one is absent.
+    """
+
+    taken: set[str]
+    earlier: Mapping[str, str]
+
+    def add(self, name: str, keys: tuple[str, ...]) -> str:
+        """The name of a field: its earlier one, else the first of `name`, `name_2`, `name_3` … that is free."""
+        unique = self.earlier.get(path_text(keys))
+        if unique is None or unique in self.taken:
+            base = unique = shorten(name)
+            occupied, n = self.taken.union(self.earlier.values()), 1
+            while unique in occupied:
+                n += 1
+                unique = f"{base}_{n}"
+        self.taken.add(unique)
+        return unique
+
+
+def tables_of(record: Record, root: InferredNode, earlier: FieldNames | None = None) -> InferredTable:
+    """The tables that hold everything seen, named as before."""
+    earlier = earlier or {}
+    names = _Names({KEY_COLUMN} | RESERVED, earlier.get(record.name, {}))
+    columns, children = _contents(root, names, frozenset({(record.key,)}))
     key = InferredColumn(KEY_COLUMN, (record.key,), "key")
-    names = {record.name}
-    return InferredTable(
-        record.name, (), (), (key, *columns), tuple(_child(record, at, node, (), names) for at, node in children)
-    )
+    tables = _Names({record.name}, earlier.get(CHILD_TABLES, {}))
 
+    def child(at: tuple[str, ...], items: InferredNode, above: tuple[str, ...], holders: list[str]) -> InferredTable:
+        """The table of an array of objects; `holders` are the paths of the arrays around it, outermost first."""
+        path = "__".join([*holders[-1:], _joined(at)])
+        places = (parent_key(record), *(shorten(f"{holder}_position") for holder in holders), "position")
+        name = tables.add(f"{record.name}__{path}", (*above, *at))
+        columns, children = _contents(items, _Names(set(places) | RESERVED, earlier.get(name, {})), frozenset())
+        below = tuple(child(inner, node, (*above, *at), [*holders, path]) for inner, node in children)
+        return InferredTable(name, at, places, columns, below)
 
-def _child(
-    record: Record, at: tuple[str, ...], items: InferredNode, holders: tuple[str, ...], names: set[str]
-) -> InferredTable:
-    """The table of an array of objects; `holders` are the paths of the arrays around it, outermost first."""
-    path = "__".join([*holders[-1:], _joined(at)])
-    places = (parent_key(record), *(shorten(f"{holder}_position") for holder in holders), "position")
-    name = unique_name(f"{record.name}__{path}", names)
-    columns, children = _contents(items, set(places) | RESERVED, frozenset())
-    below = tuple(_child(record, inner, node, (*holders, path), names) for inner, node in children)
-    return InferredTable(name, at, places, columns, below)
+    below = tuple(child(at, node, (), []) for at, node in children)
+    return InferredTable(record.name, (), (), (key, *columns), below)
 
 
 _Place = tuple[tuple[str, ...], InferredNode]
 
 
 def _contents(
-    node: InferredNode, taken: set[str], skipped: frozenset[tuple[str, ...]]
+    node: InferredNode, names: _Names, skipped: frozenset[tuple[str, ...]]
 ) -> tuple[tuple[InferredColumn, ...], list[_Place]]:
     """The columns of a table, and the arrays of objects in it with their items."""
     places = [place for place in _places(node, ()) if place[0] not in skipped]
     # A name that needs no change keeps it, so that a clash renames as little as possible.
     places.sort(key=lambda place: (_joined(place[0]) != "__".join(place[0]), place[0]))
     columns = [
-        InferredColumn(unique_name(_joined(at), taken), at, inner.kind, Seen.WIDE in inner.seen)
+        InferredColumn(names.add(_joined(at), at), at, inner.kind, Seen.WIDE in inner.seen)
         for at, inner in places
         if inner.kind != "table"
     ]
@@ -250,14 +293,3 @@ def _places(node: InferredNode, keys: tuple[str, ...]) -> Iterator[_Place]:
 
 def _joined(keys: tuple[str, ...]) -> str:
     return "__".join(snake(name) for name in keys)
-
-
-def unique_name(name: str, taken: set[str]) -> str:
-    """The name, shortened if it is long, or the first of `name_2`, `name_3` … that is free; adds it to `taken`."""
-    base = unique = shorten(name)
-    n = 1
-    while unique in taken:
-        n += 1
-        unique = f"{base}_{n}"
-    taken.add(unique)
-    return unique

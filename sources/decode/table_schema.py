@@ -19,6 +19,7 @@ from sources.contract import Field, Record
 from sources.decode.rows import Decoded
 
 ABSENT: Final = "required by the interface, absent or null"
+FIELD: Final = "path of the field"
 UNKNOWN: Final = "field not in the interface"
 MISTYPED: Final = "not of the interface's type, original in _extra"
 """Observations about fields; the first two follow a table's name, the last a field's."""

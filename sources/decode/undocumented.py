@@ -2,9 +2,9 @@
 
 In: pages of JSON rows. Out: the tables of `schema_inference`, with types that hold everything seen so far, and the rows
 that cannot be loaded. A batch is parsed as a whole with the types known (`pyarrow.json`, all declared, none guessed: a
-string like a date stays text). What does not fit is read row by row, the types widen, and the batch is
-parsed again. `version` counts the widenings: tables of an earlier version are decoded again from their pages, which is
-exact where a cast would not be (1.50 read as a double, an object that became text).
+string like a date stays text). What does not fit is read row by row, the types widen, and the batch is parsed again.
+`version` counts the widenings: tables of an earlier version are decoded again from their pages, which is exact where a
+cast would not be (1.50 read as a double, an object that became text).
 
 An array of objects is a child table with the record's identifier (`order_id`) and the item's `position`, from 1; in
 nested arrays the position of each holder comes before it (`orders__lines__taxes`: `order_id`, `lines_position`,
@@ -33,13 +33,14 @@ from sources.decode.rows import Decoded, InvalidRow, Page, QuarantinedRow
 from sources.decode.schema_inference import (
     ARROW,
     DOUBLE_EXACT,
+    FieldNames,
     InferredColumn,
     InferredNode,
     InferredTable,
     NodeBudget,
     tables_of,
 )
-from sources.decode.table_schema import merged, shorten, tables_from_lines
+from sources.decode.table_schema import FIELD, merged, shorten, tables_from_lines
 
 FOUND: Final = "field found, not shown by the interface"
 _PLAIN_TEXT: Final = r'[\x00-\x1f"\\]'
@@ -48,22 +49,25 @@ _NOT_PLAIN: Final = "[en]|^-0$"
 
 
 class InferredSchema:
-    """The types of an undocumented record, and the decoder of its pages.
+    """The types of an undocumented record (of which only name and key are used), and the decoder of its pages.
 
-    Args:
-        record: only its name and key are used.
+    `names` are earlier names of its fields.
     """
 
-    def __init__(self, record: Record) -> None:
-        self.record = record
+    def __init__(self, record: Record, names: FieldNames | None = None) -> None:
+        self.record, self._names = record, names
         self.version = 0
         self._root, self._budget = InferredNode(), NodeBudget()
-        self._table = tables_of(record, self._root)
+        self._table = tables_of(record, self._root, names)
         self._columns: set[str] = set()
 
     def schema_of(self) -> dict[str, pa.Schema]:
         """The tables and columns known so far."""
         return {table.name: table.schema for table in self._table.all()}
+
+    def fields(self) -> list[tuple[str, str]]:
+        """Observations of the path of the field in each column and child table."""
+        return [(f"{name}: {FIELD}", path) for name, path in self._table.paths()]
 
     def decode(self, pages: Sequence[Page]) -> Decoded:
         """Decodes pages, with types that hold them and all pages before.
@@ -98,7 +102,7 @@ class InferredSchema:
             except InvalidRow:
                 continue
             self._root.widen(row, self._budget, is_root=True)
-        before, self._table = self._table, tables_of(self.record, self._root)
+        before, self._table = self._table, tables_of(self.record, self._root, self._names)
         if before != self._table:
             self.version += 1
             columns = {f"{table.name}.{column.name}" for table in self._table.all() for column in table.columns}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from sources.decode.rows import QuarantinedRow
+from sources.decode.schema_inference import FieldNames
 from sources.errors import BridgeError
 from sources.extract.legacy_pages import AssumedEnd
 from sources.extract.tail import CursorPosition
@@ -45,12 +46,14 @@ class WalkOptions:
         sweeps: at most this many; a single one does not prove a list that is paged by number.
         window: legacy pages to request at the same time.
         key: the field that identifies a row; empty: the one of the interface.
+        names: earlier names of the fields of an undocumented record.
     """
 
     page_limit: int = 100
     sweeps: int = SWEEPS_MAX
     window: int = WINDOW
     key: str = ""
+    names: FieldNames | None = None
 
 
 @dataclass(slots=True)

@@ -93,6 +93,7 @@ class _ListWalk:
         self._fetcher = PageFetcher(operation, client, options.window)
         self._result = ListResult(self._record.name)
         self._is_paged = operation.paging == "pages"
+        self._inferred = None if self._record.fields else InferredSchema(self._record, options.names)
 
     def run(self, progress: Progress) -> ListResult:
         result = self._result
@@ -149,12 +150,11 @@ class _ListWalk:
 
     def _read_tail(self, start: CursorPosition, progress: Progress) -> None:
         """Reads what follows an earlier walk. Raises TailMismatch where that is not certain."""
-        inferred = None if self._record.fields else InferredSchema(self._record)
         paginator = V1Cursor(start.limit, self._record.key, start.cursor)
         sweep = Sweep(1, start.limit)
         self._result.sweeps.append(sweep)
         with closing(self._spools.sweep(sweep.number)) as spool:
-            files = PageFiles(self._record, self._folder / "sweep-1", spool, paginator, inferred)
+            files = PageFiles(self._record, self._folder / "sweep-1", spool, paginator, self._inferred)
             try:
                 self._sweep(sweep, paginator, files, progress)
             except CursorExpired:
@@ -176,7 +176,6 @@ class _ListWalk:
 
     def _sweep_until_proven(self, open_spools: ExitStack, progress: Progress) -> None:
         sweeps, files = self._result.sweeps, list[PageFiles]()
-        inferred = None if self._record.fields else InferredSchema(self._record)
         first_page: int | None = None
         agree = False
         sweeps_max = self._options.sweeps if self._is_paged else min(self._options.sweeps, CURSOR_SWEEPS_MAX)
@@ -186,7 +185,9 @@ class _ListWalk:
             spool = open_spools.enter_context(closing(self._spools.sweep(number)))
             earlier = files[-1] if files else None
             folder, is_compared = self._folder / f"sweep-{number}", self._is_paged and sweeps_max > 1
-            files.append(PageFiles(self._record, folder, spool, paginator, inferred, earlier, is_compared=is_compared))
+            files.append(
+                PageFiles(self._record, folder, spool, paginator, self._inferred, earlier, is_compared=is_compared)
+            )
             sweeps.append(Sweep(number, limit))
             try:
                 self._sweep(sweeps[-1], paginator, files[-1], progress)
@@ -277,3 +278,5 @@ class _ListWalk:
                 result.files.setdefault(table, []).append(file)
         result.quarantined = distinct_rows(sweep_files.quarantined for sweep_files in used_files)
         result.quarantined += used_files[-1].conflicting_rows(used_files[:-1])
+        if self._inferred is not None:
+            result.observations.update(self._inferred.fields())

@@ -55,6 +55,17 @@ def test_issue_15_6_what_a_pull_sees_for_the_first_time_is_news_once(published: 
     assert changes(published) == []
 
 
+def test_columns_keep_their_fields_when_one_comes_that_differs_in_case_only(published: Bridge) -> None:
+    state = published.platform.state
+    first, second = state.ids("orders")[:2]
+    state.change("orders", first, {"Zone": "north"})
+    published.pull()
+    state.change("orders", second, {"zone": "south"})
+    published.pull()
+    sql = "SELECT zone, zone_2 FROM raw.orders WHERE id IN ($1, $2) ORDER BY id = $2"
+    assert published.rows(sql, first, second) == [("north", None), (None, "south")]
+
+
 def test_a_list_that_is_read_for_the_first_time_is_no_news(fresh: Bridge) -> None:
     fresh.pull("customers")
     fresh.pull()

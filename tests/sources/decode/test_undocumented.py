@@ -151,6 +151,34 @@ def test_names_that_meet_are_reported_apart_whatever_comes_first(first: int) -> 
     }
 
 
+def test_fields_keep_their_names_when_others_come_or_go() -> None:
+    """Also those of child tables. A name is not given to another field even if its own is absent."""
+
+    def names(earlier: dict[str, dict[str, str]], *rows: str) -> dict[str, dict[str, str]]:
+        schema = InferredSchema(ORDER, earlier)
+        schema.decode([raw_page(*rows)])
+        found: dict[str, dict[str, str]] = {}
+        for what, field in schema.fields():
+            table, _, column = what.removesuffix(": path of the field").rpartition(".")
+            found.setdefault(table, {})[field] = column
+        return found
+
+    alone = names({}, '{"id":1,"Total":1,"Lines":[{"SKU":1}]}')
+    assert (alone["orders"]['["Total"]'], alone[""]['["Lines"]']) == ("total", "orders__lines")
+    both = names(alone, '{"id":1,"Total":1,"total":2,"Lines":[{"SKU":1,"sku":2}],"lines":[{"sku":3}]}')
+    assert both == {
+        "orders": {'["id"]': "id", '["Total"]': "total", '["total"]': "total_2"},
+        "": {'["Lines"]': "orders__lines", '["lines"]': "orders__lines_2"},
+        "orders__lines": {'["SKU"]': "sku", '["sku"]': "sku_2"},
+        "orders__lines_2": {'["sku"]': "sku"},
+    }
+    assert names(both, '{"id":1,"total":2,"TOTAL":3,"lines":[{"sku":3}]}') == {
+        "orders": {'["id"]': "id", '["TOTAL"]': "total_3", '["total"]': "total_2"},
+        "": {'["lines"]': "orders__lines_2"},
+        "orders__lines_2": {'["sku"]': "sku"},
+    }
+
+
 def test_fields_do_not_take_the_names_of_our_own_columns() -> None:
     row = '{"id":1,"Id":2,"_page":3,"lines":[{"position":4,"order_id":5,"orderId":6}],"":7}'
     shape, (decoded,) = walk([raw_page(row)])
