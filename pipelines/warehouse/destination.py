@@ -31,7 +31,7 @@ from pipelines.warehouse.destination_postgres import (
     table_columns,
     unquoted,
 )
-from pipelines.warehouse.load import computed_once
+from pipelines.warehouse.load import computed_once, without_settings
 from pipelines.warehouse.source import SOURCE_COLUMNS, DataSource, read_source
 from pipelines.warehouse.sql import sql_name, sql_text
 from sources.errors import PlatformError, UsageError
@@ -41,6 +41,8 @@ ROWS_PER_BATCH: Final = 100_000
 MARK: Final = "_orderbridge"
 """The table that lists, in each dataset, the tables of this project, and whose data they hold."""
 _STAGING: Final = "_orderbridge_staging"
+_settings: Final = partial(without_settings, "destination", "credentials")
+"""Of dlt's settings those of destinations: others, of other pipelines, would change names, types and columns."""
 
 
 def connect_destination(settings: WarehouseSettings) -> str:
@@ -51,7 +53,7 @@ def connect_destination(settings: WarehouseSettings) -> str:
         PlatformError: it cannot be reached.
     """
     check_destination(settings.destination)
-    with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, destination_errors(settings):
+    with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, _settings(), destination_errors(settings):
         if (store := _parquet_store(settings, Path(folder))) is not None:
             version = (store.current(None) or {}).get("version", "no copy yet")
             return f"{settings.destination}, {store.folder}: {version}"
@@ -79,7 +81,7 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> bool:
         return False
     with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, open_warehouse(path) as warehouse:
         source = read_source(warehouse)
-        with destination_errors(settings):
+        with _settings(), destination_errors(settings):
             if (store := _parquet_store(settings, Path(folder))) is not None:
                 store.copy(warehouse, ((s, name) for s in SCHEMAS for name in _tables(warehouse, s)), source)
                 return True

@@ -78,25 +78,47 @@ def load(walked: Sequence[ListResult], folder: Path) -> None:
 
 
 @contextmanager
-def without_settings() -> Iterator[None]:
+def without_settings(*kept: str) -> Iterator[None]:
     """Hides the user's settings from dlt: those of other pipelines (`NORMALIZE__…`, `DEV_MODE`) would change the rows.
 
-    Only those of its section `runtime` stay, which turn telemetry off.
+    Args:
+        kept: sections that stay, besides `runtime`, which turns telemetry off.
     """
     from dlt.common.configuration.container import Container
-    from dlt.common.configuration.providers import EnvironProvider
+    from dlt.common.configuration.providers.provider import ConfigProvider
     from dlt.common.configuration.specs.pluggable_run_context import PluggableRunContext
 
-    class RuntimeSettings(EnvironProvider):
+    class KeptSections(ConfigProvider):
+        """The settings of a provider in these sections."""
+
+        def __init__(self, provider: ConfigProvider) -> None:
+            self._provider = provider
+
         def get_value(
             self, key: str, hint: type[Any], pipeline_name: str | None, *sections: str
         ) -> tuple[Any | None, str]:
-            if sections[:1] == ("runtime",):
-                return super().get_value(key, hint, pipeline_name or "", *sections)
-            return None, self.get_key_name(key, *sections)
+            if sections[:1] == ("runtime",) or (sections and sections[0] in kept):
+                return self._provider.get_value(key, hint, pipeline_name, *sections)
+            return None, key
+
+        @property
+        def supports_secrets(self) -> bool:
+            return self._provider.supports_secrets
+
+        @property
+        def supports_sections(self) -> bool:
+            return self._provider.supports_sections
+
+        @property
+        def name(self) -> str:
+            return self._provider.name
+
+        @property
+        def locations(self) -> Sequence[str]:
+            return self._provider.locations
 
     used = Container()[PluggableRunContext].providers
-    providers, used.providers = used.providers, [RuntimeSettings()]
+    providers, used.providers = used.providers, [KeptSections(provider) for provider in used.providers]
     try:
         yield
     finally:

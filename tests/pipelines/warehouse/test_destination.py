@@ -45,6 +45,27 @@ def test_a_destination_gets_what_is_published_and_loses_what_is_not(tmp_path: Pa
         assert tables(other, PREFIX) == tables(made.path)
 
 
+def test_settings_of_other_dlt_pipelines_do_not_change_the_copy(tmp_path: Path) -> None:
+    other = tmp_path / "other.duckdb"
+    os.environ |= {
+        "WAREHOUSE__DESTINATION": "duckdb",
+        "DESTINATION__DUCKDB__CREDENTIALS": str(other),
+        "NORMALIZE__PARQUET_NORMALIZER__ADD_DLT_ID": "true",
+        "NORMALIZE__PARQUET_NORMALIZER__ADD_DLT_LOAD_ID": "true",
+        "DEV_MODE": "true",
+        "DATASET_NAME": "other",
+        "SCHEMA__NAMING": "sql_ci_v1",
+    }
+    with bridge(tmp_path, customers=2, orders=2) as made:
+        assert made.code() == 0
+        with duckdb.connect(str(other), read_only=True) as connection:
+            sql = "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'orderbridge_raw' AND table_name = $1"
+            copied = {name for (name,) in connection.execute(sql, ["customers"]).fetchall()}
+        sql = "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'raw' AND table_name = $1"
+        assert copied == {name for (name,) in made.rows(sql, "customers")}
+        assert tables(other, PREFIX) == tables(made.path)
+
+
 def test_a_destination_that_cannot_be_loaded_leaves_the_file_published(tmp_path: Path) -> None:
     missing = tmp_path / "no such folder" / "other.duckdb"
     os.environ |= {"WAREHOUSE__DESTINATION": "duckdb", "DESTINATION__DUCKDB__CREDENTIALS": str(missing)}
