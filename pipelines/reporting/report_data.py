@@ -36,10 +36,11 @@ FURTHER: Final = (
 _RUN: Final = """
     SELECT run_id, command, version, started_at, ended_at, exit_code FROM ops.runs
     WHERE run_id = (SELECT arg_max(run_id, rowid) FROM ops.control_totals WHERE entity LIKE 'reconciled.%')"""
-_LATER: Final = (
-    "SELECT run_id, ended_at FROM ops.runs WHERE ended_at > $as_of AND command = 'pull' ORDER BY ended_at DESC"
-)
-_ENVIRONMENT: Final = "SELECT environment FROM ops.runs WHERE environment IS NOT NULL ORDER BY ended_at DESC LIMIT 1"
+_LATER: Final = """
+    SELECT run_id, ended_at FROM ops.runs
+    WHERE rowid > (SELECT rowid FROM ops.runs WHERE run_id = $run) AND command = 'pull' ORDER BY rowid DESC"""
+"""By `rowid`, like others: the order in which runs and reads were recorded, whatever the clock showed."""
+_ENVIRONMENT: Final = "SELECT environment FROM ops.runs WHERE environment IS NOT NULL ORDER BY rowid DESC LIMIT 1"
 _CURRENCY: Final = "CASE WHEN regexp_full_match(currency::VARCHAR, '[A-Z]{3}') THEN currency::VARCHAR END"
 """Anything else in a field that the interface does not show could be anything, and is not shown."""
 _CANCELLED: Final = f"coalesce(regexp_matches(order_status, '{CANCELLED_WORDS}', 'i'), false)"
@@ -90,7 +91,7 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
         raise UsageError("nothing has been reconciled in this warehouse", "Run `orderbridge reconcile` first.")
     data = ReportData(runs[0])
     data.environment = next((row["environment"] for row in rows(_ENVIRONMENT)), "")
-    data.later_pull = next((row["ended_at"] for row in rows(_LATER, as_of=data.as_of)), None)
+    data.later_pull = next((row["ended_at"] for row in rows(_LATER, run=data.run["run_id"])), None)
     for table in (*TABLES, *(name for name in FURTHER if f"reconciled.{name}" in columns)):
         missing = "count(*) FILTER (is_missing)" if table in TABLES else "NULL"
         (count,) = rows(f"SELECT count(*) AS rows, {missing} AS missing FROM reconciled.{table}")

@@ -26,7 +26,7 @@ TABLES: Final = {
     "coverage": """
         run_id VARCHAR, resource VARCHAR, verdict VARCHAR, sweeps INTEGER, pages BIGINT, rows BIGINT,
         "distinct" BIGINT, duplicates BIGINT, quarantined BIGINT, total_reported BIGINT, ended_by VARCHAR,
-        evidence VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ, published BOOLEAN""",
+        evidence VARCHAR, started_at TIMESTAMPTZ, ended_at TIMESTAMPTZ, published BOOLEAN, read_number BIGINT""",
     "quarantine": """
         run_id VARCHAR, resource VARCHAR, page INTEGER, position INTEGER, reason VARCHAR, row_hash VARCHAR,
         duplicate_id VARCHAR""",
@@ -111,6 +111,8 @@ def create_missing(build: duckdb.DuckDBPyConnection) -> None:
     for name, columns in TABLES.items():
         build.execute(f"CREATE TABLE IF NOT EXISTS ops.{name} ({columns})")
     build.execute("ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS published BOOLEAN")
+    build.execute("ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS read_number BIGINT")
+    build.execute("UPDATE ops.coverage SET read_number = rowid + 1 WHERE read_number IS NULL")
     build.execute("ALTER TABLE ops.quarantine ADD COLUMN IF NOT EXISTS duplicate_id VARCHAR")
     build.execute(f"UPDATE ops.coverage c SET published = {_PUBLISHED_0_1} WHERE published IS NULL")
     build.execute(f"CREATE OR REPLACE VIEW ops.last_read AS {_LAST_READ.format(published='c.published')}")
@@ -129,7 +131,8 @@ def record_coverage(build: duckdb.DuckDBPyConnection, run_id: str, walked: ListR
     last = walked.sweeps[-1] if walked.sweeps else None
     failed = walked.error is not None
     build.execute(
-        "INSERT INTO ops.coverage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        """INSERT INTO ops.coverage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+            (SELECT coalesce(max(read_number), 0) + 1 FROM ops.coverage))""",
         [
             run_id,
             walked.resource,

@@ -58,7 +58,7 @@ VIEWS: Final = {
         FROM reconciled.exceptions GROUP BY entity, rule, severity""",
     "lists": """
         SELECT resource, verdict, "distinct" AS rows, quarantined, ended_at AS read_at, run_id FROM (
-            SELECT c.*, row_number() OVER (PARTITION BY c.resource ORDER BY c.ended_at DESC, c.run_id DESC) AS nth
+            SELECT c.*, row_number() OVER (PARTITION BY c.resource ORDER BY c.read_number DESC) AS nth
             FROM ops.coverage c WHERE c.published AND c.verdict <> 'tail'
         ) AS walks WHERE nth = 1""",
 }

@@ -279,15 +279,37 @@ def test_the_first_thing_shown_is_what_changed_since_the_run_before(warehouse: P
     assert words.index("What changed") < words.index("Lists: coverage")
     change(
         warehouse,
-        """INSERT INTO ops.coverage BY NAME SELECT '00000000T000000Z-0' AS run_id, resource, verdict, published,
-            ended_at - INTERVAL 1 DAY AS ended_at FROM ops.coverage WHERE resource = 'customers';
-        INSERT INTO ops.runs (run_id, command, ended_at) VALUES ('00000000T000000Z-0', 'run', '2026-01-02 03:04Z');
+        f"""{RECORDED_BEFORE.format(run="00000000T000000Z-0", ended_at="2026-01-02 03:04Z")};
         UPDATE ops.control_totals SET value = 7 WHERE entity = 'customers' AND measure = 'changed';
         UPDATE ops.control_totals SET value = 1203 WHERE entity = 'customers' AND measure = 'newly_missing'""",
     )
     words = " ".join(made(warehouse).words.split())
     assert "customers 40 7 1,203 2026-01-02 03:04" in words
     assert "promotions 9 0 0 –" in words
+
+
+def test_a_run_of_a_clock_that_was_wrong_is_not_the_last_one_for_ever(warehouse: Path) -> None:
+    change(warehouse, RECORDED_BEFORE.format(run="20990101T000000Z-0", ended_at="2099-01-01 00:00Z"))
+    words = " ".join(made(warehouse).words.split())
+    assert "customers 40 0 0 2099-01-01 00:00" in words
+    assert "pulled again" not in words
+    with open_warehouse(warehouse) as connection:
+        last = connection.execute("SELECT run_id FROM bi.lists WHERE resource = 'customers'").fetchall()
+        sql = "SELECT run_id FROM ops.coverage WHERE resource = 'customers' AND read_number > 0"
+        assert last == connection.execute(sql).fetchall()
+
+
+RECORDED_BEFORE = """
+    CREATE TEMP TABLE coverage AS FROM ops.coverage;
+    CREATE TEMP TABLE runs AS FROM ops.runs;
+    TRUNCATE ops.coverage;
+    TRUNCATE ops.runs;
+    INSERT INTO ops.coverage BY NAME SELECT '{run}' AS run_id, resource, verdict, published,
+        '{ended_at}'::TIMESTAMPTZ AS ended_at, 0 AS read_number FROM temp.coverage WHERE resource = 'customers';
+    INSERT INTO ops.coverage FROM temp.coverage;
+    INSERT INTO ops.runs (run_id, command, ended_at) VALUES ('{run}', 'pull', '{ended_at}');
+    INSERT INTO ops.runs FROM temp.runs"""
+"""A read of the customers, recorded before all others."""
 
 
 def test_the_match_with_the_erp_is_a_percentage_of_its_lines(warehouse: Path) -> None:
