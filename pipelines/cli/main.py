@@ -41,14 +41,9 @@ def _print_versions(context: click.Context, _: click.Parameter, value: bool) -> 
     context.exit()
 
 
-def _exit_codes() -> str:
-    rows = "\n".join(f"  {code.label:<10}{code.meaning}" for code in ExitCode)
-    return f"\b\nExit codes:\n{rows}"
-
-
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=_exit_codes(),
+    epilog="\b\nExit codes:\n" + "\n".join(f"  {code.label:<10}{code.meaning}" for code in ExitCode),
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_versions, help="Show versions."
@@ -121,14 +116,6 @@ def _stopped() -> int:
     return code
 
 
-def _unexpected(error: Exception) -> int:
-    """Prints an exception that nothing handled. Returns its exit code."""
-    if STOP.signal:
-        return _stopped()  # DuckDB turns the exception of a signal into a RuntimeError while a query runs
-    print_error(ExitCode.BUG, _internal_error(error))
-    return ExitCode.BUG
-
-
 def main() -> None:
     """The entry point. Every way out has its exit code."""
     gc.set_threshold(_GC_THRESHOLD)
@@ -155,6 +142,10 @@ def main() -> None:
     except MemoryError:
         code = ExitCode.USAGE
         print_error(code, "out of memory\n  Free some, or run on a machine with more.", "orderbridge: ")
-    except Exception as error:  # the last resort: reported as a bug, exit code 1
-        code = _unexpected(error)
+    except Exception as error:  # the last resort: reported as a bug
+        if STOP.signal:
+            code = _stopped()  # DuckDB turns the exception of a signal into a RuntimeError while a query runs
+        else:
+            code = ExitCode.BUG
+            print_error(code, _internal_error(error))
     exit_process(code)

@@ -79,12 +79,13 @@ class Converter:
 
     def _paths(self, batch: _Batch) -> list[dict[str, str]]:
         """The parameters of each request's path."""
+        names_in_file = {s.path: s.column for s in self._bindings.sources if s.lookup == IN_FILE}
         columns: list[Sequence[str | None]] = []
         for name, constant in self._params.items():
             column = batch.columns.get(name, [constant] * batch.size)
             for row, value in enumerate(column) if name not in batch.complete else ():
                 if value is None:
-                    batch.report(row, name, "required", _REQUIRED, self._column_of(name))
+                    batch.report(row, name, "required", _REQUIRED, names_in_file.get(name, ""))
             columns.append(column)
         names = tuple(self._params)
         if not names:
@@ -108,9 +109,6 @@ class Converter:
             source = self._source_of(batch, row, violation.field)
             path = source.path if source is not None else violation.field
             batch.report(row, path, violation.code, violation.words, source.column if source is not None else "")
-
-    def _column_of(self, path: str) -> str:
-        return next((s.column for s in self._bindings.sources if s.path == path and s.lookup == IN_FILE), "")
 
     def _source_of(self, batch: _Batch, row: int, field: str) -> Source | None:
         """The source of a body's field. Absent items shift the positions of later ones."""

@@ -23,14 +23,6 @@ _INVISIBLE: Final = (
 Check = Callable[[pa.Array], pa.Array]
 
 
-def _is_negative(texts: pa.Array) -> pa.Array:
-    return pc.less(_numbers(texts), 0.0)
-
-
-def _is_not_positive(texts: pa.Array) -> pa.Array:
-    return pc.less_equal(_numbers(texts), 0.0)
-
-
 def _numbers(texts: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(texts, "null"), pa.scalar(None, pa.string()), texts).cast(pa.float64())
 
@@ -47,13 +39,9 @@ def _lacks_number(texts: pa.Array) -> pa.Array:
     return pa.array(lacks)
 
 
-def _has_invisible(texts: pa.Array) -> pa.Array:
-    return pc.match_substring_regex(texts, _INVISIBLE)
-
-
 _CHECKS: Final[Mapping[str, tuple[str, str, Check]]] = {
-    "price": ("not_positive", "price is zero or negative", _is_not_positive),
-    "stock": ("negative", "stock is negative", _is_negative),
+    "price": ("not_positive", "price is zero or negative", lambda texts: pc.less_equal(_numbers(texts), 0.0)),
+    "stock": ("negative", "stock is negative", lambda texts: pc.less(_numbers(texts), 0.0)),
     "documents": ("document_number_missing", "a document has no number", _lacks_number),
 }
 
@@ -77,7 +65,7 @@ class SuspiciousValues:
                 continue
             texts = table[name].combine_chunks()
             words = f"{name} contains invisible or control characters"
-            self._count(name, "invisible", words, _has_invisible(texts), lines)
+            self._count(name, "invisible", words, pc.match_substring_regex(texts, _INVISIBLE), lines)
             if name in _CHECKS and name not in self._increments:
                 code, words, check = _CHECKS[name]
                 self._count(name, code, words, check(texts), lines)
