@@ -21,8 +21,14 @@ from pipelines.ledger.model import NewOperation, UnsettledUpdate, VariantField
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push import checks, results
-from pipelines.push.customer_lookup import assess_creates
-from pipelines.push.eligibility import Eligibility, PushRules, Withheld, assess_updates, conflicting_update
+from pipelines.push.eligibility import (
+    Eligibility,
+    PushRules,
+    Withheld,
+    assess_creates,
+    assess_updates,
+    conflicting_update,
+)
 from pipelines.push.listing import CustomerListing, Key, read_customers
 from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOptions, PushResult
 from pipelines.push.pace import Pace
