@@ -15,7 +15,6 @@ from typing import Any, Final
 import pandas as pd
 
 from pipelines.reporting.charts import time_chart
-from pipelines.reporting.rendering import render
 from pipelines.reporting.report_data import Rows
 from pipelines.reporting.tables import (
     Bar,
@@ -30,6 +29,7 @@ from pipelines.reporting.tables import (
     outcomes_table,
     promotion_css,
     promotions_table,
+    render,
     words,
 )
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipelines.reporting.order_sections import changes, orders
-from pipelines.reporting.rendering import render
 from pipelines.reporting.report_data import SOON_DAYS, TABLES, ReportData, read_report_data
 from pipelines.reporting.tables import (
     Cell,
@@ -23,6 +22,7 @@ from pipelines.reporting.tables import (
     name_column,
     outcomes_table,
     promotions_table,
+    render,
     spaced,
     words,
 )
