@@ -60,11 +60,9 @@ class Outcomes:
         self._tables: list[pa.Table] = []
         self._rows: list[tuple[Any, ...]] = []
 
-    def add(
-        self, lines: Sequence[int], outcome: str, *, field: str = "", code: str = "", words: str = "", same_as: int = 0
-    ) -> None:
+    def add(self, lines: Sequence[int], outcome: str, *, field: str = "", code: str = "", words: str = "") -> None:
         """Adds lines with one outcome and its reason."""
-        self._rows += [(line, outcome, same_as or None, field, code, words, "", "") for line in lines]
+        self._rows += [(line, outcome, None, field, code, words, "", "") for line in lines]
         if len(self._rows) >= _BATCH:
             self._flush()
 

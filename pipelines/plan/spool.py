@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from collections.abc import Mapping as Map
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Final, Self
 from urllib.parse import quote
 
@@ -54,9 +53,7 @@ class InputSpool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._out is not None:
             self._out.close()
         self._file.unlink(missing_ok=True)
