@@ -81,7 +81,8 @@ def read_variants(files: ErpFiles) -> ErpVariants | None:
     confirmed = frame(CONFIRMED)
     if path.exists():
         with Ledger.open(path, readonly=True) as ledger:
-            confirmed = from_arrow(ledger.confirmed(settings.base_url).cast(pa.schema(list(CONFIRMED.items()))))
+            values = ledger.confirmed(settings.base_url).select(list(CONFIRMED))
+        confirmed = from_arrow(values.cast(pa.schema(list(CONFIRMED.items()))))
     return ErpVariants(frame(VARIANT_LINES | dict.fromkeys(names, TEXT), rows), confirmed, refused)
 
 
