@@ -13,17 +13,10 @@ from typing import Any, Final
 
 from pipelines.reporting.charts import TimeChart, time_chart
 from pipelines.reporting.report_data import ReportData, Rows
-from pipelines.reporting.tables import Table, bar_column, build_table, count_outcomes, name_column, spaced
+from pipelines.reporting.tables import Table, bar_column, build_table, count_outcomes, name_column
 
 RECENT_DAYS: Final = 30
 MAX_CURRENCIES: Final = 3
-_ORDER_CUSTOMERS: Final = {
-    "matched": "by a known customer",
-    "unknown": "by a customer who is not in the table",
-    "none": "without a customer",
-    "guest": "by guests",
-    "not looked for": "not matched with customers",
-}
 
 
 def changes(data: ReportData) -> dict[str, object]:
@@ -34,16 +27,6 @@ def changes(data: ReportData) -> dict[str, object]:
     shown = list(totals.items())[:MAX_CURRENCIES]
     return {
         "is_first_run": all(row["previous_run_id"] is None for row in data.rows["changes"]),
-        "changes": build_table(
-            data.rows["changes"],
-            {
-                "list": spaced("resource"),
-                "new": "new",
-                "changed": "changed",
-                "no longer listed": "missing",
-                "compared with (UTC)": "previous_at",
-            },
-        ),
         "match_rate": _match_rate(data),
         "recent_days": RECENT_DAYS,
         "recent_revenue": _revenue_charts(recent, f", the last {RECENT_DAYS} days", as_of, (first, as_of)),
@@ -113,7 +96,6 @@ def orders(data: ReportData) -> dict[str, object]:
     counts = {day: Decimal(count) for day, count in by_day.items()}
     charts = [time_chart("Orders by {period}", counts, as_of, lambda count: f"{count:,} orders")] if counts else []
     return {
-        "order_customer_words": _ORDER_CUSTOMERS,
         "order_charts": [*charts, *_revenue_charts(data.rows["order_days"], "", as_of, most=1)],
         "order_totals": _order_totals(data.rows["order_days"], first, as_of),
         "order_states": _order_states(data.rows["order_states"]),

@@ -178,6 +178,16 @@ def spaced(column: str) -> Callable[[dict[str, Any]], str]:
     return lambda row: words(row[column])
 
 
+def mapped(column: str, texts: Mapping[str, str]) -> Callable[[dict[str, Any]], str]:
+    """A column of values that the page has texts for."""
+    return lambda row: texts.get(row[column], row[column])
+
+
+def styled(column: str, css: str) -> Callable[[dict[str, Any]], Cell]:
+    """A column with a class of the style sheet."""
+    return lambda row: Cell(row[column], css)
+
+
 def anchor(entity: str, rule: str) -> str:
     """The id of a rule's section, here and in the report."""
     return f"{entity}-{rule}".replace("_", "-")
@@ -204,6 +214,9 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {"code": _with_code, "words": words}
+    tables = (build_table, findings_table, outcomes_table, promotions_table)
+    columns = (bar_column, mapped, name_column, spaced, styled)
+    environment.globals |= {function.__name__: function for function in (*tables, *columns)}
     return environment
 
 
