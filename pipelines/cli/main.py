@@ -118,9 +118,9 @@ def _stopped() -> int:
 
 def main() -> None:
     """The entry point. Every way out has its exit code."""
-    gc.set_threshold(_GC_THRESHOLD)
-    open_streams()
     try:
+        gc.set_threshold(_GC_THRESHOLD)
+        open_streams()
         code = _invoke()
     except click.exceptions.Exit as error:
         code = error.exit_code

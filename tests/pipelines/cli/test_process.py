@@ -127,6 +127,21 @@ def test_a_signal_while_the_database_is_at_work_is_no_bug(
     assert (process.returncode, err) == (code, "stopped\n")
 
 
+def test_ctrl_c_while_modules_are_imported_prints_no_traceback() -> None:
+    """Importing the commands takes 0.2 s, in which a person may see a wrong argument and stop."""
+    script = """
+import importlib.abc, os, signal, sys
+class Interrupted(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, *_):
+        if name == "click":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupted())
+from pipelines.cli.__main__ import main
+main()"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "stopped\n")
+
+
 def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_outcome(tmp_path: Path) -> None:
     with place(tmp_path, faults={"lost_answer": 1.0}) as at:
         plan = at.plan([customer(1)])
