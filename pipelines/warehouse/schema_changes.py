@@ -37,13 +37,15 @@ _KINDS: Final[dict[str, Kind]] = {
 }  # fmt: skip
 _ALWAYS_OBSERVED: Final = (FOUND, _TYPE, _VALUE)
 """Of these each pull has some: the first time that a list is observed is not news."""
-_LAST_PULL: Final = "SELECT max(run_id) FROM ops.runs WHERE command IN ('pull', 'run') AND ended_at <= $as_of"
+_LAST_PULL: Final = "SELECT max(rowid) FROM ops.runs WHERE command IN ('pull', 'run') AND ended_at <= $as_of"
+"""By `rowid`, the order in which runs were recorded: after a clock that was wrong once, nothing would be new."""
 _NEW: Final = """
-    SELECT o.what, o.value FROM ops.observations o WHERE o.first_run_id >= $run AND o.first_seen_at <= $as_of
-    ORDER BY o.what, o.value"""
+    SELECT o.what, o.value FROM ops.observations o JOIN ops.runs r ON r.run_id = o.first_run_id
+    WHERE r.rowid >= $pull AND r.ended_at <= $as_of ORDER BY o.what, o.value"""
 _EARLIER: Final = """
-    SELECT what, value, last_seen_at FROM ops.observations WHERE first_run_id < $run
-    UNION ALL SELECT DISTINCT resource, '', NULL FROM ops.coverage WHERE published AND run_id < $run
+    WITH earlier AS (SELECT run_id FROM ops.runs WHERE rowid < $pull)
+    SELECT what, value, last_seen_at FROM ops.observations WHERE first_run_id IN (FROM earlier)
+    UNION ALL SELECT DISTINCT resource, '', NULL FROM ops.coverage WHERE published AND run_id IN (FROM earlier)
     ORDER BY last_seen_at"""
 _FIELD_NAMES: Final = """
     SELECT left(what, -length($1)), value FROM ops.observations WHERE ends_with(what, $1) ORDER BY last_run_id, rowid"""
@@ -125,15 +127,15 @@ def schema_changes(warehouse: duckdb.DuckDBPyConnection, as_of: datetime) -> lis
         warehouse: with the tables of `ops`.
         as_of: later runs do not count.
     """
-    ((run,),) = warehouse.execute(_LAST_PULL, {"as_of": as_of}).fetchall()
-    if run is None:
+    ((pull,),) = warehouse.execute(_LAST_PULL, {"as_of": as_of}).fetchall()
+    if pull is None:
         return []
     earlier: dict[str, list[str]] = {}
-    for what, value, _ in warehouse.execute(_EARLIER, {"run": run}).fetchall():
+    for what, value, _ in warehouse.execute(_EARLIER, {"pull": pull}).fetchall():
         earlier.setdefault(_ALIASES.get(what, what), []).append(value)
     observed_kinds = {(what.split(".")[0].split(":")[0].split("__")[0], what.rpartition(": ")[2]) for what in earlier}
     changes = []
-    for observed, value in warehouse.execute(_NEW, {"run": run, "as_of": as_of}).fetchall():
+    for observed, value in warehouse.execute(_NEW, {"pull": pull, "as_of": as_of}).fetchall():
         what = _ALIASES.get(observed, observed)
         subject, _, about = what.rpartition(": ")
         if about not in _KINDS or value == "None":

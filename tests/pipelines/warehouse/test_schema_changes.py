@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import duckdb
+
 from pipelines.cli.status import lines
 from pipelines.reconcile.reconcile import reconcile
 from pipelines.reporting.report import report
@@ -64,6 +66,17 @@ def test_columns_keep_their_fields_when_one_comes_that_differs_in_case_only(publ
     published.pull()
     sql = "SELECT zone, zone_2 FROM raw.orders WHERE id IN ($1, $2) ORDER BY id = $2"
     assert published.rows(sql, first, second) == [("north", None), (None, "south")]
+
+
+def test_what_is_new_is_news_after_a_pull_with_a_wrong_clock_too(published: Bridge) -> None:
+    with duckdb.connect(str(published.path)) as connection:
+        for table, column in (("runs", "run_id"), ("observations", "first_run_id"), ("coverage", "run_id")):
+            connection.execute(f"UPDATE ops.{table} SET {column} = '2099' || substr({column}, 5)")
+        connection.execute("UPDATE ops.runs SET ended_at = '2099-01-01 00:00Z'")
+    state = published.platform.state
+    state.change("orders", state.ids("orders")[0], {"giftWrap": True})
+    published.pull()
+    assert changes(published) == ["orders: new field orders.gift_wrap"]
 
 
 def test_a_list_that_is_read_for_the_first_time_is_no_news(fresh: Bridge) -> None:
