@@ -57,7 +57,7 @@ class PullResult:
 
     run_id: str
     path: Path
-    lists: list[ListResult]
+    lists: list[ListResult] = field(default_factory=list)
     changes: dict[str, MergeCounts] = field(default_factory=dict)
     held_back: dict[str, str] = field(default_factory=dict)
     published: bool = False

@@ -1,14 +1,15 @@
-"""The build of a pull: loaded rows merged into the raw tables, recorded in `ops`, and published.
+"""The build of a pull: walked lists loaded, merged into the raw tables, recorded in `ops`, and published.
 
-In: results of walks and the folder that dlt filled. Out: a published warehouse, or an error and the old file as it was.
+In: results of walks. Out: a published warehouse, or an error and the old file as it was.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
-from typing import Final
+from threading import Event
+from typing import Final, Self
 
 import duckdb
 
@@ -18,10 +19,11 @@ from pipelines.pull.order_tail import CursorOwner, record_cursor
 from pipelines.pull.quarantine import staged_quarantine
 from pipelines.pull.targets import Targets
 from pipelines.warehouse import disk_need, merge, ops
-from pipelines.warehouse.load import attached
+from pipelines.warehouse.load import attached, load
+from pipelines.warehouse.merge import TableMerges
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.schema_changes import observe_schema
-from pipelines.warehouse.source import DataSource, check_source, record_source
+from pipelines.warehouse.source import check_source, record_source
 from sources.contract import ORDER
 from sources.errors import CoverageError
 from sources.extract.result import ListResult
@@ -56,105 +58,128 @@ def check_coverage(result: PullResult, options: PullOptions) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
 class Publication:
-    """Publishes what one pull read.
+    """Merges what one pull reads into a build, list by list as they are walked, and publishes it.
 
-    Attributes:
+    Args:
         run: the run.
         options: its options.
         targets: settings of the families that were read from.
-        organization: whose data it is; None where the platform does not tell.
-        result: results of the walks; changes and lists held back are added to it.
+        result: of the run; changes and lists held back are added to it.
+        stop: set where the block fails; merges end then.
     """
 
-    run: WarehouseRun
-    options: PullOptions
-    targets: Targets
-    organization: str | None
-    result: PullResult
+    def __init__(
+        self, run: WarehouseRun, options: PullOptions, targets: Targets, result: PullResult, stop: Event
+    ) -> None:
+        self._run, self._options, self._targets, self._result = run, options, targets, result
+        self._stop = stop
+        self._merges: TableMerges | None = None
+        self._loads = 0
 
-    @property
-    def source(self) -> DataSource:
-        """What was read from."""
-        return replace(self.targets.source, organization=self.organization)
+    def __enter__(self) -> Self:
+        return self
 
-    def publish(self, loaded: Path, step: BuildStep | None) -> None:
-        """Merges, records and publishes.
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        """Closes the build, where the block failed after what other threads merge was ended."""
+        if error is not None:
+            self._stop.set()
+        if self._merges is not None:
+            self._merges.end()
+            self._merges.build.close()
+
+    def merge(self, lists: Sequence[ListResult], organization: str | None) -> None:
+        """Loads walked lists and merges them into the build, unless they shrank; called by one thread at a time.
 
         Args:
-            loaded: the folder that dlt filled.
+            lists: walked without an error.
+            organization: whose they are; None where the platform does not tell.
+        """
+        self._loads += 1
+        folder = self._run.build.run / f"load-{self._loads}"
+        load(lists, folder)
+        merges = self._opened()
+        with merges.cursor() as cursor, attached(cursor, lists, folder):
+            merged = []
+            for walk in lists:
+                counts = merge.compare(cursor, walk)
+                reason = merge.shrink_reason(walk, counts)
+                if reason and not self._options.accept_shrink:
+                    self._result.held_back[walk.resource] = reason
+                else:
+                    if walk.resource == ORDER.name and self._targets.public_v1 is not None:
+                        owner = CursorOwner.of(self._targets.public_v1, organization)
+                        record_cursor(cursor, self._result.run_id, walk, counts, owner)
+                    self._result.changes[walk.resource] = counts
+                    merged.append(walk)
+            merges.merge_all(merged, self._result.run_id)
+
+    def _opened(self) -> TableMerges:
+        if self._merges is None:
+            self._merges = TableMerges(self._open(), self._stop)
+        return self._merges
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        connection = self._run.build.open()
+        for name, value in BOUNDS.items():
+            connection.execute(f"SET {name} = '{value}'")
+        connection.begin()  # each statement of its own would be synced to disk
+        merge.create_missing(connection)
+        ops.create_missing(connection)
+        connection.commit()
+        return connection
+
+    def publish(self, organization: str | None, step: BuildStep | None) -> None:
+        """Records and publishes what was merged.
+
+        Args:
+            organization: as for `merge`.
             step: what else goes into the build.
 
         Raises:
             UsageError: the warehouse holds the data of another source, and `accept_new_source` is not set.
-            CoverageError: no list could be merged, or a list was held back and `require_complete` is set.
+            CoverageError: no list was merged, or a list was held back and `require_complete` is set.
         """
-        result = self.result
-        at = max(walk.ended_at for walk in result.lists if walk.error is None and walk.ended_at is not None)
-        with self.run.build.open() as connection:
-            connection.begin()  # each statement of its own would be synced to disk
-            merge.create_missing(connection)
-            ops.create_missing(connection)
-            connection.commit()
-            if not self.options.accept_new_source:
-                check_source(connection, self.source)
-            record_source(connection, self.source, result.run_id, at)
-            self._merge_all(connection, loaded, at)
-            self._check_held_back()
-            connection.begin()
-            self._record_lists(connection, at)
-            connection.commit()
-            if step is not None:
-                result.step_code = step(connection, result.run_id, at)
-            hosts = {"legacy_host": self.source.legacy_host, "public_v1_host": self.source.public_v1_host}
-            self.run.record(connection, result.exit_code, environment=self.source.environment, **hosts)
-            push_log.update_push_log(connection)
-            with staged_quarantine(result.path, result.run_id, result.lists):
-                self.run.build.publish(connection)
-        result.published = True
-
-    def _merge_all(self, connection: duckdb.DuckDBPyConnection, loaded: Path, at: datetime) -> None:
-        lists = [walk for walk in self.result.lists if walk.error is None]
-        for name, value in BOUNDS.items():
-            connection.execute(f"SET {name} = '{value}'")
-        with attached(connection, lists, loaded):
-            merged = []
-            for walk in lists:
-                counts = merge.compare(connection, walk)
-                reason = merge.shrink_reason(walk, counts)
-                if reason and not self.options.accept_shrink:
-                    self._hold_back(walk, reason)
-                else:
-                    if walk.resource == ORDER.name and self.targets.public_v1 is not None:
-                        owner = CursorOwner.of(self.targets.public_v1, self.organization)
-                        record_cursor(connection, self.result.run_id, walk, counts, owner)
-                    self.result.changes[walk.resource] = counts
-                    merged.append(walk)
-            merge.merge_all(connection, merged, self.result.run_id, at)
+        result, connection = self._result, self._opened().build
         for name in BOUNDS:
             connection.execute(f"RESET {name}")
+        at = max(walk.ended_at for walk in result.lists if walk.error is None)
+        source = replace(self._targets.source, organization=organization)
+        if not self._options.accept_new_source:
+            check_source(connection, source)
+        record_source(connection, source, result.run_id, at)
+        self._hold_back()
+        connection.begin()
+        self._record_lists(connection, at)
+        connection.commit()
+        if step is not None:
+            result.step_code = step(connection, result.run_id, at)
+        hosts = {"legacy_host": source.legacy_host, "public_v1_host": source.public_v1_host}
+        self._run.record(connection, result.exit_code, environment=source.environment, **hosts)
+        push_log.update_push_log(connection)
+        with staged_quarantine(result.path, result.run_id, result.lists):
+            self._run.build.publish(connection)
+        result.published = True
 
-    def _hold_back(self, walk: ListResult, reason: str) -> None:
-        """Keeps the old table of a list that shrank too much: the key of another organization looks the same."""
-        self.result.held_back[walk.resource] = f"{walk.resource}: {reason}"
-        walk.verdict = "unproven"
-        walk.evidence.append(f"held back: {reason}; --accept-shrink publishes it")
-
-    def _check_held_back(self) -> None:
-        held_back = self.result.held_back
-        if self.options.require_complete and held_back:
-            raise CoverageError(f"held back: {'; '.join(held_back.values())}", "See --accept-shrink.")
-        if not self.result.changes:
-            is_quarantine = all(walk.quarantined for walk in self.result.lists if walk.resource in held_back)
-            raise CoverageError("; ".join(held_back.values()), _QUARANTINE_HINT if is_quarantine else _SHRINK_HINT)
+    def _hold_back(self) -> None:
+        """Keeps the old tables of lists that shrank too much: the key of another organization looks the same."""
+        held_back = [walk for walk in self._result.lists if walk.resource in self._result.held_back]
+        reasons = [f"{walk.resource}: {self._result.held_back[walk.resource]}" for walk in held_back]
+        for walk in held_back:
+            walk.verdict = "unproven"
+            walk.evidence.append(f"held back: {self._result.held_back[walk.resource]}; --accept-shrink publishes it")
+        if self._options.require_complete and held_back:
+            raise CoverageError(f"held back: {'; '.join(reasons)}", "See --accept-shrink.")
+        if not self._result.changes:
+            is_quarantine = all(walk.quarantined for walk in held_back)
+            raise CoverageError("; ".join(reasons), _QUARANTINE_HINT if is_quarantine else _SHRINK_HINT)
 
     def _record_lists(self, connection: duckdb.DuckDBPyConnection, at: datetime) -> None:
         """Records coverage before the further build step, which relies on it."""
-        run_id = self.result.run_id
+        run_id = self._result.run_id
         observe_schema(connection, run_id, at)
-        for walk in self.result.lists:
-            change = self.result.changes.get(walk.resource)
+        for walk in self._result.lists:
+            change = self._result.changes.get(walk.resource)
             ops.record_coverage(connection, run_id, walk, published=change is not None)
             ops.record_observations(connection, run_id, at, walk.observations)
             totals = {
@@ -165,7 +190,7 @@ class Publication:
                 "quarantined": len(walk.quarantined),
             }
             if walk.verdict != "tail":
-                totals[disk_need.MEASURE] = disk_need.bytes_on_disk(self.run.build, walk)
+                totals[disk_need.MEASURE] = disk_need.bytes_on_disk(self._run.build, walk)
             if change is not None:
                 totals |= {"new": change.new, "changed": change.changed, "newly_missing": change.newly_missing}
             ops.record_totals(connection, run_id, walk.resource, totals)

@@ -44,7 +44,8 @@ def pull(
         CoverageError: `require_complete` is set, and a list is not complete. In every case the old file is unchanged.
     """
     names = options.resources or tuple(LISTS)
-    run = WarehouseRun(options.command)
+    run, stop = WarehouseRun(options.command), stop or threading.Event()
+    result = PullResult(run.run_id, run.build.path)
     with run.preparation():
         targets = read_targets(names)
         _check_tail(options, names)
@@ -60,13 +61,13 @@ def pull(
                 compare_with_last_read(warehouse, build.path, whole)
         run.resumable = names
         try:
-            walks = ListWalks(targets, build, options.sweeps, progress, stop or threading.Event(), tail)
-            lists, loaded, organization = walks.run(names)
-            result = PullResult(run.run_id, build.path, lists)
-            run.resumable = [walk.resource for walk in lists if isinstance(walk.error, Unreachable)]
-            check_coverage(result, options)
-            with warehouse_errors(build.path.parent):
-                Publication(run, options, targets, organization, result).publish(loaded, step)
+            walks = ListWalks(targets, build, options.sweeps, progress, stop, tail)
+            with Publication(run, options, targets, result, stop) as publication:
+                result.lists, organization = walks.run(names, publication.merge)
+                run.resumable = [walk.resource for walk in result.lists if isinstance(walk.error, Unreachable)]
+                check_coverage(result, options)
+                with warehouse_errors(build.path.parent):
+                    publication.publish(organization, step)
         except UsageError:
             run.resumable = ()  # the disk may be full: pages that were fetched must not keep it so
             raise

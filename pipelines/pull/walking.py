@@ -1,6 +1,6 @@
-"""The walks of a pull: all lists at once, a thread each, then their rows loaded through dlt.
+"""The walks of a pull: all lists at once, a thread each; what was walked is merged while others are still under way.
 
-In: the lists, clients' settings and a build's folders. Out: a result for each list, and the folder that dlt filled. A
+In: the lists, clients' settings and a build's folders. Out: a result for each list, those without an error merged. A
 list that fails does not end the others.
 """
 
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from pathlib import Path
 from typing import Final, TypeVar
 
 from pipelines.pull.order_tail import TailStart
@@ -18,7 +17,7 @@ from pipelines.pull.targets import Targets
 from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_first_page
-from pipelines.warehouse.load import import_loader, load
+from pipelines.warehouse.load import import_loader
 from pipelines.warehouse.schema_changes import field_names
 from sources import __version__
 from sources.contract import LISTS, ORDER, Family
@@ -31,6 +30,10 @@ from sources.http.client import Client
 from sources.settings import PublicV1Settings
 
 T = TypeVar("T")
+Merge = Callable[[Sequence[ListResult], str | None], None]
+"""Merges walked lists. In: the lists, and the organization whose they are, None where it is not known."""
+MERGED_EARLY_ROWS: Final = 50_000
+"""Rows from which a list is merged while others are still walked: each load costs dlt a tenth of a second."""
 WHOAMI_WAIT_S: Final = 5.0
 """How long finished walks wait for the answer to GET /whoami."""
 log = logging.getLogger("orderbridge.pull")
@@ -60,21 +63,39 @@ class ListWalks:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop, self._tail = progress, stop, tail
 
-    def run(self, names: Sequence[str]) -> tuple[list[ListResult], Path, str | None]:
-        """Walks these lists, loads those that did not fail, and requests whose they are.
+    def run(self, names: Sequence[str], merge: Merge) -> tuple[list[ListResult], str | None]:
+        """Walks these lists, merges those that did not fail, and requests whose they are.
+
+        Args:
+            names: of the lists.
+            merge: called with lists once they are walked, by one thread at a time: with a long one when its walk ends,
+                since that takes a while, and with all others at the end.
 
         Returns:
-            Results of the walks; the folder of the load; the organization, None where it is not known.
+            Results of the walks; the organization, None where it is not known.
         """
         families = dict.fromkeys(LISTS[name].family for name in names)
         clients = {family: self._targets.client(family, self._stop) for family in families}
         pool = ThreadPoolExecutor(len(names) + 2, "walk")
         imports = pool.submit(import_loader)
+        merging, ended, waiting = threading.Lock(), list[str](), list[ListResult]()
+
+        def walk_and_merge(name: str) -> ListResult:
+            result = self._walk(name, clients, organization)
+            with merging, warehouse_errors(self._build.path.parent):
+                ended.append(name)
+                if result.error is None:
+                    waiting.append(result)
+                if waiting and (result.distinct >= MERGED_EARLY_ROWS or len(ended) == len(names)):
+                    imports.result()
+                    merge(sorted(waiting, key=lambda one: names.index(one.resource)), _within_wait(organization))
+                    waiting.clear()
+            return result
+
         try:
             organization = pool.submit(_organization, clients.get("public_v1"))
-            results = _results([pool.submit(self._walk, name, clients, organization) for name in names])
-            (loaded,) = _results([pool.submit(self._load, [one for one in results if one.error is None], imports)])
-            return results, loaded, _within_wait(organization)
+            results = _results([pool.submit(walk_and_merge, name) for name in names])
+            return results, _within_wait(organization)
         except BaseException:
             self._stop.set()
             raise
@@ -130,14 +151,6 @@ class ListWalks:
             if observed:
                 result.observations["cursor_reuse", observed] += 1
             return result
-
-    def _load(self, lists: list[ListResult], imports: Future[None]) -> Path:
-        folder = self._build.run / "load"
-        with warehouse_errors(self._build.path.parent):
-            if lists:
-                imports.result()
-                load(lists, folder)
-        return folder
 
 
 def _results(futures: list[Future[T]]) -> list[T]:

@@ -6,11 +6,10 @@ marked, never made, and only from a complete walk.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import repeat
 from threading import Event
 from time import sleep
@@ -22,6 +21,7 @@ import pyarrow as pa
 from pipelines.warehouse.load import LOADED
 from sources.contract import RECORDS
 from sources.decode.table_schema import PLACE, schema_of
+from sources.errors import Stopped
 from sources.extract.result import ListResult
 
 _TIME: Final = pa.timestamp("us", "UTC")
@@ -33,6 +33,7 @@ SHRINK_ROWS: Final = 5
 _EXACT_DOUBLE: Final = 2**53
 _AT_ONCE_ROWS_MAX: Final = 1_000_000
 """Records in lists that are merged at the same time."""
+_INTERRUPT_EVERY_S: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,81 +127,129 @@ def shrink_reason(walk: ListResult, counts: MergeCounts) -> str:
     return ""
 
 
-def merge_all(build: duckdb.DuckDBPyConnection, walked: Sequence[ListResult], run_id: str, at: datetime) -> None:
-    """Merges lists at the same time: DuckDB writes a table of a few 100,000 rows with little more than one core.
+class TableMerges:
+    """The merges into one build, on cursors that other threads can interrupt.
 
-    Larger ones, for which it uses all cores, are merged one after the other: together they need more memory. So are
-    those that ran out of it together, because their rows are wide: a merge can be repeated.
+    Attributes:
+        build: open for writing.
+        stop: once it is set, no further merge begins.
     """
-    at_once = len(walked) if sum(one.distinct for one in walked) <= _AT_ONCE_ROWS_MAX else 1
-    failed: list[ListResult] = []
-    merging: set[duckdb.DuckDBPyConnection] = set()  # not those of the pool: a signal may interrupt its bookkeeping
-    stopped = Event()
 
-    def merge_one(cursor: duckdb.DuckDBPyConnection, one: ListResult) -> None:
-        merging.add(cursor)
-        try:
-            if not stopped.is_set():
-                merge(cursor, one, run_id, at)
-        finally:
-            merging.remove(cursor)
+    def __init__(self, build: duckdb.DuckDBPyConnection, stop: Event) -> None:
+        self.build = build
+        self.stop = stop
+        self._cursors: set[duckdb.DuckDBPyConnection] = set()
 
-    with ExitStack() as stack:
-        cursors = [stack.enter_context(build.cursor()) for _ in walked]
-        pool = stack.enter_context(ThreadPoolExecutor(max(at_once, 1), "merge"))
-        try:
-            for one, merged in zip(walked, [*map(pool.submit, repeat(merge_one), cursors, walked)], strict=True):
-                try:
-                    merged.result()
-                except duckdb.OutOfMemoryException:
-                    if at_once == 1:
-                        raise
-                    failed.append(one)
-        except BaseException:
-            stopped.set()
-            while merging:
-                for cursor in tuple(merging):  # repeatedly: it ends one statement
-                    cursor.interrupt()
-                sleep(0.02)
-            raise
-    for one in failed:
-        merge(build, one, run_id, at)
+    @contextmanager
+    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection to the build, which `end` interrupts. Raises Stopped once `stop` is set."""
+        with self.build.cursor() as cursor:
+            self._cursors.add(cursor)
+            try:
+                if self.stop.is_set():
+                    raise Stopped("the merge was stopped")
+                yield cursor
+            finally:
+                self._cursors.remove(cursor)
+
+    def end(self) -> None:
+        """Interrupts the merges of other threads until they have ended. `stop` is set, or none is under way."""
+        while self._cursors:
+            for cursor in tuple(self._cursors):  # repeatedly: it ends one statement
+                cursor.interrupt()
+            sleep(_INTERRUPT_EVERY_S)
+
+    def merge_all(self, walked: Sequence[ListResult], run_id: str) -> None:
+        """Merges lists, all their tables at the same time: DuckDB writes one with little more than one core.
+
+        Longer lists, for which it uses all cores, are merged table by table: together they need more memory. So are
+        tables that ran out of it together, because their rows are wide: a merge can be repeated.
+        """
+        with self.cursor() as cursor:
+            tables = [(one, table) for one in walked for table in tables_of(cursor, one)]
+            if sum(one.distinct for one in walked) <= _AT_ONCE_ROWS_MAX:
+                tables = self._merge_at_once(tables, run_id)
+            for one, table in tables:
+                merge_table(cursor, one, table, run_id)
+
+    def _merge_at_once(self, tables: Sequence[tuple[ListResult, str]], run_id: str) -> list[tuple[ListResult, str]]:
+        """Merges tables in a transaction each; returns those that ran out of memory.
+
+        All transactions see the raw tables as they were: a child table needs those of its list's own table.
+        """
+        failed = []
+        with ExitStack() as stack:
+            cursors = [stack.enter_context(self.cursor()) for _ in tables]
+            for cursor, (one, _) in zip(cursors, tables, strict=True):
+                cursor.begin()
+                cursor.execute(f'FROM raw."{one.resource}" LIMIT 0')  # the first read decides what it sees
+
+            def merge_one(cursor: duckdb.DuckDBPyConnection, table: tuple[ListResult, str]) -> None:
+                merge_table(cursor, *table, run_id)
+                cursor.commit()
+
+            pool = stack.enter_context(ThreadPoolExecutor(max(len(tables), 1), "merge"))
+            merges: list[Future[None]] = []
+            try:
+                merges += map(pool.submit, repeat(merge_one), cursors, tables)
+                for table, merged in zip(tables, merges, strict=True):
+                    try:
+                        merged.result()
+                    except duckdb.OutOfMemoryException:
+                        failed.append(table)
+            except BaseException:
+                while wait(merges, timeout=_INTERRUPT_EVERY_S).not_done:
+                    for cursor in cursors:
+                        cursor.interrupt()
+                raise
+        return failed
 
 
-def merge(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str, at: datetime) -> None:
-    """Replaces the raw tables of a list by the loaded rows, and the earlier rows that are not among them.
+def tables_of(build: duckdb.DuckDBPyConnection, walked: ListResult) -> list[str]:
+    """The tables that a list is merged into; its own one, whose times the child tables take over, is the last."""
+    resource = walked.resource
+    loaded = (table for table in walked.files if table != resource)
+    return list(dict.fromkeys([*loaded, *_children(build, resource), resource]))
+
+
+def merge(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str) -> None:
+    """Merges a list, table by table."""
+    for table in tables_of(build, walked):
+        merge_table(build, walked, table, run_id)
+
+
+def merge_table(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str, run_id: str) -> None:
+    """Replaces a raw table of a list by the loaded rows, and the earlier rows that are not among them.
 
     Where the list is `complete`, earlier rows that it lacks are marked as missing; otherwise they stay. A row of a
-    child table has the times of the record that it belongs to: the list's own table is the last to be replaced.
+    child table has the times of the record that it belongs to.
     """
     resource = walked.resource
-    earlier_children = _children(build, resource)
     # Without a join, DuckDB writes in parallel and to a smaller file.
     is_first = not _number(build, f'SELECT count(*) FROM raw."{resource}"')
     first_seen = "$at" if is_first else "coalesce(o._first_seen_at, $at)"
     marked = "coalesce(o._missing_since, $at)" if walked.verdict == "complete" else "o._missing_since"
-    parameters = {"run": run_id, "at": at}
-    for table in dict.fromkeys([*(name for name in walked.files if name != resource), *earlier_children, resource]):
-        key = "id" if table == resource else f"{resource.removesuffix('s')}_id"
-        exists, parts = table == resource or table in earlier_children, []
-        if table in walked.files:
-            casts = _align(build, table, resource, key) if exists and not is_first else {}
-            empty = ", ".join(f'"{name}"' for name in _empty_columns(build, walked, table)) if exists else ""
-            replaced = ", ".join(f'l."{name}"::{kind} AS "{name}"' for name, kind in casts.items())
-            columns = f"l.*{f' EXCLUDE ({empty})' if empty else ''}{f' REPLACE ({replaced})' if replaced else ''}"
-            parts.append(f"""
-                SELECT {columns}, $run AS _run_id,
-                    {first_seen}::TIMESTAMPTZ AS _first_seen_at, $at::TIMESTAMPTZ AS _last_seen_at,
-                    NULL::TIMESTAMPTZ AS _missing_since
-                FROM {LOADED}."{table}" l {"" if is_first else f'LEFT JOIN raw."{resource}" o ON o.id = l."{key}"'}
-                """)
-        if exists and not (is_first and parts):
-            parts.append(f"""
-                SELECT o.* REPLACE ({marked}::TIMESTAMPTZ AS _missing_since)
-                FROM raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"
-                """)
-        sql = f'CREATE OR REPLACE TABLE raw."{table}" AS {" UNION ALL BY NAME ".join(parts)}'
-        build.execute(sql, {name: value for name, value in parameters.items() if f"${name}" in sql})
+    parameters = {"run": run_id, "at": walked.ended_at}
+    key = "id" if table == resource else f"{resource.removesuffix('s')}_id"
+    exists, parts = table == resource or table in _children(build, resource), []
+    if table in walked.files:
+        casts = _align(build, table, resource, key) if exists and not is_first else {}
+        empty = ", ".join(f'"{name}"' for name in _empty_columns(build, walked, table)) if exists else ""
+        replaced = ", ".join(f'l."{name}"::{kind} AS "{name}"' for name, kind in casts.items())
+        columns = f"l.*{f' EXCLUDE ({empty})' if empty else ''}{f' REPLACE ({replaced})' if replaced else ''}"
+        parts.append(f"""
+            SELECT {columns}, $run AS _run_id,
+                {first_seen}::TIMESTAMPTZ AS _first_seen_at, $at::TIMESTAMPTZ AS _last_seen_at,
+                NULL::TIMESTAMPTZ AS _missing_since
+            FROM {LOADED}."{table}" l {"" if is_first else f'LEFT JOIN raw."{resource}" o ON o.id = l."{key}"'}
+            """)
+    if exists and not (is_first and parts):
+        parts.append(f"""
+            SELECT o.* REPLACE ({marked}::TIMESTAMPTZ AS _missing_since)
+            FROM raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"
+            """)
+    sql = f'CREATE OR REPLACE TABLE raw."{table}" AS {" UNION ALL BY NAME ".join(parts)}'
+    build.execute(sql, {name: value for name, value in parameters.items() if f"${name}" in sql})
 
 
 def _children(build: duckdb.DuckDBPyConnection, resource: str) -> list[str]:

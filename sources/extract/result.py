@@ -123,7 +123,7 @@ class ListResult:
     error: BridgeError | None = None
     position: CursorPosition | None = None
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    ended_at: datetime | None = None
+    ended_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def total(self, what: Literal["pages", "rows"]) -> int:
         """The sum over the sweeps whose rows are published."""

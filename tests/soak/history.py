@@ -84,7 +84,8 @@ class _Seed:
             self.build.execute(f'CREATE OR REPLACE TABLE {LOADED}."{table}" AS FROM read_parquet($1)', [paths])
         if merge.shrink_reason(result, merge.compare(self.build, result)) and self.draw.random() < 0.5:
             return False
-        merge.merge(self.build, result, f"run {number}", at(number))
+        result.ended_at = at(number)
+        merge.merge(self.build, result, f"run {number}")
         rows = self.build.execute(f"SELECT id, coalesce(first_name, '') FROM {LOADED}.customers").fetchall()
         self.model.pull(number, dict(rows), proven=result.verdict == "complete")
         return True

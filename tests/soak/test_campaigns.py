@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 from unittest import mock
 
@@ -85,8 +84,8 @@ def test_the_judge_of_walks_catches_broken_code(name: str) -> None:
 def test_the_judge_of_histories_catches_short_walks_that_end_versions() -> None:
     merged = merge.merge
 
-    def marking(build: Any, walked: ListResult, run_id: str, at: datetime) -> Any:
-        return merged(build, replace(walked, verdict="complete"), run_id, at)
+    def marking(build: Any, walked: ListResult, run_id: str) -> Any:
+        return merged(build, replace(walked, verdict="complete"), run_id)
 
     with mock.patch.object(merge, "merge", marking):
         assert any(history_seed(seed).problems for seed in range(8))

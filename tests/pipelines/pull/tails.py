@@ -104,7 +104,7 @@ class TailBench:
         self.counts.append(counts)
         owner = CursorOwner.of(self.settings, self.organization)
         record_cursor(self.warehouse, run_id, result, counts, owner)
-        merge.merge(self.warehouse, result, run_id, self.now)
+        merge.merge(self.warehouse, result, run_id)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self.warehouse.execute(sql).fetchall()

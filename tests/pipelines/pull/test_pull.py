@@ -8,7 +8,6 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -356,19 +355,22 @@ def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, mo
     def limit(connection: duckdb.DuckDBPyConnection) -> object:
         return connection.execute("SELECT current_setting('memory_limit')").fetchone()
 
-    merging, after = [], []
+    merging, merged, after = [], [], []
 
-    def bounded(connection: duckdb.DuckDBPyConnection, *arguments: Any) -> None:
+    def bounded(connection: duckdb.DuckDBPyConnection, walked: ListResult, table: str, run_id: str) -> None:
         merging.append(limit(connection))
-        plain(connection, *arguments)
+        merged.append(table)
+        plain(connection, walked, table, run_id)
 
-    plain = merge.merge
-    monkeypatch.setattr(merge, "merge", bounded)
+    plain = merge.merge_table
+    monkeypatch.setattr(merge, "merge_table", bounded)
     pull(PullOptions(), step=lambda connection, run_id, at: after.append(limit(connection)) or 0)  # type: ignore[func-returns-value]
     with duckdb.connect() as another:
         assert after == [limit(another)]
     assert set(merging).isdisjoint(after)
-    assert len(merging) == len(LISTS)
+    assert sorted(merged) == [
+        name for (name,) in fresh.rows("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'raw' ORDER BY 1")
+    ]
 
 
 def test_lists_are_loaded_together(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,7 +380,7 @@ def test_lists_are_loaded_together(fresh: Bridge, monkeypatch: pytest.MonkeyPatc
         loads.append([walked.resource for walked in lists])
         load(lists, folder)
 
-    monkeypatch.setattr("pipelines.pull.walking.load", counted)
+    monkeypatch.setattr("pipelines.pull.publishing.load", counted)
     assert fresh.code() == 0
     assert loads == [list(LISTS)]
     assert all(same(fresh.path, fresh.platform.state, name) for name in RESOURCES)
@@ -388,7 +390,7 @@ def test_a_load_that_fails_ends_the_pull(fresh: Bridge, monkeypatch: pytest.Monk
     def failing(lists: list[ListResult], folder: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("pipelines.pull.walking.load", failing)
+    monkeypatch.setattr("pipelines.pull.publishing.load", failing)
     with pytest.raises(UsageError):
         fresh.pull()
     assert not fresh.path.exists()

@@ -67,8 +67,8 @@ def test_issue_16_7_a_spool_of_another_source_is_not_resumed(
 
     for settings in (SETTINGS, replace(SETTINGS, **changed)):  # type: ignore[arg-type] # of their fields
         walks = ListWalks(Targets(settings), Build(tmp_path / "w.duckdb"), 1, no_progress, threading.Event())
-        with mock.patch.object(walking, "walk", walk), mock.patch.object(walking, "load"):
-            walks.run(["customers"])
+        with mock.patch.object(walking, "walk", walk):
+            walks.run(["customers"], mock.Mock())
     assert found == [False, is_resumed]
 
 

@@ -1,27 +1,39 @@
-"""Lists that are merged at the same time."""
+"""Tables that are merged at the same time."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
 from pipelines.warehouse import merge
+from pipelines.warehouse.load import CATALOG, LOADED
+from pipelines.warehouse.merge import TableMerges
+from sources.errors import Stopped
 from sources.extract.result import ListResult
-
-AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def lists(rows: int) -> list[ListResult]:
-    results = [ListResult("customers"), ListResult("orders")]
+    """Two lists whose build has one table of each."""
+    results = [ListResult("price_lists"), ListResult("orders")]
     for result in results:
         result.distinct = rows
     return results
+
+
+@pytest.fixture
+def merges() -> Iterator[TableMerges]:
+    """Into a build whose tables are empty."""
+    with duckdb.connect() as build:
+        merge.create_missing(build)
+        build.execute(f"ATTACH ':memory:' AS {CATALOG}; CREATE SCHEMA {LOADED}")
+        yield TableMerges(build, threading.Event())
 
 
 def run_until_interrupted(build: duckdb.DuckDBPyConnection, ended: list[type[BaseException]]) -> None:
@@ -33,14 +45,51 @@ def run_until_interrupted(build: duckdb.DuckDBPyConnection, ended: list[type[Bas
         raise
 
 
-def test_issue_16_1_lists_are_merged_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_issue_16_1_lists_are_merged_at_the_same_time(monkeypatch: pytest.MonkeyPatch, merges: TableMerges) -> None:
     both = threading.Barrier(2, timeout=5)
-    monkeypatch.setattr(merge, "merge", lambda *_: both.wait())
-    with duckdb.connect() as build:
-        merge.merge_all(build, lists(500_000), "run", AT)
+    monkeypatch.setattr(merge, "merge_table", lambda *_: both.wait())
+    merges.merge_all(lists(500_000), "run")
 
 
-def test_long_lists_are_merged_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def orders(build: duckdb.DuckDBPyConnection, rows: str, lines: str) -> ListResult:
+    """A walk of orders with these rows and lines, in SQL."""
+    build.execute(f'CREATE OR REPLACE TABLE {LOADED}.orders AS FROM (VALUES {rows}) t(id, "total")')
+    build.execute(f"CREATE OR REPLACE TABLE {LOADED}.orders__lines AS FROM (VALUES {lines}) t(order_id, sku)")
+    files = {"orders": [(Path("orders"), 2)], "orders__lines": [(Path("lines"), 2)]}
+    return ListResult("orders", verdict="complete", files=files, distinct=2)
+
+
+def test_child_tables_merged_at_the_same_time_take_over_the_times_of_their_records(
+    monkeypatch: pytest.MonkeyPatch, merges: TableMerges
+) -> None:
+    build, merge_table = merges.build, merge.merge_table
+
+    def after_the_records(cursor: duckdb.DuckDBPyConnection, walked: ListResult, table: str, run_id: str) -> None:
+        sql = "SELECT count(*) FROM raw.orders WHERE _run_id = $1"
+        while table != "orders" and build.cursor().execute(sql, [run_id]).fetchall() == [(0,)]:
+            time.sleep(0.01)
+        merge_table(cursor, walked, table, run_id)
+
+    monkeypatch.setattr(merge, "merge_table", after_the_records)
+    first = orders(build, "('a', 1), ('b', 2)", "('a', 'x'), ('b', 'y')")
+    merges.merge_all([first], "run 1")
+    second = orders(build, "('b', 'about 2'), ('c', 'about 3')", "('b', 7), ('c', 8)")  # of other types
+    merges.merge_all([second], "run 2")
+    sql = "SELECT {}, _run_id, _first_seen_at, _last_seen_at, _missing_since FROM raw.{} ORDER BY ALL"
+    one, two = first.ended_at, second.ended_at
+    assert build.execute(sql.format("id, total", "orders")).fetchall() == [
+        ("a", "1", "run 1", one, one, two),
+        ("b", "about 2", "run 2", one, two, None),
+        ("c", "about 3", "run 2", two, two, None),
+    ]
+    assert build.execute(sql.format("order_id, sku", "orders__lines")).fetchall() == [
+        ("a", "x", "run 1", one, one, two),
+        ("b", "7", "run 2", one, two, None),
+        ("c", "8", "run 2", two, two, None),
+    ]
+
+
+def test_long_lists_are_merged_table_by_table(monkeypatch: pytest.MonkeyPatch, merges: TableMerges) -> None:
     merging = threading.Lock()
     merged = []
 
@@ -50,53 +99,75 @@ def test_long_lists_are_merged_one_after_the_other(monkeypatch: pytest.MonkeyPat
         merging.release()
         merged.append(walked.resource)
 
-    monkeypatch.setattr(merge, "merge", alone)
-    with duckdb.connect() as build:
-        merge.merge_all(build, lists(500_001), "run", AT)
-        merge.merge_all(build, [], "run", AT)
-    assert merged == ["customers", "orders"]
+    monkeypatch.setattr(merge, "merge_table", alone)
+    merges.merge_all(lists(500_001), "run")
+    merges.merge_all([], "run")
+    assert merged == ["price_lists", "orders"]
 
 
-def test_a_merge_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_merge_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch, merges: TableMerges) -> None:
     ended: list[type[BaseException]] = []
     is_running = threading.Event()
 
     def fails(build: duckdb.DuckDBPyConnection, walked: ListResult, *_: object) -> None:
-        if walked.resource == "customers":
+        if walked.resource == "price_lists":
             assert is_running.wait(5)
             raise duckdb.IOException("the disk is full")
         is_running.set()
         run_until_interrupted(build, ended)
 
-    monkeypatch.setattr(merge, "merge", fails)
-    with duckdb.connect() as build, pytest.raises(duckdb.IOException, match="the disk is full"):
-        merge.merge_all(build, lists(1), "run", AT)
+    monkeypatch.setattr(merge, "merge_table", fails)
+    with pytest.raises(duckdb.IOException, match="the disk is full"):
+        merges.merge_all(lists(1), "run")
     assert ended == [duckdb.InterruptException]
 
 
-def test_a_signal_while_the_first_merge_begins_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rows", [1, 500_001], ids=["at once", "table by table"])
+def test_another_thread_ends_merges(monkeypatch: pytest.MonkeyPatch, merges: TableMerges, rows: int) -> None:
     ended: list[type[BaseException]] = []
     is_running = threading.Event()
-
-    class Interrupted(ThreadPoolExecutor):
-        def submit(self, *arguments: Any, **_: Any) -> Any:
-            super().submit(*arguments)
-            assert is_running.wait(5)
-            self._threads.clear()  # type: ignore[attr-defined] # interrupted before the pool knows its thread
-            raise KeyboardInterrupt
 
     def runs(build: duckdb.DuckDBPyConnection, *_: object) -> None:
         is_running.set()
         run_until_interrupted(build, ended)
 
-    monkeypatch.setattr(merge, "ThreadPoolExecutor", Interrupted)
-    monkeypatch.setattr(merge, "merge", runs)
-    with duckdb.connect() as build, pytest.raises(KeyboardInterrupt):
-        merge.merge_all(build, lists(1), "run", AT)
+    monkeypatch.setattr(merge, "merge_table", runs)
+    with ThreadPoolExecutor(1) as pool:
+        merging = pool.submit(merges.merge_all, lists(rows), "run")
+        assert is_running.wait(5)
+        merges.stop.set()
+        merges.end()
+        with pytest.raises((duckdb.InterruptException, Stopped)):
+            merging.result()
+    assert set(ended) == {duckdb.InterruptException}
+    with pytest.raises(Stopped):
+        merges.merge_all(lists(rows), "run")
+
+
+def test_a_thread_that_cannot_be_started_ends_the_merges(monkeypatch: pytest.MonkeyPatch, merges: TableMerges) -> None:
+    ended: list[type[BaseException]] = []
+    is_running = threading.Event()
+
+    class Exhausted(ThreadPoolExecutor):
+        def submit(self, *arguments: Any, **_: Any) -> Any:
+            if is_running.is_set():
+                raise RuntimeError("can't start new thread")
+            first = super().submit(*arguments)
+            assert is_running.wait(5)
+            return first
+
+    def runs(build: duckdb.DuckDBPyConnection, *_: object) -> None:
+        is_running.set()
+        run_until_interrupted(build, ended)
+
+    monkeypatch.setattr(merge, "ThreadPoolExecutor", Exhausted)
+    monkeypatch.setattr(merge, "merge_table", runs)
+    with pytest.raises(RuntimeError, match="new thread"):
+        merges.merge_all(lists(1), "run")
     assert ended == [duckdb.InterruptException]
 
 
-def test_after_a_merge_that_fails_none_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_merge_that_fails_none_begins(monkeypatch: pytest.MonkeyPatch, merges: TableMerges) -> None:
     merged = []
 
     def fails(_: duckdb.DuckDBPyConnection, walked: ListResult, *__: object) -> None:
@@ -104,25 +175,30 @@ def test_after_a_merge_that_fails_none_begins(monkeypatch: pytest.MonkeyPatch) -
         time.sleep(0.02)
         raise duckdb.IOException("the disk is full")
 
-    monkeypatch.setattr(merge, "merge", fails)
-    with duckdb.connect() as build, pytest.raises(duckdb.IOException, match="the disk is full"):
-        merge.merge_all(build, [*lists(500_001), ListResult("promotions")], "run", AT)
-    assert merged[0] == "customers"
-    assert "promotions" not in merged
+    monkeypatch.setattr(merge, "merge_table", fails)
+    with pytest.raises(duckdb.IOException, match="the disk is full"):
+        merges.merge_all(lists(500_001), "run")
+    assert merged == ["price_lists"]
 
 
-def test_lists_that_run_out_of_memory_together_are_merged_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_that_run_out_of_memory_together_are_merged_alone(
+    monkeypatch: pytest.MonkeyPatch, merges: TableMerges
+) -> None:
     merged: list[tuple[str, bool]] = []
 
     def runs_out(_: duckdb.DuckDBPyConnection, walked: ListResult, *__: object) -> None:
         is_alone = threading.current_thread() is threading.main_thread()
         merged.append((walked.resource, is_alone))
-        if walked.resource == "customers" and not is_alone:
+        if walked.resource == "price_lists" and not is_alone:
             raise duckdb.OutOfMemoryException("no memory")
 
-    monkeypatch.setattr(merge, "merge", runs_out)
-    with duckdb.connect() as build:
-        merge.merge_all(build, lists(1), "run", AT)
-        assert sorted(merged) == [("customers", False), ("customers", True), ("orders", False)]
-        with pytest.raises(duckdb.OutOfMemoryException):
-            merge.merge_all(build, lists(500_001), "run", AT)
+    monkeypatch.setattr(merge, "merge_table", runs_out)
+    merges.merge_all(lists(1), "run")
+    assert sorted(merged) == [("orders", False), ("price_lists", False), ("price_lists", True)]
+
+    def runs_out_alone(*_: object) -> None:
+        raise duckdb.OutOfMemoryException("no memory")
+
+    monkeypatch.setattr(merge, "merge_table", runs_out_alone)
+    with pytest.raises(duckdb.OutOfMemoryException):
+        merges.merge_all(lists(500_001), "run")

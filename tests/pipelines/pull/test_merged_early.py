@@ -1,0 +1,132 @@
+"""Long lists are merged while others are still walked."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from pipelines.pull import publishing, walking
+from pipelines.pull.model import PullOptions
+from pipelines.pull.pull import pull
+from pipelines.warehouse import merge
+from pipelines.warehouse.build import Build
+from pipelines.warehouse.merge import TableMerges
+from sources.errors import UsageError
+from sources.extract.result import ListResult
+from tests.pipelines.bridge import Bridge
+from tests.pipelines.pull.truth import RESOURCES, same
+
+
+@pytest.fixture(autouse=True)
+def _customers_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walking, "MERGED_EARLY_ROWS", 35)
+
+
+def hold_orders(monkeypatch: pytest.MonkeyPatch, until: threading.Event) -> None:
+    """Lets the walk of the orders begin at a certain point."""
+    walk = walking.walk
+
+    def held(resource: str, *arguments: Any) -> ListResult:
+        assert resource != "orders" or until.wait(10)
+        return walk(resource, *arguments)
+
+    monkeypatch.setattr(walking, "walk", held)
+
+
+def test_issue_16_1_a_long_list_is_merged_before_the_last_walk_begins(
+    fresh: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merged: list[list[str]] = []
+    customers_are_merged = threading.Event()
+    merge_all = TableMerges.merge_all
+
+    def noted(self: TableMerges, lists: Sequence[ListResult], run_id: str) -> None:
+        merge_all(self, lists, run_id)
+        merged.append([one.resource for one in lists])
+        if "customers" in merged[-1]:
+            customers_are_merged.set()
+
+    monkeypatch.setattr(TableMerges, "merge_all", noted)
+    hold_orders(monkeypatch, customers_are_merged)
+    first = fresh.pull()
+    assert first.exit_code == 0
+    assert len(merged) == 2
+    assert merged[-1][-1] == "orders"
+    assert all(same(fresh.path, fresh.platform.state, name) for name in RESOURCES)
+    changed, removed, *_ = fresh.platform.state.ids("customers")
+    fresh.platform.state.change("customers", changed, {"firstName": "Otra"})
+    fresh.platform.state.remove("customers", removed)
+    counts = fresh.pull().changes["customers"]
+    assert (counts.new, counts.changed, counts.newly_missing) == (0, 1, 1)
+    sql = "SELECT count(*) FROM raw.customers c JOIN ops.last_read r ON r.resource = 'customers' WHERE {}"
+    assert fresh.one(sql.format("_last_seen_at = r.ended_at")) == counts.known - 1
+    assert fresh.one(sql.format("_missing_since = r.ended_at")) == 1
+
+
+def test_a_list_that_is_held_back_early_keeps_its_table(published: Bridge) -> None:
+    before = published.rows("SELECT * EXCLUDE (_run_id, _last_seen_at) FROM raw.customers ORDER BY id")
+    for key in published.platform.state.ids("customers")[36:]:
+        published.platform.state.remove("customers", key)
+    for key in published.platform.state.ids("promotions")[4:]:
+        published.platform.state.remove("promotions", key)
+    result = published.pull("customers", "promotions", "orders")
+    assert result.exit_code == 7
+    assert list(result.held_back) == ["promotions"]
+    assert published.rows("SELECT resource, verdict, published FROM ops.coverage ORDER BY rowid DESC LIMIT 3") == [
+        ("orders", "complete", True),
+        ("promotions", "unproven", False),
+        ("customers", "complete", True),
+    ]
+    assert published.code("customers", "promotions", require_complete=True) == 7
+    assert len(before) == published.one("SELECT count(*) FROM raw.customers")
+
+
+def test_a_disk_that_is_full_while_others_are_walked_ends_the_pull(
+    published: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = published.path.read_bytes()
+
+    def failing(lists: Sequence[ListResult], folder: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(publishing, "load", failing)
+    stop = threading.Event()
+    hold_orders(monkeypatch, stop)
+    with pytest.raises(UsageError, match="No space left"):
+        pull(PullOptions(), stop=stop)
+    assert stop.is_set()
+    assert published.path.read_bytes() == before
+
+
+def test_a_signal_while_a_list_is_merged_ends_the_pull(published: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = published.path.read_bytes()
+    is_merging, ended = threading.Event(), list[type[BaseException]]()
+
+    def endless(build: duckdb.DuckDBPyConnection, *_: object) -> None:
+        is_merging.set()
+        try:
+            build.execute("SELECT count(*) FROM range(1_000_000_000) a, range(1_000) b WHERE a.range * b.range = 7")
+        except duckdb.Error as error:
+            ended.append(type(error))
+            raise
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        if is_merging.is_set():
+            raise KeyboardInterrupt
+        return wait(*arguments, **options)
+
+    wait = walking.wait
+    monkeypatch.setattr(merge, "merge_table", endless)
+    monkeypatch.setattr(walking, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        published.pull()
+    assert set(ended) == {duckdb.InterruptException}
+    assert published.path.read_bytes() == before
+    assert not Build(published.path).run.exists()
