@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from pipelines.pull.order_tail import TailStart
@@ -21,7 +22,7 @@ from pipelines.warehouse.load import import_loader
 from pipelines.warehouse.schema_changes import field_names
 from sources import __version__
 from sources.contract import LISTS, ORDER, Family
-from sources.errors import BridgeError
+from sources.errors import BridgeError, Stopped
 from sources.extract.result import ListResult, Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.tail import CursorPosition, TailMismatch
@@ -62,6 +63,7 @@ class ListWalks:
     ) -> None:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop, self._tail = progress, stop, tail
+        self._merging = threading.Lock()
 
     def run(self, names: Sequence[str], merge: Merge) -> tuple[list[ListResult], str | None]:
         """Walks these lists, merges those that did not fail, and requests whose they are.
@@ -78,16 +80,18 @@ class ListWalks:
         clients = {family: self._targets.client(family, self._stop) for family in families}
         pool = ThreadPoolExecutor(len(names) + 2, "walk")
         imports = pool.submit(import_loader)
-        merging, ended, waiting = threading.Lock(), list[str](), list[ListResult]()
+        ended, waiting = list[str](), list[ListResult]()
 
         def walk_and_merge(name: str) -> ListResult:
             result = self._walk(name, clients, organization)
-            with merging, warehouse_errors(self._build.path.parent):
+            with self._alone():
                 ended.append(name)
                 if result.error is None:
                     waiting.append(result)
                 if waiting and (result.distinct >= MERGED_EARLY_ROWS or len(ended) == len(names)):
                     imports.result()
+                    if len(ended) < len(names):  # a walk may import it, and dlt fails where it is there by half
+                        import pandas  # noqa: F401
                     merge(sorted(waiting, key=lambda one: names.index(one.resource)), _within_wait(organization))
                     waiting.clear()
             return result
@@ -103,6 +107,18 @@ class ListWalks:
             for client in clients.values():  # ends a request for the organization that nobody waits for
                 client.close()
             pool.shutdown(wait=not self._stop.is_set(), cancel_futures=True)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One thread at a time, and none after one has failed. Raises Stopped, and the errors of a full disk."""
+        with self._merging, warehouse_errors(self._build.path.parent):
+            if self._stop.is_set():
+                raise Stopped("the pull was stopped")
+            try:
+                yield
+            except BaseException:
+                self._stop.set()
+                raise
 
     def _walk(self, name: str, clients: dict[Family, Client], organization: Future[str | None]) -> ListResult:
         settings = self._targets.settings(LISTS[name].family)
@@ -158,7 +174,7 @@ def _results(futures: list[Future[T]]) -> list[T]:
     pending = set(futures)
     while pending:
         done, pending = wait(pending, timeout=0.2, return_when=FIRST_EXCEPTION)
-        for future in done:
+        for future in sorted(done, key=lambda one: isinstance(one.exception(), Stopped)):  # the cause first
             future.result()
     return [future.result() for future in futures]
 

@@ -182,7 +182,7 @@ def test_issue_16_1_a_walk_that_a_killed_run_has_not_published_is_not_requested_
         with monkeypatch.context() as patch:
             patch.setattr(Build, "clear", lambda self, resumable=None: None)
             if not is_published:
-                patch.setattr(merge, "merge", mock.Mock(side_effect=Killed))
+                patch.setattr(merge, "merge_table", mock.Mock(side_effect=Killed))
             with suppress(Killed):
                 made.pull()
         killed_at, log = datetime.now(UTC), made.platform.state.log

@@ -6,6 +6,7 @@ import errno
 import os
 import threading
 from collections.abc import Sequence
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pipelines.warehouse import merge
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.merge import TableMerges
 from sources.errors import UsageError
+from sources.extract import walk as walks
 from sources.extract.result import ListResult
 from tests.pipelines.bridge import Bridge
 from tests.pipelines.pull.truth import RESOURCES, same
@@ -31,7 +33,7 @@ def _customers_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def hold_orders(monkeypatch: pytest.MonkeyPatch, until: threading.Event) -> None:
     """Lets the walk of the orders begin at a certain point."""
-    walk = walking.walk
+    walk = walks.walk
 
     def held(resource: str, *arguments: Any) -> ListResult:
         assert resource != "orders" or until.wait(10)
@@ -122,7 +124,6 @@ def test_a_signal_while_a_list_is_merged_ends_the_pull(published: Bridge, monkey
             raise KeyboardInterrupt
         return wait(*arguments, **options)
 
-    wait = walking.wait
     monkeypatch.setattr(merge, "merge_table", endless)
     monkeypatch.setattr(walking, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
