@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import random
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from typing import Any, Final, Literal
 
 from sandbox.messages import Call, Page, encoded
@@ -47,54 +49,12 @@ class Fault:
     kind: FaultKind = "disruption"
 
 
-FAULTS: Final = (
-    Fault("rate_429", "429 without Retry-After"),
-    Fault("rate_429_retry_after", "429 with Retry-After: 0 or 1"),
-    Fault("error_500", "status 500"),
-    Fault("error_502", "status 502"),
-    Fault("error_503", "status 503"),
-    Fault("error_504", "status 504"),
-    Fault("error_with_password", "400 or 500 whose body repeats the request and a password"),
-    Fault("redirect", "302 to another host, with a key in the Location header"),
-    Fault("reset_before", "connection reset before the first byte of the response"),
-    Fault("reset_amid", "connection reset in the middle of the body"),
-    Fault("reset_after", "connection reset after the complete body"),
-    Fault("truncated_json", "200 with truncated JSON and a matching Content-Length"),
-    Fault("html_200", "200 with an HTML page"),
-    Fault("stall", "no response while the client waits, for at most an hour"),
-    Fault("drip", "the body one byte at a time"),
-    Fault("drip_headers", "the status line and headers one byte at a time"),
-    Fault("gzip_truncated", "a truncated gzip body"),
-    Fault("gzip_bomb", "a small body that decompresses, in two steps, to 256 MiB"),
-    Fault("expired_key", "the v1 key expires at a random request and stays expired", "public_v1"),
-    Fault("expired_cursor", "400 for a cursor, once for each", "given_cursor"),
-    Fault("repeated_cursor", "nextCursor is the cursor of the request", "given_cursor"),
-    Fault("null_cursor", "hasMore true with nextCursor null", "cursor"),
-    Fault("lost_answer", "a write is applied, then the connection is reset", "write"),
-    Fault("applied_5xx", "a write is applied, then answered 500 or 502", "write"),
-    Fault("late_apply", "a write's connection is reset, and it is applied later", "write"),
-    Fault("page_drift", "a record is added or removed before a page is sent", "list", "alteration"),
-    Fault("capped_limit", "a page has half of the requested rows", "list", "alteration"),
-    Fault("moved_total", "pagination.total changes between pages", "pages", "alteration"),
-    Fault("duplicate_records", "a row twice in a page, or a row of the previous page again", "list", "alteration"),
-    Fault("type_drift", "a field of one row has another JSON type", "list", "alteration"),
-    Fault("extra_fields", "rows have fields that the interface does not name", "list", "alteration"),
-    Fault("echoed_key", "400 with the key of the other family as error code"),
-    Fault("ignored_query", "page, limit and cursor are ignored: each response is the first page", "list", "hostile"),
-    Fault("picky_limit", "400 for a limit other than 10, 20, 50 or 100", "list", "hostile"),
-    Fault("varied_repeat", "after its end a list repeats its last page with one field changed", "pages", "hostile"),
-    Fault("shuffled_repeat", "after its end a list repeats its last page in another order", "pages", "hostile"),
-    Fault("restarting_cursor", "startingAfter is ignored, and each page has a new cursor", "cursor", "hostile"),
-    Fault("cursor_at_end", "hasMore is false, with a cursor", "cursor", "hostile"),
-    Fault("data_twice", "the body has the member with the rows twice", "list", "hostile"),
-    Fault("deep_nesting", "a member of the envelope is nested 1,500 levels deep", "list", "hostile"),
-    Fault("huge_total", "pagination.total is 2^63", "pages", "hostile"),
-    Fault("half_surrogate", "a text of one row is cut inside an emoji", "list", "hostile"),
-    Fault("not_a_number", "a row has NaN as a value", "list", "hostile"),
-    Fault("control_character", "a text of one row has an unescaped control character", "list", "hostile"),
-    Fault("deep_row", "a value of one row is nested 1,500 levels deep", "list", "hostile"),
-    Fault("keyed_object", "each row has an object with ids as keys", "list", "hostile"),
-)
+def _faults() -> tuple[Fault, ...]:
+    tables = tomllib.loads(files("sandbox").joinpath("faults.toml").read_text("utf-8"))
+    return tuple(Fault(name, **table) for name, table in tables.items())
+
+
+FAULTS: Final = _faults()
 NAMES: Final[dict[str, str]] = {fault.name: fault.help for fault in FAULTS}
 _BY_NAME: Final = {fault.name: fault for fault in FAULTS}
 

@@ -7,43 +7,21 @@ record at a time, with ascending ids. The same seed on the same day gives the sa
 from __future__ import annotations
 
 import random
+import tomllib
 from bisect import bisect_right
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from functools import cache
+from importlib.resources import files
 from itertools import accumulate
+from types import SimpleNamespace
 from typing import Final
 
 import msgspec
 
 from sandbox.config import ZONE, SandboxConfig
 
-FIRST_NAMES: Final = (
-    "María", "José", "Ángel", "Lucía", "Íñigo", "Begoña", "Zoë", "Renée", "Müge", "João", "Conceição", "Ana", "Luis",
-    "Carmen", "Jorge", "Rosa", "Miguel", "Noël", "Agnès", "Tomás",
-)  # fmt: skip
-LAST_NAMES: Final = (
-    "Muñoz", "Peña", "Núñez", "Gómez", "García", "O'Connor", "Güell", "D'Ávila", "Quispe", "Fernández", "López",
-    "Šimić", "Ñahui", "Pérez", "Ibáñez", "Castro", "Vásquez", "Araújo", "Yáñez", "Björk",
-)  # fmt: skip
-MAILBOXES: Final = ("compras.y.almacen", "administracion", "pedidos.tienda", "gerencia")
-DOMAINS: Final = ("distribuidora-andina", "bodegas-del-norte", "mercado-central")
-STREETS: Final = ("Av. José Larco", "Jr. de la Unión", "Calle Los Álamos", "Av. Brasil", "Pasaje Grau", "Av. España")
-TOWNS: Final = ("Lima", "Cusco", "Arequipa", "Bogotá", "Medellín", "São Paulo", "Asunción", "Córdoba")
-DISTRICTS: Final = (
-    "Urb. Santa Catalina, Mz. B Lt. 14, piso 3, ref. frente al mercado",
-    "C.C. El Polo, local 112, ref. a la espalda de la estación central",
-    "Parque Industrial, almacén N.º 7, puerta de proveedores",
-    "Asoc. de Viviendas Los Ángeles de San Martín, Mz. Ñ Lt. 2",
-    "Galería La Unión, stand 204-B, segundo nivel, ref. junto al notario",
-)
-COMPANIES: Final = (
-    "Distribuidora e Importadora Peña Hermanos del Perú S.A.C.",
-    "Bodega y Minimarket La Ñusta del Cusco E.I.R.L.",
-    "Café Ágil Servicios de Alimentación S.R.L.",
-    "Comercial O'Higgins & Cía. Sociedad Anónima Cerrada, sucursal norte",
-)
-PRODUCTS: Final = ("Café molido 250 g", "Azúcar rubia 1 kg", "Piña en almíbar", "Agua 625 ml", "Jabón líquido ½ l")
+WORDS: Final = SimpleNamespace(**tomllib.loads(files("sandbox").joinpath("words.toml").read_text("utf-8")))
 STATUSES: Final = ("PENDING", "CONFIRMED", "DISPATCHED", "DELIVERED", "CANCELLED")
 PROMOTION_STATES: Final = (
     "inactive", "scheduled", "running", "expired", "exhausted", "running", "expired", "running", "expired", "inactive",
@@ -128,22 +106,22 @@ def _customers(config: SandboxConfig) -> Generate:
     def document(position: int, serial: int, name: str) -> Record:
         record: Record = {
             "number": f"{(serial * 7 + position * 13) % 89_999_999 + 10_000_000}" if position else f"20{serial:09d}",
-            "fiscalName": f"{name} {LAST_NAMES[serial % 20]}" if position else COMPANIES[serial % 4],
-            "fiscalAddress": f"{STREETS[serial % 6]} {serial % 900 + 100}, {DISTRICTS[serial % 5]}, "
-            f"{TOWNS[serial % 8]}, código postal {15_000 + serial % 900}",
+            "fiscalName": f"{name} {WORDS.last_names[serial % 20]}" if position else WORDS.companies[serial % 4],
+            "fiscalAddress": f"{WORDS.streets[serial % 6]} {serial % 900 + 100}, {WORDS.districts[serial % 5]}, "
+            f"{WORDS.towns[serial % 8]}, código postal {15_000 + serial % 900}",
         }
         if draw() < 0.8:
-            record["email"] = f"facturacion.electronica.{serial}@contabilidad.{DOMAINS[serial % 3]}.example.com"
+            record["email"] = f"facturacion.electronica.{serial}@contabilidad.{WORDS.domains[serial % 3]}.example.com"
         return {**record, "isDefault": position == 0, "forTaxes": draw() < 0.6}
 
     def generate(n: int) -> bytes:
         serial = FIRST_CUSTOMER + n
-        first, last = FIRST_NAMES[int(draw() * 20)], LAST_NAMES[int(draw() * 20)]
-        record: Record = {"id": serial, "firstName": first, "lastName": f"{last} {LAST_NAMES[int(draw() * 20)]}"}
+        first, last = WORDS.first_names[int(draw() * 20)], WORDS.last_names[int(draw() * 20)]
+        record: Record = {"id": serial, "firstName": first, "lastName": f"{last} {WORDS.last_names[int(draw() * 20)]}"}
         if (chance := draw()) < 0.9:
             record["phone"] = f"+51 9{serial * 31 % 100_000_000:08d}" if chance < 0.85 else None
         if draw() < 0.93:
-            record["email"] = f"{MAILBOXES[serial % 4]}.{serial}@{DOMAINS[serial % 3]}.example.com"
+            record["email"] = f"{WORDS.mailboxes[serial % 4]}.{serial}@{WORDS.domains[serial % 3]}.example.com"
         if draw() < 0.6:
             record["loginCode"] = f"{serial:08d}"
         record["createdAt"] = created_at(n)
@@ -178,7 +156,7 @@ def _promotions(config: SandboxConfig) -> Generate:
         used = limit if state == "exhausted" else 0 if state == "scheduled" else chance.randrange(limit)
         record: Record = {
             "id": 301 + n,
-            "name": f"{('Descuento', 'Campaña', 'Navidad', 'Día del Niño')[n % 4]} {TOWNS[n % 8]} {n % 9 * 5 + 5} %",
+            "name": f"{WORDS.promotions[n % 4]} {WORDS.towns[n % 8]} {n % 9 * 5 + 5} %",
             "useCount": used,
             "isActive": state != "inactive",
             "startDate": format_time(_at(config.today + timedelta(days=start)), form),
@@ -236,7 +214,7 @@ def _orders(config: SandboxConfig) -> Generate:
         record: Record = {
             "position": position,
             "sku": f"{product:03d}-{serial % 977:04d}",
-            "name": PRODUCTS[product],
+            "name": WORDS.products[product],
             "quantity": quantity if draw() < 0.9 else quantity + 0.5,
             "unitPrice": round(price, 2),
             "taxes": [{"name": "IGV", "rate": 0.18}],
@@ -271,8 +249,8 @@ def _orders(config: SandboxConfig) -> Generate:
         record["shipping"] = {
             "method": "delivery",
             "address": {
-                "line": f"{STREETS[serial % 6]} {serial % 900}",
-                "divisions": {"level1": TOWNS[serial % 8], "level2": TOWNS[serial % 7]},
+                "line": f"{WORDS.streets[serial % 6]} {serial % 900}",
+                "divisions": {"level1": WORDS.towns[serial % 8], "level2": WORDS.towns[serial % 7]},
                 "coordinates": [round(-12 - serial % 1000 / 1000, 3), round(-77 - serial % 997 / 1000, 3)],
             },
         }
