@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import jinja2
+
 
 def number(count: int, one: str, many: str = "") -> str:
     """A count with its noun."""
@@ -10,6 +16,12 @@ def number(count: int, one: str, many: str = "") -> str:
 
 def render_text(package: str, template: str, **values: object) -> str:
     """The text of a Jinja2 template in the folder of a package: Markdown or TOML, in which nothing is escaped."""
+    return _environment(package).get_template(template).render(values)
+
+
+@cache
+def _environment(package: str) -> jinja2.Environment:
+    """It keeps the templates that it has compiled."""
     import jinja2  # takes time, and most commands render nothing
 
     environment = jinja2.Environment(  # noqa: S701 # not HTML
@@ -20,4 +32,4 @@ def render_text(package: str, template: str, **values: object) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["number"] = number
-    return environment.get_template(template).render(values)
+    return environment
