@@ -13,13 +13,15 @@ import pandas as pd
 
 from transforms.frames import BOOLEAN, TEXT, Column, constant, is_repeated, look_up, typed
 from transforms.keys import canonical_id, clean_text
-from transforms.order_names import CODE_NAME
+from transforms.order_names import CODE_NAME, ID_NAME
 
 ORDERING_CUSTOMERS: Final = {"customer_id": TEXT, "erp_code": TEXT, "is_missing": BOOLEAN}
 """The columns of the reconciled customers that are used."""
 _GUEST: Final = "0"
 MATCHED_SHARE_MIN: Final = 0.9
 """Share of the named customers that must be known. Orders of removed customers keep it below 1."""
+AGREEMENT_MIN: Final = 0.9
+"""Share of the orders in which an id and a code must refer to the same customer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +82,32 @@ class CustomerIndex:
     def match(self, values: Column[Any], name: str) -> CustomerMatch:
         """Reads a column as ids or as ERP codes, whichever more of its values are.
 
-        If `name` is that of a code, half as many codes are enough: codes such as `12` are ids of others by chance. But
-        where nearly all values are ids and not nearly all are codes, either reading may give orders to others: none.
+        Codes such as `12` are ids of others by chance, and ids are codes. If `name` is that of one kind, half as many
+        of it are enough. Where that leaves two readings that give orders to different customers, the column is
+        unproven: nearly all values are of the other kind and not of this one, or of both and `name` says neither.
         """
         ids_of = canonical_id(values)
         by_id = look_up(ids_of, self.ids, "customer_id")["customer_id"]
         by_code = look_up(values, self.codes, "code")["customer_id"]
         is_shared = values.isin(self.shared) if len(self.shared) else constant(False, values.index, BOOLEAN)
         ids, codes = int(by_id.notna().sum()), int(by_code.notna().sum() + is_shared.sum())
-        is_by_code = codes > ids or (0 < ids <= 2 * codes and CODE_NAME.search(name) is not None)
-        customer_id = by_code if is_by_code else by_id
+        is_by_code = codes > ids
+        prefers_code = CODE_NAME.search(name) is not None
+        has_preference = prefers_code or ID_NAME.search(name) is not None
+        if has_preference and 0 < max(ids, codes) <= 2 * (codes if prefers_code else ids):
+            is_by_code = prefers_code
+        customer_id, other_id = (by_code, by_id) if is_by_code else (by_id, by_code)
+        hits, others = (codes, ids) if is_by_code else (ids, codes)
         named = values.where(customer_id.notna() | (ids_of != _GUEST))
-        is_unproven = is_by_code and codes < MATCHED_SHARE_MIN * named.notna().sum() <= ids
+        hits_min = MATCHED_SHARE_MIN * named.notna().sum()
+        is_open = hits < hits_min if has_preference else is_by_code
+        is_unproven = is_open and 0 < hits_min <= others and not same_customers(customer_id, other_id)
         if is_unproven:
             customer_id = customer_id.where(constant(False, values.index, BOOLEAN))
         return CustomerMatch(named, customer_id, is_shared & is_by_code, ids, codes, is_by_code, is_unproven)
+
+
+def same_customers(left: Column[Any], right: Column[Any]) -> bool:
+    """Whether two columns of customers' ids refer to the same ones, where both refer to one."""
+    is_both = left.notna() & right.notna()
+    return bool((left == right).fillna(False).sum() >= AGREEMENT_MIN * is_both.sum())

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.customer_index import MATCHED_SHARE_MIN, CustomerIndex, CustomerMatch
+from transforms.customer_index import MATCHED_SHARE_MIN, CustomerIndex, CustomerMatch, same_customers
 from transforms.date_forms import SHARE_MIN
 from transforms.findings import combine_findings, table_finding
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
@@ -29,8 +29,6 @@ CUSTOMER_ROWS_MIN: Final = 0.5
 FILLED_SHARE_MIN: Final = 0.9
 """Share of the orders that must have a date and a status."""
 _PREFERRED_IDS: Final = ("customer_id", "customer__id")
-AGREEMENT_MIN: Final = 0.9
-"""Share of the orders in which an id and a code must refer to the same customer."""
 _STATUSES_MAX: Final = 40
 _DOUBLE: Final = pa.float64()
 _KINDS: Final = (TEXT, BIGINT, _DOUBLE)
@@ -162,15 +160,10 @@ def _propose_customer(orders: pd.DataFrame, index: CustomerIndex, evidence: dict
     # Codes are texts that somebody chose, ids are small numbers that many columns hold.
     by_id = [name for name in sorted(matches, key=_PREFERRED_IDS.__contains__, reverse=True) if name not in by_code]
     for names in ([*by_id, *by_code], by_code):
-        if names and all(_agree(matches[name], matches[names[0]]) for name in names[1:]):
+        first = matches[names[0]].customer_id if names else None
+        if first is not None and all(same_customers(matches[name].customer_id, first) for name in names[1:]):
             return names[0]
     return None
-
-
-def _agree(left: CustomerMatch, right: CustomerMatch) -> bool:
-    is_both = left.customer_id.notna() & right.customer_id.notna()
-    is_same = (left.customer_id == right.customer_id).fillna(False)
-    return bool(is_same.sum() >= AGREEMENT_MIN * is_both.sum())
 
 
 def _dates(values: Column[Any]) -> tuple[int, str]:

@@ -24,6 +24,8 @@ CUSTOMER_NAME: Final = re.compile(
 """The customer who orders, by an id or a code."""
 CODE_NAME: Final = re.compile(r"(^|_)(codigo|cod|code|number|no|numero|ref|reference|external_id)(_|$)")
 """Names of these that mean a code that somebody else assigned, not an id of the platform."""
+ID_NAME: Final = re.compile(r"(^|_)id(_|$)")
+"""Names of these that mean an id of the platform, unless they are of `CODE_NAME`."""
 CANCELLED_WORDS: Final = r"cancel|anulad|void"
 """Words of statuses of orders that do not count. What a status means is not shown: this is the policy."""
 RELATED_NAMES: Final = {

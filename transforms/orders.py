@@ -130,7 +130,9 @@ def _with_customers(
     is_unknown = (status == "unknown") & ~ours["is_missing"] & (not match.is_unproven)
     absent = rule_findings("orders", "customer_unknown", ours["order_id"], is_unknown & ~match.is_ambiguous, name)
     is_none = (status == "none") & ~ours["is_missing"]
-    return ours.assign(customer_id=known if match.is_by_code else known.fillna(named), customer_status=status), [
+    return ours.assign(
+        customer_id=known if match.is_by_code or match.is_unproven else known.fillna(named), customer_status=status
+    ), [
         summarize_unless_proven(absent, "customers_unproven", name, coverage_gap),
         rule_findings("orders", "customer_ambiguous", ours["order_id"], is_unknown & match.is_ambiguous, name),
         rule_findings("orders", "customer_missing", ours["order_id"], is_none, name),

@@ -136,6 +136,32 @@ def test_a_column_of_codes_whose_values_are_all_ids_and_not_all_codes_is_not_rea
     assert [rule for _, rule in found(findings)] == rules
 
 
+@pytest.mark.parametrize(
+    ("name", "listed", "customer"),
+    [
+        ("customer_id", 99, "2"),  # one customer is not listed yet: ids stay ids, though more values are codes
+        ("customer_id", 80, None),
+        ("customer_id", 40, "99"),
+        ("buyer", 100, "2"),
+        ("buyer", 99, None),
+        ("buyer", 80, "99"),
+        ("customer_code", 99, "99"),
+    ],
+)
+def test_ids_that_are_codes_of_others_by_chance_stay_ids_when_a_customer_is_absent(
+    name: str, listed: int, customer: str | None
+) -> None:
+    """The codes of the customers are their ids in reverse: each value is the code of another customer."""
+    table = [{"customer_id": str(n), "erp_code": str(101 - n)} for n in range(1, 101)]
+    table = [row if n < listed else row | {"customer_id": f"x{n + 1}"} for n, row in enumerate(table)]
+    customers = frame(ORDERING_CUSTOMERS, table)
+    rows = raw(*({name: n} for n in range(1, 101)), columns={"id": TEXT, name: BIGINT, **BOOKS})
+    made, findings, _ = reconciled(rows, customers, OrderFields(customer_id=name), AS_OF)
+    found_customer = made.set_index("order_id")["customer_id"].loc["o1"]
+    assert (None if pd.isna(found_customer) else found_customer.removeprefix("x")) == customer
+    assert ("customer_notation" in [rule for _, rule in found(findings)]) == (customer is None)
+
+
 def test_a_customer_of_zero_is_a_guest_unless_a_customer_has_that_id() -> None:
     made, findings, _ = reconciled(raw({"buyer": 0}, {"buyer": 1}), CUSTOMERS, FIELDS, AS_OF)
     assert made["customer_status"].tolist() == ["none", "matched"]
