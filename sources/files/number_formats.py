@@ -9,7 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from typing import Final, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 BUILTIN: Final = {9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??", 48: "##0.0E+0"}
 """Built-in formats by id that change the digits; the others show the number, a date or a time."""
@@ -33,19 +37,20 @@ class NumberFormat:
     kind: Literal["digits", "padded", "percent", "other"]
     parts: tuple[str, ...] = ()
 
-    def shown(self, digits: str) -> str:
-        """The digits of a whole number as a padded format shows them."""
-        places = self.parts.count("")
-        digits = digits.zfill(places)
-        surplus, rest = digits[: len(digits) - places], iter(digits[len(digits) - places :])
-        shown = []
-        for part in self.parts:
-            if part:
-                shown.append(part)
+    def shown(self, digits: pa.Array) -> pa.Array:
+        """Whole numbers, as texts of digits, as a padded format shows them."""
+        places = left = self.parts.count("")
+        digits = pc.utf8_lpad(digits, places, "0")
+        shown: list[str | pa.Array] = []
+        for is_text, parts in groupby(self.parts, bool):
+            texts = list(parts)
+            if is_text:
+                shown += texts
             else:
-                shown.append(surplus + next(rest))
-                surplus = ""
-        return "".join(shown)
+                start = -left if left < places else 0  # surplus digits are shown at the first place
+                left -= len(texts)
+                shown.append(pc.utf8_slice_codeunits(digits, start, -left if left else None))
+        return pc.binary_join_element_wise(*shown, "")
 
 
 @cache

@@ -49,6 +49,8 @@ _KINDS: Final[Mapping[type, CellKind]] = {
     dt.datetime: CellKind.DATE,
     dt.timedelta: CellKind.DATE,
 }
+_CODES: Final = {kind: code for code, kind in enumerate(_KINDS)}
+_KIND_OF_CODE: Final = np.array(list(_KINDS.values()), np.int8)
 
 
 class SheetColumn(NamedTuple):
@@ -63,25 +65,32 @@ class SheetColumn(NamedTuple):
     kinds: npt.NDArray[np.int8]
 
 
-def column_of(cells: Sequence[Cell], formats: Sequence[tuple[int, NumberFormat]] = ()) -> SheetColumn:
+def column_of(
+    cells: Sequence[Cell], numbers: npt.NDArray[np.int32] | None = None, known_formats: Sequence[NumberFormat] = ()
+) -> SheetColumn:
     """Converts the cells of a column.
 
     Args:
         cells: of consecutive rows.
-        formats: positions of cells with a number format, ascending, and the format.
+        numbers: the number of each cell's format in `known_formats`, from 1 on; 0 for none.
+        known_formats: number formats.
     """
-    types = list(dict.fromkeys(map(type, cells)))
+    types = set(map(type, cells))
     if len(types) == 1:
-        texts, kinds = _CONVERSIONS[types[0]](cells), np.full(len(cells), _KINDS[types[0]], np.int8)
+        kind = types.pop()
+        texts, kinds = _CONVERSIONS[kind](cells), np.full(len(cells), _KINDS[kind], np.int8)
     else:
-        codes = np.fromiter(map(types.index, map(type, cells)), np.int8, len(cells))
+        codes = np.fromiter(map(_CODES.__getitem__, map(type, cells)), np.int8, len(cells))
         texts = pa.nulls(len(cells), _TEXT)
-        for code, kind in enumerate(types):
-            is_kind = codes == code
+        for kind in types:
+            is_kind = codes == _CODES[kind]
             converted = _CONVERSIONS[kind](list(compress(cells, is_kind.tolist())))
             texts = pc.replace_with_mask(texts, is_kind, converted)
-        kinds = np.array([_KINDS[kind] for kind in types], np.int8)[codes]
-    return _formatted(texts, kinds, formats) if formats else SheetColumn(texts, kinds)
+        kinds = _KIND_OF_CODE[codes]
+    if numbers is not None:
+        for number in np.unique(numbers[numbers > 0]).tolist():
+            texts = _formatted(texts, kinds, numbers == number, known_formats[number - 1])
+    return SheetColumn(texts, kinds)
 
 
 def _numbers(cells: Sequence[Cell]) -> pa.Array:
@@ -128,21 +137,16 @@ _CONVERSIONS: Final[Mapping[type, Callable[[Sequence[Any]], pa.Array]]] = {
 
 
 def _formatted(
-    texts: pa.Array, kinds: npt.NDArray[np.int8], formats: Sequence[tuple[int, NumberFormat]]
-) -> SheetColumn:
-    """Applies number formats: texts with leading zeros, and the kinds of numbers shown in another form."""
-    values = texts.to_pylist()
-    shown: dict[int, str] = {}
-    for at, number_format in formats:
-        if number_format.kind == "percent" and kinds[at] != CellKind.TEXT:
-            kinds[at] = CellKind.PERCENTAGE
-        elif kinds[at] == CellKind.NUMBER:
-            if number_format.kind == "other" or not values[at].isdecimal():
-                kinds[at] = CellKind.OTHER_FORM
-            else:
-                shown[at] = number_format.shown(values[at])
-    if shown:
-        is_shown = np.zeros(len(kinds), np.bool_)
-        is_shown[list(shown)] = True
-        texts = pc.replace_with_mask(texts, is_shown, pa.array(shown.values(), _TEXT))
-    return SheetColumn(texts, kinds)
+    texts: pa.Array, kinds: npt.NDArray[np.int8], has_format: npt.NDArray[np.bool_], number_format: NumberFormat
+) -> pa.Array:
+    """Applies a number format: returns the texts with leading zeros, and sets `kinds` of numbers in another form."""
+    if number_format.kind == "percent":
+        kinds[has_format & (kinds != CellKind.TEXT)] = CellKind.PERCENTAGE
+        return texts
+    is_number = has_format & (kinds == CellKind.NUMBER)
+    if number_format.kind == "padded":
+        is_padded = is_number & np.asarray(pc.ascii_is_decimal(texts))
+        texts = pc.replace_with_mask(texts, is_padded, number_format.shown(texts.filter(pa.array(is_padded))))
+        is_number &= ~is_padded
+    kinds[is_number] = CellKind.OTHER_FORM
+    return texts

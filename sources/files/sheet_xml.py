@@ -11,16 +11,26 @@ import posixpath
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from html import unescape
+from itertools import islice
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from sources.errors import UsageError
+from sources.files.cell_tags import (
+    ATTRIBUTE,
+    CellTags,
+    ImpliedPositions,
+    Ints,
+    cell_tags,
+    may_have_prefixes,
+    may_have_value_e,
+    other_attributes,
+)
 from sources.files.number_formats import BUILTIN, NumberFormat, number_format
 
 MAX_UNPACKED_BYTES: Final = 1 << 30
@@ -33,12 +43,6 @@ SPARSE: Final = 1_000_000
 """Cells of a rectangle that may be almost empty; a larger one must hold a cell in every hundred."""
 RESAVE: Final = "Open it in a spreadsheet and save it again as .xlsx or CSV."
 _CHUNK: Final = 1 << 18
-_TAG: Final = re.compile(rb"""<(?:[^\s<>/:]+:)?(row|c)(?=[\s/>])((?:"[^"]*"|'[^']*'|[^"'<>])*)>""")
-_POSITION: Final = re.compile(rb"\sr\s*=\s*[\"']([A-Z]*)([0-9]*)[\"']")
-_ERROR: Final = re.compile(rb"<c r=\"([A-Z]+)([0-9]+)\"[^<]*?\st\s*=\s*[\"']e[\"'][^<>]*(?<!/)>")
-_STYLE: Final = rb"<c r=\"([A-Z]+)([0-9]+)\"[^<]*?\ss\s*=\s*[\"'](%s)[\"'][^<>]*(?<!/)>"
-_ATTRIBUTE: Final = re.compile(r"([\w:]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass
@@ -50,7 +54,9 @@ class SheetScan:
         cells: the number of cells with content.
         row_sizes: the number of cells by row, until two rows have two cells.
         errors: columns with an error value, by row.
-        formats: number formats other than digits, by column and row.
+        formats: per column with number formats other than digits: by row, the number of the cell's format in
+            `known_formats`; 0 for none.
+        known_formats: the formats of the workbook, from number 1 on.
     """
 
     rows: int = 0
@@ -58,20 +64,30 @@ class SheetScan:
     cells: int = 0
     row_sizes: Counter[int] = field(default_factory=Counter)
     errors: dict[int, set[int]] = field(default_factory=dict)
-    formats: dict[int, dict[int, NumberFormat]] = field(default_factory=dict)
+    formats: dict[int, npt.NDArray[np.int32]] = field(default_factory=dict)
+    known_formats: Sequence[NumberFormat] = ()
 
     @property
     def holds_table(self) -> bool:
         """Whether the sheet has two rows with two cells or more; a cover or notes do not."""
-        return sum(size > 1 for size in self.row_sizes.values()) > 1
+        return len(list(islice((size for size in self.row_sizes.values() if size > 1), 2))) == 2
 
-    def extend(self, rows: Ints, columns: Ints) -> None:
+    def extend(self, tags: CellTags) -> None:
         """Adds cells with content."""
-        if rows.size:
-            self.rows, self.columns = max(self.rows, int(rows.max())), max(self.columns, int(columns.max()))
-            self.cells += rows.size
+        if tags.rows.size:
+            self.rows, self.columns = max(self.rows, int(tags.rows.max())), max(self.columns, int(tags.columns.max()))
+            self.cells += tags.rows.size
             if not self.holds_table:
-                self.row_sizes.update(rows.tolist())
+                self.row_sizes.update(tags.rows.tolist())
+
+    def set_formats(self, rows: Ints, columns: Ints, numbers: Ints) -> None:
+        """Sets the number formats of cells, once all cells have been added."""
+        order = np.argsort(columns, kind="stable")
+        begins = np.flatnonzero(np.diff(columns[order], prepend=0))
+        for cells in np.split(order, begins[1:]) if order.size else ():
+            by_row = np.zeros(self.rows + 1, np.int32)
+            by_row[rows[cells]] = numbers[cells]
+            self.formats[int(columns[cells[0]]) - 1] = by_row
 
 
 class WorkbookXml:
@@ -90,6 +106,7 @@ class WorkbookXml:
                 "Save the sheet as CSV.",
             )
         self._sheets = self._sheet_parts()
+        self._known_formats: dict[NumberFormat, int] = {}
         self._formats = self._number_formats()
         for entry in archive.infolist():  # the sizes in the directory may be false: reading to the end compares them
             is_read = entry.filename.startswith("xl/") and entry.filename.endswith((".xml", ".rels"))
@@ -104,29 +121,31 @@ class WorkbookXml:
         Raises:
             UsageError: cells are beyond the limits of a spreadsheet, or far apart.
         """
-        result = SheetScan()
-        implied = _ImpliedPositions()
+        result = SheetScan(known_formats=tuple(self._known_formats))
+        implied = ImpliedPositions()
         before = b""  # since the last row that is known to `implied`
-        styles = re.compile(_STYLE % b"|".join(self._formats))
+        formatted: list[Ints] = []
         for chunk in self._chunks(sheet):
             xml = chunk
-            has_prefixes = b":" in xml and (b":c" in xml or b":row" in xml)
-            positions = None if has_prefixes or b"'" in xml else _cell_positions(xml)
-            if positions is not None:
+            tags = None if b"'" in xml or may_have_prefixes(xml) else cell_tags(xml)
+            if tags is not None:
                 before = xml[max(xml.rfind(b"<row"), 0) :]
             else:
                 implied.fill(before)
                 xml, before = implied.fill(xml), b""
-                positions = _cell_positions(xml)
-            if positions is not None:
-                result.extend(*positions)
-            if positions is None or 0 in positions or result.rows > MAX_ROWS or result.columns > MAX_COLUMNS:
+                tags = cell_tags(xml)
+            if tags is not None:
+                result.extend(tags)
+            is_inside = tags is not None and 0 not in tags.rows and 0 not in tags.columns
+            if tags is None or not is_inside or result.rows > MAX_ROWS or result.columns > MAX_COLUMNS:
                 raise UsageError(f"sheet {sheet!r} of {self._name} has a cell outside of the limits of a sheet", RESAVE)
-            if b'"e"' in xml or (b"'" in xml and b"'e'" in xml):
-                for letters, digits in _ERROR.findall(xml):
-                    result.errors.setdefault(int(digits), set()).add(column_number(letters) - 1)
-            for letters, digits, style in styles.findall(xml) if self._formats else ():
-                result.formats.setdefault(column_number(letters) - 1, {})[int(digits)] = self._formats[style]
+            if tags.rows.size and (self._formats or may_have_value_e(xml)):
+                attributes, indices = other_attributes(xml, tags.ends)
+                for cell in np.flatnonzero(np.array([tag.get("t") == "e" for tag in attributes])[indices]).tolist():
+                    result.errors.setdefault(int(tags.rows[cell]), set()).add(int(tags.columns[cell]) - 1)
+                numbers = np.array([self._formats.get(tag.get("s", ""), 0) for tag in attributes])[indices]
+                cells = np.flatnonzero(numbers)
+                formatted.append(np.stack([tags.rows[cells], tags.columns[cells], numbers[cells]]))
         rectangle = result.rows * result.columns
         if rectangle > MAX_CELLS or (rectangle > SPARSE and rectangle > 100 * result.cells):
             raise UsageError(
@@ -134,6 +153,8 @@ class WorkbookXml:
                 f"and column {result.columns:,}",
                 "Delete the rows and columns outside the table, or save the sheet as CSV.",
             )
+        if formatted:
+            result.set_formats(*np.concatenate(formatted, axis=1))
         return result
 
     def _chunks(self, sheet: str) -> Iterator[bytes]:
@@ -166,8 +187,8 @@ class WorkbookXml:
                 parts.setdefault(tag.get("name", ""), part)
         return parts
 
-    def _number_formats(self) -> dict[bytes, NumberFormat]:
-        """The formats other than digits, by the style number that cells refer to."""
+    def _number_formats(self) -> dict[str, int]:
+        """The formats other than digits, as numbers from 1 on, by the style that cells refer to."""
         if "xl/styles.xml" not in self._archive.namelist():
             return {}
         text = self._read("xl/styles.xml")
@@ -183,7 +204,7 @@ class WorkbookXml:
             identifier = tag.get("numFmtId", "0")
             known = number_format(codes.get(int(identifier), "General")) if identifier.isdecimal() else None
             if known is not None and known.kind != "digits":
-                formats[str(style).encode()] = known
+                formats[str(style)] = self._known_formats.setdefault(known, len(self._known_formats) + 1)
         return formats
 
     def _read(self, part: str) -> str:
@@ -192,86 +213,7 @@ class WorkbookXml:
         return re.sub("<!--.*?-->", "", self._archive.read(part).decode("utf-8", "replace"), flags=re.DOTALL)
 
 
-class _ImpliedPositions:
-    """Gives each cell of a sheet its position as the first attribute: `<c r="A1" …>`, as most programs write it.
-
-    A row or cell without a position follows the last one. Cells without content are left out.
-    """
-
-    def __init__(self) -> None:
-        self._row = self._column = 0
-
-    def fill(self, xml: bytes) -> bytes:
-        """The XML that follows what was passed before."""
-        return _TAG.sub(self._rewrite, xml)
-
-    def _rewrite(self, tag: re.Match[bytes]) -> bytes:
-        kind, attributes = tag.groups()
-        position = _POSITION.search(attributes)
-        letters, digits = position.groups() if position else (b"", b"")
-        if kind == b"row":
-            self._row, self._column = int(digits) if digits else self._row + 1, 0
-            return b"<row>"
-        if letters:
-            self._row, self._column = int(digits or self._row), column_number(letters)
-        else:
-            self._column += 1
-            letters = _column_letters(self._column)
-        return b"" if attributes.endswith(b"/") else b'<c r="%s%d"%s>' % (letters, self._row, attributes)
-
-
-def _cell_positions(xml: bytes) -> Ints | None:
-    """The positions of the cells with content: an array of shape (2, cells), rows and columns, 1-based.
-
-    None if the tag of a cell has another form than `<c r="A1" …>`.
-    """
-    codes = np.frombuffer(xml + bytes(32), np.uint8)
-    begins, ends = codes[:-2] == ord("<"), codes[1:-1] == ord("c")
-    cells = np.flatnonzero(begins & ends)
-    cells = cells[codes[cells + 2] < ord("A")]  # the end of the name
-    closed = np.flatnonzero((codes[:-1] == ord("/")) & (codes[1:] == ord(">")))
-    if closed.size:
-        tags, quotes = np.flatnonzero(begins), np.flatnonzero(codes == ord('"'))
-        owners = tags[np.searchsorted(tags, closed) - 1]
-        is_outside = (np.searchsorted(quotes, closed) - np.searchsorted(quotes, owners)) % 2 == 0
-        cells = np.setdiff1d(cells, owners[is_outside], assume_unique=True)
-    places = cells + 2
-    for char in b' r="':
-        if (codes[places] != char).any():
-            return None
-        places += 1
-    numbers = []
-    for first, base, length in ((ord("A"), 26, 3), (ord("0"), 10, 7)):
-        number = np.zeros_like(places)
-        for _ in range(length):
-            digits = codes[places] - np.uint8(first)
-            is_digit = digits < base
-            if not is_digit.any():
-                break
-            number = np.where(is_digit, number * base + digits + (base == 26), number)
-            places += is_digit
-        numbers.append(number)
-    return None if (codes[places] != ord('"')).any() else np.stack(numbers[::-1])
-
-
-@cache
-def column_number(letters: bytes) -> int:
-    """The 1-based number of a column: A is 1."""
-    number = 0
-    for letter in letters[:8]:
-        number = number * 26 + letter - 64
-    return number
-
-
-def _column_letters(number: int) -> bytes:
-    letters = b""
-    while number:
-        number, letter = divmod(number - 1, 26)
-        letters = bytes([65 + letter]) + letters
-    return letters
-
-
 def _tags(xml: str, name: str) -> Iterator[dict[str, str]]:
     """The attributes of each tag of a name."""
     for tag in re.finditer(rf"""<(?:\w+:)?{name}(?=[\s/>])((?:"[^"]*"|'[^']*'|[^"'<>])*)>""", xml):
-        yield {match[1]: unescape(match[2] or match[3] or "") for match in _ATTRIBUTE.finditer(tag[1])}
+        yield {match[1]: unescape(match[2] or match[3] or "") for match in ATTRIBUTE.finditer(tag[1])}

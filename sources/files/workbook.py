@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
@@ -143,11 +143,12 @@ def _columns(sheet: CalamineSheet, scan: SheetScan) -> list[SheetColumn]:
     line = 1
     while block := list(islice(rows, _BLOCK_ROWS)):
         part = []
-        for at, cells in enumerate(zip(*block, strict=True)):
-            known = scan.formats.get(at + left)
-            lines = range(line, line + len(block))
-            formats = [(row, known[number]) for row, number in enumerate(lines) if number in known] if known else ()
-            part.append(column_of(cells, formats))
+        width = len(block[0])
+        cells = list(chain.from_iterable(block))  # slices of one list are columns sooner than zip(*block)
+        for at in range(width):
+            numbers = scan.formats.get(at + left)
+            in_block = None if numbers is None else numbers[line : line + len(block)]
+            part.append(column_of(cells[at::width], in_block, scan.known_formats))
         parts.append(part)
         line += len(block)
     return [

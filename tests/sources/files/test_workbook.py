@@ -13,6 +13,7 @@ import pytest
 
 from sources.errors import UsageError
 from sources.files import CellRules, ReadOptions, RejectedRow, Row, SourceTable, open_table, sheet_xml
+from sources.files import workbook as workbooks
 from transforms.numbers import POINT
 from transforms.upserts.cells import Kind, Reading
 
@@ -413,3 +414,19 @@ def test_14_5_a_part_whose_size_is_false_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(UsageError, match="is a damaged workbook"):
         open_table(path)
+
+
+@pytest.mark.parametrize("block", [1, 2, 4096])
+def test_16_4_number_formats_belong_to_their_rows_in_every_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(workbooks, "_BLOCK_ROWS", block)
+    styles = (
+        '<numFmts><numFmt numFmtId="164" formatCode="00000"/><numFmt numFmtId="165" formatCode="&quot;A-&quot;00"/>'
+        '</numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="164"/><xf numFmtId="165"/></cellXfs>'
+    )
+    rows = [(3, text("B3", "code") + text("C3", "name"))] + [
+        (line, f'<c r="B{line}" s="{line % 3}"><v>{line}</v></c>' + text(f"C{line}", "x")) for line in (4, 5, 6, 8, 9)
+    ]
+    table = open_table(workbook(tmp_path, ("H", sheet(*rows)), styles=styles))
+    assert cells(table) == [("00004", "x"), ("A-05", "x"), ("6", "x"), ("A-08", "x"), ("9", "x")]

@@ -1,0 +1,146 @@
+"""The tags of cells in a part of a sheet's XML, as arrays: positions and attributes of many cells at once.
+
+In: XML that begins and ends between tags. Out: `CellTags`. Tags of cells without a position, or in another form than
+`<c r="A1" …>`, are brought to that form first, by `ImpliedPositions`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+ATTRIBUTE: Final = re.compile(r"([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_TAG: Final = re.compile(rb"""<(?:[^\s<>/:]+:)?(row|c)(?=[\s/>])((?:"[^"]*"|'[^']*'|[^"'<>])*)>""")
+_POSITION: Final = re.compile(rb"\sr\s*=\s*[\"']([A-Z]*)([0-9]*)[\"']")
+_ATTRIBUTES: Final = re.compile(rb"""(?:"[^"]*"|'[^']*'|[^"'<>])*""")
+Ints = npt.NDArray[np.int64]
+
+
+class CellTags(NamedTuple):
+    """Cells with content.
+
+    Attributes:
+        rows, columns: their positions, 1-based.
+        ends: where the attribute with the position ends in the XML.
+    """
+
+    rows: Ints
+    columns: Ints
+    ends: Ints
+
+
+def may_have_prefixes(xml: bytes) -> bool:
+    """Whether tags of cells or rows may have a prefix: `<x:c …>`."""
+    codes = np.frombuffer(xml + bytes(2), np.uint8)  # arrays take a third of the time of `in`
+    names = np.flatnonzero(codes == ord(":")) + 1
+    is_row = (codes[names] == ord("r")) & (codes[names + 1] == ord("o"))
+    return bool((is_row | (codes[names] == ord("c"))).any())
+
+
+def cell_tags(xml: bytes) -> CellTags | None:
+    """The tags of cells; None if one has another form than `<c r="A1" …>`."""
+    codes = np.frombuffer(xml + bytes(32), np.uint8)
+    begins, ends = codes[:-2] == ord("<"), codes[1:-1] == ord("c")
+    cells = np.flatnonzero(begins & ends)
+    cells = cells[codes[cells + 2] < ord("A")]  # the end of the name
+    closed = np.flatnonzero((codes[:-1] == ord("/")) & (codes[1:] == ord(">")))
+    if closed.size:
+        tags, quotes = np.flatnonzero(begins), np.flatnonzero(codes == ord('"'))
+        owners = tags[np.searchsorted(tags, closed) - 1]
+        is_outside = (np.searchsorted(quotes, closed) - np.searchsorted(quotes, owners)) % 2 == 0
+        cells = np.setdiff1d(cells, owners[is_outside], assume_unique=True)
+    places = cells + 2
+    for char in b' r="':
+        if (codes[places] != char).any():
+            return None
+        places += 1
+    numbers = []
+    for first, base, length in ((ord("A"), 26, 3), (ord("0"), 10, 7)):
+        number = np.zeros_like(places)
+        for _ in range(length):
+            digits = codes[places] - np.uint8(first)
+            is_digit = digits < base
+            if not is_digit.any():
+                break
+            number = np.where(is_digit, number * base + digits + (base == 26), number)
+            places += is_digit
+        numbers.append(number)
+    return None if (codes[places] != ord('"')).any() else CellTags(numbers[1], numbers[0], places + 1)
+
+
+def other_attributes(xml: bytes, ends: Ints) -> tuple[list[dict[str, str]], Ints]:
+    """The attributes of cells after the position: the distinct ones, and the index of each cell's among them."""
+    stops = np.append(np.flatnonzero(np.frombuffer(xml, np.uint8) == ord(">")), len(xml))
+    bounds = np.stack([ends, stops[np.searchsorted(stops, ends)]], axis=1).astype(np.int32)
+    slices = pa.Array.from_buffers(pa.binary(), bounds.size - 1, [None, pa.py_buffer(bounds), pa.py_buffer(xml)])
+    texts = slices.take(pa.array(np.arange(0, bounds.size, 2))).dictionary_encode()
+    distinct, indices = texts.dictionary.to_pylist(), np.asarray(texts.indices).astype(np.int64)
+    for index, text in enumerate(distinct[:]):
+        if not _ATTRIBUTES.fullmatch(text):  # a value contains ">"
+            for cell in np.flatnonzero(indices == index).tolist():
+                whole = _ATTRIBUTES.match(xml, ends[cell])
+                indices[cell] = len(distinct)
+                distinct.append(whole[0] if whole else b"")
+    return [_values(text.decode("utf-8", "replace")) for text in distinct], indices
+
+
+def _values(attributes: str) -> dict[str, str]:
+    return {match[1]: match[2] or match[3] or "" for match in ATTRIBUTE.finditer(attributes)}
+
+
+def may_have_value_e(xml: bytes) -> bool:
+    """Whether an attribute may be `e`, the type of a cell with an error."""
+    codes = np.frombuffer(xml, np.uint8)
+    quotes = codes == ord('"')
+    return bool((quotes[:-2] & (codes[1:-1] == ord("e")) & quotes[2:]).any()) or (b"'" in xml and b"'e'" in xml)
+
+
+class ImpliedPositions:
+    """Gives each cell of a sheet its position as the first attribute: `<c r="A1" …>`, as most programs write it.
+
+    A row or cell without a position follows the last one. Cells without content are left out.
+    """
+
+    def __init__(self) -> None:
+        self._row = self._column = 0
+
+    def fill(self, xml: bytes) -> bytes:
+        """The XML that follows what was passed before."""
+        return _TAG.sub(self._rewrite, xml)
+
+    def _rewrite(self, tag: re.Match[bytes]) -> bytes:
+        kind, attributes = tag.groups()
+        position = _POSITION.search(attributes)
+        letters, digits = position.groups() if position else (b"", b"")
+        if kind == b"row":
+            self._row, self._column = int(digits) if digits else self._row + 1, 0
+            return b"<row>"
+        if letters:
+            self._row, self._column = int(digits or self._row), _column_number(letters)
+        else:
+            self._column += 1
+            letters = column_letters(self._column)
+        return b"" if attributes.endswith(b"/") else b'<c r="%s%d"%s>' % (letters, self._row, attributes)
+
+
+@cache
+def _column_number(letters: bytes) -> int:
+    """The 1-based number of a column: A is 1."""
+    number = 0
+    for letter in letters[:8]:
+        number = number * 26 + letter - 64
+    return number
+
+
+def column_letters(number: int) -> bytes:
+    """The letters of a column by its 1-based number."""
+    letters = b""
+    while number:
+        number, letter = divmod(number - 1, 26)
+        letters = bytes([65 + letter]) + letters
+    return letters
