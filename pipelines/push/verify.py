@@ -26,6 +26,7 @@ from pipelines.push.passwords import write_private_csv
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import last_reads
+from pipelines.warehouse.source import DataSource, read_source
 from sources.errors import ExitCode, UsageError
 from sources.kinds import KINDS
 from sources.settings import ledger_path, reconcile_settings, warehouse_path
@@ -111,6 +112,11 @@ def _last_read(connection: duckdb.DuckDBPyConnection, plan: Plan, sent_at: float
     if host != urlsplit(plan.manifest.host).netloc:
         raise UsageError(
             f"this warehouse is of {host}, the plan of {plan.manifest.host}", "Set WAREHOUSE__PATH to the right file."
+        )
+    if difference := read_source(connection).differences(DataSource(organization=plan.manifest.organization)):
+        raise UsageError(
+            f"this warehouse is of another organization than the plan: {difference[0]}",
+            "Set WAREHOUSE__PATH to the right file.",
         )
     if last_read.started_at < datetime.fromtimestamp(sent_at, UTC):
         raise UsageError("the customers were pulled before the last of them was sent", hint)

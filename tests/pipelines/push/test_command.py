@@ -349,6 +349,12 @@ def test_verify_looks_a_customer_up_by_the_id_that_its_create_returned(at: Place
     result = verify(plan)
     assert {name: count for name, count in result.outcomes.items() if count} == {"differs": 1, "same": 1}
     assert dict(result.fields) == {"erpCode": 1, "email": 1}
+    manifest = json.loads((plan / "plan.json").read_bytes())
+    (plan / "plan.json").write_text(json.dumps({**manifest, "organization": "org-1"}))
+    with duckdb.connect(str(at.folder / "warehouse.duckdb")) as connection:
+        connection.execute("UPDATE ops.warehouse SET organization = 'org-2'")
+    with pytest.raises(UsageError, match="another organization than the plan: organization org-2, not org-1"):
+        verify(plan)
 
 
 def test_verify_refuses_a_list_that_is_older_than_the_push(at: Place) -> None:
