@@ -219,26 +219,25 @@ def path_text(keys: Sequence[str]) -> str:
     return msgspec.json.encode(keys).decode()
 
 
-@dataclass(frozen=True, slots=True)
 class _Names:
     """The names of one table's columns, or of all child tables: those taken, and earlier ones by path.
 
     A field that had a name keeps it, and no other field gets it: `total` and `Total` do not swap when one is absent.
     """
 
-    taken: set[str]
-    earlier: Mapping[str, str]
+    def __init__(self, taken: set[str], earlier: Mapping[str, str]) -> None:
+        self._taken, self._earlier, self._reserved = taken, earlier, frozenset(earlier.values())
 
     def add(self, name: str, keys: tuple[str, ...]) -> str:
         """The name of a field: its earlier one, else the first of `name`, `name_2`, `name_3` … that is free."""
-        unique = self.earlier.get(path_text(keys))
-        if unique is None or unique in self.taken:
-            base = unique = shorten(name)
-            occupied, n = self.taken.union(self.earlier.values()), 1
-            while unique in occupied:
+        unique = self._earlier.get(path_text(keys))
+        if unique is None or unique in self._taken:
+            base, n = shorten(name), 1
+            unique = base
+            while unique in self._taken or unique in self._reserved:
                 n += 1
                 unique = f"{base}_{n}"
-        self.taken.add(unique)
+        self._taken.add(unique)
         return unique
 
 
