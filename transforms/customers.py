@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from transforms.date_forms import DateOrder
-from transforms.dates import OFFSET_MAX, DateColumn, date_findings, read_dates
+from transforms.dates import OFFSET_MAX, DateColumn, DateContext, date_findings, read_dates
 from transforms.documents import RAW_DOCUMENTS, with_documents
 from transforms.findings import (
     UniqueValues,
@@ -80,10 +79,8 @@ def customers(
     raw: pd.DataFrame,
     documents: pd.DataFrame,
     price_lists: pd.DataFrame,
-    as_of: datetime,
-    date_order: DateOrder | None = None,
+    context: DateContext,
     coverage_gap: str = "",
-    timezone: str | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, DateColumn]:
     """Reconciles the customers.
 
@@ -97,22 +94,15 @@ def customers(
         raw: the columns of `RAW_CUSTOMERS`.
         documents: the columns of `RAW_DOCUMENTS`, of the raw child table.
         price_lists: the columns of `LISTED_PRICE_LISTS`, of the raw price lists.
-        as_of: the instant, with its offset, that ages and future dates are relative to.
-        date_order: see `read_dates`.
+        context: with the instant that ages and future dates are relative to.
         coverage_gap: why others than `price_lists` may be listed; empty where they are proven to be all.
-        timezone: see `read_dates`.
 
     Returns:
         The columns of `CUSTOMERS`, sorted by id; findings; how createdAt was read.
-
-    Raises:
-        ValueError: as_of has no offset.
     """
-    if as_of.tzinfo is None:
-        raise ValueError("as_of needs an offset: datetime(..., tzinfo=UTC)")
     rows, findings = one_row_per_id(typed(raw, RAW_CUSTOMERS), "customers")
-    dates = read_dates(rows["created_at"], date_order, timezone)
-    part = customers_part(rows, dates.at, documents, price_lists, as_of, coverage_gap)
+    dates = read_dates(rows["created_at"], context.order, context.timezone)
+    part = customers_part(rows, dates.at, documents, price_lists, context.as_of, coverage_gap)
     shared = [shared_value_findings("customers", rule, values) for rule, values in part.unique_values.items()]
     findings += [
         part.findings,

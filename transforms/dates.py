@@ -17,7 +17,7 @@ Texts in another form than their column's, days that do not exist, and years out
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -34,6 +34,28 @@ OFFSET_MAX: Final = timedelta(hours=14)
 """How far from UTC a time without an offset may have been written."""
 _SPACES: Final = "[\u00a0\u2009\u202f]"
 """Spaces that spreadsheets and browsers write before AM and PM."""
+
+
+@dataclass(frozen=True, slots=True)
+class DateContext:
+    """The instant of a run, and how the dates of its tables are read.
+
+    Attributes:
+        as_of: the instant, with its offset, that ages, periods and future dates are relative to.
+        order: whether day or month comes first where both are numbers; None: a column has to prove it.
+        timezone: IANA name of the zone of times without an offset; None: they are read as UTC and reported.
+
+    Raises:
+        ValueError: as_of has no offset.
+    """
+
+    as_of: datetime
+    order: DateOrder | None = None
+    timezone: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.as_of.tzinfo is None:
+            raise ValueError("as_of needs an offset: datetime(..., tzinfo=UTC)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +89,7 @@ class DateColumn:
 def read_dates(texts: Column[Any], order: DateOrder | None = None, timezone: str | None = None) -> DateColumn:
     """Reads a column of dates whose form is not shown (interface, Resources: createdAt, startDate, expirationDate).
 
-    Args:
-        texts: the column, of text. Blank is like null.
-        order: whether day or month comes first where both are numbers; None: the column has to prove it.
-        timezone: IANA name of the zone of times without an offset; None: they are read as UTC and reported.
+    `texts` are of type text, where blank is like null; `order` and `timezone` are those of a `DateContext`.
     """
     plain = texts.astype(pd.ArrowDtype(TEXT)).str.strip()
     if not plain.str.isascii().all():

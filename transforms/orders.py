@@ -13,8 +13,7 @@ from typing import Any, Final
 import pandas as pd
 
 from transforms.customer_index import CustomerIndex
-from transforms.date_forms import DateOrder
-from transforms.dates import OFFSET_MAX, DateColumn, date_findings, read_dates
+from transforms.dates import OFFSET_MAX, DateColumn, DateContext, date_findings, read_dates
 from transforms.findings import combine_findings, date_text, rule_findings, summarize_unless_proven, table_finding
 from transforms.frames import BOOLEAN, MONEY, TEXT, TIMESTAMP, Column, array, column, constant, first_true, joined_text
 from transforms.keys import BOOKKEEPING, one_row_per_id
@@ -58,10 +57,8 @@ def orders(
     raw: pd.DataFrame,
     customers: pd.DataFrame,
     fields: OrderFields,
-    as_of: datetime,
-    date_order: DateOrder | None = None,
+    context: DateContext,
     coverage_gap: str = "",
-    timezone: str | None = None,
     last_matched_share: float | None = None,
 ) -> OrdersResult:
     """Reconciles the orders.
@@ -74,17 +71,13 @@ def orders(
         raw: `id`, the bookkeeping columns, and any others.
         customers: the columns of `ORDERING_CUSTOMERS`, of the reconciled customers.
         fields: columns of `raw`.
-        as_of: the instant, with its offset, after which an order is in the future.
-        date_order: see `read_dates`.
+        context: columns of dates named `…_gmt` or `…_utc` are in UTC, whatever its time zone.
         coverage_gap: why others than `customers` may be listed; empty where they are proven to be all.
-        timezone: see `read_dates`. Columns named `…_gmt` or `…_utc` are in UTC.
         last_matched_share: `matched_share` of the last run.
 
     Raises:
-        ValueError: as_of has no offset, or a field names a column that does not exist.
+        ValueError: a field names a column that does not exist.
     """
-    if as_of.tzinfo is None:
-        raise ValueError("as_of needs an offset: datetime(..., tzinfo=UTC)")
     for field, name in fields.columns().items():
         if name not in raw:
             raise ValueError(f"{field}: orders have no column {name!r}; they have {', '.join(sorted(map(str, raw)))}")
@@ -92,7 +85,7 @@ def orders(
     ours = pd.DataFrame({"order_id": rows["id"], "is_missing": rows["_missing_since"].notna()})
     ours, customer_findings = _with_customers(ours, rows, CustomerIndex.of(customers), fields.customer_id, coverage_gap)
     is_utc = fields.ordered_at is not None and fields.ordered_at.endswith(("_gmt", "_utc"))
-    dates = read_dates(_texts(rows, fields.ordered_at), date_order, "UTC" if is_utc else timezone)
+    dates = read_dates(_texts(rows, fields.ordered_at), context.order, "UTC" if is_utc else context.timezone)
     amounts, is_ambiguous = money(rows[fields.total]) if fields.total else (constant(None, rows.index, MONEY), False)
     ours = ours.assign(
         ordered_at=dates.at,
@@ -105,7 +98,7 @@ def orders(
         *customer_findings,
         *share_findings,
         *date_findings("orders", "ordered_at", fields.ordered_at or "", dates, ours["order_id"]),
-        _future_finding(ours, fields.ordered_at or "", as_of),
+        _future_finding(ours, fields.ordered_at or "", context.as_of),
         *_total_findings(ours, rows, fields.total, is_ambiguous),
         *_sum_findings(ours),
     ]

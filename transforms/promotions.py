@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from transforms.date_forms import DateOrder
-from transforms.dates import OFFSET_MAX, DateColumn, day_ends, read_dates, zone_findings
+from transforms.dates import OFFSET_MAX, DateColumn, DateContext, day_ends, read_dates, zone_findings
 from transforms.findings import combine_findings, count_text, date_text, rule_findings, table_finding
 from transforms.frames import BIGINT, BOOLEAN, TEXT, TIMESTAMP, Column, first_true, joined_text, typed
 from transforms.keys import BOOKKEEPING, clean_text, one_row_per_id
@@ -42,9 +41,7 @@ PROMOTIONS: Final = {
 }
 
 
-def promotions(
-    raw: pd.DataFrame, as_of: datetime, date_order: DateOrder | None = None, timezone: str | None = None
-) -> tuple[pd.DataFrame, pd.DataFrame, DateColumn]:
+def promotions(raw: pd.DataFrame, context: DateContext) -> tuple[pd.DataFrame, pd.DataFrame, DateColumn]:
     """Reconciles the promotions.
 
     The status is the first of these that holds: `inactive` (by its flag), `expired`, `scheduled` (not yet started),
@@ -55,22 +52,15 @@ def promotions(
 
     Args:
         raw: the columns of `RAW_PROMOTIONS`.
-        as_of: the instant of the status, with its offset.
-        date_order: see `read_dates`.
-        timezone: see `read_dates`.
+        context: with the instant of the status.
 
     Returns:
         The columns of `PROMOTIONS`, sorted by id; findings; how both dates were read, all starts before all ends.
-
-    Raises:
-        ValueError: as_of has no offset.
     """
-    if as_of.tzinfo is None:
-        raise ValueError("as_of needs an offset: datetime(..., tzinfo=UTC)")
     rows, findings = one_row_per_id(typed(raw, RAW_PROMOTIONS), "promotions")
     texts = pd.concat([rows["start_date"], rows["expiration_date"]], ignore_index=True)
-    dates = read_dates(texts, date_order, timezone)
-    starts, ends = (_bounds(dates, part, timezone) for part in (slice(0, len(rows)), slice(len(rows), None)))
+    dates = read_dates(texts, context.order, context.timezone)
+    starts, ends = (_bounds(dates, part, context.timezone) for part in (slice(0, len(rows)), slice(len(rows), None)))
     limit, used = rows["usage_limit"].clip(lower=0), rows["use_count"].clip(lower=0)
     rows = rows.rename(columns={"id": "promotion_id"}).assign(
         starts_at=starts["at"],
@@ -79,7 +69,7 @@ def promotions(
         remaining_uses=(limit - used).clip(lower=0).where(limit > 0),
         is_missing=rows["_missing_since"].notna(),
     )
-    rows = rows.assign(status=_status(rows, starts, ends, as_of.astimezone(UTC)))
+    rows = rows.assign(status=_status(rows, starts, ends, context.as_of.astimezone(UTC)))
     findings += [*_date_findings(rows, dates, starts, ends), *_field_findings(rows)]
     return typed(rows, PROMOTIONS), combine_findings(findings), dates
 

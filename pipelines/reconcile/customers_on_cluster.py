@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -26,8 +25,7 @@ from pipelines.reconcile.buckets import Mapper, hash_texts, new_folder, read_buc
 from pipelines.reconcile.cluster import Cluster
 from pipelines.warehouse.sql import sql_text
 from transforms.customers import CUSTOMERS, RAW_CUSTOMERS, customers_part, summarize_unlisted
-from transforms.date_forms import DateOrder
-from transforms.dates import DateColumn, date_findings, read_dates
+from transforms.dates import DateColumn, DateContext, date_findings, read_dates
 from transforms.documents import RAW_DOCUMENTS
 from transforms.findings import UniqueValues, combine_findings, shared_value_findings
 from transforms.frames import array, constant, frame, from_arrow, to_arrow, typed
@@ -49,13 +47,13 @@ class CustomersJob:
     Attributes:
         folder: of all files.
         buckets: number of buckets.
-        price_lists, as_of, coverage_gap: see `transforms.customers.customers`.
+        price_lists, context, coverage_gap: see `transforms.customers.customers`.
     """
 
     folder: Path
     buckets: int
     price_lists: pd.DataFrame
-    as_of: datetime
+    context: DateContext
     coverage_gap: str
 
     def file(self, name: str, bucket: int) -> Path:
@@ -74,10 +72,8 @@ class CustomersJob:
 def customers_on_cluster(
     build: duckdb.DuckDBPyConnection,
     price_lists: pd.DataFrame,
-    as_of: datetime,
-    date_order: DateOrder | None,
+    context: DateContext,
     coverage_gap: str,
-    timezone: str | None,
     cluster: Cluster,
 ) -> tuple[pd.DataFrame, DateColumn]:
     """Makes `reconciled.customers` in a build, open for writing, whose folder the workers of the cluster see.
@@ -93,14 +89,14 @@ def customers_on_cluster(
     folder = new_folder(build, "customers")
     tables = [table for table, *_ in _INPUTS.values()]
     rows = sum(build.table(table).aggregate("count(*)").fetchall()[0][0] for table in tables)
-    job = CustomersJob(folder, rows // ROWS_PER_BUCKET + 1, price_lists, as_of, coverage_gap)
+    job = CustomersJob(folder, rows // ROWS_PER_BUCKET + 1, price_lists, context, coverage_gap)
     for name, (table, key, schema) in _INPUTS.items():
         build.execute(
             f"""COPY (SELECT {", ".join(schema)}, hash({key}) % {job.buckets} AS bucket FROM {table})
                 TO {sql_text(folder / name)} (FORMAT parquet, PARTITION_BY (bucket))"""
         )
     with cluster.mapper(folder) as over:
-        findings, dates = reconcile_files(job, date_order, timezone, over)
+        findings, dates = reconcile_files(job, over)
     build.execute(
         f"CREATE OR REPLACE TABLE reconciled.customers AS SELECT {', '.join(CUSTOMERS)} "
         f"FROM read_parquet({sql_text(folder / 'customers-*.parquet')}) ORDER BY customer_id"
@@ -109,15 +105,13 @@ def customers_on_cluster(
     return findings, dates
 
 
-def reconcile_files(
-    job: CustomersJob, date_order: DateOrder | None, timezone: str | None, over: Mapper
-) -> tuple[pd.DataFrame, DateColumn]:
+def reconcile_files(job: CustomersJob, over: Mapper) -> tuple[pd.DataFrame, DateColumn]:
     """Reconciles the input files and writes `customers-*.parquet`. Returns the findings, and how createdAt was read."""
     numbers = range(job.buckets)
     findings = list(over(partial(write_rows, job), numbers))
     texts = [from_arrow(pq.read_table(job.file("rows", number), columns=["id", "created_at"])) for number in numbers]
     rows = pd.concat(texts, ignore_index=True)
-    dates = read_dates(rows["created_at"], date_order, timezone)
+    dates = read_dates(rows["created_at"], job.context.order, job.context.timezone)
     findings += date_findings("customers", "created_at", "createdAt", dates, rows["id"])
     ends = accumulate(map(len, texts), initial=0)
     for number, (begin, end) in zip(numbers, pairwise(ends), strict=True):
@@ -146,7 +140,9 @@ def reconcile_bucket(job: CustomersJob, bucket: int) -> tuple[pd.DataFrame, pd.D
     """
     rows, created_at = (from_arrow(pq.read_table(job.file(name, bucket))) for name in ("rows", "created_at"))
     documents = job.read("documents", bucket)
-    part = customers_part(rows, created_at["created_at"], documents, job.price_lists, job.as_of, job.coverage_gap)
+    part = customers_part(
+        rows, created_at["created_at"], documents, job.price_lists, job.context.as_of, job.coverage_gap
+    )
     write_groups(job.file("customers", bucket), [to_arrow(part.table, CUSTOMERS)])
     values = pd.concat(
         [

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
 from typing import Final
 
 import duckdb
@@ -21,7 +20,7 @@ from pipelines.warehouse import coverage, ops
 from sources.errors import UsageError
 from sources.settings import ReconcileSettings
 from transforms.customers import customers
-from transforms.dates import DateColumn
+from transforms.dates import DateColumn, DateContext
 from transforms.findings import FINDINGS, combine_findings
 from transforms.frames import frame, from_arrow
 from transforms.order_fields import ORDER_FIELDS, OrderFields, choose_fields
@@ -43,7 +42,7 @@ class Inputs:
         build: open for writing, with the raw tables.
         run_id: of this run.
         settings: of reconciling.
-        as_of: the instant that ages, periods and future dates are compared with.
+        dates: the instant of the run, and how dates are read.
         cluster: that makes the customers; None: this process.
         raw: the raw tables; without those that the cluster reads.
         reads: the last published read of each list.
@@ -53,7 +52,7 @@ class Inputs:
     build: duckdb.DuckDBPyConnection
     run_id: str
     settings: ReconcileSettings
-    as_of: datetime
+    dates: DateContext
     cluster: Cluster | None
     raw: Mapping[str, pd.DataFrame] = field(init=False)
     reads: Mapping[str, ops.LastRead] = field(init=False)
@@ -93,9 +92,8 @@ class Entity:
 
 
 def _customers(inputs: Inputs) -> Entity:
-    raw, settings = inputs.raw, inputs.settings
-    gap = inputs.coverage_gap("price_lists", "customers")
-    options = (raw["price_lists"], inputs.as_of, settings.date_order, gap, settings.timezone)
+    raw = inputs.raw
+    options = (raw["price_lists"], inputs.dates, inputs.coverage_gap("price_lists", "customers"))
     if inputs.cluster is None:
         return Entity(*customers(raw["customers"], raw[DOCUMENTS], *options))
     findings, dates = customers_on_cluster(inputs.build, *options, inputs.cluster)
@@ -105,8 +103,7 @@ def _customers(inputs: Inputs) -> Entity:
 
 
 def _promotions(inputs: Inputs) -> Entity:
-    settings = inputs.settings
-    return Entity(*promotions(inputs.raw["promotions"], inputs.as_of, settings.date_order, settings.timezone))
+    return Entity(*promotions(inputs.raw["promotions"], inputs.dates))
 
 
 def _price_lists(inputs: Inputs) -> Entity:
@@ -126,9 +123,7 @@ def _orders(inputs: Inputs) -> Entity:
     last = ops.last_order_fields(inputs.build)
     choice = choose_fields(raw, known, configured, OrderFields(**last.columns))
     gap = inputs.coverage_gap("customers", "orders")
-    result = orders(
-        raw, known, choice.fields, inputs.as_of, settings.date_order, gap, settings.timezone, last.matched_share
-    )
+    result = orders(raw, known, choice.fields, inputs.dates, gap, last.matched_share)
     used = choice.fields.columns()
     ops.record_order_fields(inputs.build, inputs.run_id, used, result.matched_share)
     detected = {name: column for name, column in used.items() if name not in configured.columns()}
@@ -147,7 +142,7 @@ def _order_lines(inputs: Inputs) -> Entity:
 
 
 def _customer_orders(inputs: Inputs) -> Entity:
-    table = customer_orders(inputs.reconciled["orders"], inputs.reconciled["customers"], inputs.as_of)
+    table = customer_orders(inputs.reconciled["orders"], inputs.reconciled["customers"], inputs.dates.as_of)
     return Entity(table, frame(FINDINGS), raw_rows=len(inputs.reconciled["customers"]))
 
 

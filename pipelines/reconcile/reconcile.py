@@ -30,6 +30,7 @@ from pipelines.warehouse.tables import replace
 from pipelines.warehouse.views import create_views
 from sources.errors import BridgeError, ExitCode, UsageError
 from sources.settings import ReconcileSettings, reconcile_settings, warehouse_path
+from transforms.dates import DateContext
 from transforms.phones import CALLING_CODES
 
 
@@ -144,7 +145,8 @@ class Reconciling:
         ops.create_missing(build)
         build.execute("CREATE SCHEMA IF NOT EXISTS reconciled")
         result = ReconcileResult(run_id, warehouse_path())
-        inputs = Inputs(build, run_id, self._settings, at, self._cluster)
+        dates = DateContext(at, self._settings.date_order, self._settings.timezone)
+        inputs = Inputs(build, run_id, self._settings, dates, self._cluster)
         findings, observed = [], []
         for name, step in STEPS.items():
             entity = step(inputs)

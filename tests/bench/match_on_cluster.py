@@ -39,6 +39,7 @@ from pipelines.reconcile.match_on_cluster import match_on_cluster
 from pipelines.warehouse.tables import replace
 from tests.bench.measure import run
 from transforms.customers import LISTED_PRICE_LISTS, RAW_CUSTOMERS, customers
+from transforms.dates import DateContext
 from transforms.erp.match import match
 from transforms.frames import DATE, TEXT, TIMESTAMP, frame, from_arrow
 
@@ -55,7 +56,7 @@ _FIELDS = {
 _KEYS = ("login_code", "email", "document_number")
 _MODULE = "tests.bench.match_on_cluster"
 _ROW = "{:8} {:>12} {:>8} {:>6} {:>8}  {}"
-_AS_OF = datetime(2026, 3, 1, tzinfo=UTC)
+_DATES = DateContext(datetime(2026, 3, 1, tzinfo=UTC))
 _TABLES = (
     """SELECT status, matched_by, count(*), sum(difference_count)::BIGINT, sum(hash(COLUMNS(*)::VARCHAR))::VARCHAR
     FROM reconciled.erp_customers GROUP BY ALL ORDER BY ALL""",
@@ -102,7 +103,7 @@ def one(build: duckdb.DuckDBPyConnection, lines: pd.DataFrame) -> Iterator[None]
     """Makes the customers in this process, then matches them."""
     raw = from_arrow(build.sql("FROM raw.customers").to_arrow_table())
     documents = from_arrow(build.sql("FROM raw.customers__documents").to_arrow_table())
-    table, *_ = customers(raw, documents, frame(LISTED_PRICE_LISTS), _AS_OF)
+    table, *_ = customers(raw, documents, frame(LISTED_PRICE_LISTS), _DATES)
     replace(build, "customers", table)
     yield
     result = match(lines, table, documents, hash_texts=hash_texts)
@@ -113,7 +114,7 @@ def one(build: duckdb.DuckDBPyConnection, lines: pd.DataFrame) -> Iterator[None]
 
 def on_cluster(build: duckdb.DuckDBPyConnection, lines: pd.DataFrame, cluster: Cluster) -> Iterator[None]:
     """Makes the customers on the workers, then matches them."""
-    customers_on_cluster(build, frame(LISTED_PRICE_LISTS), _AS_OF, None, "", None, cluster)
+    customers_on_cluster(build, frame(LISTED_PRICE_LISTS), _DATES, "", cluster)
     yield
     match_on_cluster(build, lines, None, cluster)
     yield

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from transforms.customers import CUSTOMERS, LISTED_PRICE_LISTS, RAW_CUSTOMERS, customers
+from transforms.dates import DateContext
 from transforms.documents import RAW_DOCUMENTS
 from transforms.findings import FINDINGS
 from transforms.frames import frame, to_arrow
@@ -47,7 +48,7 @@ def reconciled(
         frame(RAW_CUSTOMERS, rows),
         frame(RAW_DOCUMENTS, documents or []),
         frame(LISTED_PRICE_LISTS, lists or []),
-        AS_OF,
+        DateContext(AS_OF),
         coverage_gap=coverage_gap,
     )
     return made, findings
@@ -241,7 +242,7 @@ def test_findings_hold_no_personal_data() -> None:
 def test_an_instant_without_an_offset_is_an_error() -> None:
     empty = frame(RAW_CUSTOMERS), frame(RAW_DOCUMENTS), frame(LISTED_PRICE_LISTS)
     with pytest.raises(ValueError, match="offset"):
-        customers(*empty, datetime(2026, 1, 1))
+        customers(*empty, DateContext(datetime(2026, 1, 1)))
 
 
 IDS = st.sampled_from(["1", "2", "3", "4", "", None])
@@ -303,8 +304,8 @@ def test_the_order_of_rows_and_columns_does_not_matter(
         return one.take(rows)[names]
 
     raw, held, listed = frame(RAW_CUSTOMERS, rows), frame(RAW_DOCUMENTS, documents), frame(LISTED_PRICE_LISTS, lists)
-    first = customers(raw, held, listed, AS_OF)
-    second = customers(mixed(raw), mixed(held), mixed(listed), AS_OF)
+    first = customers(raw, held, listed, DateContext(AS_OF))
+    second = customers(mixed(raw), mixed(held), mixed(listed), DateContext(AS_OF))
     for schema, left, right in ((CUSTOMERS, first[0], second[0]), (FINDINGS, first[1], second[1])):
         assert _bytes(left, schema) == _bytes(right, schema)
     assert first[2].evidence == second[2].evidence

@@ -13,6 +13,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from transforms.customer_index import ORDERING_CUSTOMERS
+from transforms.dates import DateContext
 from transforms.findings import FINDINGS
 from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, frame
 from transforms.order_fields import OrderFields
@@ -30,7 +31,7 @@ def reconciled(*rows: tuple[Any, ...], last_matched_share: float | None = None) 
     names = ("who", "at", "sum", "state", "money")
     made = [{"id": f"o{n}", **dict(zip(names, row, strict=False))} for n, row in enumerate(rows)]
     raw = frame(COLUMNS, [{**one, "sum": Decimal(one["sum"]) if one.get("sum") else None} for one in made])
-    return orders(raw, CUSTOMERS, FIELDS, AS_OF, timezone="UTC", last_matched_share=last_matched_share)
+    return orders(raw, CUSTOMERS, FIELDS, DateContext(AS_OF, timezone="UTC"), last_matched_share=last_matched_share)
 
 
 ORDERS = (
@@ -111,7 +112,7 @@ def test_ambiguous_totals_are_null_and_an_error() -> None:
     raw = frame(
         {**COLUMNS, "sum": TEXT}, [{"id": "a", "sum": "1.234"}, {"id": "b", "sum": "12.500"}, {"id": "c", "sum": "3"}]
     )
-    result = orders(raw, CUSTOMERS, OrderFields(total="sum"), AS_OF)
+    result = orders(raw, CUSTOMERS, OrderFields(total="sum"), DateContext(AS_OF))
     assert result.orders["total"].tolist() == [pd.NA, pd.NA, Decimal(3)]
     assert result.findings[["rule", "severity", "detail"]].to_records(index=False).tolist() == [
         ("total_notation", "error", "sum: 2 texts such as 1.234")
@@ -132,7 +133,7 @@ def test_a_decimal_comma_is_no_proof_of_a_decimal_point(
 ) -> None:
     """One total over a million made all the thousands of a platform without decimals fractions."""
     raw = frame({**COLUMNS, "sum": TEXT}, [{"id": f"o{n}", "sum": text} for n, text in enumerate(texts)])
-    result = orders(raw, CUSTOMERS, OrderFields(total="sum"), AS_OF)
+    result = orders(raw, CUSTOMERS, OrderFields(total="sum"), DateContext(AS_OF))
     assert result.orders["total"].tolist() == [pd.NA if total is None else Decimal(total) for total in totals]
     assert result.findings["rule"].tolist() == rules
 
@@ -142,7 +143,7 @@ def test_revenue_by_currency_is_json_whatever_the_orders_hold() -> None:
     raw = frame(
         {**COLUMNS, "sum": TEXT}, [{"id": str(n), "who": w, "sum": s, "money": m} for n, (w, s, m) in enumerate(rows)]
     )
-    made = orders(raw, CUSTOMERS, FIELDS, AS_OF).orders
+    made = orders(raw, CUSTOMERS, FIELDS, DateContext(AS_OF)).orders
     by_currency = customer_orders(made, CUSTOMERS, AS_OF)["revenue_by_currency"].tolist()[:2]
     assert [json.loads(text) for text in by_currency] == [{'U"D\\': "0", "USD": "0.5"}, {"": "0"}]
 
@@ -151,7 +152,9 @@ def test_times_of_a_column_in_gmt_are_not_of_the_time_zone() -> None:
     raw = frame(
         {"id": TEXT, "date_created_gmt": TEXT, **BOOKS}, [{"id": "a", "date_created_gmt": "2026-01-01T10:00:00"}]
     )
-    result = orders(raw, CUSTOMERS, OrderFields(ordered_at="date_created_gmt"), AS_OF, timezone="America/Lima")
+    result = orders(
+        raw, CUSTOMERS, OrderFields(ordered_at="date_created_gmt"), DateContext(AS_OF, timezone="America/Lima")
+    )
     assert result.orders["ordered_at"].tolist() == [pd.Timestamp("2026-01-01T10:00:00Z")]
 
 

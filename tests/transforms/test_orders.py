@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from transforms.customer_index import ORDERING_CUSTOMERS
-from transforms.dates import DateColumn
+from transforms.dates import DateColumn, DateContext
 from transforms.findings import FINDINGS
 from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, frame
 from transforms.order_fields import OrderFields, propose_fields
-from transforms.orders import ORDERS, orders
+from transforms.orders import ORDERS, OrdersResult, orders
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
 BOOKS = {"_run_id": TEXT, "_first_seen_at": TIMESTAMP, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
@@ -41,8 +41,16 @@ def raw(*rows: dict[str, Any], columns: Mapping[str, pa.DataType] = COLUMNS) -> 
     return frame(columns, [{"id": f"o{n}", **row} for n, row in enumerate(rows)])
 
 
+def with_dates(
+    rows: pd.DataFrame, known: pd.DataFrame, fields: OrderFields, as_of: datetime, **options: Any
+) -> OrdersResult:
+    """The orders, with the options of their dates among the others."""
+    dates = DateContext(as_of, options.pop("date_order", None), options.pop("timezone", None))
+    return orders(rows, known, fields, dates, **options)
+
+
 def reconciled(*args: Any, **options: Any) -> tuple[pd.DataFrame, pd.DataFrame, DateColumn]:
-    result = orders(*args, **options)
+    result = with_dates(*args, **options)
     return result.orders, result.findings, result.dates
 
 
@@ -228,9 +236,9 @@ def test_instants_of_another_zone_are_brought_to_utc() -> None:
 
 def test_a_field_without_its_column_is_an_error_that_names_the_columns() -> None:
     with pytest.raises(ValueError, match=r"total: orders have no column 'sum'; they have .*amount, buyer"):
-        orders(raw(), CUSTOMERS, OrderFields(total="sum"), AS_OF)
+        with_dates(raw(), CUSTOMERS, OrderFields(total="sum"), AS_OF)
     with pytest.raises(ValueError, match="offset"):
-        orders(raw(), CUSTOMERS, FIELDS, datetime(2026, 1, 1))
+        with_dates(raw(), CUSTOMERS, FIELDS, datetime(2026, 1, 1))
 
 
 def test_fields_are_proposed_with_their_evidence() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
+from transforms.dates import DateContext
 from transforms.findings import FINDINGS
 from transforms.frames import frame
 from transforms.promotions import PROMOTIONS, RAW_PROMOTIONS, promotions
@@ -32,7 +33,7 @@ def reconciled(
     *rows: dict[str, Any], timezone: str | None = None, as_of: datetime = AS_OF
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     raw = frame(RAW_PROMOTIONS, [{**RUNNING, "id": str(n), **row} for n, row in enumerate(rows)])
-    made, findings, _ = promotions(raw, as_of, timezone=timezone)
+    made, findings, _ = promotions(raw, DateContext(as_of, timezone=timezone))
     return made, findings
 
 
@@ -166,7 +167,7 @@ def test_a_promotion_that_is_no_longer_listed_stays_without_findings() -> None:
 
 def test_an_instant_without_an_offset_is_an_error() -> None:
     with pytest.raises(ValueError, match="offset"):
-        promotions(frame(RAW_PROMOTIONS), datetime(2026, 1, 1))
+        promotions(frame(RAW_PROMOTIONS), DateContext(datetime(2026, 1, 1)))
 
 
 DATES = st.sampled_from(["01/02/2026", "28/02/2026", "02/28/2026", PAST, "1767225600", None])
@@ -190,8 +191,8 @@ def test_no_row_is_lost_and_order_does_not_matter(rows: list[dict[str, Any]], ra
     raw = frame(RAW_PROMOTIONS, [{**RUNNING, **row} for row in rows])
     order: list[int] = random.sample(range(len(raw)), len(raw))
     names: list[str] = random.sample(list(RAW_PROMOTIONS), len(RAW_PROMOTIONS))
-    made, findings, read = promotions(raw, AS_OF)
-    again, found_again, read_again = promotions(raw.take(order)[names], AS_OF)
+    made, findings, read = promotions(raw, DateContext(AS_OF))
+    again, found_again, read_again = promotions(raw.take(order)[names], DateContext(AS_OF))
     assert_frame_equal(again, made)
     assert_frame_equal(found_again, findings)
     assert made["promotion_id"].is_unique

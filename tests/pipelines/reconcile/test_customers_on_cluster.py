@@ -16,6 +16,7 @@ from pipelines.warehouse.tables import replace
 from tests.pipelines.reconcile.test_match_on_cluster import Here
 from tests.transforms.test_customers import AS_OF
 from transforms.customers import CUSTOMERS, LISTED_PRICE_LISTS, RAW_CUSTOMERS, customers
+from transforms.dates import DateContext
 from transforms.documents import RAW_DOCUMENTS
 from transforms.frames import frame, from_arrow, typed
 
@@ -49,14 +50,14 @@ def test_issue_16_3_the_customers_in_buckets_are_the_customers(tmp_path: Path, d
         ],
     )
     lists = frame(LISTED_PRICE_LISTS, [{"id": "1", "name": "A"}, {"id": "2", "name": "B", "_missing_since": AS_OF}])
-    table, findings, dates_read = customers(raw, documents, lists, AS_OF, None, gap)
+    table, findings, dates_read = customers(raw, documents, lists, DateContext(AS_OF), gap)
     with duckdb.connect(str(tmp_path / "build.duckdb")) as build:
         build.execute("SET TimeZone = 'UTC'; CREATE SCHEMA raw; CREATE SCHEMA reconciled")
         for name, rows in (("customers", raw), ("customers__documents", documents)):
             replace(build, name, rows)
             build.execute(f"CREATE TABLE raw.{name} AS FROM reconciled.{name}")
         with patch.object(customers_on_cluster, "ROWS_PER_BUCKET", 120):
-            there = customers_on_cluster.customers_on_cluster(build, lists, AS_OF, None, gap, None, Here(""))
+            there = customers_on_cluster.customers_on_cluster(build, lists, DateContext(AS_OF), gap, Here(""))
         assert_frame_equal(typed(from_arrow(build.table("reconciled.customers").to_arrow_table()), CUSTOMERS), table)
     assert_frame_equal(there[0], findings)
     assert (there[1].form, there[1].evidence) == (dates_read.form, dates_read.evidence)
