@@ -20,19 +20,6 @@ SEVERITIES: Final[dict[Severity, str]] = {
     "info": "something is missing or worth a look",
 }
 """What each severity means, the most severe first."""
-_LISTS: Final = {
-    "customers": "a customer",
-    "promotions": "a promotion",
-    "price_lists": "a price list",
-    "orders": "an order",
-}
-"""The lists of the platform, and a row of each in words."""
-_DATES: Final = {
-    "customers": ("created_at", "createdAt", "the customer has no creation date"),
-    "promotions": ("dates", "startDate and expirationDate", "the status of the promotion is unknown"),
-    "orders": ("ordered_at", "the order date", "the order is missing from counts over time"),
-}
-"""Columns of dates: prefix of the names of their rules, the platform's name, and the effect of a missing date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +45,15 @@ class Rule:
 
 def _rules() -> Iterator[Rule]:
     catalogue = tomllib.loads(files("transforms").joinpath("rules.toml").read_text("utf-8"))
-    every_list, every_date = catalogue.pop("every_list"), catalogue.pop("every_date")
+    lists, dates, every_list, every_date = map(catalogue.pop, ("lists", "dates", "every_list", "every_date"))
     for entity, rules in catalogue.items():
-        for name, texts in every_list.items() if entity in _LISTS else ():
-            yield Rule(entity, name, **{key: text.format(record=_LISTS[entity]) for key, text in texts.items()})
+        for name, texts in every_list.items() if entity in lists else ():
+            yield Rule(entity, name, **{key: text.format(record=lists[entity]) for key, text in texts.items()})
         for name, texts in rules.items():
             yield Rule(entity, name, **texts)
-        prefix, field, effect = _DATES.get(entity, ("", "", ""))
-        for name, texts in every_date.items() if prefix else ():
-            words = {key: text.format(field=field, effect=effect) for key, text in texts.items()}
-            yield Rule(entity, f"{prefix}_{name}", **words)
+        for name, texts in every_date.items() if entity in dates else ():
+            words = {key: text.format(**dates[entity]) for key, text in texts.items()}
+            yield Rule(entity, f"{dates[entity]['prefix']}_{name}", **words)
 
 
 RULES: Final = tuple(_rules())
