@@ -6,16 +6,14 @@ id, and findings about the rows that were left out. No row is dropped without a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
 
 from transforms.findings import rule_findings
-from transforms.frames import TEXT, TIMESTAMP, Column, array, column, is_strictly_increasing
-from transforms.texts import without_zero_fraction
+from transforms.frames import TEXT, TIMESTAMP, Column, column, is_strictly_increasing
+from transforms.texts import without_blank, without_zero_fraction
 
 BOOKKEEPING: Final = {
     "_run_id": TEXT,
@@ -25,33 +23,17 @@ BOOKKEEPING: Final = {
 }
 """The columns that every raw table has."""
 
-Values = TypeVar("Values")
 
-
-def _arrays_too(function: Callable[[Column[Any]], Column[Any]]) -> Callable[[Values], Values]:
-    """Lets a function of a column take and return an Arrow array as well, for the plans of imports."""
-
-    @wraps(function)
-    def wrapper(values: Any) -> Any:  # noqa: ANN401 a column or an array, and the same comes back
-        return function(values) if isinstance(values, pd.Series) else array(function(column(values)))
-
-    return wrapper
-
-
-@_arrays_too
 def clean_text(texts: Column[Any]) -> Column[Any]:
     """Texts without surrounding whitespace; null where nothing is left."""
-    trimmed = texts.str.strip()
-    return trimmed.where(trimmed != "")
+    return without_blank(texts.str.strip())
 
 
-@_arrays_too
 def canonical_id(ids: Column[Any]) -> Column[Any]:
     """Ids in one notation for both families: the number `1.0` is the text `1`. Leading zeros stay: `01` is another."""
     return without_zero_fraction(clean_text(ids))
 
 
-@_arrays_too
 def fold_case(texts: Column[Any]) -> Column[Any]:
     """Cleaned texts that are equal whatever their case."""
     cleaned = clean_text(texts)
@@ -63,7 +45,6 @@ def fold_case(texts: Column[Any]) -> Column[Any]:
     return lower.where(~is_other, cleaned[is_other].str.casefold())
 
 
-@_arrays_too
 def phone_digits(phones: Column[Any]) -> Column[Any]:
     """Digits only, a leading `+` written as `00`; null where there are none."""
     international = clean_text(phones).str.replace(r"^\(?\+", "00", regex=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pandas.testing import assert_frame_equal
 
 from transforms.findings import FINDINGS, UniqueValues, shared_value_findings
-from transforms.frames import TEXT, TIMESTAMP, column, frame
+from transforms.frames import TEXT, TIMESTAMP, array, column, frame
 from transforms.keys import canonical_id, clean_text, fold_case, one_row_per_id
 
 ROWS = {"id": TEXT, "name": TEXT, "_last_seen_at": TIMESTAMP, "_missing_since": TIMESTAMP}
@@ -23,15 +23,15 @@ def rows(*made: dict[str, Any]) -> pd.DataFrame:
 
 def test_ids_of_both_families_have_one_form_and_codes_keep_their_zeros() -> None:
     ids = pa.array(["1", "1.0", " 1 ", "1.50", "01", "a.0", "", None])
-    assert canonical_id(ids).to_pylist() == ["1", "1", "1", "1.50", "01", "a.0", None, None]
+    assert array(canonical_id(column(ids))).to_pylist() == ["1", "1", "1", "1.50", "01", "a.0", None, None]
 
 
 def test_blank_texts_are_nulls() -> None:
-    assert clean_text(pa.array([" a b ", " \t", "", None])).to_pylist() == ["a b", None, None, None]
+    assert array(clean_text(column(pa.array([" a b ", " \t", "", None])))).to_pylist() == ["a b", None, None, None]
 
 
 def test_case_is_folded_beyond_ascii_too() -> None:
-    assert fold_case(pa.array([" A@B.C", "STRASSE", "straße", "ÑU", None, " "])).to_pylist() == [
+    assert array(fold_case(column(pa.array([" A@B.C", "STRASSE", "straße", "ÑU", None, " "])))).to_pylist() == [
         "a@b.c",
         "strasse",
         "strasse",

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -43,30 +42,26 @@ from transforms.phones import same_phone
 from transforms.texts import email_key, single_spaced, tidied
 
 Same = Callable[["pd.Series[str]", "pd.Series[str]", "str | None"], "pd.Series[bool]"]
+"""Of values of the ERP and the platform, and the country of phone numbers: which are equal."""
 DIFFERENCE: Final = {"row": BIGINT, "field": TEXT, "erp_value": TEXT, "platform_value": TEXT}
 
 
-def _same_form(
-    normalize: Callable[[pd.Series[str]], pd.Series[str]],
-    erp: pd.Series[str],
-    platform: pd.Series[str],
-    country: str | None,  # of phones
-) -> pd.Series[bool]:
-    return (normalize(erp) == normalize(platform)).fillna(False)
+def _same_form(normalize: Callable[[pd.Series[str]], pd.Series[str]]) -> Same:
+    return lambda erp, platform, _: (normalize(erp) == normalize(platform)).fillna(False)
 
 
-def _same_name(erp: pd.Series[str], platform: pd.Series[str], country: str | None) -> pd.Series[bool]:  # of phones
+def _same_name(erp: pd.Series[str], platform: pd.Series[str], _: str | None) -> pd.Series[bool]:
     """Names as written; where the ERP writes in capitals, in any case."""
     ours, theirs = single_spaced(erp), single_spaced(platform)
     return ((ours == theirs) | (ours.str.isupper() & (ours == theirs.str.upper()))).fillna(False)
 
 
-_same_code, _same_email = partial(_same_form, code), partial(_same_form, email_key)
+_same_code, _same_email = _same_form(code), _same_form(email_key)
 COMPARISONS: Final[dict[str, Same]] = {
     "erp_code": _same_code,
     "login_code": _same_code,
     "email": _same_email,
-    "document_number": partial(_same_form, document_number),
+    "document_number": _same_form(document_number),
     "first_name": _same_name,
     "last_name": _same_name,
     "phone": same_phone,

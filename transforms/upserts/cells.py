@@ -14,7 +14,7 @@ from typing import Final, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import BOOLEAN, TEXT
+from transforms.frames import BOOLEAN, TEXT, array, column
 from transforms.keys import clean_text, fold_case
 from transforms.numbers import DOT, Notation, doubles, is_fraction, plain_numbers, rejected, whole_numbers
 
@@ -118,7 +118,7 @@ class Reading:
         return last, pc.coalesce(codes, more)
 
     def _booleans(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-        words = fold_case(texts)
+        words = array(fold_case(column(texts)))
         yes, no = (pa.array([word.casefold() for word in known], TEXT) for known in (self.yes, self.no))
         is_yes, is_no = pc.is_in(words, yes), pc.is_in(words, no)
         known = pc.or_(is_yes, is_no)
@@ -129,7 +129,7 @@ class Reading:
 
 def filled(cells: pa.Array, empty: tuple[str, ...] = ()) -> pa.Array:
     """Cells without surrounding whitespace; null where blank, or one of the texts that mean an empty cell."""
-    texts = clean_text(cells)
+    texts = array(clean_text(column(cells)))
     return pc.if_else(pc.is_in(texts, pa.array(empty, TEXT)), pa.scalar(None, TEXT), texts) if empty else texts
 
 

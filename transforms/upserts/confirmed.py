@@ -41,19 +41,13 @@ def changed_fields(inputs: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFram
     return pd.DataFrame(changed, index=inputs.index)
 
 
-def price_jumps(inputs: pd.DataFrame, confirmed: pd.DataFrame, field: str = "price") -> pd.DataFrame:
-    """Numbers that are `JUMP` times what was last confirmed, or more, or as much less.
-
-    Args:
-        inputs: `key` and the field's JSON text, as for `changed_fields`.
-        confirmed: as for `changed_fields`.
-        field: which.
+def price_jumps(inputs: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
+    """Prices that are `JUMP` times what was last confirmed, or more, or as much less; arguments as `changed_fields`.
 
     Returns:
         `row` (position), `before`, `now` (numbers as text), `power`: of ten, the nearest, 1 to any; below 0 for less.
     """
-    now = inputs[field]
-    before = _last_confirmed(inputs["key"], confirmed, field)
+    now, before = inputs["price"], _last_confirmed(inputs["key"], confirmed, "price")
     new, old = _doubles(now), _doubles(before)
     is_positive = (new > 0) & (old > 0)
     ratio = np.divide(new, old, out=np.ones(len(new)), where=is_positive)
