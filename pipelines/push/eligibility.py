@@ -16,8 +16,7 @@ from typing import Final, Literal, NamedTuple
 from pipelines.ledger.keys import variant_ids
 from pipelines.ledger.model import Claim, LedgerRow, StateChange, UnsettledUpdate
 from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.push.comparison import differing_fields
-from pipelines.push.listing import CustomerListing, ReadCustomers, search_keys
+from pipelines.push.listing import CustomerListing, ReadCustomers, differing_fields, search_keys
 from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import CoverageError
 from sources.kinds import additive_fields

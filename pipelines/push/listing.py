@@ -1,4 +1,4 @@
-"""The platform's customers, read now, for the keys that a push looks up.
+"""The platform's customers, read now, for the keys that a push looks up; and how a record differs from what was sent.
 
 In: keys, the client. Out: the records with one of these keys, and whether the list is proven complete. A row in
 quarantine is a customer too: its keys are read. Nothing of an earlier walk is used, and no file is left.
@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.ledger.keys import search_key
+from pipelines.ledger.keys import comparable, search_key
 from sources import __version__
 from sources.contract import CUSTOMER
 from sources.decode.rows import InvalidRow, Number, canonical, parse
@@ -228,3 +228,54 @@ def records_by_key(records: Iterable[dict[str, Any]], keys: Set[Key]) -> dict[Ke
             if key in keys:
                 by_key[key].append(record)
     return by_key
+
+
+def differing_fields(body: Mapping[str, Any], record: Mapping[str, Any], country: str | None = None) -> list[str]:
+    """The fields of a create that differ on the platform; fields that cannot be read back are not compared.
+
+    Texts are equal regardless of surrounding whitespace, e-mails regardless of the case of ASCII letters, numbers by
+    value, phone numbers as in `transforms.phones`. The record is in the interface's field names.
+    """
+    readable = {f.name for f in CUSTOMER.fields}
+    return [
+        name
+        for name, value in body.items()
+        if name in readable
+        and not _is_equal(name, value, record.get(name))
+        and not (name == "phone" and _is_same_phone(value, record.get(name), country))
+    ]
+
+
+def _is_same_phone(sent: object, actual: object, country: str | None) -> bool:
+    """Whether the platform only writes the number in another way, such as without blanks or with `00` for `+`."""
+    if not isinstance(sent, str) or not isinstance(actual, str):
+        return False
+    import pandas as pd  # not needed by a push of variants
+
+    from transforms.frames import TEXT
+    from transforms.phones import same_phone
+
+    left, right = (pd.Series([text], dtype=pd.ArrowDtype(TEXT)) for text in (sent, actual))
+    return bool(same_phone(left, right, country)[0])
+
+
+def _is_equal(name: str, sent: object, actual: object) -> bool:
+    if sent is None or sent == "":
+        return actual in (None, "")
+    if isinstance(sent, Mapping):
+        return isinstance(actual, Mapping) and all(
+            _is_equal(inner, value, actual.get(inner)) for inner, value in sent.items()
+        )
+    if isinstance(sent, list):
+        items = actual if isinstance(actual, list) else []
+        return len(items) == len(sent) and all(map(_is_equal, [name] * len(sent), sent, items))
+    if isinstance(sent, bool) or actual is None:
+        return bool(sent == actual)
+    return comparable(name, _text(sent)) == comparable(name, _text(actual))
+
+
+def _text(value: object) -> str:
+    """A number and its text in the list are equal: 7, 7.0 and "7"."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else json.dumps(value)

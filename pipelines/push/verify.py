@@ -20,8 +20,15 @@ import pyarrow as pa
 
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, PlannedOperation
-from pipelines.push.comparison import differing_fields
-from pipelines.push.listing import CustomerListing, Key, add_documents, matching_rows, records_by_key, search_keys
+from pipelines.push.listing import (
+    CustomerListing,
+    Key,
+    add_documents,
+    differing_fields,
+    matching_rows,
+    records_by_key,
+    search_keys,
+)
 from pipelines.push.passwords import write_private_csv
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.warehouse.build import open_warehouse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from pipelines.push.comparison import differing_fields
+from pipelines.push.listing import differing_fields
 from transforms.frames import TEXT
 from transforms.phones import same_phone
 
