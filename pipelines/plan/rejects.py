@@ -1,14 +1,10 @@
 """`rejects.csv`: the rows that are rejected, as they are in the file, each with its line and the reason.
 
-In: the input's table and the problems by line. Out: a CSV in the file's own encoding, dialect and column order, with
-the columns `line`, `field`, `code` and `words` added. Corrected, it can be planned as it is: these columns are ignored.
-The column of the passwords is left empty, because a plan contains no password: it must be filled in again.
-
-A row with too few or too many cells is written with as many as it had: until it is corrected, it is rejected again. The
-rows of a workbook are written as UTF-8 with commas. In a file without a header the four columns would have no names and
-are left out; `lines.csv` has the reasons in the same order.
-
-A cell that a spreadsheet would run as a formula has an apostrophe before it, which is removed when it is planned.
+In: the input's table and the problems by line. Out: a CSV in the file's own encoding, dialect and column order (of a
+workbook: UTF-8 with commas), with the columns `line`, `field`, `code` and `words` added. Corrected, it can be planned
+as it is: these columns are ignored. Without a header they would have no names and are left out; `lines.csv` has the
+reasons in the same order. Passwords are left empty, because a plan contains none. A row has as many cells as in the
+file. A cell that a spreadsheet would run as a formula has an apostrophe before it, which is removed when it is planned.
 """
 
 from __future__ import annotations
