@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from importlib.resources import files
 
 import duckdb
 
@@ -21,33 +21,6 @@ from sources.settings import ledger_path, warehouse_path
 
 log = logging.getLogger("orderbridge.push_log")
 
-# One row per gap (sources/gaps.py) that a response reveals something about. A create confirmed by a lookup has no
-# status, or the status of the response that left it in doubt.
-_OBSERVED: Final = """
-    WITH answers AS (
-        SELECT plan_id, kind, method, fields, o.state, status, code, remote_id, o.updated_at
-        FROM operations o JOIN plans USING (plan) WHERE status IS NOT NULL
-    ), observations AS (
-        SELECT iif(method = 'POST', 'created_status', 'no_content_status') what, status || '' value, plan_id, updated_at
-        FROM answers WHERE state = 'confirmed' AND status BETWEEN 200 AND 299
-        UNION ALL
-        SELECT 'created_body', kind || iif(remote_id IS NULL, ': no id in it', ': an id in it'), plan_id, updated_at
-        FROM answers WHERE state = 'confirmed' AND status BETWEEN 200 AND 299 AND method = 'POST'
-        UNION ALL
-        SELECT 'legacy_error_status', kind || ': status ' || status || ', code ' || iif(code = '', 'none', code),
-            plan_id, updated_at
-        FROM answers WHERE state = 'rejected'
-        UNION ALL
-        SELECT 'subcategory_required', iif(state = 'confirmed', 'what was sent was enough', 'status ' || status),
-            plan_id, updated_at
-        FROM answers WHERE kind = 'subcategories' AND state IN ('confirmed', 'rejected')
-        UNION ALL
-        SELECT name || '_semantics', 'confirmed; whether it was set or added cannot be read back', plan_id, updated_at
-        FROM answers JOIN (SELECT 'price' AS name UNION ALL SELECT 'stock')
-        WHERE state = 'confirmed' AND ',' || fields || ',' LIKE '%,' || name || ',%'
-    )
-    SELECT what, value, plan_id, min(updated_at), max(updated_at) FROM observations GROUP BY 1, 2, 3 ORDER BY 4, 5, 3"""
-
 
 def update_push_log(build: duckdb.DuckDBPyConnection) -> None:
     """Replaces `ops.push_log` with the ledger's operations and adds to `ops.observations`, with the plan's id as run.
@@ -58,10 +31,11 @@ def update_push_log(build: duckdb.DuckDBPyConnection) -> None:
     if not path.exists():
         return  # nothing was pushed from here; rows of another ledger are kept
     ops.create_missing(build)
+    sql = files("pipelines.ledger").joinpath("observed.sql").read_text("utf-8")
     try:
         with Ledger.open(path, readonly=True) as ledger:
             build.register("ledger_log", ledger.log())
-            observed = ledger.connection.execute(_OBSERVED).fetchall()
+            observed = ledger.connection.execute(sql).fetchall()
     except UsageError as error:
         log.warning("ops.push_log was not updated: %s", error)
         return

@@ -9,42 +9,17 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+from importlib.resources import files
 from typing import Final
 
 from pipelines.ledger.keys import salted
 
 VERSION: Final = 3
-_LEDGER: Final = """CREATE TABLE ledger (
-        salt BLOB NOT NULL, wall REAL, boot_id TEXT, uptime REAL, time REAL
-    ) STRICT"""
-_TABLES: Final = (
-    _LEDGER,
-    """CREATE TABLE plans (
-        plan INTEGER PRIMARY KEY, plan_id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, host TEXT NOT NULL,
-        environment TEXT NOT NULL, folder TEXT NOT NULL, operations_sha256 TEXT NOT NULL, opened_at REAL NOT NULL,
-        key_version INTEGER NOT NULL DEFAULT 2
-    ) STRICT""",
-    """CREATE TABLE operations (
-        plan INTEGER NOT NULL REFERENCES plans, id INTEGER NOT NULL, method TEXT NOT NULL, path TEXT NOT NULL,
-        fields TEXT NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, status INTEGER,
-        code TEXT NOT NULL DEFAULT '', request_id TEXT NOT NULL DEFAULT '', words TEXT NOT NULL DEFAULT '',
-        remote_id TEXT, sent_at REAL, doubt_at REAL, updated_at REAL NOT NULL, state_at REAL NOT NULL DEFAULT 0,
-        PRIMARY KEY (plan, id)
-    ) STRICT, WITHOUT ROWID""",
-    """CREATE INDEX doubtful ON operations (plan, id) WHERE doubt_at IS NOT NULL""",
-    """CREATE INDEX unended ON operations (plan, state, id)
-        WHERE state IN ('in_flight', 'in_doubt', 'conflict')""",
-    """CREATE TABLE claims (
-        host TEXT NOT NULL, key BLOB NOT NULL, plan INTEGER NOT NULL, id INTEGER NOT NULL,
-        PRIMARY KEY (host, key, plan, id)
-    ) STRICT, WITHOUT ROWID""",
-    """CREATE INDEX claims_of_plan ON claims (plan, id)""",
-    """CREATE TABLE confirmed (
-        host TEXT NOT NULL, product_id TEXT NOT NULL, variant_id TEXT NOT NULL, field TEXT NOT NULL,
-        value TEXT NOT NULL, confirmed_at REAL NOT NULL, plan_id TEXT NOT NULL,
-        PRIMARY KEY (host, product_id, variant_id, field)
-    ) STRICT, WITHOUT ROWID""",
-)
+
+
+def _statements() -> list[str]:
+    """The statements that create the tables, that of `ledger` first."""
+    return files("pipelines.ledger").joinpath("tables.sql").read_text("utf-8").split(";")[:-1]
 
 
 def ledger_version(connection: sqlite3.Connection) -> int:
@@ -65,7 +40,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     version = ledger_version(connection)
     if version == 0:
-        for statement in _TABLES:
+        for statement in _statements():
             connection.execute(statement)
         _insert_salt(connection)
     if version == 1:
@@ -85,7 +60,7 @@ def _insert_salt(connection: sqlite3.Connection) -> bytes:
 
 def _migrate_1(connection: sqlite3.Connection) -> None:
     """Version 1 had hashes without salt, and wall time only."""
-    connection.execute(_LEDGER)
+    connection.execute(_statements()[0])
     salt = _insert_salt(connection)
     connection.create_function("salted", 1, lambda key: salted(salt, key), deterministic=True)
     connection.execute("UPDATE claims SET key = salted(key)")
