@@ -82,14 +82,9 @@ def create_private(path: Path) -> BinaryIO:
 
 
 def open_private(path: Path, *, create: bool = False) -> int:
-    """Opens a private file for reading and writing.
+    """Opens a private file for reading and writing, and returns its descriptor. A link is not followed.
 
-    Args:
-        path: of the file; a link is not followed.
-        create: whether to create it, with mode 0600, where it does not exist.
-
-    Returns:
-        The descriptor.
+    With `create` it is created, with mode 0600, where it does not exist.
 
     Raises:
         UsageError: it is not a regular file, belongs to another user, or other users can write to it.

@@ -91,12 +91,9 @@ def required(kind: str, login_mode: LoginMode | None = None) -> frozenset[str]:
 
 @cache
 def model(kind: str, login_mode: LoginMode | None = None, *, with_password: bool = True) -> type[BaseModel]:
-    """The strict model of a kind's body.
+    """The strict model of a kind's body; those of a plan are without a password.
 
-    Args:
-        kind: of the input.
-        login_mode: its login field is required; None requires none.
-        with_password: False for the bodies of a plan, which contain no password.
+    The field of the login mode is required; None requires none.
     """
     needed = required(kind, login_mode)
     fields = [field for field in KINDS[kind].record.fields if with_password or field.name != PASSWORD]

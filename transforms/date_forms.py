@@ -123,10 +123,7 @@ class DateFamily:
 def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> list[DateFamily]:
     """The families of forms that any of these rows have, by their names. A row is in one family at most.
 
-    Args:
-        texts: without whitespace around them.
-        rows: those with a text.
-        order: see `read_dates`.
+    `texts` are without whitespace around them, `rows` are those with a text, and for `order` see `DateContext`.
     """
     return sorted(_families(texts, rows, order), key=lambda family: family.name)
 

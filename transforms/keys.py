@@ -58,9 +58,7 @@ def one_row_per_id(rows: pd.DataFrame, entity: str) -> tuple[pd.DataFrame, list[
     Of several rows with the same id, a listed one is kept before a missing one, then the one seen last. If that does
     not decide, the first in the order of all values is kept, so that the order of the input never matters.
 
-    Args:
-        rows: `id`, `_last_seen_at`, `_missing_since` and any others.
-        entity: what they are, for the findings.
+    `rows` have `id`, `_last_seen_at`, `_missing_since` and any others; `entity` is what they are, for the findings.
     """
     findings = []
     has_id = clean_text(rows["id"]).notna()

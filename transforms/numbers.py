@@ -101,14 +101,10 @@ def is_fraction(texts: pa.Array) -> pa.Array:
 
 
 def plain_numbers(texts: pa.Array, notation: Notation) -> tuple[pa.Array, pa.Array]:
-    """Numbers of one notation with a decimal point and without thousands separators.
-
-    Args:
-        texts: without surrounding whitespace; null where there is none.
-        notation: of the texts.
+    """Numbers of one notation, as texts with a decimal point and without thousands separators.
 
     Returns:
-        The numbers as texts, null where a text is not a number; and the code `not_a_number` there.
+        The numbers, null where a text (without surrounding whitespace) is not one; and the code `not_a_number` there.
     """
     decimal, thousands = re.escape(notation.decimal), re.escape(notation.thousands)
     grouped = rf"|[1-9][0-9]{{0,2}}({thousands}[0-9]{{3}})+" if thousands else ""

@@ -32,14 +32,9 @@ _SEVERAL: Final = f"{_EXTENSION}|{_SEPARATOR}"
 def same_phone(left: pd.Series[str], right: pd.Series[str], country: str | None = None) -> pd.Series[bool]:
     """Whether two columns hold a phone number in common, row by row.
 
-    Args:
-        left: texts with one or several numbers.
-        right: likewise, with the same index.
-        country: of numbers without a country code (ISO 3166-1 alpha-2). None: such a number is equal only to one with
-            the same digits, regardless of zeros at the beginning.
-
-    Returns:
-        A boolean for each row. Where neither text has a digit, whether the texts are equal in any case.
+    Texts may hold several numbers. Where neither of two has a digit, they are compared as texts, in any case. A number
+    without a country code is one of `country` (ISO 3166-1 alpha-2); if that is None, it is equal only to one with the
+    same digits, regardless of zeros at the beginning.
     """
     left, right = single_spaced(left).str.lower(), single_spaced(right).str.lower()
     is_same = left == right

@@ -125,13 +125,10 @@ class MatchJob:
 def match_on_cluster(
     build: duckdb.DuckDBPyConnection, lines: pd.DataFrame, country: str | None, cluster: Cluster
 ) -> tuple[pd.DataFrame, int]:
-    """Makes `reconciled.erp_customers` and `.erp_differences`.
+    """Makes `reconciled.erp_customers` and `.erp_differences` from the lines of the ERP's file.
 
-    Args:
-        build: open for writing, with the reconciled customers and raw documents.
-        lines: of the ERP's file.
-        country: see `transforms.erp.match.match`.
-        cluster: whose workers see the folder of the build.
+    The build is open for writing, with the reconciled customers and raw documents; the workers see its folder. For
+    `country` see `transforms.erp.match.match`.
 
     Returns:
         The findings, and the number of repeated lines.
@@ -161,10 +158,7 @@ def match_on_cluster(
 def match_files(job: MatchJob, missing_codes: pd.Series[str], over: Mapper) -> tuple[pd.DataFrame, int]:
     """Matches the input files and writes the tables: the columns of `ERP_CUSTOMERS`; of `ERP_DIFFERENCES`, and `line`.
 
-    Args:
-        job: the files.
-        missing_codes: ERP codes of customers that went missing.
-        over: maps the tasks over pieces or buckets.
+    `missing_codes` are ERP codes of customers that went missing; `over` maps the tasks over pieces or buckets.
 
     Returns:
         The findings, and the number of repeated lines.

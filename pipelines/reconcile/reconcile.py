@@ -73,9 +73,6 @@ class ReconcileResult:
 def reconcile(files: ErpFiles | None = None) -> ReconcileResult:
     """Builds the reconciled tables from the published raw ones, and publishes (`orderbridge reconcile`).
 
-    Args:
-        files: of the ERP, to be compared with the platform.
-
     Raises:
         UsageError: there is no warehouse; a setting names a column that the raw orders do not have; a file of the ERP
             cannot be used.
@@ -109,10 +106,6 @@ class Reconciling:
 
     The ERP's files are read when this is created, and the cluster is connected to once: what cannot be used ends a run
     before its first request.
-
-    Args:
-        files: of the ERP.
-        settings: of reconciling; read if not given.
 
     Raises:
         UsageError: a file, the cluster or a setting cannot be used.

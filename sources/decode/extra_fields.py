@@ -36,12 +36,7 @@ class ExtraFields:
 
 
 def read_extra_fields(pages: Sequence[Page], names: frozenset[str], array: str | None = None) -> ExtraFields:
-    """Reads the fields with these names.
-
-    Args:
-        pages: the pages, all rows objects.
-        names: of fields in the rows, or in the objects of `array`.
-        array: a field of the rows; None for the rows themselves.
+    """Reads the fields with these names in the rows, or in the objects of one of their arrays.
 
     Raises:
         ColumnarFallback: a name or a value that only the row-by-row path handles.

@@ -44,13 +44,10 @@ class FamilyError:
 
 
 def read_error(family: Family, body: bytes, secrets: tuple[str, ...] = (), sent: bytes = b"") -> FamilyError:
-    """Reads code and requestId from an error body (interface, Error body shapes).
+    """Reads code and requestId from an error body in a family's shape (interface, Error body shapes).
 
-    Args:
-        family: whose shape to expect.
-        body: of the response.
-        secrets: texts that no code may contain.
-        sent: body of the request: a code equal to one of its texts is an echo, perhaps of a password.
+    No code may contain one of the `secrets`. One that is equal to a text of the request's body (`sent`) is an echo,
+    perhaps of a password.
     """
     try:
         document = msgspec.json.decode(body)

@@ -24,7 +24,6 @@ from sources.http.responses import RawResponse
 from sources.http.transport import HEADS_MAX
 
 _HEADERS: Final = ((b"Accept", b"application/json"), (b"Accept-Encoding", b"gzip"), (b"User-Agent", b"orderbridge"))
-MIB: Final = 1024 * 1024
 MEMBERS_MAX: Final = 100
 """Gzip members of one body: each costs a copy of the rest, and an empty one has 20 bytes."""
 
@@ -45,8 +44,8 @@ class Timeouts:
 class Caps:
     """The largest body, as transferred and decoded."""
 
-    wire_bytes: int = 64 * MIB
-    plain_bytes: int = 256 * MIB
+    wire_bytes: int = 64 * 2**20
+    plain_bytes: int = 256 * 2**20
 
 
 class KeyAuth:

@@ -55,13 +55,9 @@ class Failure:
 
 
 def connection_failure(error: httpx.TransportError, host: str, seconds: float, read_s: float) -> Failure:
-    """Classifies a transport error, in words of our own: the library's may quote headers.
+    """Classifies a transport error, its causes attached, in words of our own: the library's may quote headers.
 
-    Args:
-        error: as the transport raised it, its causes attached.
-        host: where the connection was to go.
-        seconds: the limit of the request as a whole.
-        read_s: the limit of a single read.
+    `seconds` is the limit of the request as a whole, `read_s` that of a single read.
     """
     if not isinstance(error, _CONNECT_ERRORS):
         if isinstance(error, httpx.TimeoutException):

@@ -54,12 +54,7 @@ def should_retry(verb: Verb, what: int | Kind) -> bool:
 
 
 def retry_after_s(header: str | None, now: datetime) -> float | None:
-    """Seconds that a `Retry-After` asks for, from seconds or an HTTP date; None if it is absent or unreadable.
-
-    Args:
-        header: the field's value.
-        now: the current time, with its zone.
-    """
+    """Seconds that a `Retry-After` asks for, from seconds or an HTTP date; None if it is absent or unreadable."""
     text = (header or "").strip()
     if _SECONDS.fullmatch(text):
         return float(text)
@@ -76,13 +71,7 @@ def delay_s(attempt: int, retry_after: float | None, random: float, policy: Retr
     """Seconds to wait after attempt number `attempt` (from 1).
 
     Full jitter: from 0 to the doubled base. A `Retry-After` is waited for in full, and up to one base longer, so that
-    several workers do not return at the same moment.
-
-    Args:
-        attempt: number of the attempt that failed.
-        retry_after: what the platform asked for, if it did.
-        random: from 0 to 1.
-        policy: bounds.
+    several workers do not return at the same moment. `random` is from 0 to 1.
     """
     policy = policy or RetryPolicy()
     if retry_after is not None:
@@ -108,11 +97,7 @@ def without_backoff() -> Iterator[None]:
 def retry_delay_s(failure: Failure, attempts: int, left_s: float, policy: RetryPolicy) -> float | None:
     """Seconds until a read is attempted again; None where that would not help or is over a limit of the policy.
 
-    Args:
-        failure: of the last attempt.
-        attempts: made so far.
-        left_s: of the read's budget.
-        policy: limits and delays.
+    `attempts` were made so far, the last with this failure, and `left_s` are left of the read's budget.
     """
     if not should_retry("GET", failure.what):
         return None
