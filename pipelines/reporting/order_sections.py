@@ -26,7 +26,6 @@ def changes(data: ReportData) -> dict[str, object]:
     totals = _totals(recent)
     shown = list(totals.items())[:MAX_CURRENCIES]
     return {
-        "is_first_run": all(row["previous_run_id"] is None for row in data.rows["changes"]),
         "match_rate": _match_rate(data),
         "recent_days": RECENT_DAYS,
         "recent_revenue": _revenue_charts(recent, f", the last {RECENT_DAYS} days", as_of, (first, as_of)),
@@ -36,7 +35,6 @@ def changes(data: ReportData) -> dict[str, object]:
             "totals": " and ".join(_money(total, currency) for currency, total in shown)
             + (f" (and {len(totals) - len(shown)} more currencies)" if len(totals) > len(shown) else ""),
         },
-        "latest_order_day": str(max((row["day"] for row in data.rows["order_days"]), default="")),
     }
 
 
@@ -99,9 +97,6 @@ def orders(data: ReportData) -> dict[str, object]:
         "order_charts": [*charts, *_revenue_charts(data.rows["order_days"], "", as_of, most=1)],
         "order_totals": _order_totals(data.rows["order_days"], first, as_of),
         "order_states": _order_states(data.rows["order_states"]),
-        "order_counts": {
-            name: sum(row[name] for row in data.rows["order_status"]) for name in ("orders", "cancelled", "undated")
-        },
     }
 
 
