@@ -120,15 +120,11 @@ class DateFamily:
     proves_itself: bool = False
 
 
-def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> list[DateFamily]:
-    """The families of forms that any of these rows have, by their names. A row is in one family at most.
+def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Iterator[DateFamily]:
+    """The families of forms that any of these rows have. A row is in one family at most.
 
     `texts` are without whitespace around them, `rows` are those with a text, and for `order` see `DateContext`.
     """
-    return sorted(_families(texts, rows, order), key=lambda family: family.name)
-
-
-def _families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Iterator[DateFamily]:
     patterns: tuple[tuple[str, str, Callable[[pa.StructArray], DateReading], bool], ...] = (
         ("ISO 8601", YEAR_FIRST, _read_year_first, True),
         ("numeric day and month", NUMERIC, partial(_read_numeric, order), False),

@@ -97,7 +97,7 @@ def read_dates(texts: Column[Any], order: DateOrder | None = None, timezone: str
     given = np.flatnonzero((plain != "").fillna(False).to_numpy(np.bool_))
     if not len(given):
         return _unread(texts, "empty", given, "no texts")
-    families = find_families(array(plain), given, order)
+    families = sorted(find_families(array(plain), given, order), key=lambda family: family.name)
     if not families:
         return _unread(texts, "unknown", given, f"none of {len(given)} texts has a known form")
     evidence = f"{len(given)} texts: {', '.join(f'{len(one.rows)} {one.name}' for one in families)}"

@@ -63,12 +63,6 @@ def array(column: Column[Any]) -> pa.Array:
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
-def to_bools(values: pa.Array) -> Bools:
-    """A boolean Arrow array without nulls as one of numpy."""
-    bools: Bools = values.to_numpy(zero_copy_only=False)
-    return bools
-
-
 def unlike(values: pa.Array, others: pa.Array) -> pa.Array:
     """Whether each value is not null and not equal to the other."""
     return pc.and_not(pc.is_valid(values), pc.fill_null(pc.equal(values, others), False))

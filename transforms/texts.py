@@ -35,7 +35,8 @@ def tidied(texts: pd.Series[str]) -> pd.Series[str]:
     if is_other.any():
         visible = plain[is_other].str.replace(_INVISIBLE, "", regex=True)
         plain = plain.copy()
-        plain[is_other] = _normalized(visible, "NFC").str.strip()
+        # An Arrow kernel: pandas' calls Python for each text.
+        plain[is_other] = column(pc.utf8_normalize(array(visible), form="NFC"), visible.index).str.strip()
     return without_blank(plain)
 
 
@@ -101,8 +102,3 @@ def _email_keys(texts: pd.Series[str], rule: Callable[[str], str]) -> pd.Series[
 def ascii_lower(texts: pd.Series[str]) -> pd.Series[str]:
     """Texts with A to Z in lower case. An Arrow kernel: pandas' lower case changes other alphabets too."""
     return column(pc.ascii_lower(array(texts)), texts.index)
-
-
-def _normalized(texts: pd.Series[str], form: str) -> pd.Series[str]:
-    """Texts in a Unicode normal form. An Arrow kernel: pandas' calls Python for each text."""
-    return column(pc.utf8_normalize(array(texts), form=form), texts.index)

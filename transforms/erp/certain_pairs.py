@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from transforms.erp.match_keys import MATCH_KEYS
-from transforms.frames import THREADS, Bools, Ints, array, positions, to_bools, unlike
+from transforms.frames import THREADS, Bools, Ints, array, positions, unlike
 
 Hashes = npt.NDArray[np.uint64]
 HashTexts = Callable[[pa.Array], Hashes]
@@ -65,8 +65,8 @@ def certain_pairs(lines: pd.DataFrame, customers: pd.DataFrame, documents: pd.Da
         else:
             theirs = array(customers[name]).take(customer_positions)
         ours = array(lines[name])
-        different = unlike(ours, theirs)
-        return ~to_bools(pc.and_not_kleene(different, pc.equal(ours, "")))
+        is_unlike: Bools = pc.and_not_kleene(unlike(ours, theirs), pc.equal(ours, "")).to_numpy(zero_copy_only=False)
+        return ~is_unlike
 
     with ThreadPoolExecutor(THREADS) as pool:
         ours = list(pool.map(lambda name: key(lines, name), names))
