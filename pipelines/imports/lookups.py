@@ -16,7 +16,7 @@ from pipelines.imports.model import listed
 from pipelines.mapping import Lookup
 from pipelines.mapping.field_paths import suggestion
 from sources.errors import UsageError
-from sources.files import CellRules, open_table
+from sources.files import CellRules, RejectedRow, open_table
 from transforms.frames import TEXT
 from transforms.numbers import DOT
 from transforms.upserts.cells import filled
@@ -53,7 +53,8 @@ class LookupTable:
         rules = {name: CellRules(decimal=DOT) if name in numbers else CellRules(is_text=True) for name in names}
         table = table.with_cell_rules(rules)
         empty = pa.schema([(name, TEXT) for name in names]).empty_table()
-        rows = pa.concat_tables([empty, *(batch.select(names) for batch in table.batches())])
+        batches = table.batches(on_reject=self._reject)
+        rows = pa.concat_tables([empty, *(batch.select(names) for batch in batches)])
         self.values = {path: filled(whole(rows, name)) for path, name in lookup.give.items()}
         values = _joined(rows, list(lookup.give.values()), keep_null=True).to_pylist()
         self._row_of: dict[str, int] = {}
@@ -63,6 +64,9 @@ class LookupTable:
             first = self._row_of.setdefault(key, row)
             if first != _SEVERAL and values[first] != values[row]:
                 self._row_of[key] = _SEVERAL
+
+    def _reject(self, row: RejectedRow) -> None:
+        raise UsageError(f"lookup file {self.lookup.file}, line {row.line}: {row.reason}", "Fix or remove the line.")
 
     def find(self, lines: pa.Table) -> tuple[dict[str, pa.Array], pa.Array]:
         """The values for each line by field path; and a code for each line without a single answer, else null."""

@@ -480,6 +480,8 @@ def test_a_lookup_that_is_not_there_or_lacks_a_column_is_reported(tmp_path: Path
     assert "lookup file ids.csv not found" in refused(tmp_path, header, SHOP)
     (tmp_path / "ids.csv").write_text("handle,option,productid,variant_id\na,b,1,2\n")
     assert "no column 'product_id' (did you mean productid?)" in refused(tmp_path, header, SHOP)
+    (tmp_path / "ids.csv").write_text("handle,option,product_id,variant_id\na,b,1,2\na,c,1\n")
+    assert "lookup file ids.csv, line 3: 3 cells, but the header has 4" in refused(tmp_path, header, SHOP)
 
 
 def test_what_an_input_rests_on_is_named(tmp_path: Path) -> None:
