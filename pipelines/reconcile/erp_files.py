@@ -26,6 +26,7 @@ from sources.files import CellRules
 from sources.files.model import LINE_COLUMN
 from transforms.erp.match_keys import MATCH_KEYS
 from transforms.frames import BIGINT, TEXT, from_arrow
+from transforms.upserts.lines import blank_lines, changes
 
 ERP_COLUMNS: Final = {
     "erpCode": "erp_code",
@@ -66,7 +67,7 @@ class ErpCustomers:
     Attributes:
         rows: `_line`, and a text column for each of `ERP_COLUMNS` that the file has.
         refused: code by line, of lines that do not fit the file's header or have no answer in a lookup file.
-        skipped: number of lines that the mapping skips (`skip_blank`).
+        skipped: number of lines that the mapping skips (`skip_blank`), or that continue the group of the line above.
     """
 
     rows: pd.DataFrame
@@ -91,7 +92,8 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
     table.check_line_column()
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
     mapping = mapping or propose(columns, "customers")
-    sources = {ERP_COLUMNS[one.path]: one for one in field_sources(mapping) if one.path in ERP_COLUMNS}
+    fields = ((one.path.replace("[+]", "[0]"), one) for one in field_sources(mapping))
+    sources = {ERP_COLUMNS[path]: one for path, one in fields if path in ERP_COLUMNS}
     lookups = open_lookups(mapping, list(sources.values()))
     used = Bindings(mapping, list(sources.values()), lookups, login_mode=None).columns
     missing = sorted(set(used) - set(columns))
@@ -106,7 +108,7 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
             f"Its columns: {', '.join(columns)}. Name the columns in a mapping file: --erp-mapping FILE.",
         )
     schema = pa.schema([*((name, TEXT) for name in sources), (LINE_COLUMN, BIGINT)])
-    parts, skipped = [schema.empty_table()], 0
+    parts, groups, skipped = [schema.empty_table()], list[pa.Table](), 0
     refused: dict[int, str] = {}
     matched = {name for lookup in mapping.lookups for name in lookup.match}
     texts = matched | {source.column for source in sources.values() if source.lookup == IN_FILE}
@@ -120,12 +122,17 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
             for name, source in sources.items()
         }
         parts.append(pa.table({**cells, LINE_COLUMN: lines[LINE_COLUMN]}, schema))
+        groups.append(lines.select(mapping.group))
     origins = {
         name: source.column if source.lookup == IN_FILE else f"{source.column} of {mapping.lookups[source.lookup].file}"
         for name, source in sources.items()
     }
     unread = tuple(name for name in columns if name not in used)
     rows = from_arrow(pa.concat_tables(parts).combine_chunks())
+    if mapping.group and groups:
+        lines_read = len(rows)
+        rows = _first_of_groups(rows, pa.concat_tables(groups), mapping.group)
+        skipped += lines_read - len(rows)
     return ErpCustomers(rows, dict(sorted(refused.items())), skipped, origins, unread)
 
 
@@ -142,6 +149,18 @@ def _looked_up(
         lines = lines.filter(is_known)
         values = {path: cells.filter(is_known) for path, cells in (values | found).items()}
     return lines, values
+
+
+def _first_of_groups(rows: pd.DataFrame, keys: pa.Table, names: Sequence[str]) -> pd.DataFrame:
+    """One row for each group of lines: the first value of each field, and of the documents that of the first line.
+
+    Lines without a key are of no group.
+    """
+    starts = changes(keys, names) | blank_lines(keys, names)
+    texts = rows.drop(columns=LINE_COLUMN).apply(lambda cells: cells.where(cells.str.strip() != ""))
+    groups = rows.assign(**texts).groupby(starts.cumsum(), as_index=False, sort=False).first()
+    own = [name for path, name in ERP_COLUMNS.items() if path.startswith("documents") and name in rows]
+    return groups.assign(**rows.loc[starts, own].reset_index(drop=True))[list(rows)]
 
 
 def _value(cells: pa.Array | pa.ChunkedArray, source: Source) -> pa.Array | pa.ChunkedArray:

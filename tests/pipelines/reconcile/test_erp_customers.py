@@ -271,6 +271,35 @@ def test_the_mapping_prepares_lines_as_for_a_plan(new_shop: Shop) -> None:
     assert (read.columns["email"], read.unread) == ("correo of correos.csv", ())
 
 
+def test_the_lines_of_a_group_are_one_customer(new_shop: Shop) -> None:
+    mapping = new_shop.file.with_name("clientes.toml")
+    mapping.write_text(GROUPED, "utf-8")
+    lines = "C-1;Ana;;|C-1;;a@x.es;9|C-2;Eva;b@x.es;|;Sol;c@x.es;1|;Luz;d@x.es;2|C-3;Inés;;3|C-3;;;4"
+    new_shop.write(*lines.split("|"), header="Código;Nombre;Correo;NIF")
+    read = read_customers(ErpFiles(new_shop.file, mapping))
+    assert read is not None
+    rows = read.rows[["_line", "erp_code", "first_name", "email", "document_number"]].astype(object)
+    assert rows.where(rows.notna() & (rows != ""), None).to_numpy().tolist() == [
+        [2, "C-1", "Ana", "a@x.es", None],
+        [4, "C-2", "Eva", "b@x.es", None],
+        [5, None, "Sol", "c@x.es", "1"],
+        [6, None, "Luz", "d@x.es", "2"],
+        [7, "C-3", "Inés", None, "3"],
+    ]
+    assert (read.skipped, read.unread) == (2, ())
+    assert list(map(str, read.rows.dtypes)) == ["string[pyarrow]"] * 4 + ["int64[pyarrow]"]
+
+
+GROUPED = """
+kind = "customers"
+[columns]
+"Código" = "erpCode"
+Nombre = "firstName"
+Correo = "email"
+NIF = "documents[+].number"
+[group]
+by = ["Código"]
+"""
 PREPARED = """
 kind = "customers"
 [rows]
