@@ -49,17 +49,15 @@ class Inputs:
         self.files = [file, *([mapping.path] if mapping.path else []), *(lookup.path for lookup in mapping.lookups)]
         self.password_column = bindings.password_column
         first_pass = prepared_lines(table.with_cell_rules(_cell_rules(bindings)), mapping, bindings.columns)
-        result = survey(first_pass, bindings)
-        self._bindings = result.bindings
-        self.table = table.with_cell_rules(_cell_rules(result.bindings))
-        self.notes = [*notes, *result.notes]
+        self._bindings, self._scattered, remarks = survey(first_pass, bindings)
+        self.table = table.with_cell_rules(_cell_rules(self._bindings))
+        self.notes = [*notes, *remarks]
         self.notations = {
             source.column: source.reading.notation
-            for source in result.bindings.sources
+            for source in self._bindings.sources
             if source.detects_notation and source.lookup == IN_FILE and source.reading.notation is not None
         }
-        self._scattered = result.scattered
-        self._converter = Converter(result.bindings)
+        self._converter = Converter(self._bindings)
 
     def __iter__(self) -> Iterator[Item]:
         """Each input at the position of its first line.

@@ -8,7 +8,7 @@ groups whose lines are not consecutive. If neither is needed, the first pass rea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -58,23 +58,13 @@ def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str])
         yield LineBatch(pa.schema(types).empty_table(), [], rejected)
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """What the whole file shows.
+def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, frozenset[str], list[str]]:
+    """Detects notations and scattered groups.
 
-    Attributes:
-        bindings: with the detected notations.
-        scattered: keys of groups whose lines are not consecutive.
-        notes: remarks for a person.
+    Returns:
+        The bindings with the detected notations, the keys of groups whose lines are not consecutive, and remarks for a
+        person.
     """
-
-    bindings: Bindings
-    scattered: frozenset[str]
-    notes: list[str]
-
-
-def survey(lines: Iterable[LineBatch], bindings: Bindings) -> Survey:
-    """Detects notations and scattered groups."""
     sources = list(bindings.sources)
     group = bindings.mapping.group
     evidence = {
@@ -104,7 +94,7 @@ def survey(lines: Iterable[LineBatch], bindings: Bindings) -> Survey:
             notes.append(f"{source.column}: mixes decimal points and commas; numbers with a mark are rejected")
         elif shown.proof == "ambiguous":
             notes.append(f"{source.column}: decimal mark unclear; numbers such as 1.234 are rejected")
-    return Survey(replace(bindings, sources=sources), frozenset(groups.scattered), notes)
+    return replace(bindings, sources=sources), frozenset(groups.scattered), notes
 
 
 class _ScatteredGroups:
