@@ -262,9 +262,18 @@ def test_doubts_that_do_not_follow_one_another_do_not_end_the_push(at: Place) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("concurrency", [1, 4])
-def test_an_intent_is_committed_before_a_byte_leaves(at: Place, kind: KindName, concurrency: int) -> None:
-    """Issue 16, item 7: what another connection reads in the ledger while a request is being sent."""
+def test_an_intent_is_committed_before_a_byte_leaves(
+    at: Place, kind: KindName, concurrency: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 16, item 7: what another connection reads in the ledger while a request is being sent; commits are slow."""
     committed: list[str] = []
+    commit = PlanLedger.commit
+
+    def slow_commit(*arguments: Any) -> None:
+        time.sleep(0.005)
+        commit(*arguments)
+
+    monkeypatch.setattr(PlanLedger, "commit", slow_commit)
 
     class Reading(Answering):
         def send(self, verb: Any, path: str, json_body: bytes) -> WriteOutcome:
