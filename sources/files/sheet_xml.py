@@ -25,7 +25,6 @@ from sources.files.cell_tags import (
     ATTRIBUTE,
     CellTags,
     ImpliedPositions,
-    Ints,
     cell_tags,
     may_have_prefixes,
     may_have_value_e,
@@ -80,8 +79,9 @@ class SheetScan:
             if not self.holds_table:
                 self.row_sizes.update(tags.rows.tolist())
 
-    def set_formats(self, rows: Ints, columns: Ints, numbers: Ints) -> None:
-        """Sets the number formats of cells, once all cells have been added."""
+    def set_formats(self, cells_with_format: npt.NDArray[np.int32]) -> None:
+        """Sets number formats once all cells have been added: rows, columns and numbers of the formats."""
+        rows, columns, numbers = cells_with_format
         order = np.argsort(columns, kind="stable")
         begins = np.flatnonzero(np.diff(columns[order], prepend=0))
         for cells in np.split(order, begins[1:]) if order.size else ():
@@ -124,7 +124,7 @@ class WorkbookXml:
         result = SheetScan(known_formats=tuple(self._known_formats))
         implied = ImpliedPositions()
         before = b""  # since the last row that is known to `implied`
-        formatted: list[Ints] = []
+        formatted: list[npt.NDArray[np.int32]] = []
         for chunk in self._chunks(sheet):
             xml = chunk
             tags = None if b"'" in xml or may_have_prefixes(xml) else cell_tags(xml)
@@ -140,12 +140,7 @@ class WorkbookXml:
             if tags is None or not is_inside or result.rows > MAX_ROWS or result.columns > MAX_COLUMNS:
                 raise UsageError(f"sheet {sheet!r} of {self._name} has a cell outside of the limits of a sheet", RESAVE)
             if tags.rows.size and (self._formats or may_have_value_e(xml)):
-                attributes, indices = other_attributes(xml, tags.ends)
-                for cell in np.flatnonzero(np.array([tag.get("t") == "e" for tag in attributes])[indices]).tolist():
-                    result.errors.setdefault(int(tags.rows[cell]), set()).add(int(tags.columns[cell]) - 1)
-                numbers = np.array([self._formats.get(tag.get("s", ""), 0) for tag in attributes])[indices]
-                cells = np.flatnonzero(numbers)
-                formatted.append(np.stack([tags.rows[cells], tags.columns[cells], numbers[cells]]))
+                formatted.append(self._unusual_cells(xml, tags, result))
         rectangle = result.rows * result.columns
         if rectangle > MAX_CELLS or (rectangle > SPARSE and rectangle > 100 * result.cells):
             raise UsageError(
@@ -154,8 +149,18 @@ class WorkbookXml:
                 "Delete the rows and columns outside the table, or save the sheet as CSV.",
             )
         if formatted:
-            result.set_formats(*np.concatenate(formatted, axis=1))
+            result.set_formats(np.concatenate(formatted, axis=1))
         return result
+
+    def _unusual_cells(self, xml: bytes, tags: CellTags, scan: SheetScan) -> npt.NDArray[np.int32]:
+        """Adds cells with errors to `scan`; returns rows, columns and numbers of those with a number format."""
+        attributes, indices = other_attributes(xml, tags.ends)
+        is_error = np.array([tag.get("t") == "e" for tag in attributes])[indices]
+        for cell in np.flatnonzero(is_error).tolist():
+            scan.errors.setdefault(int(tags.rows[cell]), set()).add(int(tags.columns[cell]) - 1)
+        numbers = np.array([self._formats.get(tag.get("s", ""), 0) for tag in attributes])[indices]
+        cells = np.flatnonzero(numbers)
+        return np.stack([tags.rows[cells], tags.columns[cells], numbers[cells]]).astype(np.int32)
 
     def _chunks(self, sheet: str) -> Iterator[bytes]:
         """The XML of a sheet in parts that end before a tag."""
