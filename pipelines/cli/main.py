@@ -72,6 +72,7 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
             "Run it in WSL 2 or in a container (docs/orchestrators/Dockerfile).",
         )
     os.umask(0o077)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # idle threads of NumPy's linear algebra, not used here, spin
     import resource  # which Windows has not
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core file: the memory holds keys and passwords

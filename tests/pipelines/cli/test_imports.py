@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from pipelines.cli.main import orderbridge
 
 CHECKOUT = Path(__file__).parents[3]
 PROGRAM = """
@@ -58,3 +62,11 @@ def test_issue_16_5_commands_import_only_what_they_need(tmp_path: Path, monkeypa
     monkeypatch.setenv("WAREHOUSE__PATH", str(tmp_path / "w.duckdb"))
     result = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (result.stdout, result.stderr) == ("main\nstatus\npush\npull\nplan\n", "")
+
+
+def test_16_numpy_starts_no_threads_for_linear_algebra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They cost a command 0.1 CPU seconds before they sleep, where a core is free."""
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    assert CliRunner().invoke(orderbridge, ["template", "customers"]).exit_code == 0
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
