@@ -23,7 +23,7 @@ from sources.errors import UsageError
 from sources.settings import ledger_path, warehouse_path
 
 _CLOCK_SKEW_H: Final = 0.1
-_RUNS_SQL = "SELECT run_id, command, started_at, ended_at, exit_code FROM ops.runs ORDER BY started_at DESC LIMIT 5"
+_RUNS_SQL = "SELECT run_id, command, started_at, ended_at, exit_code FROM ops.runs ORDER BY rowid DESC LIMIT 5"
 
 
 @dataclass(frozen=True, slots=True)

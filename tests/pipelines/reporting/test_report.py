@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from pipelines.reporting.report import START, report
+from pipelines.reporting.status import read_status
 from pipelines.reporting.tables import anchor
 from pipelines.warehouse.build import open_warehouse
 from sources.errors import UsageError
@@ -295,6 +296,7 @@ def test_a_run_of_a_clock_that_was_wrong_is_not_the_last_one_for_ever(warehouse:
     assert "pulled again" not in words
     with open_warehouse(warehouse) as connection:
         last = connection.execute("SELECT run_id FROM bi.lists WHERE resource = 'customers'").fetchall()
+        assert read_status().runs[-1]["run_id"] == "20990101T000000Z-0"
         sql = "SELECT run_id FROM ops.coverage WHERE resource = 'customers' AND read_number > 0"
         assert last == connection.execute(sql).fetchall()
 
