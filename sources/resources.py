@@ -13,8 +13,8 @@ import shutil
 import tempfile
 import threading
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -65,21 +65,17 @@ class ListSource(DltSource):
         return type(self)(self.schema.clone(with_name=name), self.section, list(self.resources.values()))
 
 
-@dataclass(slots=True)
-class _Walk:
-    """The walk of one list in one run: the first resource that needs it makes it, the others wait."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    result: ListResult | None = None
-
-
 class _Run:
-    """One run of a source: its walks, and the folder of their files, which is removed with it."""
+    """One run of a source: its walks, and the folder of their files, which is removed with it.
+
+    The first resource that needs a list walks it; the others wait for its lock.
+    """
 
     def __init__(self, context: object) -> None:
         self.context = context
         self.folder = Path(tempfile.mkdtemp(prefix="orderbridge-"))
-        self.walks: dict[str, _Walk] = {}
+        self.locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self.results: dict[str, ListResult] = {}
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
@@ -118,16 +114,17 @@ class ListWalker:
 
     def _walked(self, run: _Run, resource: str) -> ListResult:
         with self._lock:
-            entry = run.walks.setdefault(resource, _Walk())
-        with entry.lock:
-            if entry.result is None:
+            lock = run.locks[resource]
+        with lock:
+            if resource not in run.results:
                 folder = run.folder / resource
                 with self._client() as client:
                     spools = SpoolFolder(folder / "spool", {"list": resource})
-                    entry.result = walk(resource, client, folder, spools, self._options)
-        if entry.result.error is not None:
-            raise entry.result.error
-        return entry.result
+                    run.results[resource] = walk(resource, client, folder, spools, self._options)
+        result = run.results[resource]
+        if result.error is not None:
+            raise result.error
+        return result
 
 
 def list_resources(record: Record, walker: ListWalker, nested: bool = False) -> Iterator[DltResource]:
