@@ -66,7 +66,7 @@ class Publication:
         options: its options.
         targets: settings of the families that were read from.
         result: of the run; changes and lists held back are added to it.
-        stop: set where the block fails; merges end then.
+        stop: once it is set, no further merge begins.
     """
 
     def __init__(
@@ -80,12 +80,9 @@ class Publication:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        """Closes the build, where the block failed after what other threads merge was ended."""
-        if error is not None:
-            self._stop.set()
+    def __exit__(self, *_: object) -> None:
+        """Closes the build: one that stays open is what DuckDB would open for the next run of this process."""
         if self._merges is not None:
-            self._merges.end()
             self._merges.build.close()
 
     def merge(self, lists: Sequence[ListResult], organization: str | None) -> None:
@@ -100,34 +97,38 @@ class Publication:
         load(lists, folder)
         merges = self._opened()
         with merges.cursor() as cursor, attached(cursor, lists, folder):
-            merged = []
-            for walk in lists:
-                counts = merge.compare(cursor, walk)
-                reason = merge.shrink_reason(walk, counts)
-                if reason and not self._options.accept_shrink:
-                    self._result.held_back[walk.resource] = reason
-                else:
-                    if walk.resource == ORDER.name and self._targets.public_v1 is not None:
-                        owner = CursorOwner.of(self._targets.public_v1, organization)
-                        record_cursor(cursor, self._result.run_id, walk, counts, owner)
-                    self._result.changes[walk.resource] = counts
-                    merged.append(walk)
+            merged = [walk for walk in lists if self._is_accepted(cursor, walk, organization)]
             merges.merge_all(merged, self._result.run_id)
+
+    def interrupt(self) -> None:
+        """Interrupts what another thread merges, one statement of it; called until that thread has ended."""
+        if self._merges is not None:
+            self._merges.interrupt()
+
+    def _is_accepted(self, cursor: duckdb.DuckDBPyConnection, walk: ListResult, organization: str | None) -> bool:
+        """Whether a list is merged: it did not shrink, or may. Records what the merge will change, or why it is not."""
+        counts = merge.compare(cursor, walk)
+        reason = merge.shrink_reason(walk, counts)
+        if reason and not self._options.accept_shrink:
+            self._result.held_back[walk.resource] = reason
+            return False
+        if walk.resource == ORDER.name and self._targets.public_v1 is not None:
+            owner = CursorOwner.of(self._targets.public_v1, organization)
+            record_cursor(cursor, self._result.run_id, walk, counts, owner)
+        self._result.changes[walk.resource] = counts
+        return True
 
     def _opened(self) -> TableMerges:
         if self._merges is None:
-            self._merges = TableMerges(self._open(), self._stop)
+            connection = self._run.build.open()
+            self._merges = TableMerges(connection, self._stop)
+            for name, value in BOUNDS.items():
+                connection.execute(f"SET {name} = '{value}'")
+            connection.begin()  # each statement of its own would be synced to disk
+            merge.create_missing(connection)
+            ops.create_missing(connection)
+            connection.commit()
         return self._merges
-
-    def _open(self) -> duckdb.DuckDBPyConnection:
-        connection = self._run.build.open()
-        for name, value in BOUNDS.items():
-            connection.execute(f"SET {name} = '{value}'")
-        connection.begin()  # each statement of its own would be synced to disk
-        merge.create_missing(connection)
-        ops.create_missing(connection)
-        connection.commit()
-        return connection
 
     def publish(self, organization: str | None, step: BuildStep | None) -> None:
         """Records and publishes what was merged.

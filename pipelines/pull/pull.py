@@ -63,7 +63,7 @@ def pull(
         try:
             walks = ListWalks(targets, build, options.sweeps, progress, stop, tail)
             with Publication(run, options, targets, result, stop) as publication:
-                result.lists, organization = walks.run(names, publication.merge)
+                result.lists, organization = walks.run(names, publication.merge, publication.interrupt)
                 run.resumable = [walk.resource for walk in result.lists if isinstance(walk.error, Unreachable)]
                 check_coverage(result, options)
                 with warehouse_errors(build.path.parent):

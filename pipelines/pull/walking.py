@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_first_page
 from pipelines.warehouse.load import import_loader
+from pipelines.warehouse.merge import INTERRUPT_EVERY_S
 from pipelines.warehouse.schema_changes import field_names
 from sources import __version__
 from sources.contract import LISTS, ORDER, Family
@@ -37,6 +39,8 @@ MERGED_EARLY_ROWS: Final = 50_000
 """Rows from which a list is merged while others are still walked: each load costs dlt a tenth of a second."""
 WHOAMI_WAIT_S: Final = 5.0
 """How long finished walks wait for the answer to GET /whoami."""
+END_WAIT_S: Final = 2.0
+"""How long a pull that fails waits for the end of its walks; one that looks up a host name cannot be ended."""
 log = logging.getLogger("orderbridge.pull")
 
 
@@ -64,14 +68,18 @@ class ListWalks:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop, self._tail = progress, stop, tail
         self._merging = threading.Lock()
+        self._failure: BaseException | None = None
 
-    def run(self, names: Sequence[str], merge: Merge) -> tuple[list[ListResult], str | None]:
+    def run(
+        self, names: Sequence[str], merge: Merge, interrupt: Callable[[], None]
+    ) -> tuple[list[ListResult], str | None]:
         """Walks these lists, merges those that did not fail, and requests whose they are.
 
         Args:
             names: of the lists.
             merge: called with lists once they are walked, by one thread at a time: with a long one when its walk ends,
                 since that takes a while, and with all others at the end.
+            interrupt: called repeatedly where the pull fails, until `merge` has ended.
 
         Returns:
             Results of the walks; the organization, None where it is not known.
@@ -81,6 +89,7 @@ class ListWalks:
         pool = ThreadPoolExecutor(len(names) + 2, "walk")
         imports = pool.submit(import_loader)
         ended, waiting = list[str](), list[ListResult]()
+        futures: list[Future[ListResult]] = []
 
         def walk_and_merge(name: str) -> ListResult:
             result = self._walk(name, clients, organization)
@@ -98,25 +107,34 @@ class ListWalks:
 
         try:
             organization = pool.submit(_organization, clients.get("public_v1"))
-            results = _results([pool.submit(walk_and_merge, name) for name in names])
-            return results, _within_wait(organization)
-        except BaseException:
+            futures += (pool.submit(walk_and_merge, name) for name in names)
+            return _results(futures), _within_wait(organization)
+        except BaseException as error:
             self._stop.set()
+            if isinstance(error, Stopped) and self._failure is not None:
+                raise self._failure from None
             raise
         finally:
-            for client in clients.values():  # ends a request for the organization that nobody waits for
+            for client in clients.values():  # ends requests that nobody waits for
                 client.close()
+            until = time.monotonic() + END_WAIT_S
+            while wait(futures, timeout=INTERRUPT_EVERY_S).not_done and (
+                self._merging.locked() or time.monotonic() < until
+            ):
+                interrupt()
             pool.shutdown(wait=not self._stop.is_set(), cancel_futures=True)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One thread at a time, and none after one has failed. Raises Stopped, and the errors of a full disk."""
-        with self._merging, warehouse_errors(self._build.path.parent):
+        with self._merging:
             if self._stop.is_set():
                 raise Stopped("the pull was stopped")
             try:
-                yield
-            except BaseException:
+                with warehouse_errors(self._build.path.parent):
+                    yield
+            except BaseException as error:
+                self._failure = error  # before others notice the stop
                 self._stop.set()
                 raise
 
@@ -174,7 +192,7 @@ def _results(futures: list[Future[T]]) -> list[T]:
     pending = set(futures)
     while pending:
         done, pending = wait(pending, timeout=0.2, return_when=FIRST_EXCEPTION)
-        for future in sorted(done, key=lambda one: isinstance(one.exception(), Stopped)):  # the cause first
+        for future in done:
             future.result()
     return [future.result() for future in futures]
 

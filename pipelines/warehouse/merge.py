@@ -11,8 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import repeat
-from threading import Event
-from time import sleep
+from threading import Event, Lock
 from typing import Final
 
 import duckdb
@@ -33,7 +32,7 @@ SHRINK_ROWS: Final = 5
 _EXACT_DOUBLE: Final = 2**53
 _AT_ONCE_ROWS_MAX: Final = 1_000_000
 """Records in lists that are merged at the same time."""
-_INTERRUPT_EVERY_S: Final = 0.02
+INTERRUPT_EVERY_S: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,25 +138,27 @@ class TableMerges:
         self.build = build
         self.stop = stop
         self._cursors: set[duckdb.DuckDBPyConnection] = set()
+        self._changing = Lock()
 
     @contextmanager
     def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection to the build, which `end` interrupts. Raises Stopped once `stop` is set."""
+        """A connection to the build, which `interrupt` reaches. Raises Stopped once `stop` is set."""
         with self.build.cursor() as cursor:
-            self._cursors.add(cursor)
+            with self._changing:
+                self._cursors.add(cursor)
             try:
                 if self.stop.is_set():
                     raise Stopped("the merge was stopped")
                 yield cursor
             finally:
-                self._cursors.remove(cursor)
+                with self._changing:  # a cursor that is closed cannot be interrupted
+                    self._cursors.remove(cursor)
 
-    def end(self) -> None:
-        """Interrupts the merges of other threads until they have ended. `stop` is set, or none is under way."""
-        while self._cursors:
-            for cursor in tuple(self._cursors):  # repeatedly: it ends one statement
+    def interrupt(self) -> None:
+        """Interrupts one statement of each merge of other threads."""
+        with self._changing:
+            for cursor in self._cursors:
                 cursor.interrupt()
-            sleep(_INTERRUPT_EVERY_S)
 
     def merge_all(self, walked: Sequence[ListResult], run_id: str) -> None:
         """Merges lists, all their tables at the same time: DuckDB writes one with little more than one core.
@@ -198,7 +199,7 @@ class TableMerges:
                     except duckdb.OutOfMemoryException:
                         failed.append(table)
             except BaseException:
-                while wait(merges, timeout=_INTERRUPT_EVERY_S).not_done:
+                while wait(merges, timeout=INTERRUPT_EVERY_S).not_done:
                     for cursor in cursors:
                         cursor.interrupt()
                 raise

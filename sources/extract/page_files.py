@@ -203,8 +203,8 @@ class PageFiles:
         return self.finished
 
     def abandon(self) -> None:
-        """Stops decoding. The files stay."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Stops decoding after the batch that is being decoded. The files stay."""
+        self._pool.shutdown(cancel_futures=True)
 
     def _find_repeated(self, rows: Rows) -> list[int]:
         """Compares the ids of these rows; returns the rows whose id occurs again later."""

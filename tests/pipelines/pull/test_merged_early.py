@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import wait
 from pathlib import Path
@@ -18,6 +19,7 @@ from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.warehouse import merge
 from pipelines.warehouse.build import Build
+from pipelines.warehouse.load import load
 from pipelines.warehouse.merge import TableMerges
 from sources.errors import UsageError
 from sources.extract import walk as walks
@@ -98,8 +100,13 @@ def test_a_disk_that_is_full_while_others_are_walked_ends_the_pull(
     def failing(lists: Sequence[ListResult], folder: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    class Stop(threading.Event):
+        def set(self) -> None:
+            super().set()
+            time.sleep(0.05)  # others end before the thread that failed
+
     monkeypatch.setattr(publishing, "load", failing)
-    stop = threading.Event()
+    stop = Stop()
     hold_orders(monkeypatch, stop)
     with pytest.raises(UsageError, match="No space left"):
         pull(PullOptions(), stop=stop)
@@ -109,7 +116,7 @@ def test_a_disk_that_is_full_while_others_are_walked_ends_the_pull(
 
 def test_a_signal_while_a_list_is_merged_ends_the_pull(published: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     before = published.path.read_bytes()
-    is_merging, ended = threading.Event(), list[type[BaseException]]()
+    is_merging, ended, signals = threading.Event(), list[type[BaseException]](), list[int]()
 
     def endless(build: duckdb.DuckDBPyConnection, *_: object) -> None:
         is_merging.set()
@@ -120,7 +127,8 @@ def test_a_signal_while_a_list_is_merged_ends_the_pull(published: Bridge, monkey
             raise
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
-        if is_merging.is_set():
+        if is_merging.is_set() and not signals:
+            signals.append(1)
             raise KeyboardInterrupt
         return wait(*arguments, **options)
 
@@ -131,3 +139,30 @@ def test_a_signal_while_a_list_is_merged_ends_the_pull(published: Bridge, monkey
     assert set(ended) == {duckdb.InterruptException}
     assert published.path.read_bytes() == before
     assert not Build(published.path).run.exists()
+
+
+def test_a_signal_while_a_list_is_loaded_leaves_no_thread_and_the_next_pull_publishes(
+    published: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_loading, ended = threading.Event(), list[str]()
+
+    def slow(lists: Sequence[ListResult], folder: Path) -> None:
+        is_loading.set()
+        time.sleep(0.3)
+        load(lists, folder)
+        ended.append("load")
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        if is_loading.is_set() and "signal" not in ended:
+            ended.append("signal")
+            raise KeyboardInterrupt
+        return wait(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, "load", slow)
+        patch.setattr(walking, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            published.pull()
+    assert ended == ["signal", "load"]
+    assert not Build(published.path).run.exists()
+    assert published.pull().exit_code == 0

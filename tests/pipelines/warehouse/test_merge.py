@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -136,12 +136,47 @@ def test_another_thread_ends_merges(monkeypatch: pytest.MonkeyPatch, merges: Tab
         merging = pool.submit(merges.merge_all, lists(rows), "run")
         assert is_running.wait(5)
         merges.stop.set()
-        merges.end()
+        while wait([merging], timeout=0.02).not_done:
+            merges.interrupt()
         with pytest.raises((duckdb.InterruptException, Stopped)):
             merging.result()
     assert set(ended) == {duckdb.InterruptException}
     with pytest.raises(Stopped):
         merges.merge_all(lists(rows), "run")
+
+
+def test_a_cursor_that_is_closed_meanwhile_is_not_interrupted() -> None:
+    is_interrupting = threading.Event()
+
+    class Cursor:
+        """A cursor whose interruption takes a while."""
+
+        is_closed = False
+
+        def __enter__(self) -> Cursor:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.is_closed = True
+
+        def interrupt(self) -> None:
+            is_interrupting.set()
+            time.sleep(0.05)
+            if self.is_closed:
+                raise duckdb.ConnectionException("Connection already closed!")
+
+    class Connection:
+        """A build."""
+
+        def cursor(self) -> Cursor:
+            return Cursor()
+
+    merges = TableMerges(Connection(), threading.Event())  # type: ignore[arg-type]
+    with ThreadPoolExecutor(1) as pool, merges.cursor():
+        with merges.cursor():
+            interrupted = pool.submit(merges.interrupt)
+            assert is_interrupting.wait(5)
+        interrupted.result()
 
 
 def test_a_thread_that_cannot_be_started_ends_the_merges(monkeypatch: pytest.MonkeyPatch, merges: TableMerges) -> None:
