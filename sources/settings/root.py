@@ -198,6 +198,10 @@ def load_dlt() -> None:
     class ProjectContext(RunContext):
         """dlt's run context, with the project's settings as the global ones."""
 
+        def __init__(self, root: str) -> None:
+            super().__init__(root)
+            self.root = root  # not `run_dir`: that is what the environment names now
+
         @property
         def global_dir(self) -> str:
             return self.settings_dir
@@ -207,5 +211,5 @@ def load_dlt() -> None:
         container[PluggableRunContext] = PluggableRunContext(ProjectContext(root))
     else:
         plugged = container[PluggableRunContext]
-        if type(plugged.context).__name__ != ProjectContext.__name__ or plugged.context.run_dir != root:
+        if getattr(plugged.context, "root", None) != root:
             plugged.reload(ProjectContext(root))

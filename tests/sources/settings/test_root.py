@@ -74,6 +74,29 @@ def test_dlt_uses_the_root_even_if_imported_before(root: Path, tmp_path: Path) -
     )
 
 
+def test_dlt_uses_the_next_root_once_another_is_named(root: Path, tmp_path: Path) -> None:
+    write(root, LEGACY)
+    other = tmp_path / "other"
+    (other / ".dlt").mkdir(parents=True)
+    write(other, "[sources.legacy]\napi_key = 'of another organization'\n")
+    program = (
+        "import sys; from pathlib import Path; from sources.settings import *\n"
+        "for root in sys.argv[1], sys.argv[3]:\n"
+        "    prepare_dlt(Path(root), Path(sys.argv[2]))\n"
+        "    load_dlt()\n"
+        "import dlt\n"
+        "assert dlt.secrets['sources.legacy.api_key'] == 'of another organization'\n"
+        "assert dlt.current.run_context().local_dir == sys.argv[3]\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program, str(root), str(tmp_path / "data"), str(other)],
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        timeout=60,
+    )
+
+
 def test_the_root_is_the_nearest_folder_with_dlt(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = root / "notebooks" / "deep"
     deep.mkdir(parents=True)
