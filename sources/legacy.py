@@ -17,6 +17,7 @@ from sources.contract import CUSTOMER, PROMOTION
 from sources.extract.result import SWEEPS_MAX, WalkOptions
 from sources.http.client import Client
 from sources.resources import ListSource, ListWalker, list_resources
+from sources.settings import LegacySettings
 
 __all__ = ["legacy"]
 
@@ -25,7 +26,7 @@ __all__ = ["legacy"]
 def legacy(
     base_url: str = dlt.config.value,
     api_key: dlt.TSecretStrValue = dlt.secrets.value,
-    page_limit: int = 100,
+    page_limit: int = LegacySettings.page_limit,
     sweeps: int = SWEEPS_MAX,
     nested: bool = False,
 ) -> Iterator[DltResource]:

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 import dlt
 from dlt.extract import DltResource
 
-from sources.contract import ORDER, PRICE_LIST, PUBLIC_V1_LIMIT_MAX
+from sources.contract import ORDER, PRICE_LIST
 from sources.extract.result import WalkOptions
 from sources.http.client import Client
 from sources.resources import ListSource, ListWalker, list_resources
+from sources.settings import PublicV1Settings
 
 __all__ = ["public_v1"]
 
@@ -25,8 +26,8 @@ __all__ = ["public_v1"]
 def public_v1(
     base_url: str = dlt.config.value,
     api_key: dlt.TSecretStrValue = dlt.secrets.value,
-    page_limit: int = PUBLIC_V1_LIMIT_MAX,
-    order_key: str = ORDER.key,
+    page_limit: int = PublicV1Settings.page_limit,
+    order_key: str = PublicV1Settings.order_key,
     nested: bool = False,
 ) -> Iterator[DltResource]:
     """The lists of the public v1 family (interface, Family B).

@@ -14,6 +14,7 @@ from sources.decode.schema_inference import FieldNames
 from sources.errors import BridgeError
 from sources.extract.legacy_pages import AssumedEnd
 from sources.extract.tail import CursorPosition
+from sources.settings import LegacySettings
 
 Verdict = Literal["complete", "unproven", "incomplete", "tail"]
 Progress = Callable[[str, int, int, int | None], None]
@@ -49,7 +50,7 @@ class WalkOptions:
         names: earlier names of the fields of an undocumented record.
     """
 
-    page_limit: int = 100
+    page_limit: int = LegacySettings.page_limit
     sweeps: int = SWEEPS_MAX
     window: int = WINDOW
     key: str = ""

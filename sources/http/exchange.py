@@ -22,6 +22,7 @@ from sources.contract import Family, Verb
 from sources.http.failures import BrokenBody, Failure, UnacceptableBody, connection_failure
 from sources.http.responses import RawResponse
 from sources.http.transport import HEADS_MAX
+from sources.settings import HttpSettings
 
 _HEADERS: Final = ((b"Accept", b"application/json"), (b"Accept-Encoding", b"gzip"), (b"User-Agent", b"orderbridge"))
 MEMBERS_MAX: Final = 100
@@ -36,8 +37,8 @@ class Timeouts:
     """
 
     connect_s: float = 10.0
-    read_s: float = 30.0
-    total_s: float = 120.0
+    read_s: float = HttpSettings.read_timeout_s
+    total_s: float = HttpSettings.timeout_s
 
 
 @dataclass(frozen=True, slots=True)

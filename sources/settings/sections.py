@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar, Final, Literal, cast, dataclass_transform, get_args
 from urllib.parse import urlsplit
 
-from sources.contract import PUBLIC_V1_LIMIT_MAX, PUBLIC_V1_LIMIT_MIN, PUBLIC_V1_PREFIX, PUBLIC_V1_PREFIXES
+from sources.contract import ORDER, PUBLIC_V1_LIMIT_MAX, PUBLIC_V1_LIMIT_MIN, PUBLIC_V1_PREFIX, PUBLIC_V1_PREFIXES
 from sources.disk import resolve_link
 from sources.errors import UsageError
 from sources.kinds import ADDED_FIELDS, LoginMode, Semantics
@@ -103,7 +103,7 @@ class PublicV1Settings(Section, prefix="sources.public_v1."):
         default=100,
     )
     order_key: str = setting(
-        checks.text("the name of a field of an order"), "field that identifies an order", default="id"
+        checks.text("the name of a field of an order"), "field that identifies an order", default=ORDER.key
     )
     whole_read_days: int = setting(
         checks.whole_number(1, 366), "days after which `pull --tail` reads the orders whole again", default=7
