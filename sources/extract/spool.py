@@ -27,13 +27,13 @@ from sources.disk import open_private, replace_file
 RESUME_WITHIN_S: Final = 3600.0
 """A walk that stopped longer ago is not resumed: its pages are out of date."""
 WALK_MAX_S: Final = 86_400.0
-"""A walk that began longer ago is not resumed, however often it was."""
+"""A walk that began longer ago is not resumed, even if it was resumed since."""
 DIGEST_COST = 2**12
 """How slow it is to guess a key: `n` of scrypt. 10 ms of CPU a guess."""
 
 _HEADER: Final = struct.Struct("<4sIIII")  # magic, bytes of label and packed body, crc32, bytes of body
 _MAGIC: Final = b"OBS2"
-_CODEC: Final = pa.Codec("zstd", 1)  # an eighth of the size for less than the disk would cost
+_CODEC: Final = pa.Codec("zstd", 1)  # an eighth of the size; compressing takes less time than writing the rest would
 
 
 class Spool:
@@ -56,7 +56,7 @@ class Spool:
             return None
         frame = self._read_frame()
         if frame is None or frame[0] != label:
-            if os.fstat(self._descriptor).st_size > self.offset:  # otherwise its time stays that of its last page
+            if os.fstat(self._descriptor).st_size > self.offset:  # else the file keeps the time of its last page
                 os.ftruncate(self._descriptor, self.offset)
             self._replaying = False
             return None
@@ -131,10 +131,10 @@ class SpoolFolder:
         self._key = key
         self._secret: dict[str, str] = {}
         self.started_at = 0.0
-        if not self._belongs(finished_after):
+        if not self._is_resumable(finished_after):
             self.clear()
 
-    def _belongs(self, finished_after: float) -> bool:
+    def _is_resumable(self, finished_after: float) -> bool:
         try:
             described = json.loads((self.folder / "walk.json").read_text())
             digest = _digest(self._key, bytes.fromhex(described.pop("salt")))

@@ -1,8 +1,8 @@
 """A list walked to its end: requests, spool, tables, sweeps, verdict.
 
 In: a client, a list of the contract, a folder. Out: a `ListResult` with Parquet files of distinct rows, the rows that
-were quarantined, and the verdict with its evidence. Pages are fetched by this thread and a few workers, decoded by
-another thread, and written as batches fill: memory does not grow with the list.
+were quarantined, and the verdict with its evidence. Pages are fetched by a few threads, decoded by another one, and
+written in batches: memory does not grow with the list.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class _ListWalk:
     def _sweep_until_proven(self, open_spools: ExitStack, progress: Progress) -> None:
         sweeps, files = self._result.sweeps, list[PageFiles]()
         first_page: int | None = None
-        agree = False
+        is_agreed = False
         sweeps_max = self._options.sweeps if self._is_paged else min(self._options.sweeps, CURSOR_SWEEPS_MAX)
         for number in range(1, sweeps_max + 1):
             limit = next_limit(sweeps, self._options.page_limit)
@@ -205,9 +205,9 @@ class _ListWalk:
                 if sweeps[-2].is_clean and sweeps[-1].is_clean:
                     sweeps[-1].issues.append("the platform ignores `limit`: both sweeps had pages of the same size")
                 break  # further sweeps cannot prove more
-            if agree := self._agree(files):
+            if is_agreed := self._is_agreed(files):
                 break
-        self._conclude(files, agree=agree)
+        self._conclude(files, is_agreed=is_agreed)
 
     def _sweep(self, sweep: Sweep, paginator: Paginator, files: PageFiles, progress: Progress) -> None:
         """Reads the list once, from its first page to its end."""
@@ -240,30 +240,30 @@ class _ListWalk:
             sweep.assumed_end = paginator.assumed_end
             self._result.observations.update(observations_of(name, sweep, paginator.first_page))
 
-    def _agree(self, files: list[PageFiles]) -> bool:
+    def _is_agreed(self, files: list[PageFiles]) -> bool:
         """Whether the last sweep has all rows: as the one before has them, or by a cursor, each id once."""
         last = files[-1]
         if not self._is_paged and not last.repeated.counts:
             return all(map(last.has_ids_of, files[:-1]))
         return len(files) > 1 and agree(*self._result.sweeps[-2:]) and files[-2].same_rows(last)
 
-    def _conclude(self, files: list[PageFiles], *, agree: bool) -> None:
+    def _conclude(self, files: list[PageFiles], *, is_agreed: bool) -> None:
         """The verdict, and the files of the rows that it is about."""
         result, sweeps = self._result, self._result.sweeps
         judged = sweeps[-2:] if self._is_paged else sweeps[-1:]
-        is_proven = agree and not any(sweep.issues or sweep.quarantined for sweep in judged)
+        is_proven = is_agreed and not any(sweep.issues or sweep.quarantined for sweep in judged)
         result.verdict = "complete" if is_proven else "unproven"
-        used = list(zip(sweeps, files, strict=True))[-1 if agree else 0 :]
+        used = list(zip(sweeps, files, strict=True))[-1 if is_agreed else 0 :]
         self._take(used)
         result.evidence += map(evidence_of, sweeps)
-        if len(sweeps) == 1 and not agree:
+        if len(sweeps) == 1 and not is_agreed:
             result.evidence.append("a single sweep does not prove a list: rows may have moved while it was read")
         elif len(sweeps) > 1:
             is_equal = self._is_paged or files[-1].repeated.counts
             proof = (
                 "the last two sweeps agree" if is_equal else "the last sweep has each id once, and all ids before it"
             )
-            result.evidence.append(proof if agree else "no two sweeps agree: all are merged")
+            result.evidence.append(proof if is_agreed else "no two sweeps agree: all are merged")
         log.debug("%s: %s", result.resource, result.verdict)
 
     def _take(self, used: list[tuple[Sweep, PageFiles]]) -> None:
