@@ -35,7 +35,7 @@ STORAGE_VERSION: Final = "v1.2.0"
 _NO_EXTENSIONS: Final = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _READ_CONFIG: Final[dict[str, Any]] = {"enable_external_access": "false", **_NO_EXTENSIONS}
 _BUILD_CONFIG: Final[dict[str, Any]] = {"storage_compatibility_version": STORAGE_VERSION, **_NO_EXTENSIONS}
-_UNUSABLE_SIGNS: Final = "'%?\\"
+_UNUSABLE_CHARACTERS: Final = "'%?\\"
 """In a path, these would get into dlt's SQL and URLs, where they have another meaning."""
 _UNTOUCHED: Final = "The published warehouse is untouched."
 _SPACE_HINT: Final = f"Free space or make the folder writable, then run again. {_UNTOUCHED}"
@@ -154,7 +154,7 @@ class Build:
                 f"a warehouse cannot be named {self.path.name}: `{self.path.stem}` is a schema in it",
                 "Name another file in WAREHOUSE__PATH, such as warehouse.duckdb.",
             )
-        unusable = sorted(set(_UNUSABLE_SIGNS) & set(str(self.path)))
+        unusable = sorted(set(_UNUSABLE_CHARACTERS) & set(str(self.path)))
         if unusable:
             raise UsageError(
                 f"the path of the warehouse must not contain {' '.join(unusable)}: {self.path}",
@@ -208,7 +208,7 @@ class Build:
         ((version,),) = connection.execute(sql).fetchall()
         if _version(str(version)) <= _version(STORAGE_VERSION):
             return connection
-        connection.close()  # a file keeps its storage version: an older one is only in a new file
+        connection.close()  # a file keeps its storage version: only a new file can have an older one
         newer = self.file.rename(self.run / "newer.duckdb")
         connection = connect(self.file, read_only=False)
         connection.execute(f"ATTACH {sql_text(newer)} AS newer (READ_ONLY)")

@@ -33,7 +33,7 @@ CATALOG: Final = "load"
 LOADED: Final = f"{CATALOG}.{DATASET}"
 """Catalog and schema of the views on the loaded rows."""
 _AS_STORED: Final = "hive_partitioning = false"
-"""Folders named `key=value` above the warehouse are no columns."""
+"""Folders named `key=value` in the path of the warehouse are not columns."""
 _LAYOUT: Final = "{table_name}/{load_id}.{file_id}.{ext}"
 
 
@@ -130,15 +130,15 @@ def import_loader() -> None:
     import dlt.destinations.impl.filesystem.filesystem
     import dlt.load
     import dlt.normalize
-    import dlt.sources.helpers.requests  # noqa: F401 # imported to be there, as the others
+    import dlt.sources.helpers.requests  # noqa: F401 # dlt imports it during a load, as the others
 
     import sources.resources  # noqa: F401
 
 
 def computed_once(compute: Capabilities) -> Capabilities:
-    """A destination's capabilities, which dlt asks for some forty times in a load.
+    """A destination's capabilities, computed once: dlt asks for them some forty times in a load.
 
-    It resolves all settings of the destination each time, which is a tenth of the CPU of a small pull.
+    It resolves all settings of the destination each time, which takes a tenth of the CPU of a small pull.
     """
     computed: dict[tuple[bool, type], DestinationCapabilitiesContext] = {}
 
@@ -161,13 +161,13 @@ def attached(build: duckdb.DuckDBPyConnection, walked: Sequence[ListResult], fol
             for table in walk.files:
                 files = ", ".join(map(sql_text, sorted((folder / DATASET / table).glob("*.parquet"))))
                 build.execute(f'CREATE VIEW {LOADED}."{table}" AS FROM read_parquet([{files}], {_AS_STORED})')
-            _check(build, walk)
+            _check_totals(build, walk)
         yield
     finally:
         build.execute(f"DETACH {CATALOG}")
 
 
-def _check(build: duckdb.DuckDBPyConnection, walk: ListResult) -> None:
+def _check_totals(build: duckdb.DuckDBPyConnection, walk: ListResult) -> None:
     def count(what: str, table: str) -> int:
         ((number,),) = build.execute(f'SELECT count({what}) FROM {LOADED}."{table}"').fetchall()
         return int(number)

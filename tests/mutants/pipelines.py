@@ -189,7 +189,7 @@ MUTANTS: Final = (
     Mutant(
         "loaded-rows-are-not-compared-with-walked-ones",
         "pipelines/warehouse/load.py",
-        "            _check(build, walk)\n",
+        "            _check_totals(build, walk)\n",
         "",
         "tests/pipelines/warehouse/test_load.py",
     ),
