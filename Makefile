@@ -18,7 +18,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONDONTWRITEBYTECODE
 # uv_build looks for its program on the path
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help setup dev demo notebooks test lint types bytecode unit ducklake orchestrators smoke soak mutants bench bench-plan bench-push bench-reconcile bench-cluster bench-accuracy bench-setup docs man audit sbom release format lock clean
+.PHONY: help setup dev demo notebooks test lint types bytecode unit ducklake orchestrators smoke soak mutants bench bench-plan bench-push bench-reconcile bench-cluster bench-accuracy bench-setup docs site man audit sbom release format lock clean
 
 help:
 	@echo 'make setup    .venv with what orderbridge runs with; make dev adds the tools of tests'

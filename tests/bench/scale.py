@@ -1,7 +1,7 @@
 """A pull of millions of rows: memory and disk over time, cost by rows, a kill near the end and the resumed run.
 
     python -m tests.bench.scale --orders 200000 1000000 3000000 10000000 --kill --json scale.json
-    python -m tests.bench.scale --plot scale.json docs/assets/scale.svg
+    python -m tests.bench.scale --plot scale.json docs/images/scale.svg
 
 For each number of orders, and a tenth as many customers, a pull of one sweep from a platform that generates its pages
 when they are requested. With `--kill`, a second pull of the largest is killed (SIGKILL) once it has read 99 % of the
