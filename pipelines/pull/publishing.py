@@ -20,10 +20,10 @@ from pipelines.pull.quarantine import staged_quarantine
 from pipelines.pull.targets import Targets
 from pipelines.warehouse import disk_need, merge, ops
 from pipelines.warehouse.load import attached, load
-from pipelines.warehouse.merge import TableMerges
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.schema_changes import observe_schema
 from pipelines.warehouse.source import check_source, record_source
+from pipelines.warehouse.table_merges import TableMerges
 from sources.contract import ORDER
 from sources.errors import CoverageError
 from sources.extract.result import ListResult

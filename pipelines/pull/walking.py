@@ -20,8 +20,8 @@ from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_first_page
 from pipelines.warehouse.load import import_loader
-from pipelines.warehouse.merge import INTERRUPT_EVERY_S
 from pipelines.warehouse.schema_changes import field_names
+from pipelines.warehouse.table_merges import INTERRUPT_EVERY_S
 from sources import __version__
 from sources.contract import LISTS, ORDER, Family
 from sources.errors import BridgeError, Stopped

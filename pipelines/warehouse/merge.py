@@ -6,12 +6,7 @@ marked, never made, and only from a complete walk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import repeat
-from threading import Event, Lock
 from typing import Final
 
 import duckdb
@@ -20,7 +15,6 @@ import pyarrow as pa
 from pipelines.warehouse.load import LOADED
 from sources.contract import RECORDS
 from sources.decode.table_schema import PLACE, schema_of
-from sources.errors import Stopped
 from sources.extract.result import ListResult
 
 _TIME: Final = pa.timestamp("us", "UTC")
@@ -30,9 +24,6 @@ _BOOKKEEPING: Final = pa.schema(
 SHRINK_SHARE: Final = 0.02
 SHRINK_ROWS: Final = 5
 _EXACT_DOUBLE: Final = 2**53
-_AT_ONCE_ROWS_MAX: Final = 1_000_000
-"""Records in lists that are merged at the same time."""
-INTERRUPT_EVERY_S: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,86 +115,6 @@ def shrink_reason(walk: ListResult, counts: MergeCounts) -> str:
     if walk.verdict == "complete" and missing > max(SHRINK_ROWS, SHRINK_SHARE * known):
         return f"{missing} of {known} known records are not in the list any more"
     return ""
-
-
-class TableMerges:
-    """The merges into one build, on cursors that other threads can interrupt.
-
-    Attributes:
-        build: open for writing.
-        stop: once it is set, no further merge begins.
-    """
-
-    def __init__(self, build: duckdb.DuckDBPyConnection, stop: Event) -> None:
-        self.build = build
-        self.stop = stop
-        self._cursors: set[duckdb.DuckDBPyConnection] = set()
-        self._changing = Lock()
-
-    @contextmanager
-    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection to the build, which `interrupt` reaches. Raises Stopped once `stop` is set."""
-        with self.build.cursor() as cursor:
-            with self._changing:
-                self._cursors.add(cursor)
-            try:
-                if self.stop.is_set():
-                    raise Stopped("the merge was stopped")
-                yield cursor
-            finally:
-                with self._changing:  # a cursor that is closed cannot be interrupted
-                    self._cursors.remove(cursor)
-
-    def interrupt(self) -> None:
-        """Interrupts one statement of each merge of other threads."""
-        with self._changing:
-            for cursor in self._cursors:
-                cursor.interrupt()
-
-    def merge_all(self, walked: Sequence[ListResult], run_id: str) -> None:
-        """Merges lists, all their tables at the same time: DuckDB writes one with little more than one core.
-
-        Longer lists, for which it uses all cores, are merged table by table: together they need more memory. So are
-        tables that ran out of it together, because their rows are wide: a merge can be repeated.
-        """
-        with self.cursor() as cursor:
-            tables = [(one, table) for one in walked for table in tables_of(cursor, one)]
-            if sum(one.distinct for one in walked) <= _AT_ONCE_ROWS_MAX:
-                tables = self._merge_at_once(tables, run_id)
-            for one, table in tables:
-                merge_table(cursor, one, table, run_id)
-
-    def _merge_at_once(self, tables: Sequence[tuple[ListResult, str]], run_id: str) -> list[tuple[ListResult, str]]:
-        """Merges tables in a transaction each; returns those that ran out of memory.
-
-        All transactions see the raw tables as they were: a child table needs those of its list's own table.
-        """
-        failed = []
-        with ExitStack() as stack:
-            cursors = [stack.enter_context(self.cursor()) for _ in tables]
-            for cursor, (one, _) in zip(cursors, tables, strict=True):
-                cursor.begin()
-                cursor.execute(f'FROM raw."{one.resource}" LIMIT 0')  # the first read decides what it sees
-
-            def merge_one(cursor: duckdb.DuckDBPyConnection, table: tuple[ListResult, str]) -> None:
-                merge_table(cursor, *table, run_id)
-                cursor.commit()
-
-            pool = stack.enter_context(ThreadPoolExecutor(max(len(tables), 1), "merge"))
-            merges: list[Future[None]] = []
-            try:
-                merges += map(pool.submit, repeat(merge_one), cursors, tables)
-                for table, merged in zip(tables, merges, strict=True):
-                    try:
-                        merged.result()
-                    except duckdb.OutOfMemoryException:
-                        failed.append(table)
-            except BaseException:
-                while wait(merges, timeout=INTERRUPT_EVERY_S).not_done:
-                    for cursor in cursors:
-                        cursor.interrupt()
-                raise
-        return failed
 
 
 def tables_of(build: duckdb.DuckDBPyConnection, walked: ListResult) -> list[str]:

@@ -12,9 +12,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.warehouse import merge
+from pipelines.warehouse import merge, table_merges
 from pipelines.warehouse.load import CATALOG, LOADED
-from pipelines.warehouse.merge import TableMerges
+from pipelines.warehouse.table_merges import TableMerges
 from sources.errors import Stopped
 from sources.extract.result import ListResult
 
@@ -195,7 +195,7 @@ def test_a_thread_that_cannot_be_started_ends_the_merges(monkeypatch: pytest.Mon
         is_running.set()
         run_until_interrupted(build, ended)
 
-    monkeypatch.setattr(merge, "ThreadPoolExecutor", Exhausted)
+    monkeypatch.setattr(table_merges, "ThreadPoolExecutor", Exhausted)
     monkeypatch.setattr(merge, "merge_table", runs)
     with pytest.raises(RuntimeError, match="new thread"):
         merges.merge_all(lists(1), "run")
