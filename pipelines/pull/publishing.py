@@ -28,9 +28,9 @@ from sources.contract import ORDER
 from sources.errors import CoverageError
 from sources.extract.result import ListResult
 
-BOUNDS: Final = {"memory_limit": "384MB", "threads": 4, "checkpoint_threshold": "1KB"}
-"""Of DuckDB while it merges: by default it uses up to most of the machine's memory (each thread needs its share), and
-writes the rows of a table's last 122,880 to the log before it writes them to the file."""
+MERGE_SETTINGS: Final = {"memory_limit": "384MB", "threads": 4, "checkpoint_threshold": "1KB"}
+"""Of DuckDB while it merges: by default it uses most of the machine's memory (each thread needs its share), and writes
+the last, partly filled row group of a table (up to 122,880 rows) to the log before it writes it to the file."""
 _QUARANTINE_HINT: Final = (
     "Rows break the interface; ops.quarantine has the reasons. --accept-shrink publishes the others and marks none as "
     "missing."
@@ -81,7 +81,7 @@ class Publication:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes the build: one that stays open is what DuckDB would open for the next run of this process."""
+        """Closes the build: DuckDB would use one that stays open for the next run of this process."""
         if self._merges is not None:
             self._merges.build.close()
 
@@ -90,7 +90,7 @@ class Publication:
 
         Args:
             lists: walked without an error.
-            organization: whose they are; None where the platform does not tell.
+            organization: that they belong to; None where it is not known.
         """
         self._loads += 1
         folder = self._run.build.run / f"load-{self._loads}"
@@ -122,9 +122,9 @@ class Publication:
         if self._merges is None:
             connection = self._run.build.open()
             self._merges = TableMerges(connection, self._stop)
-            for name, value in BOUNDS.items():
+            for name, value in MERGE_SETTINGS.items():
                 connection.execute(f"SET {name} = '{value}'")
-            connection.begin()  # each statement of its own would be synced to disk
+            connection.begin()  # otherwise each statement would be synced to disk
             merge.create_missing(connection)
             ops.create_missing(connection)
             connection.commit()
@@ -142,7 +142,7 @@ class Publication:
             CoverageError: no list was merged, or a list was held back and `require_complete` is set.
         """
         result, connection = self._result, self._opened().build
-        for name in BOUNDS:
+        for name in MERGE_SETTINGS:
             connection.execute(f"RESET {name}")
         at = max(walk.ended_at for walk in result.lists if walk.error is None)
         source = replace(self._targets.source, organization=organization)

@@ -34,13 +34,13 @@ from sources.settings import PublicV1Settings
 
 T = TypeVar("T")
 Merge = Callable[[Sequence[ListResult], str | None], None]
-"""Merges walked lists. In: the lists, and the organization whose they are, None where it is not known."""
+"""Merges walked lists. In: the lists, and the organization that they belong to, None where it is not known."""
 MERGED_EARLY_ROWS: Final = 50_000
 """Rows from which a list is merged while others are still walked: each load costs dlt a tenth of a second."""
 WHOAMI_WAIT_S: Final = 5.0
 """How long finished walks wait for the answer to GET /whoami."""
 END_WAIT_S: Final = 2.0
-"""How long a pull that fails waits for the end of its walks; one that looks up a host name cannot be ended."""
+"""How long a pull that fails waits for its walks to end; one that is resolving a host name cannot be interrupted."""
 log = logging.getLogger("orderbridge.pull")
 
 
@@ -73,12 +73,12 @@ class ListWalks:
     def run(
         self, names: Sequence[str], merge: Merge, interrupt: Callable[[], None]
     ) -> tuple[list[ListResult], str | None]:
-        """Walks these lists, merges those that did not fail, and requests whose they are.
+        """Walks these lists, merges those that did not fail, and requests the organization that they belong to.
 
         Args:
             names: of the lists.
-            merge: called with lists once they are walked, by one thread at a time: with a long one when its walk ends,
-                since that takes a while, and with all others at the end.
+            merge: called with lists once they are walked, by one thread at a time: with those walked so far when the
+                walk of a long one ends, and with the others at the end.
             interrupt: called repeatedly where the pull fails, until `merge` has ended.
 
         Returns:
@@ -99,7 +99,7 @@ class ListWalks:
                     waiting.append(result)
                 if waiting and (result.distinct >= MERGED_EARLY_ROWS or len(ended) == len(names)):
                     imports.result()
-                    if len(ended) < len(names):  # a walk may import it, and dlt fails where it is there by half
+                    if len(ended) < len(names):  # another walk may be importing it: dlt fails where it is half imported
                         import pandas  # noqa: F401
                     merge(sorted(waiting, key=lambda one: names.index(one.resource)), _within_wait(organization))
                     waiting.clear()
@@ -204,7 +204,7 @@ def _within_wait(organization: Future[str | None]) -> str | None:
 
 
 def _organization(client: Client | None) -> str | None:
-    """The organization of a key; None where the platform does not tell it. The lists show whether the key is good."""
+    """The organization of a key; None where the platform does not report it. The lists show whether the key is good."""
     try:
         return read_whoami(client).organization or None if client is not None else None
     except BridgeError as error:

@@ -1,4 +1,4 @@
-"""What a key of public v1 tells about itself: environment, organization, scopes.
+"""What the platform reports about a key of public v1: environment, organization, scopes.
 
 In: the answer of GET /whoami. Out: `Whoami`. The interface does not show the names of its fields, nor how they are
 nested: they are recognised by parts of their names and by their values.
