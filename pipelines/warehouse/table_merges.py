@@ -1,7 +1,6 @@
 """Tables of a build that are merged at the same time, and can be interrupted.
 
-In: a build, and walked lists whose loaded rows are views in it. Out: their raw tables, each merged by `merge.py` in a
-transaction of its own.
+In: a build, and walked lists whose loaded rows are views in it. Out: their raw tables, each merged by `merge.py`.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from itertools import repeat
 from threading import Event, Lock
 from typing import Final
 
@@ -72,30 +70,23 @@ class TableMerges:
                 merge.merge_table(cursor, one, table, run_id)
 
     def _merge_at_once(self, tables: Sequence[tuple[ListResult, str]], run_id: str) -> list[tuple[ListResult, str]]:
-        """Merges tables in a transaction each; returns those that ran out of memory.
+        """Merges tables, a thread each; returns those that ran out of memory.
 
-        All transactions see the raw tables as they were: a child table needs those of its list's own table.
+        A child table takes over the same times from its list's own table, whether that is merged before or after it.
         """
         failed = []
         with ExitStack() as stack:
             cursors = [stack.enter_context(self.cursor()) for _ in tables]
-            for cursor, (one, _) in zip(cursors, tables, strict=True):
-                cursor.begin()
-                cursor.execute(f'FROM raw."{one.resource}" LIMIT 0')  # the first read decides what it sees
-
-            def merge_one(cursor: duckdb.DuckDBPyConnection, table: tuple[ListResult, str]) -> None:
-                merge.merge_table(cursor, *table, run_id)
-                cursor.commit()
-
             pool = stack.enter_context(ThreadPoolExecutor(max(len(tables), 1), "merge"))
             merges: list[Future[None]] = []
             try:
-                merges += map(pool.submit, repeat(merge_one), cursors, tables)
-                for table, merged in zip(tables, merges, strict=True):
+                for cursor, (one, table) in zip(cursors, tables, strict=True):
+                    merges.append(pool.submit(merge.merge_table, cursor, one, table, run_id))
+                for unit, merged in zip(tables, merges, strict=True):
                     try:
                         merged.result()
                     except duckdb.OutOfMemoryException:
-                        failed.append(table)
+                        failed.append(unit)
             except BaseException:
                 while wait(merges, timeout=INTERRUPT_EVERY_S).not_done:
                     for cursor in cursors:

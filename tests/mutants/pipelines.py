@@ -194,6 +194,27 @@ MUTANTS: Final = (
         "tests/pipelines/warehouse/test_load.py",
     ),
     Mutant(
+        "a-merge-begins-although-the-pull-was-stopped",
+        "pipelines/warehouse/table_merges.py",
+        "                if self.stop.is_set():\n",
+        "                if not self._cursors:\n",
+        "tests/pipelines/warehouse/test_table_merges.py -k another_thread",
+    ),
+    Mutant(
+        "long-lists-are-merged-at-the-same-time",
+        "pipelines/warehouse/table_merges.py",
+        "            if sum(one.distinct for one in walked) <= _AT_ONCE_ROWS_MAX:\n",
+        "            if walked:\n",
+        "tests/pipelines/warehouse/test_table_merges.py -k table_by_table",
+    ),
+    Mutant(
+        "a-list-that-shrank-while-others-are-walked-is-merged",
+        "pipelines/pull/publishing.py",
+        "            return False\n",
+        "            return True\n",
+        "tests/pipelines/pull/test_merged_early.py -k held_back",
+    ),
+    Mutant(
         "a-folder-named-like-a-column-replaces-its-values",
         "pipelines/warehouse/load.py",
         '"hive_partitioning = false"',

@@ -9,6 +9,13 @@ from tests.mutants.mutant import Mutant
 MUTANTS: Final = (
     # --- http: retries, deadlines, redirects, limits, addresses
     Mutant(
+        "dlt-keeps-the-settings-of-the-first-project",
+        "sources/settings/root.py",
+        'if getattr(plugged.context, "root", None) != root:',
+        'if getattr(plugged.context, "root", None) is None:',
+        "tests/sources/settings/test_root.py -k next_root",
+    ),
+    Mutant(
         "a-write-is-retried-like-a-read",
         "sources/http/retries.py",
         'if verb != "GET":',
