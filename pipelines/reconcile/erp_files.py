@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +26,7 @@ from sources.errors import UsageError
 from sources.files import CellRules
 from sources.files.model import LINE_COLUMN
 from transforms.erp.match_keys import MATCH_KEYS
-from transforms.frames import BIGINT, TEXT, from_arrow
+from transforms.frames import BIGINT, TEXT, Bools, Ints, from_arrow, take_or_null, to_arrow
 from transforms.upserts.lines import blank_lines, changes
 
 ERP_COLUMNS: Final = {
@@ -152,15 +153,27 @@ def _looked_up(
 
 
 def _first_of_groups(rows: pd.DataFrame, keys: pa.Table, names: Sequence[str]) -> pd.DataFrame:
-    """One row for each group of lines: the first value of each field, and of the documents that of the first line.
+    """One row for each group of lines: the first value of each field, and the first document.
 
     Lines without a key are of no group.
     """
     starts = changes(keys, names) | blank_lines(keys, names)
-    texts = rows.drop(columns=LINE_COLUMN).apply(lambda cells: cells.where(cells.str.strip() != ""))
-    groups = rows.assign(**texts).groupby(starts.cumsum(), as_index=False, sort=False).first()
-    own = [name for path, name in ERP_COLUMNS.items() if path.startswith("documents") and name in rows]
-    return groups.assign(**rows.loc[starts, own].reset_index(drop=True))[list(rows)]
+    groups = starts.cumsum() - 1
+    is_given = {
+        name: ~blank_lines(to_arrow(rows[[name]], {name: TEXT}), [name]) for name in rows if name != LINE_COLUMN
+    }
+    own = [name for path, name in ERP_COLUMNS.items() if path.startswith("documents") and name in is_given]
+    is_given |= dict.fromkeys(own, np.logical_or.reduce([is_given[name] for name in own]))
+
+    def first(is_first: Bools) -> Ints:
+        """The first row of each group that a condition holds for, -1 for none."""
+        candidates, found = np.flatnonzero(is_first), np.full(starts.sum(), -1)
+        numbers, at = np.unique(groups[candidates], return_index=True)
+        found[numbers] = candidates[at]
+        return found
+
+    columns = [take_or_null(rows[[name]], first(is_given.get(name, starts))) for name in rows]
+    return pd.concat(columns, axis="columns")
 
 
 def _value(cells: pa.Array | pa.ChunkedArray, source: Source) -> pa.Array | pa.ChunkedArray:

@@ -280,7 +280,7 @@ def test_the_lines_of_a_group_are_one_customer(new_shop: Shop) -> None:
     assert read is not None
     rows = read.rows[["_line", "erp_code", "first_name", "email", "document_number"]].astype(object)
     assert rows.where(rows.notna() & (rows != ""), None).to_numpy().tolist() == [
-        [2, "C-1", "Ana", "a@x.es", None],
+        [2, "C-1", "Ana", "a@x.es", "9"],  # its first line has no document
         [4, "C-2", "Eva", "b@x.es", None],
         [5, None, "Sol", "c@x.es", "1"],
         [6, None, "Luz", "d@x.es", "2"],
