@@ -93,7 +93,7 @@ class _ListWalk:
         self._fetcher = PageFetcher(operation, client, options.window)
         self._result = ListResult(self._record.name)
         self._is_paged = operation.paging == "pages"
-        self._inferred = None if self._record.fields else InferredSchema(self._record, options.names)
+        self._inferred = self._new_schema()
 
     def run(self, progress: Progress) -> ListResult:
         result = self._result
@@ -125,6 +125,9 @@ class _ListWalk:
             result.ended_at = datetime.fromtimestamp(at, UTC)  # all was read by a run that was killed
         return result
 
+    def _new_schema(self) -> InferredSchema | None:
+        return None if self._record.fields else InferredSchema(self._record, self._options.names)
+
     def _with_request(self, error: BridgeError) -> BridgeError:
         """The error with the request that it is about, if a paginator raised it without one."""
         if not isinstance(error, ContractBroken) or error.family:
@@ -143,6 +146,7 @@ class _ListWalk:
                 self._result.evidence.append("a cursor expired: started again from the first page")
                 self._spools.clear()
                 self._result.sweeps.clear()
+                self._inferred = self._new_schema()
         raise ContractBroken(
             f"the platform rejected its own cursor {RESTARTS_MAX + 1} times",
             "Try later. If it persists, cursors expire before the next page can be requested.",

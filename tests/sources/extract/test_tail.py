@@ -10,7 +10,10 @@ import pytest
 
 from sandbox.app import Platform
 from sandbox.config import V1_KEY, SandboxConfig
+from sandbox.faults import Draw
+from sandbox.messages import Call
 from sources.errors import AccessError
+from sources.extract import page_files
 from sources.extract.pages import PageBody, Request, page_of_array
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
@@ -157,6 +160,26 @@ def test_a_platform_that_breaks_a_tail_is_read_whole(orders: Orders, fault: str,
     orders.fault(fault)
     with pytest.raises(TailMismatch, match=message):
         orders.walk(start)
+
+
+def test_a_field_of_an_abandoned_walk_is_not_in_the_next(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cursor expires, and the only order with a field is removed before the list is read again."""
+    first, draw = orders.state.ids("orders")[0], orders.platform.plan.draw
+    orders.state.change("orders", first, {"onlyOnce": 1})
+
+    def removing(call: Call) -> Draw:
+        drawn = draw(call)
+        if drawn.disruption and first in orders.state.ids("orders"):
+            orders.state.remove("orders", first)
+        return drawn
+
+    monkeypatch.setattr(page_files, "BATCH_PAGES", 1)  # decoded at once
+    monkeypatch.setattr(orders.platform.plan, "draw", removing)
+    orders.fault("expired_cursor")
+    result = orders.walk()
+    assert (result.distinct, result.evidence[0]) == (24, "a cursor expired: started again from the first page")
+    assert "only_once" not in pq.read_schema(result.files["orders"][0][0]).names
+    assert not [what for what, _ in result.observations if "only_once" in what]
 
 
 def test_a_row_that_is_repeated_after_the_last_page_is_noticed(orders: Orders) -> None:
