@@ -159,11 +159,10 @@ def _first_of_groups(rows: pd.DataFrame, keys: pa.Table, names: Sequence[str]) -
     """
     starts = changes(keys, names) | blank_lines(keys, names)
     groups = starts.cumsum() - 1
-    is_given = {
-        name: ~blank_lines(to_arrow(rows[[name]], {name: TEXT}), [name]) for name in rows if name != LINE_COLUMN
-    }
+    texts = to_arrow(rows, dict.fromkeys((name for name in ERP_COLUMNS.values() if name in rows), TEXT))
+    is_given = {name: ~blank_lines(texts, [name]) for name in texts.column_names}
     own = [name for path, name in ERP_COLUMNS.items() if path.startswith("documents") and name in is_given]
-    is_given |= dict.fromkeys(own, np.logical_or.reduce([is_given[name] for name in own]))
+    is_given |= dict.fromkeys(own, ~blank_lines(texts, own))
 
     def first(is_first: Bools) -> Ints:
         """The first row of each group that a condition holds for, -1 for none."""
@@ -172,7 +171,7 @@ def _first_of_groups(rows: pd.DataFrame, keys: pa.Table, names: Sequence[str]) -
         found[numbers] = candidates[at]
         return found
 
-    columns = [take_or_null(rows[[name]], first(is_given.get(name, starts))) for name in rows]
+    columns = [take_or_null(rows[[name]], first(is_given.get(name, starts))) for name in map(str, rows)]
     return pd.concat(columns, axis="columns")
 
 

@@ -66,6 +66,14 @@ def test_settings_of_other_dlt_pipelines_do_not_change_the_copy(tmp_path: Path) 
         assert tables(other, PREFIX) == tables(made.path)
 
 
+def test_credentials_for_every_destination_of_dlt_are_used(tmp_path: Path) -> None:
+    other = tmp_path / "other.duckdb"
+    os.environ |= {"WAREHOUSE__DESTINATION": "duckdb", "CREDENTIALS": str(other)}
+    with bridge(tmp_path, customers=2, orders=2) as made:
+        assert made.code() == 0
+        assert tables(other, PREFIX) == tables(made.path)
+
+
 def test_a_destination_that_cannot_be_loaded_leaves_the_file_published(tmp_path: Path) -> None:
     missing = tmp_path / "no such folder" / "other.duckdb"
     os.environ |= {"WAREHOUSE__DESTINATION": "duckdb", "DESTINATION__DUCKDB__CREDENTIALS": str(missing)}
