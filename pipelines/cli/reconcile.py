@@ -122,4 +122,4 @@ def variant_lines(compared: VariantSummary) -> list[str]:
 
 def _rejected(lines: list[int]) -> list[str]:
     shown = ", ".join(map(str, lines[:MAX_LINE_NUMBERS])) + (" …" if len(lines) > MAX_LINE_NUMBERS else "")
-    return [f"{number(len(lines), 'line')} rejected, not fitting the file: {shown}"] if lines else []
+    return [f"{number(len(lines), 'line')} rejected and not compared: {shown}"] if lines else []

@@ -182,7 +182,7 @@ def test_lines_that_do_not_fit_are_reported_and_the_exit_code_says_so(shop: Shop
     shop.write(*LINES[:2], "00014;too short", LINES[3])
     done = command("reconcile", "--erp-customers", str(shop.file), env=shop.made.environment(), cwd=shop.made.folder)
     assert done.code == 5
-    assert "1 line rejected, not fitting the file: 4" in done.out
+    assert "1 line rejected and not compared: 4" in done.out
     found = shop.made.rows("SELECT entity_id, detail FROM reconciled.exceptions WHERE rule = 'line_refused'")
     assert found == [("4", "too_short")]
     assert shop.made.one("SELECT exit_code FROM ops.runs WHERE command = 'reconcile'") == 5
