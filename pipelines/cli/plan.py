@@ -67,6 +67,7 @@ def _record(result: PlanResult) -> dict[str, Any]:
         "folder": result.folder.absolute(),
         "is_new": result.is_new,
         **{name: manifest[name] for name in names},
+        "organization": result.manifest.organization,
         "rejected": [reason._asdict() for reason in result.statistics.reasons],
         "price_jumps": [jump._asdict() for jump in result.statistics.jumps],
         "price_jumps_in_all": result.statistics.jump_count,

@@ -442,6 +442,10 @@ def test_a_plan_names_the_organization_of_a_warehouse_with_the_data_of_its_host(
         found.append(variants(work, "1;1;a;;\n", out=work / str(number)).manifest)
     assert [manifest.organization for manifest in [unknown, *found]] == [None, "org-2", "org-2", None]
     assert {manifest.plan_id for manifest in found} == {unknown.plan_id}
+    os.environ["WAREHOUSE__PATH"] = str(work / "0.duckdb")
+    options = ("--mapping", "mapping.toml", "--out", "0", "--log", "json")
+    done = command("plan", "variants", "in.csv", *options, env=dict(os.environ), cwd=work)
+    assert json.loads(done.out)["organization"] == "org-2", done.said
 
 
 def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
