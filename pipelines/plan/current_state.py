@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Set
 from dataclasses import dataclass
 from datetime import UTC
@@ -27,6 +28,7 @@ from transforms.frames import TEXT, frame, from_arrow
 from transforms.upserts.decisions import KNOWN, KNOWN_DOCUMENTS
 
 CONFIRMED_FIELDS: Final = {"key": TEXT, "field": TEXT, "value": TEXT}
+log = logging.getLogger("orderbridge.plan")
 _PULL: Final = "Pull the platform's customers first: orderbridge pull customers"
 
 
@@ -80,18 +82,20 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
 def known_organization(path: Path, settings: LegacySettings) -> str | None:
     """The organization whose data the published warehouse holds; None if it is of another host, or not known.
 
-    It is that of the public v1 key: the legacy family does not report one (interface, GET /whoami).
-
-    Raises:
-        UsageError: the file is not a usable warehouse.
+    It is that of the public v1 key: the legacy family does not report one (interface, GET /whoami). A plan that is not
+    compared with the warehouse is made without a usable one, too.
     """
     if not path.exists():
         return None
     from pipelines.warehouse.build import open_warehouse
     from pipelines.warehouse.source import DataSource, read_source
 
-    with open_warehouse(path) as warehouse:
-        source = read_source(warehouse)
+    try:
+        with open_warehouse(path) as warehouse:
+            source = read_source(warehouse)
+    except UsageError as error:
+        log.warning("%s; the plan does not name the organization that it is for", error.message)
+        return None
     is_same = not source.differences(DataSource(urlsplit(settings.base_url).netloc, environment=settings.environment))
     return source.organization if is_same else None
 

@@ -448,6 +448,18 @@ def test_a_plan_names_the_organization_of_a_warehouse_with_the_data_of_its_host(
     assert json.loads(done.out)["organization"] == "org-2", done.said
 
 
+def test_a_plan_that_does_not_need_the_warehouse_is_made_without_a_usable_one(
+    work: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    os.environ["WAREHOUSE__PATH"] = str(work / "w.duckdb")
+    (work / "w.duckdb").write_text("no database")
+    manifest = variants(work, "1;1;a;;\n").manifest
+    assert manifest.organization is None
+    (record,) = caplog.records
+    assert "w.duckdb is not a DuckDB file" in record.getMessage()
+    assert "does not name the organization" in record.getMessage()
+
+
 def test_a_file_that_changes_while_it_is_planned_is_no_plan(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def changed(*arguments: Any) -> Any:
         (work / "in.csv").write_bytes(b"Producto;Variante\n")
