@@ -99,8 +99,6 @@ class ListWalks:
                     waiting.append(result)
                 if waiting and (result.distinct >= MERGED_EARLY_ROWS or len(ended) == len(names)):
                     imports.result()
-                    if len(ended) < len(names):  # another walk may be importing it: dlt fails where it is half imported
-                        import pandas  # noqa: F401
                     merge(sorted(waiting, key=lambda one: names.index(one.resource)), _within_wait(organization))
                     waiting.clear()
             return result

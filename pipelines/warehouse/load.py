@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
@@ -127,12 +129,21 @@ def without_settings(*kept: str) -> Iterator[None]:
 
 def import_loader() -> None:
     """Imports dlt and what a load needs of it, which takes 0.4 s, while the walks wait for responses."""
+    import dlt.common.libs
     import dlt.destinations.impl.filesystem.filesystem
     import dlt.load
     import dlt.normalize
-    import dlt.sources.helpers.requests  # noqa: F401 # dlt imports it during a load, as the others
+    import dlt.sources.helpers.requests  # dlt imports it during a load, as the others
 
     import sources.resources  # noqa: F401
+
+    dlt.common.libs.get_pandas_module = _imported_pandas
+
+
+def _imported_pandas() -> ModuleType | None:
+    """pandas, once it is imported. dlt 1.31 fails where another thread is importing it, as a walk may."""
+    module = sys.modules.get("pandas")
+    return module if hasattr(module, "DataFrame") else None
 
 
 def computed_once(compute: Capabilities) -> Capabilities:

@@ -67,7 +67,9 @@ def _doubled(write: Callable[..., Any]) -> Callable[..., Any]:
 
 
 BROKEN_WALKS: dict[str, Callable[[], Any]] = {
-    "any two sweeps agree": lambda: mock.patch.object(walks._ListWalk, "_is_agreed", lambda self, files: len(files) > 1),
+    "any two sweeps agree": lambda: mock.patch.object(
+        walks._ListWalk, "_is_agreed", lambda self, files: len(files) > 1
+    ),
     "the decoder loses a row": lambda: mock.patch.object(page_files, "decode", _lossy),
     "sweeps are not merged": lambda: mock.patch.object(PageFiles, "write", _doubled(PageFiles.write)),
     "a lone sweep proves a list": lambda: mock.patch.object(walks._ListWalk, "_is_agreed", return_value=True),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.warehouse.load import LOADED, attached, load
+from pipelines.warehouse.load import LOADED, attached, import_loader, load
 from sources.errors import BridgeError
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
@@ -90,3 +92,17 @@ def test_issue_16_7_loaded_rows_are_compared_with_walked_ones(
         attached(build, [result], tmp_path / "load"),
     ):
         pytest.fail("the totals were not compared")
+
+
+def test_issue_16_1_a_list_is_loaded_while_another_thread_imports_pandas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    platform: Any = Platform(list(range(1, 12)))
+    spool = SpoolFolder(tmp_path / "spool", {"list": "customers"})
+    result = walk("customers", platform, tmp_path / "files", spool, WalkOptions(10))
+    import_loader()
+    monkeypatch.setitem(sys.modules, "pandas", ModuleType("pandas"))  # as it is at first
+    load([result], tmp_path / "load")
+    monkeypatch.undo()
+    with duckdb.connect() as build, attached(build, [result], tmp_path / "load"):
+        assert build.execute(f"SELECT count(*) FROM {LOADED}.customers").fetchall() == [(11,)]
