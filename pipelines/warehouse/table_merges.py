@@ -18,7 +18,7 @@ from sources.errors import Stopped
 from sources.extract.result import ListResult
 
 INTERRUPT_EVERY_S: Final = 0.02
-_AT_ONCE_ROWS_MAX: Final = 1_000_000
+_AT_ONCE_ROWS_MAX: Final = 500_000
 """Records in lists that are merged at the same time."""
 
 

@@ -48,7 +48,7 @@ def run_until_interrupted(build: duckdb.DuckDBPyConnection, ended: list[type[Bas
 def test_issue_16_1_lists_are_merged_at_the_same_time(monkeypatch: pytest.MonkeyPatch, merges: TableMerges) -> None:
     both = threading.Barrier(2, timeout=5)
     monkeypatch.setattr(merge, "merge_table", lambda *_: both.wait())
-    merges.merge_all(lists(500_000), "run")
+    merges.merge_all(lists(250_000), "run")
 
 
 def orders(build: duckdb.DuckDBPyConnection, rows: str, lines: str) -> ListResult:
@@ -100,7 +100,7 @@ def test_long_lists_are_merged_table_by_table(monkeypatch: pytest.MonkeyPatch, m
         merged.append(walked.resource)
 
     monkeypatch.setattr(merge, "merge_table", alone)
-    merges.merge_all(lists(500_001), "run")
+    merges.merge_all(lists(250_001), "run")
     merges.merge_all([], "run")
     assert merged == ["price_lists", "orders"]
 
@@ -122,7 +122,7 @@ def test_a_merge_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch, mer
     assert ended == [duckdb.InterruptException]
 
 
-@pytest.mark.parametrize("rows", [1, 500_001], ids=["at once", "table by table"])
+@pytest.mark.parametrize("rows", [1, 250_001], ids=["at once", "table by table"])
 def test_another_thread_ends_merges(monkeypatch: pytest.MonkeyPatch, merges: TableMerges, rows: int) -> None:
     ended: list[type[BaseException]] = []
     is_running = threading.Event()
@@ -213,7 +213,7 @@ def test_after_a_merge_that_fails_none_begins(monkeypatch: pytest.MonkeyPatch, m
 
     monkeypatch.setattr(merge, "merge_table", fails)
     with pytest.raises(duckdb.IOException, match="the disk is full"):
-        merges.merge_all(lists(500_001), "run")
+        merges.merge_all(lists(250_001), "run")
     assert merged == ["price_lists"]
 
 
@@ -237,4 +237,4 @@ def test_tables_that_run_out_of_memory_together_are_merged_alone(
 
     monkeypatch.setattr(merge, "merge_table", runs_out_alone)
     with pytest.raises(duckdb.OutOfMemoryException):
-        merges.merge_all(lists(500_001), "run")
+        merges.merge_all(lists(250_001), "run")
