@@ -124,12 +124,6 @@ def tables_of(build: duckdb.DuckDBPyConnection, walked: ListResult) -> list[str]
     return list(dict.fromkeys([*loaded, *_children(build, resource), resource]))
 
 
-def merge(build: duckdb.DuckDBPyConnection, walked: ListResult, run_id: str) -> None:
-    """Merges a list, table by table."""
-    for table in tables_of(build, walked):
-        merge_table(build, walked, table, run_id)
-
-
 def merge_table(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str, run_id: str) -> None:
     """Replaces a raw table of a list by the loaded rows, and the earlier rows that are not among them.
 

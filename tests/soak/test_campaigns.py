@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 from unittest import mock
 
 import pytest
 
-from pipelines.warehouse import merge
+from pipelines.warehouse.table_merges import TableMerges
 from sources.decode import rows
 from sources.decode.documented import decode
 from sources.decode.rows import Decoded
@@ -84,10 +84,10 @@ def test_the_judge_of_walks_catches_broken_code(name: str) -> None:
 
 
 def test_the_judge_of_histories_catches_short_walks_that_end_versions() -> None:
-    merged = merge.merge
+    merge_all = TableMerges.merge_all
 
-    def marking(build: Any, walked: ListResult, run_id: str) -> Any:
-        return merged(build, replace(walked, verdict="complete"), run_id)
+    def marking(self: TableMerges, walked: Sequence[ListResult], run_id: str) -> None:
+        merge_all(self, [replace(one, verdict="complete") for one in walked], run_id)
 
-    with mock.patch.object(merge, "merge", marking):
+    with mock.patch.object(TableMerges, "merge_all", marking):
         assert any(history_seed(seed).problems for seed in range(8))

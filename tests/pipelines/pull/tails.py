@@ -18,6 +18,7 @@ from pipelines.pull.walking import ListWalks
 from pipelines.warehouse import merge, ops
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.load import CATALOG, LOADED
+from pipelines.warehouse.table_merges import TableMerges
 from sandbox.app import Platform
 from sandbox.config import V1_KEY, SandboxConfig
 from sources.extract.result import ListResult, no_progress
@@ -104,7 +105,7 @@ class TailBench:
         self.counts.append(counts)
         owner = CursorOwner.of(self.settings, self.organization)
         record_cursor(self.warehouse, run_id, result, counts, owner)
-        merge.merge(self.warehouse, result, run_id)
+        TableMerges(self.warehouse, Event()).merge_all([result], run_id)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self.warehouse.execute(sql).fetchall()
