@@ -22,14 +22,19 @@ from sources.settings import (
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Settings of the families that are read; None for one that is not."""
+    """Settings of the families that are read; None for one that is not.
+
+    `whoami` are settings of public v1 even where none of its lists is read: GET /whoami reports the organization, which
+    the legacy family does not.
+    """
 
     legacy: LegacySettings | None = None
     public_v1: PublicV1Settings | None = None
+    whoami: PublicV1Settings | None = None
 
     def settings(self, family: Family) -> LegacySettings | PublicV1Settings:
         """Settings of a family. Raises UsageError where it has none."""
-        settings = self.legacy if family == "legacy" else self.public_v1
+        settings = self.legacy if family == "legacy" else self.public_v1 or self.whoami
         if settings is None:
             raise UsageError(f"no settings for the family {family}")
         return settings
@@ -67,4 +72,13 @@ def read_targets(resources: Sequence[str]) -> Targets:
     public_v1 = public_v1_settings() if "public_v1" in families else None
     if legacy is not None and public_v1 is not None:
         check_same_environment(legacy, public_v1)
-    return Targets(legacy, public_v1)
+    return Targets(legacy, public_v1, _whoami_settings(legacy) if legacy is not None else public_v1)
+
+
+def _whoami_settings(legacy: LegacySettings) -> PublicV1Settings | None:
+    """Settings of public v1 for the same environment; None where they are missing or wrong: no list needs them."""
+    try:
+        settings = public_v1_settings()
+    except UsageError:
+        return None
+    return settings if settings.environment == legacy.environment else None

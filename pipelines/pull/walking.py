@@ -38,7 +38,7 @@ Merge = Callable[[Sequence[ListResult], str | None], None]
 MERGED_EARLY_ROWS: Final = 50_000
 """Rows from which a list is merged while others are still walked: each load costs dlt a tenth of a second."""
 WHOAMI_WAIT_S: Final = 5.0
-"""How long finished walks wait for the answer to GET /whoami."""
+"""How long walks wait for the answer to GET /whoami, all together: from the beginning of the pull."""
 END_WAIT_S: Final = 2.0
 """How long a pull that fails waits for its walks to end; one that is resolving a host name cannot be interrupted."""
 log = logging.getLogger("orderbridge.pull")
@@ -67,6 +67,7 @@ class ListWalks:
     ) -> None:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop, self._tail = progress, stop, tail
+        self._organization_until = time.monotonic() + WHOAMI_WAIT_S
         self._merging = threading.Lock()
         self._failure: BaseException | None = None
 
@@ -85,6 +86,8 @@ class ListWalks:
             Results of the walks; the organization, None where it is not known.
         """
         families = dict.fromkeys(LISTS[name].family for name in names)
+        if self._targets.whoami is not None:
+            families["public_v1"] = None
         clients = {family: self._targets.client(family, self._stop) for family in families}
         pool = ThreadPoolExecutor(len(names) + 2, "walk")
         imports = pool.submit(import_loader)
@@ -99,14 +102,14 @@ class ListWalks:
                     waiting.append(result)
                 if waiting and (result.distinct >= MERGED_EARLY_ROWS or len(ended) == len(names)):
                     imports.result()
-                    merge(sorted(waiting, key=lambda one: names.index(one.resource)), _within_wait(organization))
+                    merge(sorted(waiting, key=lambda one: names.index(one.resource)), self._within_wait(organization))
                     waiting.clear()
             return result
 
         try:
             organization = pool.submit(_organization, clients.get("public_v1"))
             futures += (pool.submit(walk_and_merge, name) for name in names)
-            return _results(futures), _within_wait(organization)
+            return _results(futures), self._within_wait(organization)
         except BaseException as error:
             self._stop.set()
             if isinstance(error, Stopped) and self._failure is not None:
@@ -171,7 +174,7 @@ class ListWalks:
         with warehouse_errors(self._build.path.parent):
             if self._tail is None or name != ORDER.name:
                 return read(name)
-            tail = self._tail.of_organization(_within_wait(organization))
+            tail = self._tail.of_organization(self._within_wait(organization))
             reason, observed = tail.reason, ""
             if tail.position is not None:
                 try:
@@ -184,6 +187,11 @@ class ListWalks:
                 result.observations["cursor_reuse", observed] += 1
             return result
 
+    def _within_wait(self, organization: Future[str | None]) -> str | None:
+        """The organization; None where its answer takes too long."""
+        wait([organization], timeout=self._organization_until - time.monotonic())
+        return organization.result() if organization.done() else None
+
 
 def _results(futures: list[Future[T]]) -> list[T]:
     """The results in order, or the first error. Waits in short steps: a signal is noticed in between."""
@@ -193,12 +201,6 @@ def _results(futures: list[Future[T]]) -> list[T]:
         for future in done:
             future.result()
     return [future.result() for future in futures]
-
-
-def _within_wait(organization: Future[str | None]) -> str | None:
-    """The organization; None where its answer takes too long."""
-    wait([organization], timeout=WHOAMI_WAIT_S)
-    return organization.result() if organization.done() else None
 
 
 def _organization(client: Client | None) -> str | None:

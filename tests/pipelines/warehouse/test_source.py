@@ -7,6 +7,8 @@ import os
 import duckdb
 import pytest
 
+from pipelines.pull import walking
+from pipelines.pull.targets import read_targets
 from pipelines.warehouse.source import DataSource, read_source
 from sandbox import SandboxConfig, serve
 from sources.errors import UsageError
@@ -22,8 +24,13 @@ def host(made: Bridge) -> str:
     return made.platform.url.removeprefix("http://")
 
 
-def test_issue_11_13_the_source_is_recorded_and_known_parts_stay(fresh: Bridge) -> None:
-    assert fresh.code("customers") == 0
+def test_issue_11_13_the_source_is_recorded_and_known_parts_stay(
+    fresh: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.delenv("SOURCES__PUBLIC_V1__BASE_URL")
+        patch.delenv("SOURCES__PUBLIC_V1__API_KEY")
+        assert fresh.code("customers") == 0
     assert recorded(fresh) == DataSource(host(fresh), None, "sandbox", None)
     assert fresh.code("orders") == 0
     assert recorded(fresh) == DataSource(host(fresh), host(fresh), "sandbox", recorded(fresh).organization)
@@ -66,6 +73,30 @@ def test_issue_11_13_another_environment_or_organization_is_refused(published: B
     assert published.code("orders") == 0
 
 
+def test_a_pull_of_legacy_lists_notices_another_organization_where_a_v1_key_is_configured(published: Bridge) -> None:
+    with duckdb.connect(str(published.path)) as connection:
+        connection.execute("UPDATE ops.warehouse SET organization = 'first'")
+    before = published.path.read_bytes()
+    with pytest.raises(UsageError, match="another source: organization first, not "):
+        published.pull("customers")
+    assert published.path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("API_KEY", None), ("API_KEY", "key_live_1"), ("BASE_URL", "ftp://x"), ("BASE_URL", None)]
+)
+def test_a_pull_of_legacy_lists_needs_no_public_v1_settings(
+    fresh: Bridge, monkeypatch: pytest.MonkeyPatch, name: str, value: str | None
+) -> None:
+    assert read_targets(["customers"]).whoami is not None
+    if value is None:
+        monkeypatch.delenv(f"SOURCES__PUBLIC_V1__{name}")
+    else:
+        monkeypatch.setenv(f"SOURCES__PUBLIC_V1__{name}", value)
+    targets = read_targets(["customers"])
+    assert (targets.whoami, targets.source) == (None, DataSource(host(fresh), None, "sandbox"))
+
+
 def test_a_warehouse_of_version_0_1_knows_its_hosts_from_its_runs(published: Bridge) -> None:
     with duckdb.connect(str(published.path)) as connection:
         connection.execute("DROP TABLE ops.warehouse; UPDATE ops.runs SET legacy_host = 'other.example'")
@@ -73,12 +104,14 @@ def test_a_warehouse_of_version_0_1_knows_its_hosts_from_its_runs(published: Bri
         published.pull()
 
 
-def test_a_platform_that_does_not_tell_the_organization_is_read(fresh: Bridge) -> None:
-    fresh.platform.set_faults({})
+def test_a_platform_that_does_not_tell_the_organization_is_read(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     fresh.pull("customers", "orders")
     with duckdb.connect(str(fresh.path)) as connection:
         connection.execute("UPDATE ops.warehouse SET organization = NULL")
-    assert fresh.code("customers") == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(walking, "WHOAMI_WAIT_S", 0.2)
+        patch.setenv("SOURCES__PUBLIC_V1__BASE_URL", "http://127.0.0.1:9")  # nobody listens there
+        assert fresh.code("customers") == 0
     assert recorded(fresh).organization is None
     assert fresh.code("orders") == 0
     assert recorded(fresh).organization is not None
