@@ -75,7 +75,7 @@ def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, fr
     in_file = [index for index in evidence if sources[index].lookup == IN_FILE]
     for index in evidence.keys() - set(in_file):
         evidence[index].add(bindings.lookups[sources[index].lookup].values[sources[index].path])
-    groups = _ScatteredGroups()
+    groups = ScatteredGroups()
     if in_file or group:
         for table, _, _ in lines:
             for index in in_file:
@@ -97,7 +97,7 @@ def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, fr
     return replace(bindings, sources=sources), frozenset(groups.scattered), notes
 
 
-class _ScatteredGroups:
+class ScatteredGroups:
     """Group keys that come again after another key. The hash of every key stays in memory."""
 
     def __init__(self) -> None:
@@ -106,6 +106,7 @@ class _ScatteredGroups:
         self._last: str | None = None
 
     def add(self, table: pa.Table, columns: Sequence[str]) -> None:
+        """Adds the next lines of the file."""
         if not table.num_rows:
             return
         keys = group_keys(table, columns)

@@ -7,7 +7,7 @@ anything else is done: a run that cannot read them ends before its first request
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
-from pipelines.imports.lines import prepared_lines
+from pipelines.imports.lines import ScatteredGroups, group_keys, prepared_lines
 from pipelines.imports.lookups import LookupTable
 from pipelines.imports.open import count_reject_columns, open_input_table, open_lookups
 from pipelines.mapping import load, propose
@@ -26,8 +26,9 @@ from sources.errors import UsageError
 from sources.files import CellRules
 from sources.files.model import LINE_COLUMN
 from transforms.erp.match_keys import MATCH_KEYS
-from transforms.frames import BIGINT, TEXT, Bools, Ints, from_arrow, take_or_null, to_arrow
-from transforms.upserts.lines import blank_lines, changes
+from transforms.frames import BIGINT, TEXT, Bools, Ints, from_arrow, positions, take_or_null, to_arrow
+from transforms.upserts.cells import filled
+from transforms.upserts.lines import blank_lines, changes, whole
 
 ERP_COLUMNS: Final = {
     "erpCode": "erp_code",
@@ -67,7 +68,8 @@ class ErpCustomers:
 
     Attributes:
         rows: `_line`, and a text column for each of `ERP_COLUMNS` that the file has.
-        refused: code by line, of lines that do not fit the file's header or have no answer in a lookup file.
+        refused: code by line, of lines that do not fit the file's header or have no answer in a lookup file, and of
+            groups of lines that a plan rejects.
         skipped: number of lines that the mapping skips (`skip_blank`), or that continue the group of the line above.
     """
 
@@ -110,30 +112,41 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
         )
     schema = pa.schema([*((name, TEXT) for name in sources), (LINE_COLUMN, BIGINT)])
     parts, groups, skipped = [schema.empty_table()], list[pa.Table](), 0
-    refused: dict[int, str] = {}
+    refused, scattered = dict[int, str](), ScatteredGroups()
     matched = {name for lookup in mapping.lookups for name in lookup.match}
     texts = matched | {source.column for source in sources.values() if source.lookup == IN_FILE}
     table = table.with_cell_rules(dict.fromkeys(texts, CellRules(is_text=True)))
     for batch in prepared_lines(table, mapping, used):
         refused |= {row.line: str(row.code) for row in batch.rejected}
         skipped += len(batch.skipped)
+        if mapping.group:
+            scattered.add(batch.table, mapping.group)
+            groups.append(batch.table.select([*mapping.group, LINE_COLUMN]))
         lines, values = _looked_up(batch.table, lookups, refused)
         cells = {
             name: _value(lines[source.column] if source.lookup == IN_FILE else values[source.path], source)
             for name, source in sources.items()
         }
         parts.append(pa.table({**cells, LINE_COLUMN: lines[LINE_COLUMN]}, schema))
-        groups.append(lines.select(mapping.group))
     origins = {
         name: source.column if source.lookup == IN_FILE else f"{source.column} of {mapping.lookups[source.lookup].file}"
         for name, source in sources.items()
     }
     unread = tuple(name for name in columns if name not in used)
     rows = from_arrow(pa.concat_tables(parts).combine_chunks())
-    if mapping.group and groups:
+    if groups:
+        keys = pa.concat_tables(groups)
+        refused = _incomplete_groups(keys, mapping.group, scattered.scattered, refused) | refused
+        rows = rows[~rows[LINE_COLUMN].isin(list(refused))].reset_index(drop=True)
+        keys = keys.filter(pc.is_in(keys[LINE_COLUMN], to_arrow(rows, {LINE_COLUMN: BIGINT})[LINE_COLUMN]))
+        each = {name for name, source in sources.items() if source.target.is_each}
         lines_read = len(rows)
-        rows = _first_of_groups(rows, pa.concat_tables(groups), mapping.group)
-        skipped += lines_read - len(rows)
+        rows, differing = _first_of_groups(rows, keys, mapping.group, each)
+        refused |= dict.fromkeys(differing, "lines_differ")
+        skipped += lines_read - len(differing) - len(rows)
+    defaults = {name: str(source.default) for name, source in sources.items() if source.default is not None}
+    for name, default in defaults.items():  # of a customer, not of each line of its group
+        rows[name] = rows[name].mask(rows[name].str.strip().fillna("").eq(""), default)
     return ErpCustomers(rows, dict(sorted(refused.items())), skipped, origins, unread)
 
 
@@ -152,10 +165,33 @@ def _looked_up(
     return lines, values
 
 
-def _first_of_groups(rows: pd.DataFrame, keys: pa.Table, names: Sequence[str]) -> pd.DataFrame:
+def _incomplete_groups(
+    keys: pa.Table, names: Sequence[str], scattered: Set[str], refused: Mapping[int, str]
+) -> dict[int, str]:
+    """Codes of the lines of groups that may lack one, as for a plan: a line is refused, unreadable or elsewhere."""
+    lines = keys[LINE_COLUMN].to_numpy()
+    is_blank = blank_lines(keys, names)
+    groups = (changes(keys, names) | is_blank).cumsum()
+    is_apart = pc.is_in(group_keys(keys, names), pa.array(list(scattered), TEXT)).to_numpy(zero_copy_only=False)
+    codes = dict.fromkeys(groups[is_apart].tolist(), "group_apart")
+    for line, code in refused.items():
+        after = int(np.searchsorted(lines, line))
+        if after < len(lines) and lines[after] == line:
+            codes[groups[after]] = code
+            continue
+        near = [row for row in (after - 1, after) if 0 <= row < len(lines) and not is_blank[row]]
+        codes |= dict.fromkeys(groups[near].tolist(), "group_torn")
+    found = np.isin(groups, list(codes))
+    return dict(zip(lines[found].tolist(), map(codes.__getitem__, groups[found].tolist()), strict=True))
+
+
+def _first_of_groups(
+    rows: pd.DataFrame, keys: pa.Table, names: Sequence[str], each: Set[str]
+) -> tuple[pd.DataFrame, list[int]]:
     """One row for each group of lines: the first value of each field, and the first document.
 
-    Lines without a key are of no group.
+    Lines without a key are of no group. Returns the rows, and the lines of groups with several values of a field that
+    does not take one from each line (`each`): these groups have no row.
     """
     starts = changes(keys, names) | blank_lines(keys, names)
     groups = starts.cumsum() - 1
@@ -171,15 +207,18 @@ def _first_of_groups(rows: pd.DataFrame, keys: pa.Table, names: Sequence[str]) -
         found[numbers] = candidates[at]
         return found
 
+    is_differing = np.zeros(starts.sum(), np.bool_)
+    for name in is_given.keys() - each:
+        values = filled(whole(texts, name))
+        others = values.take(positions(first(~blank_lines(texts, [name]))[groups]))
+        is_differing[groups[pc.not_equal(values, others).fill_null(False).to_numpy(zero_copy_only=False)]] = True
     columns = [take_or_null(rows[[name]], first(is_given.get(name, starts))) for name in map(str, rows)]
-    return pd.concat(columns, axis="columns")
+    result = pd.concat(columns, axis="columns")
+    return result[~is_differing].reset_index(drop=True), rows[LINE_COLUMN][is_differing[groups]].tolist()
 
 
 def _value(cells: pa.Array | pa.ChunkedArray, source: Source) -> pa.Array | pa.ChunkedArray:
-    """The cells of a field, null for the texts that the mapping declares empty; its default where they are blank."""
-    null = pa.scalar(None, TEXT)
-    if source.reading.empty:
-        cells = pc.if_else(pc.is_in(cells, value_set=pa.array(source.reading.empty, TEXT)), null, cells)
-    if source.default is not None:
-        cells = pc.if_else(pc.equal(pc.utf8_trim_whitespace(cells), ""), null, cells).fill_null(str(source.default))
-    return cells
+    """The cells of a field, null for the texts that the mapping declares empty."""
+    if not source.reading.empty:
+        return cells
+    return pc.if_else(pc.is_in(cells, value_set=pa.array(source.reading.empty, TEXT)), pa.scalar(None, TEXT), cells)

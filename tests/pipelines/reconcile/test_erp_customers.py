@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from pipelines.imports import RejectedInput, open_inputs
+from pipelines.mapping import load
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile import erp_customers
@@ -290,6 +292,38 @@ def test_the_lines_of_a_group_are_one_customer(new_shop: Shop) -> None:
     assert list(map(str, read.rows.dtypes)) == ["string[pyarrow]"] * 4 + ["int64[pyarrow]"]
 
 
+def test_a_group_of_which_a_plan_rejects_a_line_is_not_compared(new_shop: Shop) -> None:
+    """Not in part either: as if the customer had fewer documents, or the first of two e-mail addresses."""
+    mapping = new_shop.file.with_name("clientes.toml")
+    mapping.write_text(GROUPED + LOOKED_UP, "utf-8")
+    mapping.with_name("tarifas.csv").write_text("zona;tarifa\nN;1\n", "utf-8")
+    lines = (
+        "C-1;Ana;a@x.es;1;N", "C-1;;;2;X",  # no answer in the lookup file
+        "C-2;Eva;b@x.es;1;N", "C-2;;", "C-3;Sol;c@x.es;;N",  # a line that does not fit: of C-2, of C-3 or of both
+        "C-4;Luz;l@x.es;;N", "C-4;;m@x.es;;N",
+        "C-5;Pía;d@x.es;1;N", "C-6;Inés;e@x.es;;N", "C-5;;;2;N",
+        "C-7;Ada;f@x.es;1;N", "C-7;;;2;N",
+    )  # fmt: skip
+    new_shop.write(*lines, header="Código;Nombre;Correo;NIF;Zona")
+    read = read_customers(ErpFiles(new_shop.file, mapping))
+    assert read is not None
+    assert read.rows["erp_code"].tolist() == ["C-6", "C-7"]
+    assert read.refused == {
+        2: "lookup_not_found", 3: "lookup_not_found", 4: "group_torn", 5: "too_short", 6: "group_torn",
+        7: "lines_differ", 8: "lines_differ", 9: "group_apart", 11: "group_apart",
+    }  # fmt: skip
+    assert (len(read.rows) + len(read.refused) + read.skipped, read.skipped) == (len(lines), 1)
+    planned = open_inputs("customers", new_shop.file, load(mapping, "customers"), login_mode="email")
+    rejected = [line for item in planned if isinstance(item, RejectedInput) for line in item.lines]
+    assert sorted(rejected) == sorted(read.refused)
+
+
+LOOKED_UP = """
+[[lookup]]
+file = "tarifas.csv"
+match = { Zona = "zona" }
+give = { priceListId = "tarifa" }
+"""
 GROUPED = """
 kind = "customers"
 [columns]
