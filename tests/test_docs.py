@@ -18,9 +18,18 @@ import pytest
 from click.testing import CliRunner
 
 from pipelines.cli.main import orderbridge
+from pipelines.pull.order_tail import CHANCE
 from pipelines.reporting import dictionary_page
 from pipelines.reporting.tables import anchor
+from pipelines.warehouse.coverage import PROOF_AGE
+from pipelines.warehouse.merge import SHRINK_ROWS, SHRINK_SHARE
 from sources.errors import ExitCode
+from sources.extract.legacy_pages import ASSUMED_END_STATUSES
+from sources.extract.proof import SECOND_SIZE
+from sources.extract.result import SWEEPS_MAX
+from sources.extract.v1_pages import EMPTY_PAGES_MAX
+from sources.extract.walk import CURSOR_SWEEPS_MAX
+from sources.settings import PublicV1Settings
 from sources.settings.sections import SETTINGS
 from sources.settings.setting import variable
 from transforms.rules import RULES, SEVERITIES
@@ -138,6 +147,29 @@ def test_every_command_has_an_example_in_the_docs_and_in_its_help() -> None:
 def test_the_schedules_say_what_to_do_about_every_exit_code() -> None:
     rows = re.findall(r"^\| ([\d, ]+) \|", (CHECKOUT / "docs/schedules.md").read_text("utf-8"), re.MULTILINE)
     assert rows == [code.label for code in ExitCode]
+
+
+def test_the_page_on_completeness_has_the_numbers_of_the_code() -> None:
+    page = " ".join((CHECKOUT / "docs/completeness.md").read_text("utf-8").split())
+    words = {"an": 1, "one": 1, "second": 2, "three": 3, "four": 4, "million": 10**6}
+    hours = PROOF_AGE.total_seconds() / 3600
+    numbers: dict[str, list[float]] = {
+        "a different size, {} times the first": [SECOND_SIZE],
+        "up to {} more sweeps follow": [SWEEPS_MAX - 2],
+        "A {} or {} after a consistent page": sorted(ASSUMED_END_STATUSES, reverse=True),
+        "the list is read a {} time": [CURSOR_SWEEPS_MAX],
+        "or {} empty pages in a row": [EMPTY_PAGES_MAX],
+        "chance is below one in a {},": [CHANCE],
+        "`sources.public_v1.whole_read_days` ({} days)": [PublicV1Settings.whole_read_days],
+        "newly misses more than {} % (and more than {} rows)": [SHRINK_SHARE * 100, SHRINK_ROWS],
+        "held back, with exit code {},": [ExitCode.COVERAGE],
+        "took more than {} hour longer": [hours],
+        "at most {} hour after the first": [hours],
+    }
+    for sentence, expected in numbers.items():
+        match = re.search(re.escape(sentence).replace(r"\{\}", r"([\w.]+)"), page)
+        assert match, sentence
+        assert [float(words.get(number, number)) for number in match.groups()] == expected, sentence
 
 
 def help_of(command: click.Command) -> str:
