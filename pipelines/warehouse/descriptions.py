@@ -15,7 +15,7 @@ import duckdb
 
 from pipelines.warehouse.sql import sql_name, sql_text
 from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
-from sources.contract import LISTS, RECORDS
+from sources.contract import LISTS, RECORDS, Field
 from sources.decode.table_schema import snake
 
 SCHEMAS: Final = ("raw", "reconciled", "ops", VIEW_SCHEMA)
@@ -58,13 +58,15 @@ def table_description(schema: str, table: str) -> str:
 
 
 def column_description(schema: str, table: str, column: str) -> str:
-    """What a column holds; empty for one that is not in the dictionary."""
+    """What a column holds, by the dictionary or else by the interface; empty for one that neither describes."""
     if _is_order_field(schema, table, column):
         return ORDER_FIELD
     if column.endswith("_position"):
         return f"position of the row in {table.rpartition('__')[0]} that it belongs to"
     dictionary = _dictionary()
-    return dictionary["exceptions"].get(f"{schema}.{table}.{column}") or dictionary["columns"].get(column, "")
+    text = dictionary["exceptions"].get(f"{schema}.{table}.{column}") or dictionary["columns"].get(column)
+    field = _field(table, column) if schema == "raw" else None
+    return text or (field.meaning if field else "")
 
 
 def _is_order_field(schema: str, table: str, column: str) -> bool:
@@ -83,16 +85,20 @@ def _is_order_field(schema: str, table: str, column: str) -> bool:
 
 def column_source(table: str, column: str) -> str:
     """The field of the interface that a raw column is filled from; empty for columns of this project."""
+    if (field := _field(table, column)) is None:
+        return ""
+    name, _, child = table.partition("__")
+    where = f"{child}[].{field.name}" if child else field.name
+    meaning = f" ({field.meaning})" if field.meaning not in ("", column_description("raw", table, column)) else ""
+    return f"{where} of {LISTS[name].verb} {LISTS[name].path}{meaning}"
+
+
+def _field(table: str, column: str) -> Field | None:
     name, _, child = table.partition("__")
     fields = RECORDS[name].fields if name in RECORDS else ()
     if child:
         fields = next((field.fields for field in fields if snake(field.name) == child), ())
-    for field in fields:
-        if snake(field.name) == column and field.type != "array":
-            where = f"{child}[].{field.name}" if child else field.name
-            meaning = f" ({field.meaning})" if field.meaning else ""
-            return f"{where} of {LISTS[name].verb} {LISTS[name].path}{meaning}"
-    return ""
+    return next((field for field in fields if snake(field.name) == column and field.type != "array"), None)
 
 
 def write_comments(build: duckdb.DuckDBPyConnection) -> None:

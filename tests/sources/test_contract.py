@@ -7,36 +7,54 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = '''
+SCRIPT = """
 import importlib.util, sys, types
 from pathlib import Path
 
 spec = importlib.util.find_spec("sources.contract")
 module = types.ModuleType("sources.contract")
 text = Path(spec.origin).read_text("utf-8")
-for field in (
-    """        Field("birthdate", "date", "string", meaning="YYYY-MM-DD"),\\n""",
-    """        Field("password", "text", required=True, min_length=1),\\n""",
+for field, added in (
+    ('Field("birthdate", "date", "string", meaning="YYYY-MM-DD")',
+     'Field("loyaltyTier", "text", meaning="level of the customer"), Field("loyalSince", "date", "string")'),
+    ('Field("forTaxes", "boolean")', 'Field("issuedOn", "date", "string", meaning="day of issue")'),
+    ('Field("password", "text", required=True, min_length=1)', 'Field("loyaltyTier", "text", min_length=3)'),
 ):
     assert text.count(field) == 1
-    text = text.replace(field, field + """        Field("loyaltyTier", "text", min_length=3),\\n""")
+    text = text.replace(field, field + ", " + added)
 sys.modules["sources.contract"] = module
 exec(compile(text, spec.origin, "exec"), module.__dict__)
 
+from pipelines.reconcile.reconcile import reconcile
+from pipelines.reporting.dictionary_page import markdown
 from sandbox.validation import problems
 from sources.contract import CUSTOMER_CREATE
 from sources.inputs import paths
+from sources.legacy import legacy
 from tests.pipelines.bridge import bridge
 
 with bridge(Path.cwd()) as made:
     first = made.platform.state.ids("customers")[0]
-    made.platform.state.change("customers", first, {"loyaltyTier": "gold"})
+    documents = [{"number": "1", "issuedOn": "2021-03-04"}]
+    changed = {"loyaltyTier": "gold", "loyalSince": "2020-02-29", "documents": documents}
+    made.platform.state.change("customers", first, changed)
     made.pull("customers")
-    print(made.rows("SELECT id = $1, loyalty_tier, _extra FROM raw.customers WHERE loyalty_tier IS NOT NULL", first))
-    print(made.rows("SELECT count(*) FROM ops.observations WHERE value = 'loyaltyTier'"))
+    print(made.rows("SELECT id = $1, loyalty_tier, loyal_since::TEXT, _extra FROM raw.customers "
+                    "WHERE loyalty_tier IS NOT NULL", first))
+    print(made.rows("SELECT customer_id = $1, number, issued_on::TEXT, _extra FROM raw.customers__documents "
+                    "WHERE issued_on IS NOT NULL", first))
+    print(made.rows("SELECT count(*) FROM ops.observations WHERE value IN ('loyaltyTier', 'loyalSince', 'issuedOn')"))
+    for column in made.rows("SELECT column_name, data_type, comment FROM duckdb_columns() "
+                            "WHERE column_name IN ('loyalty_tier', 'loyal_since', 'issued_on')"):
+        print(*column, sep=" | ")
+    reconcile()
+    print(made.one("SELECT document_count FROM reconciled.customers WHERE customer_id = $1", first))
 print([problem.message for problem in problems(CUSTOMER_CREATE, {"password": "x", "loyaltyTier": "a"})])
 print("loyaltyTier" in paths("customers"))
-'''
+print(*[line for line in markdown().splitlines() if "loyalty_tier" in line])
+columns = legacy("https://localhost", "none").customers.columns
+print(columns["loyalty_tier"]["description"], columns["loyal_since"]["data_type"])
+"""
 
 
 def test_issue_10_3_a_new_field_is_added_in_the_contract_alone(tmp_path: Path) -> None:
@@ -50,8 +68,15 @@ def test_issue_10_3_a_new_field_is_added_in_the_contract_alone(tmp_path: Path) -
         check=False,
     )
     assert done.stdout.splitlines() == [
-        "[(True, 'gold', None)]",
+        "[(True, 'gold', '2020-02-29', None)]",
+        "[(True, '1', '2021-03-04', None)]",
         "[(0,)]",
+        "loyalty_tier | VARCHAR | level of the customer; loyaltyTier of GET /customers",
+        "loyal_since | DATE | loyalSince of GET /customers",
+        "issued_on | DATE | day of issue; documents[].issuedOn of GET /customers",
+        "1",
         "['loyaltyTier must have at least 3 characters']",
         "True",
+        "| `loyalty_tier` | VARCHAR | level of the customer | loyaltyTier of GET /customers |",
+        "level of the customer date",
     ], done.stderr
