@@ -7,7 +7,7 @@ are ids or codes of customers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pandas as pd
 
@@ -17,6 +17,8 @@ from transforms.order_names import CODE_NAME, ID_NAME
 
 ORDERING_CUSTOMERS: Final = {"customer_id": TEXT, "erp_code": TEXT, "is_missing": BOOLEAN}
 """The columns of the reconciled customers that are used."""
+CustomerNotation = Literal["ids", "codes"]
+"""How a column of the orders names customers: by their ids, or by their ERP codes."""
 _GUEST: Final = "0"
 MATCHED_SHARE_MIN: Final = 0.9
 """Share of the named customers that must be known. Orders of removed customers keep it below 1."""
@@ -36,6 +38,7 @@ class CustomerMatch:
         codes: how many are ERP codes.
         is_by_code: whether the column is read as ERP codes rather than as ids.
         is_unproven: it is neither: its name is that of a code, but its values are ids rather than codes.
+        is_contradicted: only the other reading fits its values.
     """
 
     named: Column[Any]
@@ -45,6 +48,14 @@ class CustomerMatch:
     codes: int
     is_by_code: bool
     is_unproven: bool
+    is_contradicted: bool
+
+    @property
+    def notation(self) -> CustomerNotation | None:
+        """How the column is read; None where it is unproven, or fits less than half of its values."""
+        if self.is_unproven or 2 * (self.codes if self.is_by_code else self.ids) < max(self.named.notna().sum(), 1):
+            return None
+        return "codes" if self.is_by_code else "ids"
 
     @property
     def evidence(self) -> str:
@@ -79,12 +90,13 @@ class CustomerIndex:
         shared = codes.loc[is_shared, "code"].drop_duplicates()
         return cls(customers[["customer_id"]], codes.loc[~is_shared, ["code", "customer_id"]], shared)
 
-    def match(self, values: Column[Any], name: str) -> CustomerMatch:
+    def match(self, values: Column[Any], name: str, notation: CustomerNotation | None = None) -> CustomerMatch:
         """Reads a column as ids or as ERP codes, whichever more of its values are.
 
         Codes such as `12` are ids of others by chance, and ids are codes. If `name` is that of one kind, half as many
         of it are enough. Where that leaves two readings that give orders to different customers, the column is
         unproven: nearly all values are of the other kind and not of this one, or of both and `name` says neither.
+        `notation` is how it is read whatever its values are.
         """
         ids_of = canonical_id(values)
         by_id = look_up(ids_of, self.ids, "customer_id")["customer_id"]
@@ -96,15 +108,19 @@ class CustomerIndex:
         has_preference = prefers_code or ID_NAME.search(name) is not None
         if has_preference and 0 < max(ids, codes) <= 2 * (codes if prefers_code else ids):
             is_by_code = prefers_code
+        if notation is not None:
+            is_by_code = notation == "codes"
         customer_id, other_id = (by_code, by_id) if is_by_code else (by_id, by_code)
         hits, others = (codes, ids) if is_by_code else (ids, codes)
         named = values.where(customer_id.notna() | (ids_of != _GUEST))
         hits_min = MATCHED_SHARE_MIN * named.notna().sum()
-        is_open = hits < hits_min if has_preference else is_by_code
-        is_unproven = is_open and 0 < hits_min <= others and not same_customers(customer_id, other_id)
+        is_open = hits < hits_min if has_preference or notation is not None else is_by_code
+        is_contradicted = is_open and 0 < hits_min <= others
+        is_unproven = is_contradicted and notation is None and not same_customers(customer_id, other_id)
         if is_unproven:
             customer_id = customer_id.where(constant(False, values.index, BOOLEAN))
-        return CustomerMatch(named, customer_id, is_shared & is_by_code, ids, codes, is_by_code, is_unproven)
+        is_ambiguous = is_shared & is_by_code
+        return CustomerMatch(named, customer_id, is_ambiguous, ids, codes, is_by_code, is_unproven, is_contradicted)
 
 
 def same_customers(left: Column[Any], right: Column[Any]) -> bool:

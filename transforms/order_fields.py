@@ -9,14 +9,20 @@ table without an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.customer_index import MATCHED_SHARE_MIN, CustomerIndex, CustomerMatch, same_customers
+from transforms.customer_index import (
+    MATCHED_SHARE_MIN,
+    CustomerIndex,
+    CustomerMatch,
+    CustomerNotation,
+    same_customers,
+)
 from transforms.date_forms import SHARE_MIN
 from transforms.findings import combine_findings, table_finding
 from transforms.frames import BIGINT, BOOLEAN, MONEY, TEXT, Column, array, column
@@ -48,6 +54,7 @@ class OrderFields:
         total: its amount.
         order_status: its status, in the platform's words.
         currency: of the amount.
+        customer_notation: how `customer_id` is read; None: as its values prove.
     """
 
     customer_id: str | None = None
@@ -55,13 +62,14 @@ class OrderFields:
     total: str | None = None
     order_status: str | None = None
     currency: str | None = None
+    customer_notation: CustomerNotation | None = field(default=None, kw_only=True)
 
     def columns(self) -> dict[str, str]:
         """The known columns by field."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        return {name: value for name in ORDER_FIELDS if (value := getattr(self, name)) is not None}
 
 
-ORDER_FIELDS: Final = tuple(field.name for field in fields(OrderFields))
+ORDER_FIELDS: Final = ("customer_id", "ordered_at", "total", "order_status", "currency")
 _EXPECTED: Final = ("customer_id", "ordered_at", "total")
 """Fields that every order should have; a status or a currency may not exist."""
 
@@ -94,6 +102,8 @@ def choose_fields(
         customers: the columns of `ORDERING_CUSTOMERS`, of the reconciled customers.
         configured: columns that the settings name.
         pinned: columns that the last run used.
+
+    Both also give the notation of the customers; a pinned one holds for its own column only.
     """
     configured, pinned = configured or OrderFields(), pinned or OrderFields()
     proposal = propose_fields(orders, customers)
@@ -114,11 +124,15 @@ def choose_fields(
         if chosen[name] is None and name in _EXPECTED and len(orders):
             detail = f"{name}: {_candidates(name, orders, proposal.evidence)}; {advice}"
             findings.append(table_finding("orders", "field_not_found", detail))
-    return FieldChoice(OrderFields(**chosen), proposal.evidence, combine_findings(findings))
+    notation = configured.customer_notation
+    if notation is None and chosen["customer_id"] == pinned.customer_id:
+        notation = pinned.customer_notation
+    chosen_fields = OrderFields(**chosen, customer_notation=notation)
+    return FieldChoice(chosen_fields, proposal.evidence, combine_findings(findings))
 
 
-def _candidates(field: str, orders: pd.DataFrame, evidence: Mapping[str, str]) -> str:
-    names = [name for name in map(str, orders) if RELATED_NAMES[field].search(name) and not name.startswith("_")]
+def _candidates(wanted: str, orders: pd.DataFrame, evidence: Mapping[str, str]) -> str:
+    names = [name for name in map(str, orders) if RELATED_NAMES[wanted].search(name) and not name.startswith("_")]
     listed = [f"{name} ({evidence[name]})" if name in evidence else name for name in sorted(names)]
     return "candidates: " + ", ".join(listed) if listed else "no column with a related name"
 
@@ -139,12 +153,12 @@ def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame) -> FieldPropos
     orders = orders[[name for name in sorted(map(str, orders)) if name != "id" and not name.startswith("_")]]
     orders = orders[[name for name in orders if array(orders[name]).type in _KINDS]]
     evidence: dict[str, str] = {}
-    chosen = {"customer_id": _propose_customer(orders, CustomerIndex.of(customers), evidence)}
-    for field, (count_fitting, share_min) in _EXAMINED.items():
-        for name in (name for name in ORDER_NAMES[field] if name in orders):
+    chosen: dict[str, Any] = {"customer_id": _propose_customer(orders, CustomerIndex.of(customers), evidence)}
+    for wanted, (count_fitting, share_min) in _EXAMINED.items():
+        for name in (name for name in ORDER_NAMES[wanted] if name in orders):
             count, evidence[name] = count_fitting(orders[name])
             if count and count >= share_min * len(orders):
-                chosen.setdefault(field, name)
+                chosen.setdefault(wanted, name)
     return FieldProposal(OrderFields(**chosen), evidence)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from transforms.customer_index import CustomerIndex
+from transforms.customer_index import CustomerIndex, CustomerNotation
 from transforms.dates import OFFSET_MAX, DateColumn, DateContext, date_findings, read_dates
 from transforms.findings import combine_findings, date_text, rule_findings, summarize_unless_proven, table_finding
 from transforms.frames import BOOLEAN, MONEY, TEXT, TIMESTAMP, Column, array, column, constant, first_true, joined_text
@@ -45,12 +45,14 @@ class OrdersResult:
         findings: about them.
         dates: how the dates were read.
         matched_share: of the listed orders, those of a known customer; None without a column of customers or orders.
+        customer_notation: how the column of customers is read; None where nothing shows it.
     """
 
     orders: pd.DataFrame
     findings: pd.DataFrame
     dates: DateColumn
     matched_share: float | None
+    customer_notation: CustomerNotation | None
 
 
 def orders(
@@ -83,7 +85,7 @@ def orders(
             raise ValueError(f"{field}: orders have no column {name!r}; they have {', '.join(sorted(map(str, raw)))}")
     rows, findings = one_row_per_id(raw, "orders")
     ours = pd.DataFrame({"order_id": rows["id"], "is_missing": rows["_missing_since"].notna()})
-    ours, customer_findings = _with_customers(ours, rows, CustomerIndex.of(customers), fields.customer_id, coverage_gap)
+    ours, notation, customer_findings = _with_customers(ours, rows, CustomerIndex.of(customers), fields, coverage_gap)
     is_utc = fields.ordered_at is not None and fields.ordered_at.endswith(("_gmt", "_utc"))
     dates = read_dates(_texts(rows, fields.ordered_at), context.order, "UTC" if is_utc else context.timezone)
     amounts, is_ambiguous = money(rows[fields.total]) if fields.total else (constant(None, rows.index, MONEY), False)
@@ -102,7 +104,7 @@ def orders(
         *_total_findings(ours, rows, fields.total, is_ambiguous),
         *_sum_findings(ours),
     ]
-    return OrdersResult(_with_raw_columns(ours, rows), combine_findings(findings), dates, matched_share)
+    return OrdersResult(_with_raw_columns(ours, rows), combine_findings(findings), dates, matched_share, notation)
 
 
 def is_cancelled(orders: pd.DataFrame) -> Column[Any]:
@@ -111,26 +113,32 @@ def is_cancelled(orders: pd.DataFrame) -> Column[Any]:
 
 
 def _with_customers(
-    ours: pd.DataFrame, rows: pd.DataFrame, index: CustomerIndex, name: str | None, coverage_gap: str
-) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
-    """Adds the customer of each order and whether it is known."""
+    ours: pd.DataFrame, rows: pd.DataFrame, index: CustomerIndex, fields: OrderFields, coverage_gap: str
+) -> tuple[pd.DataFrame, CustomerNotation | None, list[pd.DataFrame]]:
+    """Adds the customer of each order and whether it is known. Also returns how the column is read, and findings."""
+    name = fields.customer_id
     if name is None:
         nothing = constant(None, rows.index)
-        return ours.assign(customer_id=nothing, customer_status=nothing), []
-    match = index.match(_texts(rows, name), name)
+        return ours.assign(customer_id=nothing, customer_status=nothing), None, []
+    match = index.match(_texts(rows, name), name, fields.customer_notation)
     named, known = match.named, match.customer_id
     status = first_true([(known.notna(), "matched"), (named.notna(), "unknown")], "none")
     is_unknown = (status == "unknown") & ~ours["is_missing"] & (not match.is_unproven)
     absent = rule_findings("orders", "customer_unknown", ours["order_id"], is_unknown & ~match.is_ambiguous, name)
     is_none = (status == "none") & ~ours["is_missing"]
-    return ours.assign(
-        customer_id=known if match.is_by_code or match.is_unproven else known.fillna(named), customer_status=status
-    ), [
+    findings = [
         summarize_unless_proven(absent, "customers_unproven", name, coverage_gap),
         rule_findings("orders", "customer_ambiguous", ours["order_id"], is_unknown & match.is_ambiguous, name),
         rule_findings("orders", "customer_missing", ours["order_id"], is_none, name),
-        *([table_finding("orders", "customer_notation", f"{name}: {match.evidence}")] if match.is_unproven else []),
     ]
+    if match.is_unproven:
+        findings.append(table_finding("orders", "customer_notation", f"{name}: {match.evidence}"))
+    elif match.is_contradicted and fields.customer_notation is not None:
+        detail = f"customer_id: {name} is read as {fields.customer_notation}, but {match.evidence}"
+        findings.append(table_finding("orders", "field_changed", f"{detail}; set reconcile.order_customer_notation"))
+    customer_id = known if match.is_by_code or match.is_unproven else known.fillna(named)
+    notation = fields.customer_notation or match.notation
+    return ours.assign(customer_id=customer_id, customer_status=status), notation, findings
 
 
 def _matched_share(ours: pd.DataFrame, name: str | None, last: float | None) -> tuple[float | None, list[pd.DataFrame]]:

@@ -8,7 +8,7 @@ written here: a run pins them in `ops.order_fields` for the next one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import duckdb
@@ -120,16 +120,21 @@ def _orders(inputs: Inputs) -> Entity:
                 f"reconcile.order_{name.removeprefix('order_')} is {column!r}, which is not a column of raw.orders",
                 "List the columns with DESCRIBE raw.orders, or remove the setting: the field is then detected.",
             )
+    configured = replace(configured, customer_notation=settings.orders.customer_notation)
     last = ops.last_order_fields(inputs.build)
-    choice = choose_fields(raw, known, configured, OrderFields(**last.columns))
+    pinned = OrderFields(**last.columns, customer_notation=last.notation)
+    choice = choose_fields(raw, known, configured, pinned)
     gap = inputs.coverage_gap("customers", "orders")
     result = orders(raw, known, choice.fields, inputs.dates, gap, last.matched_share)
     used = choice.fields.columns()
-    ops.record_order_fields(inputs.build, inputs.run_id, used, result.matched_share)
+    pins = ops.LastOrderFields(used, result.matched_share, result.customer_notation)
+    ops.record_order_fields(inputs.build, inputs.run_id, pins)
     detected = {name: column for name, column in used.items() if name not in configured.columns()}
     proposed = {name: choice.evidence.get(column, "used by the last run") for name, column in detected.items()}
-    findings, fields = combine_findings([choice.findings, result.findings]), asdict(choice.fields)
-    return Entity(result.orders, findings, result.dates, order_fields=fields, proposed=proposed)
+    findings = combine_findings([choice.findings, result.findings])
+    return Entity(
+        result.orders, findings, result.dates, order_fields=dict.fromkeys(ORDER_FIELDS) | used, proposed=proposed
+    )
 
 
 def _order_lines(inputs: Inputs) -> Entity:

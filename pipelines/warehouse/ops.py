@@ -15,6 +15,7 @@ import duckdb
 
 if TYPE_CHECKING:
     from sources.extract.result import ListResult
+    from transforms.customer_index import CustomerNotation
 
 TABLES: Final = {
     "runs": """
@@ -37,7 +38,7 @@ TABLES: Final = {
     "order_cursor": """
         run_id VARCHAR, cursor VARCHAR, page_limit INTEGER, page_rows INTEGER, page_digest VARCHAR, base_url VARCHAR,
         environment VARCHAR, organization VARCHAR, order_key VARCHAR, is_newest_last BOOLEAN""",
-    "order_fields": "run_id VARCHAR, field VARCHAR, column_name VARCHAR, matched_share DOUBLE",
+    "order_fields": "run_id VARCHAR, field VARCHAR, column_name VARCHAR, matched_share DOUBLE, notation VARCHAR",
     "push_log": """
         plan_id VARCHAR, operation_id VARCHAR, kind VARCHAR, method VARCHAR, path VARCHAR, state VARCHAR,
         status INTEGER, attempts INTEGER, updated_at TIMESTAMPTZ""",
@@ -60,10 +61,14 @@ _LAST_READ: Final = """
 
 @dataclass(frozen=True, slots=True)
 class LastOrderFields:
-    """The columns of the raw orders that the last run used, by field, and the share of orders with a known customer."""
+    """The columns of the raw orders that the last run used, by field, and the share of orders with a known customer.
+
+    `notation` is how customers were read, `ids` or `codes`; None where nothing showed it.
+    """
 
     columns: dict[str, str]
-    matched_share: float | None
+    matched_share: float | None = None
+    notation: CustomerNotation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,7 @@ def create_missing(build: duckdb.DuckDBPyConnection) -> None:
     build.execute("ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS read_number BIGINT")
     build.execute("UPDATE ops.coverage SET read_number = rowid + 1 WHERE read_number IS NULL")
     build.execute("ALTER TABLE ops.quarantine ADD COLUMN IF NOT EXISTS duplicate_id VARCHAR")
+    build.execute("ALTER TABLE ops.order_fields ADD COLUMN IF NOT EXISTS notation VARCHAR")
     build.execute(f"UPDATE ops.coverage c SET published = {_PUBLISHED_0_1} WHERE published IS NULL")
     build.execute(f"CREATE OR REPLACE VIEW ops.last_read AS {_LAST_READ.format(published='c.published')}")
 
@@ -185,15 +191,14 @@ def record_observations(
 
 def last_order_fields(build: duckdb.DuckDBPyConnection) -> LastOrderFields:
     """What `record_order_fields` recorded last; nothing where no run did."""
-    rows = build.execute("SELECT field, column_name, matched_share FROM ops.order_fields").fetchall()
-    return LastOrderFields({field: column for field, column, _ in rows}, rows[0][2] if rows else None)
+    rows = build.execute("SELECT field, column_name, matched_share, notation FROM ops.order_fields").fetchall()
+    columns = {field: column for field, column, *_ in rows}
+    return LastOrderFields(columns, *rows[0][2:]) if rows else LastOrderFields(columns)
 
 
-def record_order_fields(
-    build: duckdb.DuckDBPyConnection, run_id: str, columns: Mapping[str, str], matched_share: float | None
-) -> None:
+def record_order_fields(build: duckdb.DuckDBPyConnection, run_id: str, used: LastOrderFields) -> None:
     """Pins the columns that orders are read from, for the next run. Without any, the last ones stay pinned."""
-    if columns:
+    if used.columns:
         build.execute("DELETE FROM ops.order_fields")
-        rows = [[run_id, field, column, matched_share] for field, column in columns.items()]
-        build.executemany("INSERT INTO ops.order_fields VALUES (?, ?, ?, ?)", rows)
+        rows = [[run_id, *one, used.matched_share, used.notation] for one in used.columns.items()]
+        build.executemany("INSERT INTO ops.order_fields VALUES (?, ?, ?, ?, ?)", rows)

@@ -20,6 +20,7 @@ from sources.settings.setting import Secret, Setting, named, setting
 from sources.urls import checked_base_url
 
 Environment = Literal["sandbox", "production"]
+CustomerNotation = Literal["ids", "codes"]
 DateOrder = Literal["day_first", "month_first"]
 
 HOST_LABELS: Final[dict[str, Environment]] = {
@@ -149,6 +150,12 @@ class OrderSettings(Section, prefix="reconcile.order_"):
 
     customer_id: str | None = setting(
         _COLUMN, "column of `raw.orders` with the customer; detected if not set", "customer__id", default=None
+    )
+    customer_notation: CustomerNotation | None = setting(
+        checks.choice(*get_args(CustomerNotation)),
+        "`ids` or `codes` (of the ERP): how that column names customers; detected if not set, then kept",
+        "codes",
+        default=None,
     )
     ordered_at: str | None = setting(
         _COLUMN, "column with the time of the order; detected if not set", "created_at", default=None

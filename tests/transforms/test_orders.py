@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from transforms.customer_index import ORDERING_CUSTOMERS
+from transforms.customer_index import ORDERING_CUSTOMERS, CustomerNotation
 from transforms.dates import DateColumn, DateContext
 from transforms.findings import FINDINGS
 from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, frame
-from transforms.order_fields import OrderFields, propose_fields
+from transforms.order_fields import OrderFields, choose_fields, propose_fields
 from transforms.orders import ORDERS, OrdersResult, orders
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -168,6 +168,45 @@ def test_ids_that_are_codes_of_others_by_chance_stay_ids_when_a_customer_is_abse
     found_customer = made.set_index("order_id")["customer_id"].loc["o1"]
     assert (None if pd.isna(found_customer) else found_customer.removeprefix("x")) == customer
     assert ("customer_notation" in [rule for _, rule in found(findings)]) == (customer is None)
+
+
+@pytest.mark.parametrize(
+    ("listed", "pinned", "customer", "is_changed"),
+    [
+        (99, "ids", "2", False),
+        (80, "ids", "2", True),  # 79 of 100 values are ids, all are codes
+        (80, "codes", "99", False),
+        (100, "codes", "99", False),  # all are both
+        (100, None, "2", False),
+    ],
+)
+def test_customers_are_read_as_the_last_run_read_them(
+    listed: int, pinned: CustomerNotation | None, customer: str, is_changed: bool
+) -> None:
+    """Otherwise all orders would go to other customers when some are not listed, or get a code."""
+    table = [{"customer_id": str(n), "erp_code": str(101 - n)} for n in range(1, 101)]
+    table = [row if n < listed else row | {"customer_id": f"x{n + 1}"} for n, row in enumerate(table)]
+    rows = raw(*({"buyer": n} for n in range(1, 101)), columns={"id": TEXT, "buyer": BIGINT, **BOOKS})
+    customers = frame(ORDERING_CUSTOMERS, table)
+    choice = choose_fields(rows, customers, pinned=OrderFields("buyer", customer_notation=pinned))
+    result = with_dates(rows, customers, choice.fields, AS_OF)
+    assert result.orders.set_index("order_id")["customer_id"].loc["o1"].removeprefix("x") == customer
+    assert result.customer_notation == (pinned or "ids")
+    details = result.findings.loc[result.findings["rule"] == "field_changed", "detail"].tolist()
+    expected = "customer_id: buyer is read as ids, but 80 of 100 are ids of customers, 100 are ERP codes; set "
+    assert details == [expected + "reconcile.order_customer_notation"] * is_changed
+
+
+def test_a_notation_holds_for_its_own_column_and_a_setting_before_it() -> None:
+    rows = raw({"buyer": 9, "who": 9})
+    pinned, configured = OrderFields("gone", customer_notation="codes"), OrderFields(customer_notation="ids")
+    fields = choose_fields(rows.assign(customer_id=1), CUSTOMERS, pinned=pinned).fields
+    assert fields.customer_notation is None
+    kept = OrderFields("buyer", customer_notation="codes")
+    assert choose_fields(rows, CUSTOMERS, pinned=kept).fields.customer_notation == "codes"
+    assert choose_fields(rows, CUSTOMERS, configured, kept).fields.customer_notation == "ids"
+    result = with_dates(rows, CUSTOMERS, OrderFields("buyer"), AS_OF)
+    assert result.customer_notation is None, "nothing shows it: 9 is neither"
 
 
 def test_a_customer_of_zero_is_a_guest_unless_a_customer_has_that_id() -> None:

@@ -110,6 +110,7 @@ def test_issue_13_1_a_new_column_does_not_change_the_customers_of_the_orders_ove
     assert dict(before)["matched"] == 30
     used = {field: column for field, column in first.order_fields.items() if column}
     assert dict(made.rows("SELECT field, column_name FROM ops.order_fields")) == used
+    assert made.rows("SELECT DISTINCT notation FROM ops.order_fields") == [("ids",)]
     customers = made.platform.state.ids("customers")
     for number, key in enumerate(made.platform.state.ids("orders")):
         made.platform.state.change("orders", key, {"userId": int(customers[number % 7])})
@@ -118,6 +119,21 @@ def test_issue_13_1_a_new_column_does_not_change_the_customers_of_the_orders_ove
     assert again.order_fields == first.order_fields
     assert made.rows(statuses) == before
     assert made.rows("SELECT DISTINCT run_id FROM ops.order_fields") == [(again.run_id,)]
+
+
+def test_the_notation_of_customers_is_pinned_until_the_setting_changes_it(
+    reconciled: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with duckdb.connect(reconciled.path) as warehouse:
+        warehouse.execute("UPDATE ops.order_fields SET notation = 'codes'")
+    reconcile()
+    (kept,) = reconciled.rows("SELECT detail FROM reconciled.exceptions WHERE rule = 'field_changed'")
+    assert kept[0].startswith("customer_id: customer__id is read as codes, but 30 of 30 are ids of customers, 0 are")
+    assert reconciled.rows("SELECT DISTINCT customer_status FROM reconciled.orders") == [("unknown",)]
+    monkeypatch.setenv("RECONCILE__ORDER_CUSTOMER_NOTATION", "ids")
+    reconcile()
+    assert reconciled.rows("SELECT DISTINCT customer_status FROM reconciled.orders") == [("matched",)]
+    assert reconciled.rows("SELECT DISTINCT notation FROM ops.order_fields") == [("ids",)]
 
 
 def test_a_pinned_column_that_is_gone_is_an_error_finding(reconciled: Bridge) -> None:
