@@ -1,15 +1,12 @@
 """When a request is repeated, and after how long.
 
 In: what happened to a request (a status or a kind of failure), its `Retry-After`, the number of attempts. Out: yes or
-no, and seconds. Three pure functions decide; `Retrying` follows them. Only GET is repeated here: whether a
-write is repeated is decided by the ledger (docs/in-doubt.md).
+no, and seconds. Only GET is repeated here: whether a write is repeated is decided by the ledger (docs/in-doubt.md).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -79,21 +76,6 @@ def delay_s(attempt: int, retry_after: float | None, random: float, policy: Retr
     return random * min(policy.cap_s, policy.base_s * 2.0 ** min(attempt - 1, 63))
 
 
-_without_backoff: Final[set[object]] = set()
-"""A member for each block without delays. Not a context variable: the threads of a walk would not see it."""
-
-
-@contextmanager
-def without_backoff() -> Iterator[None]:
-    """For tests: inside the block, retries follow at once in every thread."""
-    block = object()
-    _without_backoff.add(block)
-    try:
-        yield
-    finally:
-        _without_backoff.remove(block)
-
-
 def retry_delay_s(failure: Failure, attempts: int, left_s: float, policy: RetryPolicy) -> float | None:
     """Seconds until a read is attempted again; None where that would not help or is over a limit of the policy.
 
@@ -101,7 +83,7 @@ def retry_delay_s(failure: Failure, attempts: int, left_s: float, policy: RetryP
     """
     if not should_retry("GET", failure.what):
         return None
-    wait_s = 0.0 if _without_backoff else delay_s(attempts, failure.retry_after_s, random(), policy)
+    wait_s = delay_s(attempts, failure.retry_after_s, random(), policy)
     is_over = (
         attempts >= (policy.dns_attempts if failure.what == "dns" else policy.attempts)
         or (failure.retry_after_s or 0.0) > policy.retry_after_max_s

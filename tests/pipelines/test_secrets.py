@@ -29,8 +29,8 @@ from sandbox.config import LEGACY_KEY, V1_KEY
 from sandbox.faults import FAULTS
 from sources.errors import BridgeError
 from sources.extract.spool import Spool
-from sources.http.retries import without_backoff
 from tests.pipelines.bridge import Bridge, bridge, command, start, wait_for
+from tests.sources.http.backoff import without_backoff
 
 KEYS = (LEGACY_KEY, V1_KEY, PLANTED_KEY, PLANTED_PASSWORD)
 PERSON = "Planted-Apellido-Privado"

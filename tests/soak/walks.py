@@ -32,11 +32,11 @@ from sources.extract.spool import Spool, SpoolFolder
 from sources.extract.walk import walk
 from sources.gaps import GAPS
 from sources.http.client import Client
-from sources.http.retries import without_backoff
 from tests.pipelines.pull.mixtures import UNMIXED
 from tests.pipelines.pull.truth import Row, comparable, expected
 from tests.soak.outcome import Outcome
 from tests.soak.transport import InlineExecutor, SandboxTransport
+from tests.sources.http.backoff import without_backoff
 
 MEMORY: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 SLOW: Final = {"stall", "drip", "drip_headers", "gzip_bomb"}

@@ -64,7 +64,7 @@ def bodies(shape: Object, given: Given) -> list[dict[str, Any]]:
 
 
 def values(kind: str, array: pa.Array) -> tuple[list[Any], list[Any]]:
-    """Python's values of a column as `csv_rows` reads it: texts, booleans, integers, decimals; None for null.
+    """Python's values of a column as an import types it: texts, booleans, integers, decimals; None for null.
 
     Returns:
         A value for each row; and those that are there: of numbers, each once.

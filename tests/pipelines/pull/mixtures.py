@@ -15,9 +15,9 @@ from sandbox import Sandbox
 from sandbox.faults import FAULTS
 from sources.errors import BridgeError
 from sources.gaps import GAPS
-from sources.http.retries import without_backoff
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.pull.truth import RESOURCES, ids, same
+from tests.sources.http.backoff import without_backoff
 
 SLOW = {"stall", "drip", "drip_headers", "gzip_bomb"}
 READ_FAULTS = [fault.name for fault in FAULTS if fault.reach != "write" and fault.kind != "hostile"]

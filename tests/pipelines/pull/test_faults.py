@@ -14,11 +14,11 @@ from pipelines.pull.check import check, gravest
 from pipelines.pull.model import PullResult
 from sandbox.public_v1 import KEYS, Key
 from sources.gaps import GAPS
-from sources.http.retries import without_backoff
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.bridge import pulled as published
 from tests.pipelines.pull.mixtures import ALTERED, READ_FAULTS, pulled, wrongs
 from tests.pipelines.pull.truth import RESOURCES, ids, same
+from tests.sources.http.backoff import without_backoff
 
 ENDS = {
     "rate_429": 0,

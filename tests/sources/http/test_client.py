@@ -31,9 +31,10 @@ from sources.errors import (
 from sources.http.client import Client
 from sources.http.exchange import Caps, Timeouts
 from sources.http.failures import BrokenBody
-from sources.http.retries import RetryPolicy, without_backoff
+from sources.http.retries import RetryPolicy
 from sources.settings import PublicV1Settings, Secret
 from tests.soak.transport import requested_url
+from tests.sources.http.backoff import without_backoff
 from tests.sources.rawserver import Script, drip, reset, serving
 
 KEY = "acme_test_PLANTED-0123456789"

@@ -12,9 +12,10 @@ import pytest
 from sources.errors import HttpRejected, Unreachable, UsageError
 from sources.http.client import Client
 from sources.http.exchange import Timeouts
-from sources.http.retries import RetryPolicy, without_backoff
+from sources.http.retries import RetryPolicy
 from sources.urls import checked_base_url
 from tests.soak.transport import requested_url
+from tests.sources.http.backoff import without_backoff
 from tests.sources.rawserver import serving
 
 HOST = "https://shop.example"

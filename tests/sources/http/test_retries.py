@@ -16,8 +16,8 @@ from sources.http.retries import (
     retry_after_s,
     retry_delay_s,
     should_retry,
-    without_backoff,
 )
+from tests.sources.http.backoff import without_backoff
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

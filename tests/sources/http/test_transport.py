@@ -18,8 +18,9 @@ from sources.http import transport
 from sources.http.client import Client
 from sources.http.exchange import Timeouts
 from sources.http.failures import BrokenBody
-from sources.http.retries import RetryPolicy, without_backoff
+from sources.http.retries import RetryPolicy
 from sources.settings import HttpSettings, LegacySettings, Secret
+from tests.sources.http.backoff import without_backoff
 from tests.sources.rawserver import RawServer, asked, serving
 
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
