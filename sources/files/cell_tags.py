@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 ATTRIBUTE: Final = re.compile(r"([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_TAG: Final = re.compile(rb"""<(?:[^\s<>/:]+:)?(row|c)(?=[\s/>])((?:"[^"]*"|'[^']*'|[^"'<>])*)>""")
+_TAG: Final = re.compile(rb"""<(?:[^\s<>/:]+:)?(row|c)(?=[\s/>])((?:"[^"<]*"|'[^'<]*'|[^"'<>])*)>""")
 _POSITION: Final = re.compile(rb"\sr\s*=\s*[\"']([A-Z]*)([0-9]*)[\"']")
 _ATTRIBUTES: Final = re.compile(rb"""(?:"[^"]*"|'[^']*'|[^"'<>])*""")
 Ints = npt.NDArray[np.int64]
@@ -26,11 +26,12 @@ class CellTags(NamedTuple):
 
     Attributes:
         rows, columns: their positions, 1-based.
-        ends: where the attribute with the position ends in the XML.
+        begins, ends: where the attributes after the position are in the XML. If a value contains ">", `ends` is there.
     """
 
     rows: Ints
     columns: Ints
+    begins: Ints
     ends: Ints
 
 
@@ -45,16 +46,10 @@ def may_have_prefixes(xml: bytes) -> bool:
 def cell_tags(xml: bytes) -> CellTags | None:
     """The tags of cells; None if one has another form than `<c r="A1" …>`."""
     codes = np.frombuffer(xml + bytes(32), np.uint8)
-    begins, ends = codes[:-2] == ord("<"), codes[1:-1] == ord("c")
-    cells = np.flatnonzero(begins & ends)
-    cells = cells[codes[cells + 2] < ord("A")]  # the end of the name
-    closed = np.flatnonzero((codes[:-1] == ord("/")) & (codes[1:] == ord(">")))
-    if closed.size:
-        tags, quotes = np.flatnonzero(begins), np.flatnonzero(codes == ord('"'))
-        owners = tags[np.searchsorted(tags, closed) - 1]
-        is_outside = (np.searchsorted(quotes, closed) - np.searchsorted(quotes, owners)) % 2 == 0
-        cells = np.setdiff1d(cells, owners[is_outside], assume_unique=True)
-    places = cells + 2
+    places = np.flatnonzero((codes[:-1] == ord("<")) & (codes[1:] == ord("c")))
+    places = places[codes[places + 2] < ord("A")] + 2  # the end of the name
+    stops = np.append(np.flatnonzero(codes == ord(">")), len(xml))
+    ends = stops[np.searchsorted(stops, places)]
     for char in b' r="':
         if (codes[places] != char).any():
             return None
@@ -70,23 +65,36 @@ def cell_tags(xml: bytes) -> CellTags | None:
             number = np.where(is_digit, number * base + digits + (base == 26), number)
             places += is_digit
         numbers.append(number)
-    return None if (codes[places] != ord('"')).any() else CellTags(numbers[1], numbers[0], places + 1)
+    if (codes[places] != ord('"')).any():
+        return None
+    tags = CellTags(numbers[1], numbers[0], places + 1, ends)
+    closed = np.flatnonzero(codes[ends - 1] == ord("/"))
+    if closed.size:
+        texts, _ = _distinct(xml, tags.begins[closed], ends[closed])
+        if not all(map(_ATTRIBUTES.fullmatch, texts)):  # "/>" within a value
+            return None
+        tags = CellTags(*(np.delete(array, closed) for array in tags))
+    return tags
 
 
-def other_attributes(xml: bytes, ends: Ints) -> tuple[list[dict[str, str]], Ints]:
+def other_attributes(xml: bytes, tags: CellTags) -> tuple[list[dict[str, str]], Ints]:
     """The attributes of cells after the position: the distinct ones, and the index of each cell's among them."""
-    stops = np.append(np.flatnonzero(np.frombuffer(xml, np.uint8) == ord(">")), len(xml))
-    bounds = np.stack([ends, stops[np.searchsorted(stops, ends)]], axis=1).astype(np.int32)
-    slices = pa.Array.from_buffers(pa.binary(), bounds.size - 1, [None, pa.py_buffer(bounds), pa.py_buffer(xml)])
-    texts = slices.take(pa.array(np.arange(0, bounds.size, 2))).dictionary_encode()
-    distinct, indices = texts.dictionary.to_pylist(), np.asarray(texts.indices).astype(np.int64)
+    distinct, indices = _distinct(xml, tags.begins, tags.ends)
     for index, text in enumerate(distinct[:]):
         if not _ATTRIBUTES.fullmatch(text):  # a value contains ">"
             for cell in np.flatnonzero(indices == index).tolist():
-                whole = _ATTRIBUTES.match(xml, ends[cell])
+                whole = _ATTRIBUTES.match(xml, tags.begins[cell])
                 indices[cell] = len(distinct)
                 distinct.append(whole[0] if whole else b"")
     return [_values(text.decode("utf-8", "replace")) for text in distinct], indices
+
+
+def _distinct(xml: bytes, begins: Ints, ends: Ints) -> tuple[list[bytes], Ints]:
+    """The distinct parts of the XML, and the index of each among them."""
+    bounds = np.stack([begins, ends], axis=1).astype(np.int32)
+    slices = pa.Array.from_buffers(pa.binary(), bounds.size - 1, [None, pa.py_buffer(bounds), pa.py_buffer(xml)])
+    texts = slices.take(pa.array(np.arange(0, bounds.size, 2))).dictionary_encode()
+    return texts.dictionary.to_pylist(), np.asarray(texts.indices).astype(np.int64)
 
 
 def _values(attributes: str) -> dict[str, str]:
@@ -125,7 +133,11 @@ class ImpliedPositions:
         else:
             self._column += 1
             letters = column_letters(self._column)
-        return b"" if attributes.endswith(b"/") else b'<c r="%s%d"%s>' % (letters, self._row, attributes)
+        return (
+            b""
+            if attributes.endswith(b"/")
+            else b'<c r="%s%d"%s>' % (letters, self._row, attributes.replace(b">", b""))
+        )
 
 
 @cache

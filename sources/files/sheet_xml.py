@@ -127,7 +127,7 @@ class WorkbookXml:
         formatted: list[npt.NDArray[np.int32]] = []
         for chunk in self._chunks(sheet):
             xml = chunk
-            tags = None if b"'" in xml or may_have_prefixes(xml) else cell_tags(xml)
+            tags = None if may_have_prefixes(xml) else cell_tags(xml)
             if tags is not None:
                 before = xml[max(xml.rfind(b"<row"), 0) :]
             else:
@@ -154,7 +154,7 @@ class WorkbookXml:
 
     def _unusual_cells(self, xml: bytes, tags: CellTags, scan: SheetScan) -> npt.NDArray[np.int32]:
         """Adds cells with errors to `scan`; returns rows, columns and numbers of those with a number format."""
-        attributes, indices = other_attributes(xml, tags.ends)
+        attributes, indices = other_attributes(xml, tags)
         is_error = np.array([tag.get("t") == "e" for tag in attributes])[indices]
         for cell in np.flatnonzero(is_error).tolist():
             scan.errors.setdefault(int(tags.rows[cell]), set()).add(int(tags.columns[cell]) - 1)

@@ -150,13 +150,17 @@ def test_16_4_tags_are_read_in_every_form_and_at_every_end_of_a_chunk(
 def test_16_4_a_cell_cannot_be_hidden_from_the_limits(tmp_path: Path) -> None:
     """What the reader of the cells sees is seen before it allocates: in attributes, prefixes and between chunks."""
     far = 'r="XFD1048576"'
-    for tag in (f'<c x=">" {far}>', f'<c {far} x="/>">', f"<a.b:c {far}>", f"<c{' ' * 5000}{far}>", f"<c\n{far}\t>"):
+    in_values = f'<c x=">" {far}>', f'<c {far} x="/>">', f"<c {far} x='/>'>"
+    for tag in (*in_values, f"<a.b:c {far}>", f"<c{' ' * 5000}{far}>", f"<c\n{far}\t>", f"<c {far}>/>"):
         for filler in (0, sheet_xml._CHUNK - 3):
             rows = f'<row r="1"><c r="A1"><v>1</v></c></row>{" " * filler}<row>{tag}<v>1</v></c></row>'
             with zipfile.ZipFile(workbook(tmp_path, ("H", rows))) as archive:
                 xml = WorkbookXml(archive, "in.xlsx")
                 with pytest.raises(UsageError, match="row 1,048,576 and column 16,384"):
                     xml.scan("H")
+    commented = workbook(tmp_path, ("H", f'<row><!--<c x="" r="A1" y="--><c {far}><v>">1</v></c></row>'))
+    with zipfile.ZipFile(commented) as archive, pytest.raises(UsageError, match="outside of the limits"):
+        WorkbookXml(archive, "in.xlsx").scan("H")
     endless = workbook(tmp_path, ("H", f"<row><c {' ' * 3 * sheet_xml._CHUNK}{far}/></row>"))
     with zipfile.ZipFile(endless) as archive, pytest.raises(UsageError, match="does not end"):
         WorkbookXml(archive, "in.xlsx").scan("H")
