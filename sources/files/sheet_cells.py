@@ -119,6 +119,11 @@ def number_text(cell: float) -> str:
     return format(Decimal(short), "f") if "e" in short and abs(cell) > 1e-7 else short
 
 
+def _datetimes(cells: Sequence[dt.datetime]) -> pa.Array:
+    texts = pc.replace_substring(pc.cast(pa.array(cells, pa.timestamp("us")), _TEXT), " ", "T")
+    return pc.replace_substring_regex(texts, r"\.000000$", "")
+
+
 def _duration(cell: dt.timedelta) -> str:
     minutes, seconds = divmod(cell.total_seconds(), 60)
     return f"{int(minutes // 60)}:{int(minutes % 60):02}:{format(Decimal(repr(seconds)).normalize(), 'f'):0>2}"
@@ -130,7 +135,7 @@ _CONVERSIONS: Final[Mapping[type, Callable[[Sequence[Any]], pa.Array]]] = {
     int: lambda cells: pa.array(map(number_text, cells), _TEXT),
     bool: lambda cells: pa.array(["TRUE" if cell else "FALSE" for cell in cells], _TEXT),
     dt.date: lambda cells: pc.cast(pa.array(cells, pa.date32()), _TEXT),
-    dt.datetime: lambda cells: pa.array([cell.isoformat() for cell in cells], _TEXT),
+    dt.datetime: _datetimes,
     dt.time: lambda cells: pa.array([cell.isoformat() for cell in cells], _TEXT),
     dt.timedelta: lambda cells: pa.array(map(_duration, cells), _TEXT),
 }

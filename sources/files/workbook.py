@@ -138,19 +138,18 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
 def _columns(sheet: CalamineSheet, scan: SheetScan) -> list[SheetColumn]:
     """The columns of a sheet, from its first one with a cell on."""
     left = sheet.start[1] if sheet.start else 0
-    rows = sheet.iter_rows()
+    cells = chain.from_iterable(sheet.iter_rows())
     parts: list[list[SheetColumn]] = []
     line = 1
-    while block := list(islice(rows, _BLOCK_ROWS)):
+    while block := list(islice(cells, _BLOCK_ROWS * sheet.width)):  # one list: the collector has no rows to look at
+        columns = [block[at :: sheet.width] for at in range(sheet.width)]
         part = []
-        width = len(block[0])
-        cells = list(chain.from_iterable(block))  # slices of one list are columns sooner than zip(*block)
-        for at in range(width):
-            numbers = scan.formats.get(at + left)
-            in_block = None if numbers is None else numbers[line : line + len(block)]
-            part.append(column_of(cells[at::width], in_block, scan.known_formats))
+        for at, column in enumerate(columns, left):
+            numbers = scan.formats.get(at)
+            in_block = None if numbers is None else numbers[line : line + len(column)]
+            part.append(column_of(column, in_block, scan.known_formats))
         parts.append(part)
-        line += len(block)
+        line += len(columns[0])
     return [
         SheetColumn(pa.chunked_array([p.texts for p in column]), np.concatenate([p.kinds for p in column]))
         for column in zip(*parts, strict=True)
