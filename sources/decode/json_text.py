@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -34,8 +35,7 @@ from sources.decode.schema_inference import (
 # much; the numbers of pages that it matches are checked one by one.
 _INEXACT: Final = r"[0-9]{7}\.[0-9]|\.[0-9]{9}|[:\[,]\s*-?[0-9.]+[eE]"
 _FRACTION: Final = re.compile(rb"[:\[,]\s*(-?[0-9]+(?:\.[0-9]+(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+))")
-_NAMEABLE: Final = re.compile(r'[^"\\\x00-\x1f]*')
-"""Names that msgspec accepts for a field of a struct."""
+_compact: Final = partial(msgspec.json.format, indent=-1)
 _CACHE_MAX: Final = 100_000
 
 
@@ -173,12 +173,13 @@ class RawReader:
         members: list[tuple[str, Any, Any]] = []
         names = {}
         for name, inner in node.fields.items():
-            if not _NAMEABLE.fullmatch(name):
-                raise ColumnarFallback
             attribute = self._attributes.setdefault(name, f"f{len(self._attributes)}")
             names[attribute] = name
             members.append((attribute, self._member(inner), UNSET))
-        return msgspec.defstruct("Item", members, rename=names, forbid_unknown_fields=True)
+        try:
+            return msgspec.defstruct("Item", members, rename=names, forbid_unknown_fields=True)
+        except ValueError:  # a quote, a backslash or a control character in a name
+            raise ColumnarFallback from None
 
     def _member(self, node: InferredNode) -> Any:  # noqa: ANN401 — a type expression
         is_empty = node.seen == Seen.OBJECT and not node.fields and not node.is_wide
@@ -199,8 +200,9 @@ class RawReader:
         items: list[msgspec.Struct] = []
         for page in pages:
             page_items: list[msgspec.Struct] = self._decoder.decode(page.rows)
-            compact = msgspec.json.format(page.rows, indent=-1)
-            if len(msgspec.json.format(msgspec.json.encode(page_items), indent=-1)) != len(compact):
+            encoded = msgspec.json.encode(page_items)
+            # Most platforms write no spaces between values: then the lengths are equal at once.
+            if len(encoded) != len(page.rows) and len(_compact(encoded)) != len(_compact(page.rows)):
                 raise ColumnarFallback
             items += page_items
         return items
