@@ -14,7 +14,7 @@ import tempfile
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -29,8 +29,8 @@ from dlt.common.schema.typing import TSchemaContract, TTableReferenceParam, TTab
 from dlt.extract import DltResource, DltSource
 from dlt.extract.source import SourceInjectableContext
 
-from sources.contract import Field, Record
-from sources.decode.table_schema import KEY_COLUMN, PLACE, parent_key, schema_of, snake, table_schema
+from sources.contract import Record
+from sources.decode.table_schema import KEY_COLUMN, PLACE, TableSchema, parent_key, snake, table_schema
 from sources.extract.nested_rows import nested_rows
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
@@ -139,36 +139,37 @@ def list_resources(record: Record, walker: ListWalker, nested: bool = False) -> 
         walker: walks the list.
         nested: a single resource of Python rows, whose child tables are dlt's own nested tables.
     """
-    tables, schemas = table_schema(record), schema_of(record)
+    table = table_schema(record)
     key: TTableSchemaColumns = {KEY_COLUMN: {"name": KEY_COLUMN, "data_type": "text", "nullable": False}}
-    columns = _columns(schemas[record.name], tables.scalars) | key
+    columns = _columns(table) | key
     child_columns = {}
-    for child in tables.children:
-        child_columns[child.name] = _columns(schemas[child.name], child.field.fields)
+    for child in table.children:
+        child_columns[child.name] = _columns(child)
         child_columns[child.name][parent_key(record)]["description"] = f"`{KEY_COLUMN}` in `{record.name}`"
-        child_columns[child.name]["position"]["description"] = f"place in `{child.field.name}`, from 1"
+        child_columns[child.name]["position"]["description"] = f"place in `{child.array}`, from 1"
     if nested:
         dlt.current.source_schema().remove_type_detection("iso_timestamp")  # texts stay texts, as in Arrow tables
         hints = {
-            table.removeprefix(f"{record.name}__"): dlt.mark.make_nested_hints(columns=hint)
-            for table, hint in child_columns.items()
+            name.removeprefix(f"{record.name}__"): dlt.mark.make_nested_hints(columns=hint)
+            for name, hint in child_columns.items()
         }
         read = partial(nested_rows, record, walker.batches)
         yield _resource(read, record.name, primary_key=KEY_COLUMN, columns=columns, nested_hints=hints)
         return
     rows = partial(_rows_of, walker, record, record.name)
     yield _resource(rows, record.name, primary_key=KEY_COLUMN, columns=columns)
-    for table, hint in child_columns.items():
-        read = partial(_child_rows, walker, record, table)
-        yield _resource(read, table, primary_key="", columns=hint | _MARKER, references=_references(record))
+    for name, hint in child_columns.items():
+        read = partial(_child_rows, walker, record, name)
+        yield _resource(read, name, primary_key="", columns=hint | _MARKER, references=_references(record))
     if not record.fields:
         yield _resource(partial(_all_children, walker, record), f"{record.name}__children", primary_key="")
 
 
-def _columns(schema: pa.Schema, fields: Iterable[Field]) -> TTableSchemaColumns:
+def _columns(table: TableSchema) -> TTableSchemaColumns:
     """Hints of a table's columns that are known before a run: types, and the interface's descriptions."""
-    hints = py_arrow_to_table_schema_columns(pa.schema(column for column in schema if column.name not in dict(PLACE)))
-    meanings = {snake(field.name): field.meaning for field in fields if field.meaning} | _EXTRA
+    columns = (column for column in table.schema if column.name not in dict(PLACE))
+    hints = py_arrow_to_table_schema_columns(pa.schema(columns))
+    meanings = {snake(field.name): field.meaning for field in table.fields if field.meaning} | _EXTRA
     for name, meaning in meanings.items():
         hints[name]["description"] = meaning
     return hints

@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Final
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sources.contract import Field, Record
 from sources.decode.extra_fields import read_extra_fields
-from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, parse, positions
+from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, items_of, parse, positions
 from sources.decode.row_by_row import by_rows
 from sources.decode.rows import Decoded, Page
 from sources.decode.table_schema import ABSENT, DECIMAL, MISTYPED, UNKNOWN, TableSchema, merged, schema_of, table_schema
@@ -30,8 +28,6 @@ _RawRows = list[dict[str, msgspec.Raw]]
 _raw_rows_decoder: Final = msgspec.json.Decoder(_RawRows)
 _PLAIN_DECIMAL: Final = r"^-?[0-9]{1,29}(\.[0-9]{1,9})?$"
 _DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_MISTYPED_SETS_MAX: Final = 4
-"""Different sets of mistyped fields in one batch: each costs a pass over its bytes."""
 
 
 def decode(record: Record, pages: Sequence[Page]) -> Decoded:
@@ -40,41 +36,34 @@ def decode(record: Record, pages: Sequence[Page]) -> Decoded:
     Raises:
         ContractBroken: a page is not a JSON array.
     """
-    tables = table_schema(record)
-    whole = columnar(tables, pages)
-    parts = [whole] if whole else [columnar(tables, [page]) or by_rows(tables, page) for page in pages]
+    table = table_schema(record)
+    whole = columnar(table, pages)
+    parts = [whole] if whole else [columnar(table, [page]) or by_rows(table, page) for page in pages]
     return merged(parts, schema_of(record))
 
 
-def columnar(tables: TableSchema, pages: Sequence[Page]) -> Decoded | None:
+def columnar(table: TableSchema, pages: Sequence[Page]) -> Decoded | None:
     """The fast path, for clean pages; None if a check fails."""
     if not pages or not (text := NdjsonBatch(pages)).is_clean():
         return None
     try:
-        return _Columnar(tables, text).decoded()
+        return _Columnar(table, text).decoded()
     except (ColumnarFallback, msgspec.MsgspecError, RecursionError, pa.ArrowInvalid):
         return None
-
-
-@dataclass(slots=True)
-class _Columns:
-    """Columns of one table before `_extra` is known; `mistyped`: where a field's original belongs into `_extra`."""
-
-    arrays: list[pa.Array] = field(default_factory=list)
-    mistyped: dict[str, pa.Array] = field(default_factory=dict)
 
 
 class _Columnar:
     """One batch, by column. Raises ColumnarFallback, or Arrow's or msgspec's own error, where a check fails."""
 
-    def __init__(self, tables: TableSchema, text: NdjsonBatch) -> None:
-        self._tables = tables
+    def __init__(self, table: TableSchema, text: NdjsonBatch) -> None:
+        self._table = table
         self._observations: Counter[tuple[str, str]] = Counter()
+        self._pages = text.pages
         self._read_extra = lru_cache(maxsize=None)(partial(read_extra_fields, text.pages))
         first = _raw_rows_decoder.decode(text.pages[0].rows)
-        declared = _declared_type(tables, first)
+        declared = _declared_type(table, first)
         # Where the first page has fields without a column, the strict attempt would fail.
-        names = frozenset().union(*first) - tables.known
+        names = frozenset().union(*first) - table.known
         parsed = None
         if not names:
             try:
@@ -85,85 +74,56 @@ class _Columnar:
         if parsed is None:
             # msgspec first: it limits the depth, which the inferring parser does not. That one in turn finds repeated
             # names, and every name.
-            self._read_extra(names, None)
+            self._read_extra(names, "")
             parsed = parse(text, declared, "infer")
         self._rows, self._place = parsed.rows, parsed.place
 
     def decoded(self) -> Decoded:
         """The tables of the batch."""
-        tables, name = self._tables, self._tables.record.name
-        columns = self._read(tables.scalars, self._rows, name)
-        key = columns.arrays[[f.name for f in tables.scalars].index(tables.record.key)]
+        table = self._table
+        columns = self._columns(table, self._rows)
+        key = columns[[f.name for f in table.fields].index(table.key)]
         if key.null_count or has_empty(key):
             raise ColumnarFallback
-        for f, column in zip(tables.scalars, columns.arrays, strict=True):
-            if f.required and (absent := column.null_count):
-                self._observations[f"{name}.{f.name}: {ABSENT}", ""] = absent
-        extra = self._extra(name, self._rows, columns, tables.known, None)
-        result = {name: pa.Table.from_arrays([*columns.arrays, extra, *self._place], schema=tables.schema)}
-        for child in tables.children:
-            lists = self._rows.field(child.field.name)
-            items = lists.flatten()
-            if items.null_count:
-                raise ColumnarFallback
-            parents = pc.list_parent_indices(lists)
-            columns = self._read(child.field.fields, items, child.name)
-            extra = self._extra(child.name, items, columns, child.known, child.field.name)
-            result[child.name] = pa.Table.from_arrays(
-                [
-                    key.take(parents),
-                    positions(parents),
-                    *columns.arrays,
-                    extra,
-                    *(column.take(parents) for column in self._place),
-                ],
-                schema=child.schema,
-            )
+        result = {table.name: pa.Table.from_arrays([*columns, *self._place], schema=table.schema)}
+        for child in table.children:
+            items, parents = items_of(self._rows.field(child.array))
+            places = [key.take(parents), positions(parents)]
+            place = [column.take(parents) for column in self._place]
+            columns = self._columns(child, items)
+            result[child.name] = pa.Table.from_arrays([*places, *columns, *place], schema=child.schema)
         return Decoded(result, [], self._observations)
 
-    def _read(self, fields: Sequence[Field], items: pa.StructArray, table: str) -> _Columns:
-        columns = _Columns()
-        for f in fields:
-            column, mistyped = _column(f, items.field(f.name))
-            columns.arrays.append(column)
-            if mistyped is not None and (count := pc.sum(mistyped).as_py()):
-                columns.mistyped[f.name] = mistyped
+    def _columns(self, table: TableSchema, items: pa.StructArray) -> list[pa.Array]:
+        """The columns of the fields, and `_extra`: fields without a column, and originals of mistyped ones."""
+        columns: list[pa.Array] = []
+        mistyped: dict[str, pa.Array] = {}
+        for f in table.fields:
+            column, is_mistyped = _column(f, items.field(f.name))
+            columns.append(column)
+            if f.required and (absent := column.null_count):
+                self._observations[f"{table.name}.{f.name}: {ABSENT}", ""] = absent
+            if is_mistyped is not None and (count := pc.sum(is_mistyped).as_py()):
+                mistyped[f.name] = is_mistyped
                 kind = "number" if f.type == "text" else "string"
-                self._observations[f"{table}.{f.name}: {MISTYPED}", kind] = count
-        return columns
-
-    def _extra(
-        self, table: str, items: pa.StructArray, columns: _Columns, known: frozenset[str], array: str | None
-    ) -> pa.Array:
-        """`_extra`: fields without a column, and the originals of those that are not of the interface's type."""
-        names = frozenset(items.type.names) - known
-        texts = pa.nulls(len(items), pa.string())
-        if names:
-            extra = self._read_extra(names, array)
-            self._observations.update({(f"{table}: {UNKNOWN}", name): count for name, count in extra.counts.items()})
-            texts = extra.texts
-        if columns.mistyped:
-            flags = np.column_stack([mask.to_numpy(zero_copy_only=False) for mask in columns.mistyped.values()])
-            sets = {tuple(row) for row in np.unique(flags, axis=0)}
-            if len(sets) > _MISTYPED_SETS_MAX:
-                raise ColumnarFallback
-            for chosen in sets:
-                fields = frozenset(f for f, is_chosen in zip(columns.mistyped, chosen, strict=True) if is_chosen)
-                if fields:
-                    extra = self._read_extra(names | fields, array)
-                    texts = pc.if_else(pa.array((flags == chosen).all(axis=1)), extra.texts, texts)
+                self._observations[f"{table.name}.{f.name}: {MISTYPED}", kind] = count
+        names = frozenset(items.type.names) - table.known
+        if not (names or mistyped):
+            return [*columns, pa.nulls(len(items), pa.string())]
+        if mistyped:
+            texts, counts = read_extra_fields(self._pages, names.union(mistyped), table.array, mistyped)
+        else:
+            texts, counts = self._read_extra(names, table.array)
+        self._observations.update({(f"{table.name}: {UNKNOWN}", name): counts[name] for name in names & counts.keys()})
         if len(texts) != len(items):
             raise ColumnarFallback
-        return texts
+        return [*columns, texts]
 
 
-def _declared_type(tables: TableSchema, first: _RawRows) -> pa.StructType:
+def _declared_type(table: TableSchema, first: _RawRows) -> pa.StructType:
     """The type to parse with: strings or numbers as on the first page; dates and decimals as strings."""
-    children = [
-        (child.field.name, pa.list_(pa.struct([(f.name, _parse_type(f, [])) for f in child.field.fields])))
-        for child in tables.children
-    ]
-    return pa.struct([(f.name, _parse_type(f, first)) for f in tables.scalars] + children)
+    children = [(child.array, pa.list_(_declared_type(child, []))) for child in table.children]
+    return pa.struct([*((f.name, _parse_type(f, first)) for f in table.fields), *children])
 
 
 def _parse_type(field: Field, first: _RawRows) -> pa.DataType:

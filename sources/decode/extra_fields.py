@@ -7,10 +7,9 @@ The reader steps over all other fields and encodes each object again in one pass
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import compress
 from operator import attrgetter
 from typing import Any, Final
 
@@ -24,45 +23,57 @@ from sources.decode.ndjson import ColumnarFallback
 from sources.decode.rows import DEPTH_MAX, Page
 
 _BRACKETS: Final = r"[\[{]"
+_ALL: Final[Mapping[str, pa.Array]] = {}
 _encoder: Final = msgspec.json.Encoder()
 
 
-@dataclass(frozen=True, slots=True)
-class ExtraFields:
-    """`_extra` of each object, null if it has no such field; and how many objects have each field."""
-
-    texts: pa.Array
-    counts: Counter[str]
-
-
-def read_extra_fields(pages: Sequence[Page], names: frozenset[str], array: str | None = None) -> ExtraFields:
+def read_extra_fields(
+    pages: Sequence[Page], names: frozenset[str], array: str = "", selected: Mapping[str, pa.Array] = _ALL
+) -> tuple[pa.Array, Counter[str]]:
     """Reads the fields with these names in the rows, or in the objects of one of their arrays.
+
+    Args:
+        pages: the rows.
+        names: of the fields.
+        array: the field with the objects; empty for the rows.
+        selected: of fields that not all objects are to have in `_extra`: which ones are.
+
+    Returns:
+        `_extra` of each object, null if it has no such field; and how many objects have each field.
 
     Raises:
         ColumnarFallback: a name or a value that only the row-by-row path handles.
         msgspec.MsgspecError: a row, or an item of the array, is not an object.
         RecursionError: too many levels.
     """
-    ordered = tuple(sorted(names))
-    decoder = _decoder(ordered, array)
-    items = list(chain.from_iterable(decoder.decode(page.rows) for page in pages))
-    if array is not None:
-        items = list(chain.from_iterable(row.items or () for row in items))
+    attributes = {name: f"f{n}" for n, name in enumerate(sorted(names))}
+    decoder = _decoder(tuple(attributes), array)
+    has_line_ends = any(b"\n" in page.rows for page in pages)
     counts: Counter[str] = Counter()
-    for n, name in enumerate(ordered):
-        values = list(map(attrgetter(f"f{n}"), items))
-        counts[name] = len(values) - values.count(UNSET)
-    if any(b"\n" in page.rows for page in pages):  # a value may hold a line end: encoded one by one
-        texts = pa.array([msgspec.json.encode(item).decode() for item in items], pa.string())
+    parts: list[bytes] = []
+    total = 0
+    for page in pages:  # the objects of one page at a time: they need far more memory than their texts
+        items = decoder.decode(page.rows)
+        if array:
+            items = [item for row in items for item in row.items or ()]
+        for name, is_selected in selected.items():
+            for item in compress(items, pc.invert(is_selected.slice(total, len(items))).to_pylist()):
+                setattr(item, attributes[name], UNSET)
+        for name, attribute in attributes.items():
+            counts[name] += len(items) - list(map(attrgetter(attribute), items)).count(UNSET)
+        parts += map(_encoder.encode, items) if has_line_ends else [_encoder.encode_lines(items)]
+        total += len(items)
+    if has_line_ends:  # a value may hold one
+        texts = pa.array([text.decode() for text in parts], pa.string())
     else:
-        data = _encoder.encode_lines(items)
+        data = b"".join(parts)
         ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
-        if len(ends) != len(items) or len(data) >= 2**31:
+        if len(ends) != total or len(data) >= 2**31:
             raise ColumnarFallback
         texts = _lines(data, ends)
     if pc.any(pc.greater(pc.count_substring_regex(texts, _BRACKETS), DEPTH_MAX)).as_py():
         raise ColumnarFallback  # it may be nested too deeply
-    return ExtraFields(pc.if_else(pc.equal(texts, "{}"), pa.scalar(None, pa.string()), texts), +counts)
+    return pc.if_else(pc.equal(texts, "{}"), pa.scalar(None, pa.string()), texts), +counts
 
 
 def _lines(data: bytes, ends: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
@@ -73,13 +84,13 @@ def _lines(data: bytes, ends: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
 
 
 @lru_cache(maxsize=64)
-def _decoder(names: tuple[str, ...], array: str | None) -> msgspec.json.Decoder[Any]:
+def _decoder(names: tuple[str, ...], array: str) -> msgspec.json.Decoder[Any]:
     members = [(f"f{n}", Raw | UnsetType, UNSET) for n in range(len(names))]
     try:
         item = msgspec.defstruct("Item", members, rename={f"f{n}": name for n, name in enumerate(names)}, gc=False)
     except ValueError:  # a quote or a control character in a name
         raise ColumnarFallback from None
-    if array is not None:
+    if array:
         rows = list[item] | None  # type: ignore[valid-type]
         item = msgspec.defstruct("Row", [("items", rows, None)], rename={"items": array})
     return msgspec.json.Decoder(list[item])  # type: ignore[valid-type]

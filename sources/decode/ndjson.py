@@ -81,12 +81,19 @@ def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "i
     lists = table.column(0).combine_chunks()
     if isinstance(lists, pa.ChunkedArray):
         lists = pa.concat_arrays(lists.chunks)
-    parsed = lists.flatten()
-    if lists.null_count or parsed.null_count:
+    if lists.null_count:
         raise ColumnarFallback
+    rows, parents = items_of(lists)
     numbers = _int32_array(np.array([page.number for page in pages]))
-    parents = pc.list_parent_indices(lists)
-    return ParsedRows(parsed, [numbers.take(parents), positions(parents)])
+    return ParsedRows(rows, [numbers.take(parents), positions(parents)])
+
+
+def items_of(arrays: pa.ListArray) -> tuple[pa.StructArray, pa.Array]:
+    """The objects of all arrays, and the number of the row of each. Raises ColumnarFallback for one that is null."""
+    items = arrays.flatten()
+    if items.null_count:
+        raise ColumnarFallback
+    return items, pc.list_parent_indices(arrays)
 
 
 def positions(parents: pa.Array) -> pa.Array:

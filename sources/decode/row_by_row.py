@@ -18,16 +18,7 @@ import pyarrow as pa
 from sources.contract import Field
 from sources.decode import rows
 from sources.decode.rows import Decoded, InvalidRow, Number, Page, QuarantinedRow
-from sources.decode.table_schema import (
-    ABSENT,
-    DECIMAL,
-    MISTYPED,
-    UNKNOWN,
-    ChildTable,
-    TableSchema,
-    schema_of,
-    tables_from_lines,
-)
+from sources.decode.table_schema import ABSENT, DECIMAL, MISTYPED, UNKNOWN, TableSchema, tables_from_lines
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,29}(\.[0-9]+)?")
@@ -37,77 +28,82 @@ _EXPECTED: Final = {"text": "string", "date": "date YYYY-MM-DD", "decimal_text":
 Object = dict[str, object]
 
 
-def by_rows(tables: TableSchema, page: Page) -> Decoded:
+def by_rows(table: TableSchema, page: Page) -> Decoded:
     """Decodes any page. Raises ContractBroken if it is not a JSON array."""
     observations: Counter[tuple[str, str]] = Counter()
     quarantined: list[QuarantinedRow] = []
-    lines: dict[str, list[list[object]]] = {name: [] for name in schema_of(tables.record)}
+    schemas = {each.name: each.schema for each in (table, *table.children)}
+    lines: dict[str, list[list[object]]] = {name: [] for name in schemas}
     for place, data in rows.places([page]):
         key: str | None = None
         try:
             row = rows.parse(data)
-            key = rows.readable_identifier(row, tables.record.key)
-            reader = _RowReader(tables, row, data, place)
+            key = rows.readable_identifier(row, table.key)
+            reader = _RowReader(place, rows.identifier(row, table.key))
+            reader.add(table, row, data, [])
         except InvalidRow as reason:
             quarantined.append(rows.quarantine(place, data, reason, key))
             continue
-        for name, table_lines in reader.lines.items():
-            lines[name] += table_lines
+        for name, line in reader.lines:
+            lines[name].append(line)
         observations.update(reader.observations)
-    return Decoded(tables_from_lines(lines, schema_of(tables.record)), quarantined, observations)
+    return Decoded(tables_from_lines(lines, schemas), quarantined, observations)
 
 
 class _RowReader:
-    """The lines of one row in each table, and what it shows. Raises InvalidRow."""
+    """The lines of one row with their tables, and what it shows."""
 
-    def __init__(self, tables: TableSchema, row: Object, data: bytes, place: tuple[int, int]) -> None:
-        record = tables.record
+    def __init__(self, place: tuple[int, int], key: str) -> None:
+        self.lines: list[tuple[str, list[object]]] = []
         self.observations: Counter[tuple[str, str]] = Counter()
-        self._place = place
-        key = rows.identifier(row, record.key)
-        values, mistyped = self._values(tables.scalars, row, record.name, "")
-        is_plain = not tables.children and not mistyped and row.keys() <= tables.known
-        raw = {} if is_plain else rows.fields(data)
-        self.lines = {record.name: [[*values, rows.extra_fields(raw, tables.known - mistyped), *place]]}
-        self.observations.update((f"{record.name}: {UNKNOWN}", name) for name in row if name not in tables.known)
-        for child in tables.children:
-            self.lines[child.name] = self._child_lines(child, row.get(child.field.name), raw, key)
+        self._place, self._key = place, key
 
-    def _values(self, fields: tuple[Field, ...], item: Object, table: str, path: str) -> tuple[list[object], set[str]]:
+    def add(self, table: TableSchema, item: Object, data: bytes, places: list[object], path: str = "") -> None:
+        """Adds the lines of an object and of those in its arrays. Raises InvalidRow.
+
+        Args:
+            table: of the object.
+            item: its values.
+            data: its bytes.
+            places: the values before those of its fields.
+            path: of the object in its row, to be followed by the name of a field.
+        """
+        values, mistyped = self._values(table, item, path)
+        is_plain = not table.children and not mistyped and item.keys() <= table.known
+        raw = {} if is_plain else rows.fields(data)
+        extra = rows.extra_fields(raw, table.known - mistyped)
+        self.lines.append((table.name, [*places, *values, extra, *self._place]))
+        self.observations.update((f"{table.name}: {UNKNOWN}", name) for name in item if name not in table.known)
+        for child in table.children:
+            name = child.array
+            items = item.get(name)
+            if items is None:
+                continue
+            if not isinstance(items, list):
+                raise InvalidRow(f"{name}: expected array, found {rows.kind(items)}")
+            parts = rows.split(Page(self._place[0], raw[name]))
+            for n, (inner, part) in enumerate(zip(items, parts, strict=True), 1):
+                if not isinstance(inner, dict):
+                    raise InvalidRow(f"{name}[]: expected object, found {rows.kind(inner)}")
+                self.add(child, inner, part, [self._key, n], f"{name}[].")
+
+    def _values(self, table: TableSchema, item: Object, path: str) -> tuple[list[object], set[str]]:
         """The values of an object's fields, and the names of those that are not of the interface's type."""
         values: list[object] = []
         mistyped: set[str] = set()
-        for field in fields:
+        for field in table.fields:
             value = item.get(field.name)
             if value is None:
                 values.append(None)
                 if field.required:
-                    self.observations[f"{table}.{field.name}: {ABSENT}", ""] += 1
+                    self.observations[f"{table.name}.{field.name}: {ABSENT}", ""] += 1
                 continue
             read, is_exact = read_value(field, value, path + field.name)
             values.append(read)
             if not is_exact:
                 mistyped.add(field.name)
-                self.observations[f"{table}.{field.name}: {MISTYPED}", rows.kind(value)] += 1
+                self.observations[f"{table.name}.{field.name}: {MISTYPED}", rows.kind(value)] += 1
         return values, mistyped
-
-    def _child_lines(self, child: ChildTable, items: object, raw: dict[str, bytes], key: str) -> list[list[object]]:
-        name = child.field.name
-        if items is None:
-            return []
-        if not isinstance(items, list):
-            raise InvalidRow(f"{name}: expected array, found {rows.kind(items)}")
-        item_bytes = rows.split(Page(self._place[0], raw[name])) if items else []
-        lines: list[list[object]] = []
-        for n, item in enumerate(items):
-            if not isinstance(item, dict):
-                raise InvalidRow(f"{name}[]: expected object, found {rows.kind(item)}")
-            values, mistyped = self._values(child.field.fields, item, child.name, f"{name}[].")
-            is_plain = not mistyped and item.keys() <= child.known
-            extra = None if is_plain else rows.extra_fields(rows.fields(item_bytes[n]), child.known - mistyped)
-            lines.append([key, n + 1, *values, extra, *self._place])
-            self.observations.update((f"{child.name}: {UNKNOWN}", inner) for inner in item if inner not in child.known)
-        return lines
 
 
 def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:

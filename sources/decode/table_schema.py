@@ -1,6 +1,6 @@
 """The tables of a documented record: names, columns, types (docs/warehouse.md).
 
-In: a record of the contract. Out: its `TableSchema`, which the columnar and the row-by-row path both fill.
+In: a record of the contract. Out: its `TableSchema`s, which the columnar and the row-by-row path both fill.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Final
 
@@ -39,57 +39,59 @@ TYPES: Final = {
 PLACE: Final = (("_page", pa.int32()), ("_position", pa.int32()))
 
 
-@dataclass(frozen=True, slots=True)
-class ChildTable:
-    """The table of an array of objects: the array's field, the names of its items' fields, the columns."""
-
-    field: Field
-    name: str
-    known: frozenset[str]
-    schema: pa.Schema
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableSchema:
-    """The tables of a record: its scalar fields are columns, each array of objects is a child table."""
+    """A table of a documented record: of the rows themselves, or of the objects in one of their arrays.
 
-    record: Record
-    scalars: tuple[Field, ...]
-    children: tuple[ChildTable, ...]
-    known: frozenset[str]
+    Attributes:
+        array: the field with the objects; empty for the rows.
+        key: the field of a row's identifier; empty for the objects.
+        fields: those that are columns.
+        schema: all its columns.
+        children: the tables of the arrays of objects.
+    """
+
+    name: str
+    array: str
+    key: str
+    fields: tuple[Field, ...]
     schema: pa.Schema
+    children: tuple[TableSchema, ...] = ()
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The names of all fields."""
+        return frozenset(f.name for f in self.fields) | {child.array for child in self.children}
 
 
 @lru_cache(maxsize=64)
 def table_schema(record: Record) -> TableSchema:
-    """The tables of a record.
+    """The table of a record's rows: its scalar fields are columns, each array of objects is a child table.
 
     Raises:
         ValueError: a field has a type that no column holds.
     """
+    places = ((parent_key(record), pa.string()), ("position", pa.int32()))
+    children = tuple(
+        TableSchema(f"{record.name}__{snake(f.name)}", f.name, "", f.fields, _schema(f.fields, places))
+        for f in record.fields
+        if f.type == "array"
+    )
     scalars = tuple(f for f in record.fields if f.type != "array")
-    children = []
-    for f in record.fields:
-        if f.type == "array":
-            columns = [(parent_key(record), pa.string()), ("position", pa.int32()), *_columns(f.fields)]
-            schema = pa.schema([*columns, ("_extra", pa.string()), *PLACE])
-            known = frozenset(inner.name for inner in f.fields)
-            children.append(ChildTable(f, f"{record.name}__{snake(f.name)}", known, schema))
-    schema = pa.schema([*_columns(scalars), ("_extra", pa.string()), *PLACE])
-    return TableSchema(record, scalars, tuple(children), frozenset(f.name for f in record.fields), schema)
+    return TableSchema(record.name, "", record.key, scalars, _schema(scalars), children)
 
 
-def _columns(fields: Sequence[Field]) -> list[tuple[str, pa.DataType]]:
+def _schema(fields: Sequence[Field], places: Sequence[tuple[str, pa.DataType]] = ()) -> pa.Schema:
     for f in fields:
         if f.type not in TYPES:
             raise ValueError(f"{f.name}: no column for the type {f.type}")
-    return [(snake(f.name), TYPES[f.type]) for f in fields]
+    return pa.schema([*places, *((snake(f.name), TYPES[f.type]) for f in fields), ("_extra", pa.string()), *PLACE])
 
 
 def schema_of(record: Record) -> dict[str, pa.Schema]:
     """The columns of each table of a record, including those without a value in any row."""
-    tables = table_schema(record)
-    return {record.name: tables.schema, **{child.name: child.schema for child in tables.children}}
+    table = table_schema(record)
+    return {each.name: each.schema for each in (table, *table.children)}
 
 
 def tables_from_lines(lines: Mapping[str, list[list[object]]], schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from sources.contract import Record
 from sources.decode import rows
 from sources.decode.json_text import KindMismatch, RawReader, coerce, dump, numbers_survive, parse_type
-from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, parse, positions, text_scalar
+from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, items_of, parse, positions, text_scalar
 from sources.decode.rows import Decoded, InvalidRow, Page, QuarantinedRow
 from sources.decode.schema_inference import (
     ARROW,
@@ -201,11 +201,7 @@ class _ColumnarBatch:
             [*items.places, *columns, extra, *items.place], schema=table.schema
         )
         for child in table.children:
-            lists = pc.struct_field(items.values, list(child.keys))
-            values = lists.flatten()
-            if values.null_count:
-                raise ColumnarFallback
-            parents = pc.list_parent_indices(lists)
+            values, parents = items_of(pc.struct_field(items.values, list(child.keys)))
             places = [column.take(parents) for column in items.places or columns[:1]]
             raw = self._reader.inner(child, items.raw) if self._reader is not None else []
             place = [column.take(parents) for column in items.place]
