@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sources.contract import Field
 from sources.decode import rows
-from sources.decode.rows import Decoded, InvalidRow, Number, Page, QuarantinedRow
+from sources.decode.rows import Decoded, InvalidRow, Number, Page
 from sources.decode.table_schema import ABSENT, DECIMAL, MISTYPED, UNKNOWN, TableSchema, tables_from_lines
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -31,32 +31,27 @@ Object = dict[str, object]
 def by_rows(table: TableSchema, page: Page) -> Decoded:
     """Decodes any page. Raises ContractBroken if it is not a JSON array."""
     observations: Counter[tuple[str, str]] = Counter()
-    quarantined: list[QuarantinedRow] = []
     schemas = {each.name: each.schema for each in (table, *table.children)}
     lines: dict[str, list[list[object]]] = {name: [] for name in schemas}
-    for place, data in rows.places([page]):
-        key: str | None = None
-        try:
-            row = rows.parse(data)
-            key = rows.readable_identifier(row, table.key)
-            reader = _RowReader(place, rows.identifier(row, table.key))
-            reader.add(table, row, data, [])
-        except InvalidRow as reason:
-            quarantined.append(rows.quarantine(place, data, reason, key))
-            continue
+
+    def take(row: Object, data: bytes, key: str, place: tuple[int, int]) -> None:
+        reader = _RowReader(key, place)
+        reader.add(table, row, data, [])
         for name, line in reader.lines:
             lines[name].append(line)
         observations.update(reader.observations)
+
+    quarantined = rows.read_rows([page], table.key, take)
     return Decoded(tables_from_lines(lines, schemas), quarantined, observations)
 
 
 class _RowReader:
     """The lines of one row with their tables, and what it shows."""
 
-    def __init__(self, place: tuple[int, int], key: str) -> None:
+    def __init__(self, key: str, place: tuple[int, int]) -> None:
         self.lines: list[tuple[str, list[object]]] = []
         self.observations: Counter[tuple[str, str]] = Counter()
-        self._place, self._key = place, key
+        self._key, self._place = key, place
 
     def add(self, table: TableSchema, item: Object, data: bytes, places: list[object], path: str = "") -> None:
         """Adds the lines of an object and of those in its arrays. Raises InvalidRow.

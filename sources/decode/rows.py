@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from hashlib import sha256
@@ -103,11 +103,28 @@ def split(page: Page) -> list[bytes]:
             raise ContractBroken(f"page {page.number}: the rows are not a JSON array: {error}") from None
 
 
-def places(pages: Iterable[Page]) -> Iterator[tuple[tuple[int, int], bytes]]:
-    """The page and position of each row, and its bytes. Raises ContractBroken as `split` does."""
+def read_rows(
+    pages: Iterable[Page], key_field: str, take: Callable[[dict[str, object], bytes, str, tuple[int, int]], None]
+) -> list[QuarantinedRow]:
+    """Gives `take` the values, bytes, identifier and place (page, position) of each row.
+
+    Returns:
+        The rows that are not valid, or for which `take` raises InvalidRow.
+
+    Raises:
+        ContractBroken: a page is not a JSON array.
+    """
+    quarantined = []
     for page in pages:
         for position, data in enumerate(split(page), 1):
-            yield (page.number, position), data
+            key: str | None = None
+            try:
+                row = parse(data)
+                key = identifier(row, key_field)
+                take(row, data, key, (page.number, position))
+            except InvalidRow as reason:
+                quarantined.append(quarantine((page.number, position), data, reason, key))
+    return quarantined
 
 
 def fields(data: bytes) -> dict[str, bytes]:
@@ -139,9 +156,7 @@ def parse(data: bytes) -> dict[str, object]:
     if data.count(b"[") + data.count(b"{") > DEPTH_MAX and depth(data) > DEPTH_MAX:
         raise InvalidRow(f"row: nested more than {DEPTH_MAX} levels deep")
     try:
-        row: object = json.loads(
-            text, object_pairs_hook=_object, parse_int=Number, parse_float=Number, parse_constant=_constant
-        )
+        row: object = _row_decoder.decode(text)
     except ValueError:
         raise InvalidRow("row: not JSON") from None
     if "\\u" in text:
@@ -163,6 +178,11 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _constant(name: str) -> NoReturn:
     raise InvalidRow("row: NaN or Infinity, which JSON does not allow")
+
+
+_row_decoder: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=Number, parse_float=Number, parse_constant=_constant
+)
 
 
 def check_nul(value: object, path: str = "row") -> None:
@@ -207,14 +227,6 @@ def identifier(row: dict[str, object], name: str) -> str:
     if not isinstance(text, str):
         raise InvalidRow(f"{name}: expected identifier, found {kind(value)}")
     return text
-
-
-def readable_identifier(row: dict[str, object], name: str) -> str | None:
-    """The identifier of a row, or None if it has none that can be read."""
-    try:
-        return identifier(row, name)
-    except InvalidRow:
-        return None
 
 
 def exact(number: Number) -> Decimal | None:

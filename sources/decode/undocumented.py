@@ -29,7 +29,7 @@ from sources.contract import Record
 from sources.decode import rows
 from sources.decode.json_text import KindMismatch, RawReader, coerce, dump, numbers_survive, parse_type
 from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, items_of, parse, positions, text_scalar
-from sources.decode.rows import Decoded, InvalidRow, Page, QuarantinedRow
+from sources.decode.rows import Decoded, Page
 from sources.decode.schema_inference import (
     ARROW,
     DOUBLE_EXACT,
@@ -96,12 +96,13 @@ class InferredSchema:
 
     def _widen(self, pages: Sequence[Page], observations: Counter[tuple[str, str]]) -> None:
         """Widens the types by the rows of pages; counts a new version if that changes a table."""
-        for data in (data for page in pages for data in rows.split(page)):
-            try:
-                row, _ = self._read(data)
-            except InvalidRow:
-                continue
+
+        def take(row: dict[str, object], data: bytes, key: str, place: tuple[int, int]) -> None:
+            if b"\\u0000" in data:
+                rows.check_nul(row)
             self._root.widen(row, self._budget, is_root=True)
+
+        rows.read_rows(pages, self.record.key, take)
         before, self._table = self._table, tables_of(self.record, self._root, self._names)
         if before != self._table:
             self.version += 1
@@ -110,35 +111,20 @@ class InferredSchema:
             observations.update((f"{self.record.name}: {FOUND}", name) for name in names)
             self._columns |= columns
 
-    def _read(self, data: bytes) -> tuple[dict[str, object], str]:
-        """A row and its identifier. Raises InvalidRow."""
-        row = rows.parse(data)
-        key = rows.identifier(row, self.record.key)
-        if b"\\u0000" in data:
-            rows.check_nul(row)
-        return row, key
-
     def _by_rows(self, pages: Sequence[Page]) -> Decoded:
         """The exact path, for pages whose types are known already."""
-        quarantined: list[QuarantinedRow] = []
         lines: dict[str, list[list[object]]] = {table.name: [] for table in self._table.all()}
-        for place, data in rows.places(pages):
-            try:
-                row, key = self._read(data)
-            except InvalidRow as reason:
-                quarantined.append(rows.quarantine(place, data, reason, self._readable_key(data)))
-                continue
+
+        def take(row: dict[str, object], data: bytes, key: str, place: tuple[int, int]) -> None:
+            if b"\\u0000" in data:
+                rows.check_nul(row)
             other = {name: value for name, value in row.items() if name not in self._root.fields}
             extra = dump(other) if other else None
             lines[self._table.name].append([*_values(self._table, row), extra, *place])
             _add_children(self._table, row, [key], place, lines)
-        return Decoded(tables_from_lines(lines, self.schema_of()), quarantined, Counter())
 
-    def _readable_key(self, data: bytes) -> str | None:
-        try:
-            return rows.readable_identifier(rows.parse(data), self.record.key)
-        except InvalidRow:
-            return None
+        quarantined = rows.read_rows(pages, self.record.key, take)
+        return Decoded(tables_from_lines(lines, self.schema_of()), quarantined, Counter())
 
     def _columnar(self, pages: Sequence[Page]) -> Decoded | None:
         """The fast path, for pages that fit the types; None if a check fails."""

@@ -321,9 +321,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a-row-that-cannot-be-loaded-is-dropped",
-        "sources/decode/row_by_row.py",
-        "            quarantined.append(rows.quarantine(place, data, reason, key))\n            continue\n",
-        "            continue\n",
+        "sources/decode/rows.py",
+        "                quarantined.append(quarantine((page.number, position), data, reason, key))\n",
+        "                continue\n",
         "tests/sources/extract/test_walk.py tests/sources/decode/test_documented.py",
     ),
     Mutant(
