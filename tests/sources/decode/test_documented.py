@@ -217,6 +217,16 @@ def test_issue_11_11_customers_without_a_birthdate_stay_on_the_fast_path() -> No
     assert fast.observations == exact[0].observations + exact[1].observations
 
 
+def test_every_combination_of_mistyped_fields_stays_on_the_fast_path() -> None:
+    fields = ("phone", "erpCode", "loginCode")
+    only = page(*({"id": n, **{field: 7 for bit, field in enumerate(fields) if n >> bit & 1}} for n in range(8)))
+    fast = columnar(table_schema(CUSTOMER), [only])
+    assert fast is not None
+    assert fast == by_rows(table_schema(CUSTOMER), only)
+    extra = fast.tables["customers"]["_extra"].to_pylist()
+    assert (extra[0], extra[5], len(set(extra))) == (None, '{"loginCode":7,"phone":7}', 8)
+
+
 def test_issue_11_11_a_document_with_a_numeric_number_keeps_it() -> None:
     decoded = one(CUSTOMER, '{"id":1,"documents":[{"number":12345678},{"number":"007"}]}')
     lines = decoded.tables["customers__documents"].select(["number", "_extra"]).to_pylist()
