@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, TypeVar
 
 from pipelines.pull.order_tail import TailStart
@@ -23,7 +23,7 @@ from pipelines.warehouse.load import import_loader
 from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.table_merges import INTERRUPT_EVERY_S
 from sources import __version__
-from sources.contract import LISTS, ORDER, Family
+from sources.contract import LISTS, ORDER
 from sources.errors import BridgeError, Stopped
 from sources.extract.result import ListResult, Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
@@ -67,9 +67,6 @@ class ListWalks:
     ) -> None:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop, self._tail = progress, stop, tail
-        self._organization_until = time.monotonic() + WHOAMI_WAIT_S
-        self._merging = threading.Lock()
-        self._failure: BaseException | None = None
 
     def run(
         self, names: Sequence[str], merge: Merge, interrupt: Callable[[], None]
@@ -91,55 +88,38 @@ class ListWalks:
         clients = {family: self._targets.client(family, self._stop) for family in families}
         pool = ThreadPoolExecutor(len(names) + 2, "walk")
         imports = pool.submit(import_loader)
-        ended, waiting = list[str](), list[ListResult]()
-        futures: list[Future[ListResult]] = []
+        organization = _Organization(pool.submit(_organization, clients.get("public_v1")))
+
+        def merge_loaded(lists: Sequence[ListResult]) -> None:
+            imports.result()
+            merge(lists, organization.answer())
 
         def walk_and_merge(name: str) -> ListResult:
-            result = self._walk(name, clients, organization)
-            with self._alone():
-                ended.append(name)
-                if result.error is None:
-                    waiting.append(result)
-                if waiting and (result.distinct >= MERGED_EARLY_ROWS or len(ended) == len(names)):
-                    imports.result()
-                    merge(sorted(waiting, key=lambda one: names.index(one.resource)), self._within_wait(organization))
-                    waiting.clear()
+            result = self._walk(name, clients[LISTS[name].family], organization)
+            merges.add(result)
             return result
 
+        merges = _Merges(names, merge_loaded, self._build.path.parent, self._stop)
+        futures: list[Future[ListResult]] = []
         try:
-            organization = pool.submit(_organization, clients.get("public_v1"))
             futures += (pool.submit(walk_and_merge, name) for name in names)
-            return _results(futures), self._within_wait(organization)
+            return _results(futures), organization.answer()
         except BaseException as error:
             self._stop.set()
-            if isinstance(error, Stopped) and self._failure is not None:
-                raise self._failure from None
+            if isinstance(error, Stopped) and merges.failure is not None:
+                raise merges.failure from None
             raise
         finally:
             for client in clients.values():  # ends requests that nobody waits for
                 client.close()
             until = time.monotonic() + END_WAIT_S
             while wait(futures, timeout=INTERRUPT_EVERY_S).not_done and (
-                self._merging.locked() or time.monotonic() < until
+                merges.is_under_way or time.monotonic() < until
             ):
                 interrupt()
             pool.shutdown(wait=not self._stop.is_set(), cancel_futures=True)
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One thread at a time, and none after one has failed. Raises Stopped, and the errors of a full disk."""
-        with self._merging:
-            if self._stop.is_set():
-                raise Stopped("the pull was stopped")
-            try:
-                with warehouse_errors(self._build.path.parent):
-                    yield
-            except BaseException as error:
-                self._failure = error  # before others notice the stop
-                self._stop.set()
-                raise
-
-    def _walk(self, name: str, clients: dict[Family, Client], organization: Future[str | None]) -> ListResult:
+    def _walk(self, name: str, client: Client, organization: _Organization) -> ListResult:
         settings = self._targets.settings(LISTS[name].family)
         identity: dict[str, str | int] = {
             "host": settings.base_url,
@@ -168,13 +148,12 @@ class ListWalks:
                 is_first_page = False
                 self._progress(resource, pages, rows, total)
 
-            client, folder = clients[LISTS[name].family], self._build.run / "files" / place
-            return walk(name, client, folder, spool, options, report, start)
+            return walk(name, client, self._build.run / "files" / place, spool, options, report, start)
 
         with warehouse_errors(self._build.path.parent):
             if self._tail is None or name != ORDER.name:
                 return read(name)
-            tail = self._tail.of_organization(self._within_wait(organization))
+            tail = self._tail.of_organization(organization.answer())
             reason, observed = tail.reason, ""
             if tail.position is not None:
                 try:
@@ -187,10 +166,71 @@ class ListWalks:
                 result.observations["cursor_reuse", observed] += 1
             return result
 
-    def _within_wait(self, organization: Future[str | None]) -> str | None:
-        """The organization; None where its answer takes too long."""
-        wait([organization], timeout=self._organization_until - time.monotonic())
-        return organization.result() if organization.done() else None
+
+class _Merges:
+    """The merges of a pull: one thread at a time, and none after one has failed.
+
+    A long list is merged as soon as it is walked, with the lists that wait; the others are when the last one is.
+
+    Args:
+        names: of all lists, in the order in which they are merged.
+        merge: merges lists.
+        folder: of the warehouse, for errors of its disk.
+        stop: set where a merge fails; once it is set, none begins.
+
+    Attributes:
+        failure: of a merge.
+    """
+
+    def __init__(
+        self, names: Sequence[str], merge: Callable[[Sequence[ListResult]], None], folder: Path, stop: threading.Event
+    ) -> None:
+        self.failure: BaseException | None = None
+        self._names, self._merge, self._folder, self._stop = names, merge, folder, stop
+        self._under_walk, self._waiting = len(names), list[ListResult]()
+        self._lock = threading.Lock()
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a thread is merging."""
+        return self._lock.locked()
+
+    def add(self, result: ListResult) -> None:
+        """Takes a list whose walk has ended. Raises Stopped, and the errors of a full disk."""
+        with self._lock:
+            if self._stop.is_set():
+                raise Stopped("the pull was stopped")
+            try:
+                with warehouse_errors(self._folder):
+                    self._add(result)
+            except BaseException as error:
+                self.failure = error  # before others notice the stop
+                self._stop.set()
+                raise
+
+    def _add(self, result: ListResult) -> None:
+        self._under_walk -= 1
+        if result.error is None:
+            self._waiting.append(result)
+        if self._waiting and (result.distinct >= MERGED_EARLY_ROWS or not self._under_walk):
+            self._merge(sorted(self._waiting, key=lambda waiting: self._names.index(waiting.resource)))
+            self._waiting.clear()
+
+
+class _Organization:
+    """The organization that the lists belong to, as it is being requested.
+
+    Args:
+        response: None in it where the platform does not report one.
+    """
+
+    def __init__(self, response: Future[str | None]) -> None:
+        self._response, self._until = response, time.monotonic() + WHOAMI_WAIT_S
+
+    def answer(self) -> str | None:
+        """The organization; None where it is not known in time."""
+        wait([self._response], timeout=self._until - time.monotonic())
+        return self._response.result() if self._response.done() else None
 
 
 def _results(futures: list[Future[T]]) -> list[T]:

@@ -14,7 +14,7 @@ import duckdb
 
 from pipelines.pull.order_tail import CursorOwner, TailStart, read_tail_start, record_cursor
 from pipelines.pull.targets import Targets
-from pipelines.pull.walking import ListWalks
+from pipelines.pull.walking import ListWalks, _Organization
 from pipelines.warehouse import merge, ops
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.load import CATALOG, LOADED
@@ -95,7 +95,7 @@ class TailBench:
         transport = SandboxTransport(self.platform)
         key = self.settings.api_key.reveal()
         with Client("public_v1", self.settings.base_url, key, transport=transport) as client:
-            return walks._walk("orders", {"public_v1": client}, organization)
+            return walks._walk("orders", client, _Organization(organization))
 
     def _merge(self, result: ListResult, run_id: str) -> None:
         for table, files in result.files.items():

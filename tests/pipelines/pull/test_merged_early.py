@@ -18,14 +18,13 @@ import pytest
 from pipelines.pull import publishing, walking
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
-from pipelines.pull.targets import Targets
 from pipelines.warehouse import merge
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.load import load
 from pipelines.warehouse.table_merges import TableMerges
 from sources.errors import UsageError
 from sources.extract import walk as walks
-from sources.extract.result import ListResult, no_progress
+from sources.extract.result import ListResult
 from tests.pipelines.bridge import Bridge
 from tests.pipelines.pull.truth import RESOURCES, same
 
@@ -94,13 +93,11 @@ def test_a_list_that_is_held_back_early_keeps_its_table(published: Bridge) -> No
     assert len(before) == published.one("SELECT count(*) FROM raw.customers")
 
 
-def test_all_merges_of_a_pull_wait_for_whoami_no_longer_than_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_merges_of_a_pull_wait_for_whoami_no_longer_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walking, "WHOAMI_WAIT_S", 0.1)
-    walks = walking.ListWalks(Targets(), Build(tmp_path / "w.duckdb"), 1, no_progress, threading.Event())
+    organization = walking._Organization(Future())
     with mock.patch.object(walking, "wait", wraps=wait) as waits:
-        assert [walks._within_wait(Future()) for _ in range(3)] == [None, None, None]
+        assert [organization.answer() for _ in range(3)] == [None, None, None]
     assert [call.kwargs["timeout"] > 0 for call in waits.call_args_list] == [True, False, False]
 
 
