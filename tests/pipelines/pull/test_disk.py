@@ -119,11 +119,13 @@ def test_issue_16_1_a_disk_that_is_too_small_is_reported_before_the_first_reques
 ) -> None:
     with duckdb.connect(str(made.path), read_only=True) as warehouse:
         rows = warehouse.execute("SELECT entity, value FROM ops.control_totals WHERE measure = 'disk_bytes'").fetchall()
+        sql = "SELECT sum(column_count * estimated_size) FROM duckdb_tables() WHERE schema_name = 'raw'"
+        ((cells,),) = warehouse.execute(sql).fetchall()
     needs = dict(rows)
     assert needs.keys() == set(RESOURCES)
     assert all(needs.values())
     published = 2 * made.path.stat().st_size
-    need = sum(needs.values()) + published
+    need = sum(needs.values()) + published + 24 * int(cells)
     free = need - 1
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, free))
     with caplog.at_level("WARNING", "orderbridge.pull"):
@@ -147,6 +149,21 @@ def test_issue_16_1_a_disk_that_is_too_small_is_reported_before_the_first_reques
         assert disk_need(warehouse, made.path, ["customers"])[0] == whole - len(b"of a killed run")
     free = 2 * need
     assert made.code() == 0
+
+
+def test_the_log_of_tables_that_are_merged_at_the_same_time_is_counted(tmp_path: Path) -> None:
+    """12 tables of 30,000 rows had 118 MB in it; a long table has the last of its row groups."""
+    path = tmp_path / "w.duckdb"
+    with duckdb.connect(str(path)) as warehouse:
+        warehouse.execute("CREATE SCHEMA raw; CREATE TABLE raw.promotions AS SELECT 1 AS id FROM range(200_000)")
+        tables = [f"orders{f'__{number}' * bool(number)}" for number in range(12)]
+        columns = ", ".join(f"NULL::BIGINT AS c{number}" for number in range(14))
+        for table in tables:
+            warehouse.execute(f"CREATE TABLE raw.{table} AS SELECT {columns} FROM range(30_000)")
+        twice = 2 * path.stat().st_size
+        assert disk_need(warehouse, path, ["orders"])[0] - twice == 12 * 30_000 * 14 * 24 > 118e6
+        assert disk_need(warehouse, path, ["promotions"])[0] - twice == 122_880 * 24
+        assert disk_need(warehouse, path, ["price_lists"])[0] == twice
 
 
 def test_issue_16_1_a_disk_that_is_too_small_is_reported_after_the_first_page(
