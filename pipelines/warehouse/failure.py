@@ -18,6 +18,8 @@ from sources.errors import BridgeError, ExitCode
 
 _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
 """Commands whose failure stays after a success of this one."""
+_INTERRUPTED: Final = "Query interrupted"
+"""The text of the RuntimeError that DuckDB raises instead of the exception of a signal."""
 _PUBLISHED: Final = "The warehouse was published; only its copy to the destination failed."
 
 
@@ -32,11 +34,16 @@ def record_failure(
 ) -> Iterator[None]:
     """Writes the note of a warehouse where the block raises; before a run has an id only where the file exists.
 
-    Errors of a copy to the destination (`is_destination`) are marked for `was_published`.
+    Errors of a copy to the destination (`is_destination`) are marked for `was_published`. A signal is no failure.
+
+    Raises:
+        KeyboardInterrupt: also where a signal arrived while DuckDB ran a query of this thread.
     """
     try:
         yield
     except Exception as error:
+        if isinstance(error, RuntimeError) and str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from None
         if is_destination:
             error.add_note(_PUBLISHED)
         if run_id or path.exists():

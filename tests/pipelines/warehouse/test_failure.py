@@ -91,3 +91,12 @@ def test_issue_14_12_a_planted_note_beyond_what_a_parser_handles_reads_as_a_fail
     reported = read(path)
     assert reported is not None
     assert "cut off" in reported["message"]
+
+
+def test_ctrl_c_while_duckdb_runs_a_query_is_a_keyboard_interrupt_and_no_failure(path: Path) -> None:
+    """DuckDB raises this instead of the exception of the signal."""
+    with pytest.raises(KeyboardInterrupt), record_failure(path, "pull", AT):
+        raise RuntimeError("Query interrupted")
+    assert read(path) is None
+    fails(path, error=RuntimeError("Query of something else"))
+    assert read(path) is not None
