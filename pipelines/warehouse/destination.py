@@ -41,7 +41,7 @@ ROWS_PER_BATCH: Final = 100_000
 MARK: Final = "_orderbridge"
 """The table that lists, in each dataset, the tables of this project, and whose data they hold."""
 _STAGING: Final = "_orderbridge_staging"
-_settings: Final = partial(without_settings, "destination", "credentials")
+_settings: Final = partial(without_settings, "destination", "credentials", "bucket_url")
 """Of dlt's settings those of destinations: others, of other pipelines, would change names, types and columns."""
 
 

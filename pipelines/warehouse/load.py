@@ -99,7 +99,7 @@ def without_settings(*kept: str) -> Iterator[None]:
         def get_value(
             self, key: str, hint: type[Any], pipeline_name: str | None, *sections: str
         ) -> tuple[Any | None, str]:
-            if (*sections, key)[0] in ("runtime", *kept):  # `credentials` can be one text, without a section
+            if (*sections, key)[0] in ("runtime", *kept):  # some have a value without a section
                 return self._provider.get_value(key, hint, pipeline_name, *sections)
             return None, key
 

@@ -49,6 +49,15 @@ def versions(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.is_dir())
 
 
+def test_a_bucket_for_every_destination_of_dlt_is_used(
+    published: Bridge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAREHOUSE__DESTINATION", "filesystem")
+    monkeypatch.setenv("BUCKET_URL", (tmp_path / "bucket").as_uri())
+    assert copy_published()
+    assert rows(tmp_path / "bucket" / "orderbridge") == tables(published.path)
+
+
 def test_issue_15_2_the_files_hold_what_is_published(published: Bridge, bucket: Path) -> None:
     assert copy_published()
     copy = bucket / "orderbridge"
