@@ -120,7 +120,26 @@ class ListWalks:
             pool.shutdown(wait=not self._stop.is_set(), cancel_futures=True)
 
     def _walk(self, name: str, client: Client, organization: _Organization) -> ListResult:
-        settings = self._targets.settings(LISTS[name].family)
+        """Walks a list; the orders from their tail on, where that is wanted and possible."""
+        with warehouse_errors(self._build.path.parent):
+            if self._tail is None or name != ORDER.name:
+                return self._read(name, client)
+            tail = self._tail.of_organization(organization.answer())
+            reason, observed = tail.reason, ""
+            if tail.position is not None:
+                try:
+                    return self._read(name, client, tail.position)
+                except TailMismatch as mismatch:
+                    reason, observed = str(mismatch), mismatch.observed
+            result = self._read(name, client)
+            result.evidence.insert(0, f"read whole: {reason}")
+            if observed:
+                result.observations["cursor_reuse", observed] += 1
+            return result
+
+    def _read(self, name: str, client: Client, start: CursorPosition | None = None) -> ListResult:
+        """Walks a list from its first page or from `start` on. What a killed run has read is not requested again."""
+        settings, path = self._targets.settings(LISTS[name].family), self._build.path
         identity: dict[str, str | int] = {
             "host": settings.base_url,
             "environment": settings.environment,
@@ -129,42 +148,23 @@ class ListWalks:
             "version": __version__,
         }
         key = settings.order_key if name == ORDER.name and isinstance(settings, PublicV1Settings) else ""
-        names = field_names(self._build.path) if name == ORDER.name else None
+        names = field_names(path) if name == ORDER.name else None
         options = WalkOptions(settings.page_limit, self._sweeps, key=key, names=names)
+        place = name if start is None else f"{name}-tail"
+        published_at = path.stat().st_mtime if path.exists() else 0.0
+        spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal(), published_at)
+        if start is not None:
+            spool.clear()  # of a tail that was stopped: it may have started elsewhere
+        is_first_page = not path.exists() and not spool.last_page_at()
 
-        def read(place: str, start: CursorPosition | None = None) -> ListResult:
-            # What a killed run has read and not published is not requested again.
-            path = self._build.path
-            published_at = path.stat().st_mtime if path.exists() else 0.0
-            spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal(), published_at)
-            if start is not None:
-                spool.clear()  # of a tail that was stopped: it may have started elsewhere
-            is_first_page = not path.exists() and not spool.last_page_at()
+        def report(resource: str, pages: int, rows: int, total: int | None) -> None:
+            nonlocal is_first_page
+            if is_first_page and rows and total:
+                compare_with_first_page(self._build, resource, rows, total)
+            is_first_page = False
+            self._progress(resource, pages, rows, total)
 
-            def report(resource: str, pages: int, rows: int, total: int | None) -> None:
-                nonlocal is_first_page
-                if is_first_page and rows and total:
-                    compare_with_first_page(self._build, resource, rows, total)
-                is_first_page = False
-                self._progress(resource, pages, rows, total)
-
-            return walk(name, client, self._build.run / "files" / place, spool, options, report, start)
-
-        with warehouse_errors(self._build.path.parent):
-            if self._tail is None or name != ORDER.name:
-                return read(name)
-            tail = self._tail.of_organization(organization.answer())
-            reason, observed = tail.reason, ""
-            if tail.position is not None:
-                try:
-                    return read(f"{name}-tail", tail.position)
-                except TailMismatch as mismatch:
-                    reason, observed = str(mismatch), mismatch.observed
-            result = read(name)
-            result.evidence.insert(0, f"read whole: {reason}")
-            if observed:
-                result.observations["cursor_reuse", observed] += 1
-            return result
+        return walk(name, client, self._build.run / "files" / place, spool, options, report, start)
 
 
 class _Merges:
