@@ -136,6 +136,7 @@ class Interrupted(importlib.abc.MetaPathFinder):
         if name == "click":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupted())
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores Ctrl-C
 from pipelines.cli.__main__ import main
 main()"""
     done = subprocess.run([sys.executable, "-c", script], cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
