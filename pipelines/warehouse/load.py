@@ -120,7 +120,7 @@ def without_settings(*kept: str) -> Iterator[None]:
             return self._provider.locations
 
     used = Container()[PluggableRunContext].providers
-    providers, used.providers = used.providers, [KeptSections(provider) for provider in used.providers]
+    providers, used.providers = used.providers, [KeptSections(one) for one in used.providers if not one.is_empty]
     try:
         yield
     finally:
