@@ -93,7 +93,7 @@ class Publication:
             organization: that they belong to; None where it is not known.
         """
         self._loads += 1
-        folder = self._run.build.run / f"load-{self._loads}"
+        folder = self._run.build.run_folder / f"load-{self._loads}"
         load(lists, folder)
         merges = self._opened()
         with merges.cursor() as cursor, attached(cursor, lists, folder):

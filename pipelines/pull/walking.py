@@ -164,7 +164,7 @@ class ListWalks:
             is_first_page = False
             self._progress(resource, pages, rows, total)
 
-        return walk(name, client, self._build.run / "files" / place, spool, options, report, start)
+        return walk(name, client, self._build.run_folder / "files" / place, spool, options, report, start)
 
 
 class _Merges:

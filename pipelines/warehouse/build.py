@@ -132,7 +132,7 @@ class Build:
         path: the published file.
         folder: `.build-NAME/`, kept between runs only where a walk can be resumed.
         spools: `folder`/spool: one folder per list.
-        run: `folder`/run: everything that ends with the run.
+        run_folder: `folder`/run: everything that ends with the run.
         file: the file that is being built.
     """
 
@@ -140,8 +140,8 @@ class Build:
         self.path = path
         self.folder = path.parent / f".build-{path.name}"
         self.spools = self.folder / "spool"
-        self.run = self.folder / "run"
-        self.file = self.run / "build.duckdb"
+        self.run_folder = self.folder / "run"
+        self.file = self.run_folder / "build.duckdb"
 
     def locked(self, command: str) -> AbstractContextManager[None]:
         """Excludes other runs on this warehouse. Raises LockedError, UsageError."""
@@ -184,18 +184,18 @@ class Build:
         with warehouse_errors(self.path.parent):
             private_folder(self.folder)
             exclude_from_git(self.folder)
-            shutil.rmtree(self.run, ignore_errors=True)
-            self.run.mkdir(mode=0o700)
+            shutil.rmtree(self.run_folder, ignore_errors=True)
+            self.run_folder.mkdir(mode=0o700)
 
     def open(self) -> duckdb.DuckDBPyConnection:
         """Opens the build for writing: a copy of the published file, or a new one.
 
-        Queries reach files in `run` only: the copied file may hold views of unknown origin.
+        Queries reach files in `run_folder` only: the copied file may hold views of unknown origin.
         """
         connection = self._open_copy()
         connection.execute("SET TimeZone = 'UTC'")
-        connection.execute(f"SET temp_directory = {sql_text(self.run / 'spill')}")
-        connection.execute(f"SET allowed_directories = [{sql_text(self.run)}]")
+        connection.execute(f"SET temp_directory = {sql_text(self.run_folder / 'spill')}")
+        connection.execute(f"SET allowed_directories = [{sql_text(self.run_folder)}]")
         connection.execute("SET enable_external_access = false")
         return connection
 
@@ -209,7 +209,7 @@ class Build:
         if _version(str(version)) <= _version(STORAGE_VERSION):
             return connection
         connection.close()  # a file keeps its storage version: only a new file can have an older one
-        newer = self.file.rename(self.run / "newer.duckdb")
+        newer = self.file.rename(self.run_folder / "newer.duckdb")
         connection = connect(self.file, read_only=False)
         connection.execute(f"ATTACH {sql_text(newer)} AS newer (READ_ONLY)")
         connection.execute(f"COPY FROM DATABASE newer TO {self.file.stem}")
@@ -236,7 +236,7 @@ class Build:
 
     def clear(self, resumable: Collection[str] | None = None) -> None:
         """Removes the files of this run, and the spools of lists that are not resumable; None: all are."""
-        shutil.rmtree(self.run, ignore_errors=True)
+        shutil.rmtree(self.run_folder, ignore_errors=True)
         is_empty = True
         for folder in self.spools.glob("*"):
             if resumable is None or folder.name in resumable:

@@ -147,7 +147,7 @@ def test_a_signal_while_a_list_is_merged_ends_the_pull(published: Bridge, monkey
         published.pull()
     assert set(ended) == {duckdb.InterruptException}
     assert published.path.read_bytes() == before
-    assert not Build(published.path).run.exists()
+    assert not Build(published.path).run_folder.exists()
 
 
 def test_a_signal_while_a_list_is_loaded_leaves_no_thread_and_the_next_pull_publishes(
@@ -173,5 +173,5 @@ def test_a_signal_while_a_list_is_loaded_leaves_no_thread_and_the_next_pull_publ
         with pytest.raises(KeyboardInterrupt):
             published.pull()
     assert ended == ["signal", "load"]
-    assert not Build(published.path).run.exists()
+    assert not Build(published.path).run_folder.exists()
     assert published.pull().exit_code == 0

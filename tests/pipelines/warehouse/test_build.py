@@ -126,10 +126,10 @@ def test_a_build_reaches_only_files_of_its_run(tmp_path: Path) -> None:
         connection.execute(f"CREATE VIEW planted AS SELECT content FROM read_text('{secret}')")
     build = Build(path)
     build.start()
-    with duckdb.connect(str(build.run / "load.duckdb")) as load:
+    with duckdb.connect(str(build.run_folder / "load.duckdb")) as load:
         load.execute("CREATE TABLE one AS SELECT 1 AS number")
     with build.open() as connection:
-        connection.execute(f"ATTACH '{build.run / 'load.duckdb'}' AS load")
+        connection.execute(f"ATTACH '{build.run_folder / 'load.duckdb'}' AS load")
         assert connection.execute("FROM load.one").fetchall() == [(1,)]
         for sql in ("FROM planted", f"ATTACH '{secret}' AS other", "SET enable_external_access = true"):
             with pytest.raises(duckdb.Error):
