@@ -10,7 +10,7 @@ import io
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -25,7 +25,8 @@ from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, FIRST_LINES, Reason, firs
 from pipelines.plan.spool import decode_texts
 from pipelines.plan.summary import MAX_JUMPS, PriceJump
 from transforms.erp.match_keys import loose_code
-from transforms.frames import BIGINT, TEXT, array, column, from_arrow
+from transforms.frames import BIGINT, TEXT, Column, array, column, from_arrow, is_repeated
+from transforms.texts import tidied, without_blank
 from transforms.upserts.confirmed import changed_fields, price_jumps
 from transforms.upserts.decisions import CUSTOMER_FIELDS, INPUT_DOCUMENTS, decide_customers
 from transforms.upserts.json_columns import bytes_of
@@ -83,6 +84,7 @@ class CustomerDecider(Decider):
         super().__init__()
         self._current = current
         self._near_codes: list[int] = []
+        self._new_codes = [pa.schema([("code", TEXT), ("line", BIGINT)]).empty_table()]
 
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
@@ -102,9 +104,11 @@ class CustomerDecider(Decider):
             found = found.append_column("line", lines).append_column("outcome", decision.take(rows_with))
             self.differences.append(found.select(DIFFERENCE_SCHEMA.names))
         is_new = pc.equal(decision, "create")
-        codes = column(array(inputs["erpCode"]).filter(is_new))
-        is_near = pc.is_in(array(loose_code(codes)), value_set=self._loose_codes, skip_nulls=True)
-        self._near_codes += first_of(table["lines"].combine_chunks().filter(is_new).filter(is_near)).tolist()
+        codes = array(_loose(column(array(inputs["erpCode"]).filter(is_new))))
+        is_near = pc.is_in(codes, value_set=self._loose_codes, skip_nulls=True)
+        lines = pa.array(first_of(table["lines"].combine_chunks().filter(is_new)))
+        self._near_codes += lines.filter(is_near).to_pylist()
+        self._new_codes.append(pa.table({"code": codes, "line": lines}))
         names = {"create": "send", "no_key": "rejected"}
         outcome = pa.array([names.get(name, name) for name in decision.to_pylist()], TEXT)
         evidence = pa.array([f"read by run {self._current.read.run_id}"] * len(rows), TEXT)
@@ -113,13 +117,26 @@ class CustomerDecider(Decider):
 
     def suspicious(self) -> list[Reason]:
         """New customers who may be on the platform, under a code that a spreadsheet or a typist has changed."""
-        lines = self._near_codes
-        words = "erpCode differs from one on the platform in zeros, case or punctuation only: perhaps the same customer"
-        return [Reason("erpCode", "nearly_known", words, len(lines), lines[:FIRST_LINES])] if lines else []
+        new = from_arrow(pa.concat_tables(self._new_codes).combine_chunks())
+        found = {
+            ("nearly_known", "one on the platform"): self._near_codes,
+            ("nearly_repeated", "that of another line"): new.loc[is_repeated(new["code"]), "line"].tolist(),
+        }
+        words = "erpCode differs from {} in zeros, case or punctuation only: perhaps the same customer"
+        return [
+            Reason("erpCode", code, words.format(other), len(lines), lines[:FIRST_LINES])
+            for (code, other), lines in found.items()
+            if lines
+        ]
 
     @cached_property
     def _loose_codes(self) -> pa.Array:
-        return array(loose_code(self._current.rows["erp_code"]))
+        return array(_loose(self._current.rows["erp_code"]))
+
+
+def _loose(codes: Column[Any]) -> Column[Any]:
+    """Codes as `loose_code` has them, without invisible characters; null where nothing is left."""
+    return without_blank(loose_code(tidied(codes)))
 
 
 def _documents(rows: pa.Array, texts: pa.Array) -> pd.DataFrame:

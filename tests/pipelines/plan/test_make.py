@@ -606,6 +606,14 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     assert "erpCode differs from one on the platform in zeros, case or punctuation only" in (
         near.folder / "summary.md"
     ).read_text("utf-8")
+    codes = ("007", "7", "Cé-1", "CÉ1", "X\xad9", "x9", "-", "70", "700")
+    alike = customers("".join(f"{code};Ana;a{number}@example.com;;\n" for number, code in enumerate(codes)))
+    assert alike.manifest.operations == len(codes)
+    ((field, code, _, lines, first_lines),) = (
+        reason for reason in alike.statistics.suspicious if "invisible" not in reason.words
+    )
+    assert (field, code, lines) == ("erpCode", "nearly_repeated", 6)
+    assert list(first_lines) == [2, 3, 4, 5, 6]
     ambiguous = customers(rows[3] + "\n")
     assert fates(ambiguous) == {2: ("ambiguous", "")}
     assert ambiguous.manifest.operations == 0
