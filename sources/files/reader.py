@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import Final, NamedTuple
@@ -71,7 +71,12 @@ class TextTable(SourceTable):
 
     def rows(self) -> Iterator[Row | RejectedRow]:
         """See `SourceTable`."""
-        return self._read(chain.from_iterable(map(lines_of, self._blocks())), self._data_line - 1)
+        blocks = self._blocks()
+        line = self._data_line
+        for block in blocks:
+            feed = _Feed(block, blocks)
+            yield from self._read(feed, line)
+            line += feed.count
 
     def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
         """See `SourceTable`."""
@@ -125,9 +130,9 @@ class TextTable(SourceTable):
                 yield fast
                 line += count
                 continue
-            feed = _BlockFeed(block, count, blocks)
+            feed = _Feed(block, blocks)
             rows: list[Row] = []
-            for row in self._read(feed.lines(), line - 1, feed):
+            for row in self._read(feed, line):
                 if isinstance(row, Row):
                     rows.append(row)
                 else:
@@ -136,52 +141,45 @@ class TextTable(SourceTable):
                 yield _to_arrow(rows, self.columns)
             line += feed.count
 
-    def _read(self, lines: Iterable[str], before: int, feed: _BlockFeed | None = None) -> Iterator[Row | RejectedRow]:
-        """Rows from lines; `before` is the number of lines before them. With a feed, up to the end of its block."""
-        log = _LineLog(lines)
-        records = reader(log, self._dialect)
+    def _read(self, feed: _Feed, line: int) -> Iterator[Row | RejectedRow]:
+        """Rows up to the end of a block; `line` is the number of the first line."""
+        records = reader(feed, self._dialect)
         width = len(self.columns)
         fit, first_name = self._shape.fit, self.columns[0]
         marks = self._text.nuls + self._text.marks > 0
-        last = before
-        while True:
+        before = last = line - 1
+        while last - before < feed.count:
             line = last + 1
             try:
-                for cells in records:
-                    last = before + records.line_num
-                    raw = log.take()
-                    if last > line and self._widths and swallows(cells, self._widths, self._dialect.delimiter):
-                        yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last), raw=raw)
-                    elif self._checks_quotes and '"' in raw[0] and self._has_stray_quotes(raw, log):
-                        yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells), raw)
-                    elif self._checks_unclosed and any(map(begins_with_quote, cells)):
-                        yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells), raw)
-                    elif (
-                        len(cells) == width > 1
-                        and not marks
-                        and all(cells)
-                        and cells[0] != first_name
-                        and cells[0][:2] not in RULE_STARTS
-                        and "otal" not in cells[0].lower()
-                    ):
-                        yield Row(line, tuple(cells))
-                    elif not is_blank(cells, width):
-                        row = fit(line, last, cells, marks=marks)
-                        yield row if isinstance(row, Row) else replace(row, raw=raw)
-                    line = last + 1
-                    if feed is not None and records.line_num >= feed.count:
-                        return
+                cells = next(records)
             except csv.Error as error:
                 last = before + records.line_num
-                yield replace(self._broken(line, last, error), raw=log.take())
-                if feed is not None and records.line_num >= feed.count:
-                    return
+                yield replace(self._broken(line, last, error), raw=feed.take())
                 continue
-            return
+            last = before + records.line_num
+            raw = feed.take()
+            if last > line and self._widths and swallows(cells, self._widths, self._dialect.delimiter):
+                yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last), raw=raw)
+            elif self._checks_quotes and '"' in raw[0] and self._has_stray_quotes(raw, feed):
+                yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells), raw)
+            elif self._checks_unclosed and any(map(begins_with_quote, cells)):
+                yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells), raw)
+            elif (
+                len(cells) == width > 1
+                and not marks
+                and all(cells)
+                and cells[0] != first_name
+                and cells[0][:2] not in RULE_STARTS
+                and "otal" not in cells[0].lower()
+            ):
+                yield Row(line, tuple(cells))
+            elif not is_blank(cells, width):
+                row = fit(line, last, cells, marks=marks)
+                yield row if isinstance(row, Row) else replace(row, raw=raw)
 
-    def _has_stray_quotes(self, raw: tuple[str, ...], log: _LineLog) -> bool:
+    def _has_stray_quotes(self, raw: tuple[str, ...], feed: _Feed) -> bool:
         dialect, width = self._dialect, len(self.columns) + self.format.dropped_columns
-        following = "" if len(raw) > 1 else log.peek()
+        following = "" if len(raw) > 1 else feed.peek()
         return has_stray_quotes(raw[0], following, width, dialect.delimiter, is_padded=dialect.is_padded)
 
     def _broken(self, line: int, last: int, error: csv.Error) -> RejectedRow:
@@ -197,13 +195,23 @@ class TextTable(SourceTable):
         return RejectedRow(line, last, "quoting", f"text after a closing quote{until}; double quotes within the cell")
 
 
-class _LineLog:
-    """Passes lines on and keeps those of the current record."""
+class _Feed:
+    """Passes on the lines of a block, then of the next blocks while a reader asks for more.
 
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._lines = iter(lines)
+    Attributes:
+        count: the number of lines of the blocks that were begun.
+    """
+
+    def __init__(self, block: str, more: Iterator[str]) -> None:
+        self.count = _count_lines(block)
+        self._lines = chain(lines_of(block), self._further(more))
         self._next: str | None = None
         self._taken: list[str] = []
+
+    def _further(self, blocks: Iterator[str]) -> Iterator[str]:
+        for block in blocks:
+            self.count += _count_lines(block)
+            yield from lines_of(block)
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -221,25 +229,10 @@ class _LineLog:
         return self._next or ""
 
     def take(self) -> tuple[str, ...]:
-        """The lines since the last call."""
+        """The lines since the last call: those of the current record."""
         lines = tuple(self._taken)
         self._taken.clear()
         return lines
-
-
-class _BlockFeed:
-    """Lines of a block, then of the next blocks while a reader asks for more; `count` is the number offered."""
-
-    def __init__(self, block: str, count: int, more: Iterator[str]) -> None:
-        self.count = count
-        self._block, self._more = block, more
-
-    def lines(self) -> Iterator[str]:
-        """The lines of the block, then those of the next ones."""
-        yield from lines_of(self._block)
-        for block in self._more:
-            self.count += _count_lines(block)
-            yield from lines_of(block)
 
 
 def _count_lines(block: str) -> int:
