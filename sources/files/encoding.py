@@ -80,7 +80,7 @@ def _as_cp1252(path: Path) -> Text:
         text = measure(path, "cp1252")
         if (place := implausible_place(path)) is None:
             return replace(text, is_assumed=True)
-        problem = f"{path.name}: unknown encoding; line {line_of(path, place.offset)} makes no sense in UTF-8 or cp1252"
+        problem = f"{path.name}: unknown encoding; line {line_of(path, place)} makes no sense in UTF-8 or cp1252"
     except UnicodeDecodeError as error:
         problem = f"{path.name}: invalid cp1252 at byte {error.start}, and invalid UTF-8"
     candidates = describe_candidates(path)

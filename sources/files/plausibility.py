@@ -44,14 +44,8 @@ _ICELANDIC_SUPPORT: Final = frozenset("áéíóúæÁÉÍÓÚÆ")
 _NOT_ICELANDIC: Final = frozenset("çüÇÜøØåÅâêîôûàèìòùëïãõñ")
 
 
-class Implausible(NamedTuple):
-    """The offset of the first implausible place in the file."""
-
-    offset: int
-
-
-def implausible_place(path: Path, without: re.Pattern[bytes] | None = None) -> Implausible | None:
-    """The first place that does not read like a Western language; None if the text as a whole is plausible.
+def implausible_place(path: Path, without: re.Pattern[bytes] | None = None) -> int | None:
+    """The offset of the first place that does not read like a Western language; None if the whole text is plausible.
 
     Args:
         path: the file.
@@ -70,11 +64,11 @@ def implausible_place(path: Path, without: re.Pattern[bytes] | None = None) -> I
     unusual = {code for code, verdict in verdicts.items() if verdict == "unusual"}
     total = counts.total()
     if proofs and sum(counts[code] for code in proofs) >= PROOF_SHARE * total:
-        return Implausible(_offsets(path, proofs, 1)[0] if without is None else 0)
+        return _offsets(path, proofs, 1)[0] if without is None else 0
     if unusual and sum(counts[code] for code in unusual) >= UNUSUAL_SHARE * total:
         offsets = _offsets(path, unusual, LONGEST_WORD) if without is None else [0, LONGEST_WORD]
         if len(offsets) == LONGEST_WORD or offsets[-1] - offsets[0] >= len(offsets):  # more than a single word
-            return Implausible(offsets[0])
+            return offsets[0]
     return None
 
 
