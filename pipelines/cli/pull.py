@@ -44,7 +44,7 @@ def command(resources: tuple[str, ...], style: Style, **options: Any) -> None:  
 
 def print_result(result: PullResult, style: Style) -> None:
     """Prints what a pull did on stdout."""
-    facts = [_facts(result, walk) for walk in result.lists]
+    facts = [_facts(result, walked) for walked in result.lists]
     if style == "json":
         print_json(
             {
@@ -62,12 +62,12 @@ def print_result(result: PullResult, style: Style) -> None:
     headings = ("list", *_COUNTS, "verdict")
     rows = (["–" if row[name] is None else row[name] for name in ("resource", *headings[1:])] for row in facts)
     print_table(headings, rows, numbers=_COUNTS)
-    for walk in result.lists:
-        if walk.verdict != "complete":
-            print_lines(f"{walk.resource} is {walk.verdict}: {'; '.join(walk.evidence)}")
-        if walk.error is not None and walk.error.hint:
-            print_lines(f"  {walk.error.hint}")
-    if quarantined := sum(len(walk.quarantined) for walk in result.lists):
+    for walked in result.lists:
+        if walked.verdict != "complete":
+            print_lines(f"{walked.resource} is {walked.verdict}: {'; '.join(walked.evidence)}")
+        if walked.error is not None and walked.error.hint:
+            print_lines(f"  {walked.error.hint}")
+    if quarantined := sum(len(walked.quarantined) for walked in result.lists):
         from pipelines.pull.quarantine import quarantine_file
 
         file = quarantine_file(result.path).name
@@ -77,11 +77,11 @@ def print_result(result: PullResult, style: Style) -> None:
     print_lines(origin_line())
 
 
-def _facts(result: PullResult, walk: ListResult) -> dict[str, object]:
+def _facts(result: PullResult, walked: ListResult) -> dict[str, object]:
     return {
-        **result.counts(walk),
-        "duplicates": walk.duplicates if walk.error is None else 0,
-        "sweeps": len(walk.sweeps),
-        "evidence": walk.evidence,
-        "hint": walk.error.hint if walk.error is not None else "",
+        **result.counts(walked),
+        "duplicates": walked.duplicates if walked.error is None else 0,
+        "sweeps": len(walked.sweeps),
+        "evidence": walked.evidence,
+        "hint": walked.error.hint if walked.error is not None else "",
     }

@@ -63,17 +63,17 @@ class PullResult:
     published: bool = False
     step_code: int = ExitCode.DONE
 
-    def counts(self, walk: ListResult) -> dict[str, str | int | None]:
+    def counts(self, walked: ListResult) -> dict[str, str | int | None]:
         """A list's verdict and rows, by the names that tables and JSON have; None where it is not known."""
-        change = self.changes.get(walk.resource)
+        change = self.changes.get(walked.resource)
         return {
-            "resource": walk.resource,
-            "verdict": walk.verdict,
-            "rows": walk.distinct,
+            "resource": walked.resource,
+            "verdict": walked.verdict,
+            "rows": walked.distinct,
             "new": change.new if change else None,
             "changed": change.changed if change else None,
-            "missing": change.newly_missing if change and walk.verdict != "tail" else None,
-            "quarantined": len(walk.quarantined),
+            "missing": change.newly_missing if change and walked.verdict != "tail" else None,
+            "quarantined": len(walked.quarantined),
         }
 
     @property

@@ -123,39 +123,39 @@ def _saved(warehouse: duckdb.DuckDBPyConnection) -> tuple[Any, ...] | None:
 
 
 def record_cursor(
-    build: duckdb.DuckDBPyConnection, run_id: str, walk: ListResult, counts: MergeCounts, owner: CursorOwner
+    build: duckdb.DuckDBPyConnection, run_id: str, walked: ListResult, counts: MergeCounts, owner: CursorOwner
 ) -> None:
     """Records where the next tail starts, before the orders of this run are merged into the raw table.
 
     Args:
         build: open for writing; its raw orders are those of the runs before.
         run_id: of the run.
-        walk: over the orders, whole or a tail.
+        walked: over the orders, whole or a tail.
         counts: of its rows compared with the raw ones.
         owner: of its cursors.
     """
     saved = _saved(build)
     before = None if saved is None or CursorOwner(*saved[4:8]) != owner else saved[8]
-    if walk.verdict != "tail":
-        shown = _is_newest_last(build, walk, counts)
+    if walked.verdict != "tail":
+        shown = _is_newest_last(build, walked, counts)
         before = before if shown is None else shown
         if shown is not None:
-            walk.observations["order_sequence", f"new orders are {'' if shown else 'not '}listed last"] += 1
+            walked.observations["order_sequence", f"new orders are {'' if shown else 'not '}listed last"] += 1
     build.execute("DELETE FROM ops.order_cursor")
-    if walk.position is not None:
-        values = [run_id, *astuple(walk.position), *astuple(owner), before]
+    if walked.position is not None:
+        values = [run_id, *astuple(walked.position), *astuple(owner), before]
         build.execute(f"INSERT INTO ops.order_cursor VALUES ({', '.join('?' * len(values))})", values)
 
 
-def _is_newest_last(build: duckdb.DuckDBPyConnection, walk: ListResult, counts: MergeCounts) -> bool | None:
+def _is_newest_last(build: duckdb.DuckDBPyConnection, walked: ListResult, counts: MergeCounts) -> bool | None:
     """Whether a whole walk shows that new orders are listed last; None where it shows nothing.
 
     It does where the orders are listed by their time; or where the orders that no run before had are the last ones, too
     many for chance, and no times contradict that: new orders of a new customer may be last in a list by customer.
     """
-    if len(walk.files[ORDER.name]) != 1:
+    if len(walked.files[ORDER.name]) != 1:
         return None  # rows of several sweeps are in no sequence
-    ((path, rows),) = walk.files[ORDER.name]
+    ((path, rows),) = walked.files[ORDER.name]
     new, known = counts.new, rows - counts.new
     if new and known:
         values = {"path": str(path), "first": known}

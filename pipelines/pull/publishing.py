@@ -47,8 +47,8 @@ def check_coverage(result: PullResult, options: PullOptions) -> None:
         AccessError, PlatformError: every list failed, or one did and `require_complete` is set.
         CoverageError: `require_complete` is set, and a list is not complete.
     """
-    errors = [walk.error for walk in result.lists if walk.error is not None]
-    incomplete = [f"{walk.resource} is {walk.verdict}" for walk in result.lists if walk.verdict != "complete"]
+    errors = [walked.error for walked in result.lists if walked.error is not None]
+    incomplete = [f"{walked.resource} is {walked.verdict}" for walked in result.lists if walked.verdict != "complete"]
     if len(errors) == len(result.lists) or (errors and options.require_complete):
         raise min(errors, key=lambda error: error.exit_code)
     if options.require_complete and incomplete:
@@ -97,7 +97,7 @@ class Publication:
         load(lists, folder)
         merges = self._opened()
         with merges.cursor() as cursor, attached(cursor, lists, folder):
-            merged = [walk for walk in lists if self._is_accepted(cursor, walk, organization)]
+            merged = [walked for walked in lists if self._is_accepted(cursor, walked, organization)]
             merges.merge_all(merged, self._result.run_id)
 
     def interrupt(self) -> None:
@@ -105,17 +105,17 @@ class Publication:
         if self._merges is not None:
             self._merges.interrupt()
 
-    def _is_accepted(self, cursor: duckdb.DuckDBPyConnection, walk: ListResult, organization: str | None) -> bool:
+    def _is_accepted(self, cursor: duckdb.DuckDBPyConnection, walked: ListResult, organization: str | None) -> bool:
         """Whether a list is merged: it did not shrink, or may. Records what the merge will change, or why it is not."""
-        counts = merge.compare(cursor, walk)
-        reason = merge.shrink_reason(walk, counts)
+        counts = merge.compare(cursor, walked)
+        reason = merge.shrink_reason(walked, counts)
         if reason and not self._options.accept_shrink:
-            self._result.held_back[walk.resource] = reason
+            self._result.held_back[walked.resource] = reason
             return False
-        if walk.resource == ORDER.name and self._targets.public_v1 is not None:
+        if walked.resource == ORDER.name and self._targets.public_v1 is not None:
             owner = CursorOwner.of(self._targets.public_v1, organization)
-            record_cursor(cursor, self._result.run_id, walk, counts, owner)
-        self._result.changes[walk.resource] = counts
+            record_cursor(cursor, self._result.run_id, walked, counts, owner)
+        self._result.changes[walked.resource] = counts
         return True
 
     def _opened(self) -> TableMerges:
@@ -144,7 +144,7 @@ class Publication:
         result, connection = self._result, self._opened().build
         for name in MERGE_SETTINGS:
             connection.execute(f"RESET {name}")
-        at = max(walk.ended_at for walk in result.lists if walk.error is None)
+        at = max(walked.ended_at for walked in result.lists if walked.error is None)
         source = replace(self._targets.source, organization=organization)
         if not self._options.accept_new_source:
             check_source(connection, source)
@@ -164,34 +164,35 @@ class Publication:
 
     def _hold_back(self) -> None:
         """Keeps the old tables of lists that shrank too much: the key of another organization looks the same."""
-        held_back = [walk for walk in self._result.lists if walk.resource in self._result.held_back]
-        reasons = [f"{walk.resource}: {self._result.held_back[walk.resource]}" for walk in held_back]
-        for walk in held_back:
-            walk.verdict = "unproven"
-            walk.evidence.append(f"held back: {self._result.held_back[walk.resource]}; --accept-shrink publishes it")
+        held_back = [walked for walked in self._result.lists if walked.resource in self._result.held_back]
+        reasons = [f"{walked.resource}: {self._result.held_back[walked.resource]}" for walked in held_back]
+        for walked in held_back:
+            walked.verdict = "unproven"
+            reason = self._result.held_back[walked.resource]
+            walked.evidence.append(f"held back: {reason}; --accept-shrink publishes it")
         if self._options.require_complete and held_back:
             raise CoverageError(f"held back: {'; '.join(reasons)}", "See --accept-shrink.")
         if not self._result.changes:
-            is_quarantine = all(walk.quarantined for walk in held_back)
+            is_quarantine = all(walked.quarantined for walked in held_back)
             raise CoverageError("; ".join(reasons), _QUARANTINE_HINT if is_quarantine else _SHRINK_HINT)
 
     def _record_lists(self, connection: duckdb.DuckDBPyConnection, at: datetime) -> None:
         """Records coverage before the further build step, which relies on it."""
         run_id = self._result.run_id
         observe_schema(connection, run_id, at)
-        for walk in self._result.lists:
-            change = self._result.changes.get(walk.resource)
-            ops.record_coverage(connection, run_id, walk, published=change is not None)
-            ops.record_observations(connection, run_id, at, walk.observations)
+        for walked in self._result.lists:
+            change = self._result.changes.get(walked.resource)
+            ops.record_coverage(connection, run_id, walked, published=change is not None)
+            ops.record_observations(connection, run_id, at, walked.observations)
             totals = {
-                "read": walk.total("rows"),
-                "loaded": walk.distinct if change else 0,
-                "held_back": 0 if change else walk.distinct,
-                "duplicates": walk.duplicates if walk.error is None else 0,
-                "quarantined": len(walk.quarantined),
+                "read": walked.total("rows"),
+                "loaded": walked.distinct if change else 0,
+                "held_back": 0 if change else walked.distinct,
+                "duplicates": walked.duplicates if walked.error is None else 0,
+                "quarantined": len(walked.quarantined),
             }
-            if walk.verdict != "tail":
-                totals[disk_need.MEASURE] = disk_need.bytes_on_disk(self._run.build, walk)
+            if walked.verdict != "tail":
+                totals[disk_need.MEASURE] = disk_need.bytes_on_disk(self._run.build, walked)
             if change is not None:
                 totals |= {"new": change.new, "changed": change.changed, "newly_missing": change.newly_missing}
-            ops.record_totals(connection, run_id, walk.resource, totals)
+            ops.record_totals(connection, run_id, walked.resource, totals)

@@ -64,7 +64,7 @@ def pull(
             walks = ListWalks(targets, build, options.sweeps, progress, stop, tail)
             with Publication(run, options, targets, result, stop) as publication:
                 result.lists, organization = walks.run(names, publication.merge, publication.interrupt)
-                run.resumable = [walk.resource for walk in result.lists if isinstance(walk.error, Unreachable)]
+                run.resumable = [walked.resource for walked in result.lists if isinstance(walked.error, Unreachable)]
                 check_coverage(result, options)
                 with warehouse_errors(build.path.parent):
                     publication.publish(organization, step)

@@ -33,16 +33,16 @@ def staged_quarantine(path: Path, run_id: str, lists: Sequence[ListResult]) -> I
         lists: results of its walks.
     """
     file = quarantine_file(path)
-    if not any(walk.quarantined for walk in lists):
+    if not any(walked.quarantined for walked in lists):
         yield
         file.unlink(missing_ok=True)
         return
     with replace_file(file, is_only_writer=True) as out:
-        for walk in lists:
-            for row in walk.quarantined:
+        for walked in lists:
+            for row in walked.quarantined:
                 record = {
                     "run_id": run_id,
-                    "resource": walk.resource,
+                    "resource": walked.resource,
                     "page": row.page,
                     "position": row.position,
                     "reason": row.reason,

@@ -74,10 +74,10 @@ def _compare(subject: str, need: int, free: int) -> None:
         )
 
 
-def bytes_on_disk(build: Build, walk: ListResult) -> int:
+def bytes_on_disk(build: Build, walked: ListResult) -> int:
     """What a list has on disk before it is published: its spools, its files, and dlt's copy of these."""
-    return _spooled(build, walk.resource) + 2 * sum(
-        path.stat().st_size for files in walk.files.values() for path, _ in files
+    return _spooled(build, walked.resource) + 2 * sum(
+        path.stat().st_size for files in walked.files.values() for path, _ in files
     )
 
 

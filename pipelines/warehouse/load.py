@@ -39,7 +39,7 @@ _AS_STORED: Final = "hive_partitioning = false"
 _LAYOUT: Final = "{table_name}/{load_id}.{file_id}.{ext}"
 
 
-def load(walked: Sequence[ListResult], folder: Path) -> None:
+def load(lists: Sequence[ListResult], folder: Path) -> None:
     """Loads the rows of walks into a folder that is created for them.
 
     Raises:
@@ -55,9 +55,9 @@ def load(walked: Sequence[ListResult], folder: Path) -> None:
     folder.mkdir(mode=0o700)
 
     @dlt.source(name="orderbridge", max_table_nesting=0)
-    def lists() -> Iterator[object]:
-        for walk in walked:
-            yield from file_resources(walk)
+    def resources() -> Iterator[object]:
+        for walked in lists:
+            yield from file_resources(walked)
 
     # Not by the name "filesystem": its settings are those of the user's own destination.
     files = dlt.destinations.filesystem(str(folder), layout=_LAYOUT, destination_name="orderbridge_load")
@@ -68,7 +68,7 @@ def load(walked: Sequence[ListResult], folder: Path) -> None:
                 "orderbridge", pipelines_dir=str(folder / ".dlt"), destination=files, dataset_name=DATASET
             )
             pipeline.config.restore_from_destination = False  # a new folder holds no state
-            pipeline.run(lists(), loader_file_format="parquet")
+            pipeline.run(resources(), loader_file_format="parquet")
     except PipelineStepFailed as error:
         cause = error.exception if error.exception is not None else error
         if is_disk_full(error):
@@ -163,35 +163,36 @@ def computed_once(compute: Capabilities) -> Capabilities:
 
 
 @contextmanager
-def attached(build: duckdb.DuckDBPyConnection, walked: Sequence[ListResult], folder: Path) -> Iterator[None]:
+def attached(build: duckdb.DuckDBPyConnection, lists: Sequence[ListResult], folder: Path) -> Iterator[None]:
     """The rows loaded into a folder as views in `LOADED`. Raises BridgeError where their totals do not balance."""
     build.execute(f"ATTACH ':memory:' AS {CATALOG}")
     build.execute(f"CREATE SCHEMA {LOADED}")
     try:
-        for walk in walked:
-            for table in walk.files:
+        for walked in lists:
+            for table in walked.files:
                 files = ", ".join(map(sql_text, sorted((folder / DATASET / table).glob("*.parquet"))))
                 build.execute(f'CREATE VIEW {LOADED}."{table}" AS FROM read_parquet([{files}], {_AS_STORED})')
-            _check_totals(build, walk)
+            _check_totals(build, walked)
         yield
     finally:
         build.execute(f"DETACH {CATALOG}")
 
 
-def _check_totals(build: duckdb.DuckDBPyConnection, walk: ListResult) -> None:
+def _check_totals(build: duckdb.DuckDBPyConnection, walked: ListResult) -> None:
     def count(what: str, table: str) -> int:
         ((number,),) = build.execute(f'SELECT count({what}) FROM {LOADED}."{table}"').fetchall()
         return int(number)
 
-    for table, files in walk.files.items():
+    for table, files in walked.files.items():
         if (loaded := count("*", table)) != (expected := sum(rows for _, rows in files)):
             raise BridgeError(f"{table}: {expected} rows were walked, {loaded} were loaded")
-    balance = walk.distinct + walk.duplicates + len(walk.quarantined)
-    in_files = sum(rows for _, rows in walk.files[walk.resource])
-    distinct = count("DISTINCT id", walk.resource)
-    if balance != walk.total("rows") or walk.duplicates < 0 or in_files != walk.distinct or distinct != walk.distinct:
+    balance = walked.distinct + walked.duplicates + len(walked.quarantined)
+    in_files = sum(rows for _, rows in walked.files[walked.resource])
+    distinct = count("DISTINCT id", walked.resource)
+    totals = (balance, in_files, distinct)
+    if totals != (walked.total("rows"), walked.distinct, walked.distinct) or walked.duplicates < 0:
         raise BridgeError(
-            f"{walk.resource}: the totals do not balance: {walk.total('rows')} rows read, {walk.distinct} distinct, "
-            f"{walk.duplicates} duplicates, {len(walk.quarantined)} quarantined, {in_files} written, "
-            f"{distinct} loaded with different ids"
+            f"{walked.resource}: the totals do not balance: {walked.total('rows')} rows read, "
+            f"{walked.distinct} distinct, {walked.duplicates} duplicates, {len(walked.quarantined)} quarantined, "
+            f"{in_files} written, {distinct} loaded with different ids"
         )

@@ -97,22 +97,22 @@ def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts
     )
 
 
-def shrink_reason(walk: ListResult, counts: MergeCounts) -> str:
+def shrink_reason(walked: ListResult, counts: MergeCounts) -> str:
     """Why a list lost more records than is plausible (docs/completeness.md); empty where it did not.
 
     Records are counted by id: another organization's list may be as long as the one before.
     """
     missing, known = counts.missing, counts.known
-    if not known or walk.verdict == "tail":
+    if not known or walked.verdict == "tail":
         return ""
-    quarantined = len({row.row_hash for row in walk.quarantined})
-    if not walk.distinct:
+    quarantined = len({row.row_hash for row in walked.quarantined})
+    if not walked.distinct:
         cause = f"all {quarantined} rows were quarantined" if quarantined else "the list is empty"
         return f"{cause}, and {known} records are known"
     if missing * 2 > known:
         cause = f", with {quarantined} rows quarantined" if quarantined else ""
         return f"{missing} of {known} known records are not in the list any more (more than half){cause}"
-    if walk.verdict == "complete" and missing > max(SHRINK_ROWS, SHRINK_SHARE * known):
+    if walked.verdict == "complete" and missing > max(SHRINK_ROWS, SHRINK_SHARE * known):
         return f"{missing} of {known} known records are not in the list any more"
     return ""
 

@@ -56,18 +56,18 @@ class TableMerges:
             for cursor in self._cursors:
                 cursor.interrupt()
 
-    def merge_all(self, walked: Sequence[ListResult], run_id: str) -> None:
+    def merge_all(self, lists: Sequence[ListResult], run_id: str) -> None:
         """Merges lists, all their tables at the same time: DuckDB writes one with little more than one core.
 
         Longer lists, for which it uses all cores, are merged table by table: together they need more memory. So are
         tables that ran out of it together, because their rows are wide: a merge can be repeated.
         """
         with self.cursor() as cursor:
-            tables = [(one, table) for one in walked for table in merge.tables_of(cursor, one)]
-            if sum(one.distinct for one in walked) <= _AT_ONCE_ROWS_MAX:
+            tables = [(walked, table) for walked in lists for table in merge.tables_of(cursor, walked)]
+            if sum(walked.distinct for walked in lists) <= _AT_ONCE_ROWS_MAX:
                 tables = self._merge_at_once(tables, run_id)
-            for one, table in tables:
-                merge.merge_table(cursor, one, table, run_id)
+            for walked, table in tables:
+                merge.merge_table(cursor, walked, table, run_id)
 
     def _merge_at_once(self, tables: Sequence[tuple[ListResult, str]], run_id: str) -> list[tuple[ListResult, str]]:
         """Merges tables, a thread each; returns those that ran out of memory.
@@ -80,8 +80,8 @@ class TableMerges:
             pool = stack.enter_context(ThreadPoolExecutor(max(len(tables), 1), "merge"))
             merges: list[Future[None]] = []
             try:
-                for cursor, (one, table) in zip(cursors, tables, strict=True):
-                    merges.append(pool.submit(merge.merge_table, cursor, one, table, run_id))
+                for cursor, (walked, table) in zip(cursors, tables, strict=True):
+                    merges.append(pool.submit(merge.merge_table, cursor, walked, table, run_id))
                 for unit, merged in zip(tables, merges, strict=True):
                     try:
                         merged.result()

@@ -168,8 +168,8 @@ MUTANTS: Final = (
     Mutant(
         "an-empty-list-is-published",
         "pipelines/warehouse/merge.py",
-        "    if not walk.distinct:\n",
-        "    if walk.distinct < 0:\n",
+        "    if not walked.distinct:\n",
+        "    if walked.distinct < 0:\n",
         "tests/pipelines/pull tests/pipelines/warehouse/test_coverage.py -k shrank or held_back or empty",
     ),
     Mutant(
@@ -182,14 +182,14 @@ MUTANTS: Final = (
     Mutant(
         "a-plan-reads-a-walk-that-was-held-back",
         "pipelines/pull/publishing.py",
-        "ops.record_coverage(connection, run_id, walk, published=change is not None)",
-        "ops.record_coverage(connection, run_id, walk, published=True)",
+        "ops.record_coverage(connection, run_id, walked, published=change is not None)",
+        "ops.record_coverage(connection, run_id, walked, published=True)",
         "tests/pipelines/plan/test_held_back.py",
     ),
     Mutant(
         "loaded-rows-are-not-compared-with-walked-ones",
         "pipelines/warehouse/load.py",
-        "            _check_totals(build, walk)\n",
+        "            _check_totals(build, walked)\n",
         "",
         "tests/pipelines/warehouse/test_load.py",
     ),
@@ -203,8 +203,8 @@ MUTANTS: Final = (
     Mutant(
         "long-lists-are-merged-at-the-same-time",
         "pipelines/warehouse/table_merges.py",
-        "            if sum(one.distinct for one in walked) <= _AT_ONCE_ROWS_MAX:\n",
-        "            if walked:\n",
+        "            if sum(walked.distinct for walked in lists) <= _AT_ONCE_ROWS_MAX:\n",
+        "            if lists:\n",
         "tests/pipelines/warehouse/test_table_merges.py -k table_by_table",
     ),
     Mutant(
@@ -224,8 +224,8 @@ MUTANTS: Final = (
     Mutant(
         "totals-that-do-not-balance-are-published",
         "pipelines/warehouse/load.py",
-        'if balance != walk.total("rows") or walk.duplicates < 0 or in_files != walk.distinct or distinct != ',
-        "if distinct < 0 and distinct != ",
+        'if totals != (walked.total("rows"), walked.distinct, walked.distinct) or walked.duplicates < 0:',
+        "if totals < (0, 0, 0):",
         "tests/pipelines/warehouse/test_load.py",
     ),
     Mutant(
