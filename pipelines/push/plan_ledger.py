@@ -192,8 +192,7 @@ class PlanLedger:
         if to == "confirmed":
             self._store_values(connection, changes, wall_at)
         elif to == "in_doubt":
-            updates = self._updates(connection, changes).values()
-            _delete_values(connection, [(self.host, *variant, name) for variant, fields in updates for name in fields])
+            _delete_values(connection, self._updated_fields(connection, changes))
 
     def _store_values(self, connection: sqlite3.Connection, changes: list[StateChange], at: float) -> None:
         """The values that the platform has now, as far as they are known."""
@@ -204,19 +203,18 @@ class PlanLedger:
         )
         _delete_values(connection, [field[:-1] for field in fields if field[-1] is None])
 
-    def _updates(
-        self, connection: sqlite3.Connection, changes: list[StateChange]
-    ) -> dict[int, tuple[tuple[str, str], tuple[str, ...]]]:
-        """The variant updates among operations: id → ids of product and variant, fields."""
+    def _updated_fields(self, connection: sqlite3.Connection, changes: list[StateChange]) -> list[tuple[str, ...]]:
+        """The fields that variant updates among operations set: host, product, variant, field."""
         rows = connection.execute(
-            "SELECT id, path, fields FROM operations WHERE plan = ? AND id IN (SELECT value FROM json_each(?))",
+            "SELECT path, fields FROM operations WHERE plan = ? AND id IN (SELECT value FROM json_each(?))",
             [self._plan, json.dumps([change.id for change in changes])],
         )
-        return {
-            number: (variant, _split(fields))
-            for number, path, fields in rows
+        return [
+            (self.host, *variant, name)
+            for path, fields in rows
             if (variant := variant_ids(path)) is not None
-        }
+            for name in _split(fields)
+        ]
 
 
 def _insert(ledger: Ledger, plan: int, host: str, rows: Iterable[NewOperation], at: float) -> None:
