@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import click
 
 from pipelines.cli.options import json_option, path_option
-from pipelines.cli.process import STOP, WithoutPandas, exit_process
+from pipelines.cli.process import STOP, exit_process
 from pipelines.cli.terminal import escape, print_json, print_lines
 from sources.disk import disk_errors, replace_file, resolve_link
 from sources.errors import ExitCode, UsageError
@@ -205,6 +205,24 @@ def _target(options: PreviewOptions, source: Path, table: SourceTable) -> Iterat
         yield file
 
 
+class _WithoutPandas:
+    """Makes `import pandas` fail, as if it were not installed, unless it is loaded.
+
+    pyarrow imports it at the first conversion, which takes 0.3 s, to recognize objects that a preview does not use.
+    """
+
+    def __enter__(self) -> None:
+        sys.meta_path.insert(0, self)
+
+    def __exit__(self, *_: object) -> None:
+        sys.meta_path.remove(self)
+
+    def find_spec(self, name: str, *_: object) -> None:
+        """As `importlib.abc.MetaPathFinder`."""
+        if name == "pandas":
+            raise ModuleNotFoundError(name=name)
+
+
 @click.command("preview", epilog="Example: orderbridge preview articulos.csv --csv clean.csv")
 @click.argument("file", type=click.Path(path_type=Path))
 @path_option("--csv", "target", metavar="OUT", help="Write the whole table as UTF-8 CSV.")
@@ -229,6 +247,6 @@ def command(file: Path, fill_short: bool, **options: Any) -> None:  # noqa: ANN4
     STOP.listen()
     shown = PreviewOptions(**{item.name: options.pop(item.name) for item in fields(PreviewOptions)})
     read = ReadOptions(**options, short_rows="fill" if fill_short else "reject")
-    with WithoutPandas():
+    with _WithoutPandas():
         code = preview(file, read, shown)
     exit_process(code)

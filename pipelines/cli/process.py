@@ -173,21 +173,3 @@ def print_error(code: int, message: str, prefix: str = "") -> None:
     """Prints why a command failed, on stderr: text, or one JSON object where the command was asked for JSON."""
     text = event_json("error", message, exit_code=code) if STOP.as_json else f"{prefix}{escape_lines(message)}"
     sys.stderr.write(f"{text}\n")
-
-
-class WithoutPandas:
-    """Makes `import pandas` fail, as if it were not installed, unless it is loaded.
-
-    pyarrow imports it at the first conversion, which takes 0.3 s, to recognize objects that a preview does not use.
-    """
-
-    def __enter__(self) -> None:
-        sys.meta_path.insert(0, self)
-
-    def __exit__(self, *_: object) -> None:
-        sys.meta_path.remove(self)
-
-    def find_spec(self, name: str, *_: object) -> None:
-        """As `importlib.abc.MetaPathFinder`."""
-        if name == "pandas":
-            raise ModuleNotFoundError(name=name)

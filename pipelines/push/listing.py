@@ -23,7 +23,7 @@ from sources import __version__
 from sources.contract import CUSTOMER
 from sources.decode.rows import InvalidRow, Number, canonical, parse
 from sources.decode.table_schema import snake
-from sources.extract.result import ListResult, Progress, WalkOptions, no_progress
+from sources.extract.result import ListResult, Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.table_files import TableFile, read_batches
 from sources.extract.walk import walk
@@ -85,8 +85,8 @@ def read_customers(
     folder: Path,
     keys: Set[Key],
     page_limit: int,
-    progress: Progress = no_progress,
-    observed: set[tuple[str, str]] | None = None,
+    progress: Progress,
+    observed: set[tuple[str, str]],
 ) -> CustomerListing:
     """Walks the list of customers (interface, GET /customers) from the first page to the end, and looks for the keys.
 
@@ -101,8 +101,7 @@ def read_customers(
     try:
         spool = SpoolFolder(folder / "spool", {"list": CUSTOMER.name, "version": __version__})
         result = walk(CUSTOMER.name, client, folder / "files", spool, WalkOptions(page_limit), progress)
-        if observed is not None:
-            observed.update(result.observations)
+        observed.update(result.observations)
         if result.error is not None:
             raise result.error
         matches = matching_rows(read_batches(result.files[CUSTOMER.name]), keys)
