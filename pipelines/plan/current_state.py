@@ -24,7 +24,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, ReadState
 from sources.errors import UsageError
 from sources.settings import LegacySettings
-from transforms.frames import TEXT, frame, from_arrow
+from transforms.frames import TEXT, array, frame, from_arrow
 from transforms.upserts.decisions import KNOWN, KNOWN_DOCUMENTS
 
 CONFIRMED_FIELDS: Final = {"key": TEXT, "field": TEXT, "value": TEXT}
@@ -34,11 +34,15 @@ _PULL: Final = "Pull the platform's customers first: orderbridge pull customers"
 
 @dataclass(frozen=True, slots=True)
 class CurrentCustomers:
-    """The platform's customers that are not missing: `KNOWN`, `KNOWN_DOCUMENTS`, and how they were read."""
+    """The platform's customers that are not missing: `KNOWN`, `KNOWN_DOCUMENTS`, and how they were read.
+
+    `price_lists` are the ids of the active price lists, text; empty where none was read.
+    """
 
     rows: pd.DataFrame
     documents: pd.DataFrame
     read: ReadState
+    price_lists: pa.Array
 
 
 def current_customers(path: Path, host: str) -> CurrentCustomers:
@@ -62,11 +66,12 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
                 f"the customers in {path.name} were read from {last_read.legacy_host}, but the settings name {host}",
                 f"{_PULL}, with the same settings, into a warehouse of their own (WAREHOUSE__PATH).",
             )
-        customers, documents = (
+        customers, documents, price_lists = (
             from_arrow(warehouse.sql(sql).to_arrow_table())
             for sql in (
                 f"SELECT {_columns(KNOWN)} FROM raw.customers WHERE _missing_since IS NULL ORDER BY id",
                 f"SELECT {_columns(KNOWN_DOCUMENTS)} FROM raw.customers__documents ORDER BY customer_id, position",
+                "SELECT id FROM raw.price_lists WHERE _missing_since IS NULL",
             )
         )
     read = ReadState(
@@ -76,7 +81,7 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
         rows=len(customers),
         refused=last_read.quarantined_rows,
     )
-    return CurrentCustomers(customers, documents, read)
+    return CurrentCustomers(customers, documents, read, array(price_lists["id"]))
 
 
 def known_organization(path: Path, settings: LegacySettings) -> str | None:

@@ -26,6 +26,7 @@ from pipelines.plan.spool import decode_texts
 from pipelines.plan.summary import MAX_JUMPS, PriceJump
 from transforms.erp.match_keys import loose_code
 from transforms.frames import BIGINT, TEXT, Column, array, column, from_arrow, is_repeated
+from transforms.keys import canonical_id
 from transforms.texts import tidied, without_blank
 from transforms.upserts.confirmed import changed_fields, price_jumps
 from transforms.upserts.decisions import CUSTOMER_FIELDS, INPUT_DOCUMENTS, decide_customers
@@ -84,6 +85,7 @@ class CustomerDecider(Decider):
         super().__init__()
         self._current = current
         self._near_codes: list[int] = []
+        self._unknown_lists: list[int] = []
         self._new_codes = [pa.schema([("code", TEXT), ("line", BIGINT)]).empty_table()]
 
     def decide(self, table: pa.Table) -> Decision:
@@ -109,6 +111,10 @@ class CustomerDecider(Decider):
         lines = pa.array(first_of(table["lines"].combine_chunks().filter(is_new)))
         self._near_codes += lines.filter(is_near).to_pylist()
         self._new_codes.append(pa.table({"code": codes, "line": lines}))
+        if len(known := self._current.price_lists):
+            named = array(canonical_id(column(array(inputs["priceListId"]).filter(is_new))))
+            is_unknown = pc.and_(pc.is_valid(named), pc.invert(pc.is_in(named, value_set=known)))
+            self._unknown_lists += lines.filter(is_unknown).to_pylist()
         names = {"create": "send", "no_key": "rejected"}
         outcome = pa.array([names.get(name, name) for name in decision.to_pylist()], TEXT)
         evidence = pa.array([f"read by run {self._current.read.run_id}"] * len(rows), TEXT)
@@ -116,17 +122,17 @@ class CustomerDecider(Decider):
         return Decision(outcome, table, pc.fill_null(array(decisions["customer_id"]), ""), evidence, "no_key", words)
 
     def suspicious(self) -> list[Reason]:
-        """New customers who may be on the platform, under a code that a spreadsheet or a typist has changed."""
+        """New customers with a code that a spreadsheet or a typist may have changed, or with a wrong price list."""
         new = from_arrow(pa.concat_tables(self._new_codes).combine_chunks())
-        found = {
-            ("nearly_known", "one on the platform"): self._near_codes,
-            ("nearly_repeated", "that of another line"): new.loc[is_repeated(new["code"]), "line"].tolist(),
-        }
-        words = "erpCode differs from {} in zeros, case or punctuation only: perhaps the same customer"
+        same = "in zeros, case or punctuation only: perhaps the same customer"
+        repeated = new.loc[is_repeated(new["code"]), "line"].tolist()
+        found = [
+            ("erpCode", "nearly_known", f"erpCode differs from one on the platform {same}", self._near_codes),
+            ("erpCode", "nearly_repeated", f"erpCode differs from that of another line {same}", repeated),
+            ("priceListId", "not_listed", "priceListId is none of the active price lists", self._unknown_lists),
+        ]
         return [
-            Reason("erpCode", code, words.format(other), len(lines), lines[:FIRST_LINES])
-            for (code, other), lines in found.items()
-            if lines
+            Reason(field, code, words, len(lines), lines[:FIRST_LINES]) for field, code, words, lines in found if lines
         ]
 
     @cached_property

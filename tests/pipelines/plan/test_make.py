@@ -606,6 +606,14 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     assert "erpCode differs from one on the platform in zeros, case or punctuation only" in (
         near.folder / "summary.md"
     ).read_text("utf-8")
+    (known,) = platform.rows("SELECT id FROM raw.price_lists")[0]
+    lists = ("", known, "99999", "-1")
+    priced = customers(
+        "".join(f"N{number};Ana;p{number}@example.com;{key};\n" for number, key in enumerate(lists)),
+        CUSTOMERS.replace('"phone"', '"priceListId"'),
+    )
+    ((field, code, _, lines, first_lines),) = priced.statistics.suspicious
+    assert (field, code, lines, first_lines) == ("priceListId", "not_listed", 2, [4, 5])
     codes = ("007", "7", "Cé-1", "CÉ1", "X\xad9", "x9", "-", "70", "700")
     alike = customers("".join(f"{code};Ana;a{number}@example.com;;\n" for number, code in enumerate(codes)))
     assert alike.manifest.operations == len(codes)
