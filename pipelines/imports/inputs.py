@@ -74,7 +74,7 @@ class Inputs:
             torn += [row.line for row in rejected]
             closed, open_group = self._split(table, open_group)
             limit = _first_line(open_group) if open_group is not None else _last_line(table) + 1
-            yield from self._convert(closed, pending, limit, torn)
+            yield from self._convert(closed, pending, limit, [line for line in torn if line < limit])
             pending = [item for item in pending if item.lines[0] >= limit]
             torn = [line for line in torn if line > _last_line(closed)]
         yield from self._convert(open_group, pending, _NO_LINE, torn)
