@@ -60,6 +60,8 @@ def open_inputs(
         notes.append(
             f"encoding: {table.format.encoding} (assumed); check the accented letters with orderbridge preview"
         )
+    if table.format.footnotes:
+        notes.append(footnote_text(table))
     if len(columns) < len(table.columns):
         notes.append("the columns line, field, code and words come from a reject file and are ignored")
     if KINDS[kind].has_login and login_mode == "email" and any(s.path == LOGIN_FIELDS["code"] for s in sources):
@@ -68,6 +70,12 @@ def open_inputs(
     _check_required(file, mapping, sources, login_mode)
     _check_constants(mapping)
     return Inputs(file, table, Bindings(mapping, sources, open_lookups(mapping, sources), login_mode), notes)
+
+
+def footnote_text(table: SourceTable) -> str:
+    """Says which lines at the end were not read: one may be a row that was cut off."""
+    lines = listed(list(map(str, table.format.footnotes)))
+    return f"lines after the table are not read, as footnotes: {lines}; check that the file is whole"
 
 
 def open_lookups(mapping: Mapping, sources: Sequence[Source]) -> list[LookupTable]:

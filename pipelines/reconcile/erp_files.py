@@ -7,6 +7,7 @@ anything else is done: a run that cannot read them ends before its first request
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 from pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
 from pipelines.imports.lines import ScatteredGroups, group_keys, prepared_lines
 from pipelines.imports.lookups import LookupTable
-from pipelines.imports.open import count_reject_columns, open_input_table, open_lookups
+from pipelines.imports.open import count_reject_columns, footnote_text, open_input_table, open_lookups
 from pipelines.mapping import load, propose
 from sources.errors import UsageError
 from sources.files import CellRules
@@ -30,6 +31,7 @@ from transforms.frames import BIGINT, TEXT, Bools, Ints, from_arrow, positions, 
 from transforms.upserts.cells import filled
 from transforms.upserts.lines import blank_lines, changes, whole
 
+log = logging.getLogger("orderbridge.reconcile")
 ERP_COLUMNS: Final = {
     "erpCode": "erp_code",
     "loginCode": "login_code",
@@ -93,6 +95,8 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
     mapping = load(files.mapping, "customers", files.lookups) if files.mapping is not None else None
     table = open_input_table(files.customers, mapping.read_options if mapping is not None else None, mapping)
     table.check_line_column()
+    if table.format.footnotes:
+        log.warning("%s: %s", files.customers.name, footnote_text(table))
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
     mapping = mapping or propose(columns, "customers")
     fields = ((one.path.replace("[+]", "[0]"), one) for one in field_sources(mapping))

@@ -273,6 +273,17 @@ def test_the_mapping_prepares_lines_as_for_a_plan(new_shop: Shop) -> None:
     assert (read.columns["email"], read.unread) == ("correo of correos.csv", ())
 
 
+def test_a_last_line_that_was_cut_off_is_reported(new_shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    new_shop.write("C-1;Ana;a@x.es", "C-2", header="Código;Nombre;Correo")
+    read = read_customers(ErpFiles(new_shop.file))
+    assert read is not None
+    assert read.rows["erp_code"].tolist() == ["C-1"]
+    (record,) = caplog.records
+    words = "lines after the table are not read, as footnotes: 3; check that the file is whole"
+    assert record.getMessage() == f"{new_shop.file.name}: {words}"
+    assert open_inputs("customers", new_shop.file, login_mode="email").notes[-1] == words
+
+
 def test_the_lines_of_a_group_are_one_customer(new_shop: Shop) -> None:
     mapping = new_shop.file.with_name("clientes.toml")
     mapping.write_text(GROUPED, "utf-8")
