@@ -42,6 +42,8 @@ SPARSE: Final = 1_000_000
 """Cells of a rectangle that may be almost empty; a larger one must hold a cell in every hundred."""
 RESAVE: Final = "Open it in a spreadsheet and save it again as .xlsx or CSV."
 _CHUNK: Final = 1 << 18
+_DECLARATION: Final = len(b"\xef\xbb\xbf<?")
+"""Bytes at the beginning of a sheet that may be the beginning of its XML declaration."""
 
 
 @dataclass
@@ -123,14 +125,20 @@ class WorkbookXml:
         """
         result = SheetScan(known_formats=tuple(self._known_formats))
         implied = ImpliedPositions()
+        is_plain = True  # neither comments nor instructions so far: in them, tags would be counted
         before = b""  # since the last row that is known to `implied`
         formatted: list[npt.NDArray[np.int32]] = []
-        for chunk in self._chunks(sheet):
+        for number, chunk in enumerate(self._chunks(sheet)):
             xml = chunk
+            is_plain = is_plain and b"<!" not in xml and xml.find(b"<?", 0 if number else _DECLARATION) < 0
             tags = None if may_have_prefixes(xml) else cell_tags(xml)
             if tags is not None:
                 before = xml[max(xml.rfind(b"<row"), 0) :]
             else:
+                if not is_plain:
+                    raise UsageError(
+                        f"sheet {sheet!r} of {self._name} has comments and cells without a position", RESAVE
+                    )
                 implied.fill(before)
                 xml, before = implied.fill(xml), b""
                 tags = cell_tags(xml)

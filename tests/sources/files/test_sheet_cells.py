@@ -161,6 +161,13 @@ def test_16_4_a_cell_cannot_be_hidden_from_the_limits(tmp_path: Path) -> None:
     commented = workbook(tmp_path, ("H", f'<row><!--<c x="" r="A1" y="--><c {far}><v>">1</v></c></row>'))
     with zipfile.ZipFile(commented) as archive, pytest.raises(UsageError, match="outside of the limits"):
         WorkbookXml(archive, "in.xlsx").scan("H")
+    for fake in ('<!--<row r="3">-->', '<?a <row r="3">?>'):  # it would restart the count of columns
+        cells = f'<row r="3">{"<c/>" * 16_383}{fake}<c><v>1</v></c></row><row r="400000"><c><v>1</v></c></row>'
+        for before in ("", " " * sheet_xml._CHUNK):
+            with zipfile.ZipFile(workbook(tmp_path, ("H", before + cells))) as archive:
+                xml = WorkbookXml(archive, "in.xlsx")
+                with pytest.raises(UsageError, match="comments and cells without a position"):
+                    xml.scan("H")
     endless = workbook(tmp_path, ("H", f"<row><c {' ' * 3 * sheet_xml._CHUNK}{far}/></row>"))
     with zipfile.ZipFile(endless) as archive, pytest.raises(UsageError, match="does not end"):
         WorkbookXml(archive, "in.xlsx").scan("H")
