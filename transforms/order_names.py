@@ -26,7 +26,7 @@ CODE_NAME: Final = re.compile(r"(^|_)(codigo|cod|code|number|no|numero|ref|refer
 """Names of these that mean a code that somebody else assigned, not an id of the platform."""
 ID_NAME: Final = re.compile(r"(^|_)id(_|$)")
 """Names of these that mean an id of the platform, unless they are of `CODE_NAME`."""
-CANCELLED_WORDS: Final = r"cancel|anulad|void"
+CANCELLED_WORDS: Final = r"cancel|anulad|annul|storn|void"
 """Words of statuses of orders that do not count. What a status means is not shown: this is the policy."""
 RELATED_NAMES: Final = {
     "customer_id": re.compile(r"customer|client|buyer|comprador|shopper|partner|user|usuario|account|member|contact"),

@@ -97,6 +97,14 @@ def test_status_and_currency_are_columns_of_the_orders() -> None:
     assert made["currency"].tolist() == ["USD", "PEN", "PEN"]
 
 
+def test_cancelled_statuses_are_known_in_several_languages() -> None:
+    cancelled = ("CANCELLED", "Anulada", "annulée", "annullato", "Storniert", "voided")
+    statuses = (*cancelled, "paid", "annual", "pagado", None)
+    made = reconciled(*((1, "2026-02-01T10:00:00", "1", status, "PEN") for status in statuses)).orders
+    (totals,) = customer_orders(made, CUSTOMERS[:1], AS_OF).to_dict("records")
+    assert (totals["cancelled_count"], totals["order_count"]) == (len(cancelled), 4)
+
+
 def test_issue_13_1_a_falling_share_of_known_customers_is_an_error() -> None:
     rows = [(1,), (2,), (3,), (9,)]
     assert reconciled(*rows).matched_share == 0.75
