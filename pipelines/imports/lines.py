@@ -111,13 +111,11 @@ class ScatteredGroups:
             return
         keys = group_keys(table, columns)
         for key in keys.filter(pa.array(changes(table, columns))).to_pylist():
-            if key is None or key == self._last:
-                continue
-            if hash(key) in self._earlier:
-                self.scattered.add(key)
-            self._earlier.add(hash(key))
+            if key is not None and key != self._last:
+                if hash(key) in self._earlier:
+                    self.scattered.add(key)
+                self._earlier.add(hash(key))
             self._last = key
-        self._last = keys[-1].as_py()
 
 
 def group_keys(table: pa.Table, columns: Sequence[str]) -> pa.Array:
