@@ -36,7 +36,8 @@ _PULL: Final = "Pull the platform's customers first: orderbridge pull customers"
 class CurrentCustomers:
     """The platform's customers that are not missing: `KNOWN`, `KNOWN_DOCUMENTS`, and how they were read.
 
-    `price_lists` are the ids of the active price lists, text; empty where none was read.
+    `price_lists` are the ids of the active price lists, text; empty unless their list is proven complete. Only numbers:
+    a customer's `priceListId` is one, and cannot be compared with other ids.
     """
 
     rows: pd.DataFrame
@@ -53,12 +54,14 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
     """
     # DuckDB, which takes time to import, is not needed without a warehouse
     from pipelines.warehouse.build import open_warehouse
+    from pipelines.warehouse.coverage import coverage_gap
     from pipelines.warehouse.ops import last_reads
 
     if not path.exists():
         raise UsageError(f"no warehouse at {path}: it is not known which customers exist", _PULL)
     with open_warehouse(path) as warehouse:
-        last_read = last_reads(warehouse).get("customers")
+        reads = last_reads(warehouse)
+        last_read = reads.get("customers")
         if last_read is None:
             raise UsageError(f"{path.name} has no customers read from the platform", _PULL)
         if last_read.legacy_host != urlsplit(host).netloc:
@@ -71,9 +74,11 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
             for sql in (
                 f"SELECT {_columns(KNOWN)} FROM raw.customers WHERE _missing_since IS NULL ORDER BY id",
                 f"SELECT {_columns(KNOWN_DOCUMENTS)} FROM raw.customers__documents ORDER BY customer_id, position",
-                "SELECT id FROM raw.price_lists WHERE _missing_since IS NULL",
+                "SELECT id FROM raw.price_lists WHERE _missing_since IS NULL AND regexp_full_match(id, '[0-9]+')",
             )
         )
+        if coverage_gap(warehouse, reads, "price_lists"):
+            price_lists = price_lists.head(0)
     read = ReadState(
         run_id=last_read.run_id,
         at=last_read.ended_at.astimezone(UTC).isoformat(timespec="seconds"),

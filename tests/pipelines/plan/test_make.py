@@ -608,12 +608,17 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     ).read_text("utf-8")
     (known,) = platform.rows("SELECT id FROM raw.price_lists")[0]
     lists = ("", known, "99999", "-1")
-    priced = customers(
+    named = (
         "".join(f"N{number};Ana;p{number}@example.com;{key};\n" for number, key in enumerate(lists)),
         CUSTOMERS.replace('"phone"', '"priceListId"'),
     )
-    ((field, code, _, lines, first_lines),) = priced.statistics.suspicious
+    ((field, code, _, lines, first_lines),) = customers(*named).statistics.suspicious
     assert (field, code, lines, first_lines) == ("priceListId", "not_listed", 2, [4, 5])
+    unproven = "ops.coverage SET verdict = 'unproven' WHERE resource = 'price_lists'"
+    for change in ("raw.price_lists SET id = 'pl_1'", "raw.price_lists SET id = '9'", unproven):
+        with duckdb.connect(platform.path) as warehouse:
+            warehouse.execute(f"UPDATE {change}")
+        assert bool(customers(*named).statistics.suspicious) == change.endswith("'9'"), change
     codes = ("007", "7", "Cé-1", "CÉ1", "X\xad9", "x9", "-", "70", "700")
     alike = customers("".join(f"{code};Ana;a{number}@example.com;;\n" for number, code in enumerate(codes)))
     assert alike.manifest.operations == len(codes)
