@@ -6,6 +6,7 @@ same, or different. Without a file the table is empty; without a ledger every va
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,6 +27,7 @@ from transforms.erp.variants import CONFIRMED, ERP_VARIANTS, VARIANT_LINES, vari
 from transforms.frames import TEXT, frame, from_arrow
 from transforms.upserts.json_columns import json_text
 
+log = logging.getLogger("orderbridge.reconcile")
 _STATUSES: Final = """
     SELECT status, count(*) FROM reconciled.erp_variants GROUP BY status
     ORDER BY CASE status WHEN 'same' THEN 0 WHEN 'differs' THEN 1 ELSE 2 END"""
@@ -69,7 +71,10 @@ def read_variants(files: ErpFiles) -> ErpVariants | None:
     mapping = load(files.variants_mapping, "variants", files.lookups) if files.variants_mapping is not None else None
     rows: list[dict[str, object]] = []
     refused: list[int] = []
-    for one in open_inputs("variants", files.variants, mapping, semantics=settings.semantics):
+    inputs = open_inputs("variants", files.variants, mapping, semantics=settings.semantics)
+    for note in inputs.notes:
+        log.warning("%s: %s", files.variants.name, note)
+    for one in inputs:
         if isinstance(one, RejectedInput):
             refused.append(one.lines[0])
         elif isinstance(one, ReadyInput):

@@ -429,6 +429,10 @@ def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
         [(2, "00038", "same", ""), (3, "00039", "never_sent", "")],
     )
     assert compared("1,10,00038,Z,1.50") == (0, [(2, "00038", "differs", "other: sku")])
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write("F-1\n")  # perhaps a line that was cut off
+    done = command("reconcile", "--erp-variants", str(file), env=env, cwd=home)
+    assert (done.code, "lines after the table are not read, as footnotes: 3" in done.err) == (0, True)
 
 
 def test_a_lookup_outside_the_mappings_folder_is_read_where_the_command_allows_it(shop: Shop) -> None:
