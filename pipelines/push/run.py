@@ -122,13 +122,13 @@ class _PushRun:
         semantics, options = self.legacy.semantics, self.options
         self.kind = KINDS[self.plan.kind]
         self.rules = PushRules(
-            options.settle_s,
-            options.resend or self.legacy.environment == "sandbox",
-            options.accept_unproven,
-            additive_fields(semantics),
-            increment_fields(semantics),
-            self.ledger.ledger.clock.wall_time,
-            reconcile_settings().country,
+            settle_s=options.settle_s,
+            resend=options.resend or self.legacy.environment == "sandbox",
+            accept_unproven=options.accept_unproven,
+            additive=additive_fields(semantics),
+            increments=increment_fields(semantics),
+            wall_time=self.ledger.ledger.clock.wall_time,
+            country=reconcile_settings().country,
         )
         self.unsettled: dict[str, list[UnsettledUpdate]] = defaultdict(list)
         self.result = PushResult(self.plan)
