@@ -92,7 +92,10 @@ class ListWalks:
 
         def merge_loaded(lists: Sequence[ListResult]) -> None:
             imports.result()
-            merge(lists, organization.answer())
+            known = organization.answer()
+            if self._stop.is_set():  # while it waited; a load cannot be interrupted
+                raise Stopped("the pull was stopped")
+            merge(lists, known)
 
         def walk_and_merge(name: str) -> ListResult:
             result = self._walk(name, clients[LISTS[name].family], organization)

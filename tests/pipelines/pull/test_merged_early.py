@@ -22,7 +22,7 @@ from pipelines.warehouse import merge
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.load import load
 from pipelines.warehouse.table_merges import TableMerges
-from sources.errors import UsageError
+from sources.errors import Stopped, UsageError
 from sources.extract import walk as walks
 from sources.extract.result import ListResult
 from tests.pipelines.bridge import Bridge
@@ -99,6 +99,17 @@ def test_all_merges_of_a_pull_wait_for_whoami_no_longer_than_one(monkeypatch: py
     with mock.patch.object(walking, "wait", wraps=wait) as waits:
         assert [organization.answer() for _ in range(3)] == [None, None, None]
     assert [call.kwargs["timeout"] > 0 for call in waits.call_args_list] == [True, False, False]
+
+
+def test_a_pull_that_is_stopped_while_it_waits_for_whoami_loads_nothing(
+    published: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, loads = threading.Event(), list[object]()
+    monkeypatch.setattr(walking._Organization, "answer", lambda _: stop.set())
+    monkeypatch.setattr(publishing, "load", lambda *arguments: loads.append(arguments))
+    with pytest.raises(Stopped):
+        pull(PullOptions(resources=("customers",)), stop=stop)
+    assert loads == []
 
 
 def test_a_disk_that_is_full_while_others_are_walked_ends_the_pull(
