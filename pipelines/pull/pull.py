@@ -19,7 +19,7 @@ from pipelines.warehouse.disk_need import compare_with_last_read
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.source import check_source
 from sources.contract import LISTS, ORDER
-from sources.errors import Unreachable, UsageError
+from sources.errors import BridgeError, Stopped, Unreachable, UsageError
 from sources.extract.result import Progress, no_progress
 
 
@@ -64,14 +64,23 @@ def pull(
             walks = ListWalks(targets, build, options.sweeps, progress, stop, tail)
             with Publication(run, options, targets, result, stop) as publication:
                 result.lists, organization = walks.run(names, publication.merge, publication.interrupt)
-                run.resumable = [walked.resource for walked in result.lists if isinstance(walked.error, Unreachable)]
                 check_coverage(result, options)
                 with warehouse_errors(build.path.parent):
                     publication.publish(organization, step)
         except UsageError:
             run.resumable = ()  # the disk may be full: pages that were fetched must not keep it so
             raise
+        except BridgeError as error:
+            if result.lists and not isinstance(error, Stopped):
+                run.resumable = _unreachable(result)
+            raise
+        run.resumable = _unreachable(result)
     return result
+
+
+def _unreachable(result: PullResult) -> list[str]:
+    """The lists to resume where their walks ended; the next run requests the others anew."""
+    return [walked.resource for walked in result.lists if isinstance(walked.error, Unreachable)]
 
 
 def _check_tail(options: PullOptions, names: Sequence[str]) -> None:

@@ -18,8 +18,10 @@ from unittest import mock
 
 import pytest
 
+from pipelines.pull.publishing import Publication
 from pipelines.warehouse import merge
 from pipelines.warehouse.build import Build
+from sources.errors import Stopped
 from tests.pipelines.bridge import Bridge, Started, bridge, start, wait_for
 from tests.pipelines.pull.truth import RESOURCES, same
 from tests.pipelines.pull.versions import MARKED, change_all, version_sql
@@ -165,6 +167,20 @@ def test_a_signal_ends_a_pull_at_once_and_the_next_goes_on(
         assert done.exit_code == 0
         assert sum(walked.sweeps[0].resumed_pages for walked in done.lists) > 0
         assert all(same(made.path, platform.state, name) for name in RESOURCES)
+        assert made.left() == [made.path.name]
+
+
+@pytest.mark.parametrize("stopped", [KeyboardInterrupt, Stopped])
+def test_a_signal_while_a_pull_is_published_keeps_the_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: type[BaseException]
+) -> None:
+    with bridge(tmp_path, **SIZES) as made:
+        with monkeypatch.context() as patch:
+            patch.setattr(Publication, "publish", mock.Mock(side_effect=stopped("")))
+            with pytest.raises(stopped):
+                made.pull()
+        done = made.pull()
+        assert all(sweep.resumed_pages == sweep.pages for walked in done.lists for sweep in walked.sweeps)
         assert made.left() == [made.path.name]
 
 
