@@ -111,9 +111,10 @@ def _invoke() -> int:
     return ExitCode.USAGE if isinstance(sys.stdout, Output) and sys.stdout.write_error is not None else ExitCode.DONE
 
 
-def _stopped() -> int:
+def _stopped(error: BaseException) -> int:
     code = 128 + (STOP.signal or signal.SIGINT)
-    print_error(code, f"stopped{_KEPT if STOP.keeps_pages else ''}")
+    notes = getattr(error, "__notes__", ())  # that the warehouse was published before
+    print_error(code, ". ".join(("stopped", *notes)) if notes else f"stopped{_KEPT if STOP.keeps_pages else ''}")
     return code
 
 
@@ -133,8 +134,8 @@ def main() -> None:
             usage = io.StringIO()
             error.show(usage)
             sys.stderr.write(escape(usage.getvalue(), keep="\n"))
-    except (KeyboardInterrupt, click.Abort):
-        code = _stopped()
+    except (KeyboardInterrupt, click.Abort) as error:
+        code = _stopped(error)
     except BrokenPipeError:
         code = 128 + signal.SIGPIPE
     except BridgeError as error:
@@ -145,7 +146,7 @@ def main() -> None:
         print_error(code, "out of memory\n  Free some, or run on a machine with more.", "orderbridge: ")
     except Exception as error:  # the last resort: reported as a bug
         if STOP.signal:
-            code = _stopped()  # DuckDB turns the exception of a signal into a RuntimeError while a query runs
+            code = _stopped(error)  # DuckDB turns the exception of a signal into a RuntimeError while a query runs
         else:
             code = ExitCode.BUG
             print_error(code, _internal_error(error))

@@ -34,18 +34,21 @@ def record_failure(
 ) -> Iterator[None]:
     """Writes the note of a warehouse where the block raises; before a run has an id only where the file exists.
 
-    Errors of a copy to the destination (`is_destination`) are marked for `was_published`. A signal is no failure.
+    Errors and signals in a copy to the destination (`is_destination`) are marked for `was_published`. A signal is no
+    failure.
 
     Raises:
         KeyboardInterrupt: also where a signal arrived while DuckDB ran a query of this thread.
     """
     try:
         yield
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         if isinstance(error, RuntimeError) and str(error) == _INTERRUPTED:
-            raise KeyboardInterrupt from None
+            error = KeyboardInterrupt()
         if is_destination:
             error.add_note(_PUBLISHED)
+        if isinstance(error, KeyboardInterrupt):
+            raise error from None
         if run_id or path.exists():
             exit_code, message, hint = describe(error)
             note = {
@@ -72,7 +75,7 @@ def describe(error: Exception) -> tuple[int, str, str]:
     return ExitCode.BUG, f"internal error in orderbridge: {type(error).__name__}", "The run wrote where to stderr."
 
 
-def was_published(error: Exception) -> bool:
+def was_published(error: BaseException) -> bool:
     """Whether the run had published its warehouse when only the copy to the destination failed."""
     return _PUBLISHED in getattr(error, "__notes__", ())
 
