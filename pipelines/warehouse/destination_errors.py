@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import duckdb
 
+from pipelines.warehouse.failure import is_interrupted
 from sources.errors import BridgeError, PlatformError, UsageError
 from sources.settings import WarehouseSettings, load_dlt
 
@@ -67,13 +68,19 @@ def _check_ducklake() -> None:
 
 @contextmanager
 def destination_errors(settings: WarehouseSettings) -> Iterator[None]:
-    """Turns errors of dlt and of the database into PlatformError, with their reason and without secrets or values."""
+    """Turns errors of dlt and of the database into PlatformError, with their reason and without secrets or values.
+
+    Raises:
+        KeyboardInterrupt: a signal arrived while DuckDB ran a query.
+    """
     try:
         yield
     except BridgeError:
         raise
     except Exception as error:  # dlt wraps whatever a database's driver raises
         cause = _cause(error)
+        if is_interrupted(cause):
+            raise KeyboardInterrupt from None
         if dependent := _dependent_object(cause):
             raise PlatformError(
                 f"the destination {settings.destination} was not updated: other objects need its tables: {dependent}",

@@ -18,8 +18,6 @@ from sources.errors import BridgeError, ExitCode
 
 _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
 """Commands whose failure stays after a success of this one."""
-_INTERRUPTED: Final = "Query interrupted"
-"""The text of the RuntimeError that DuckDB raises instead of the exception of a signal."""
 _PUBLISHED: Final = "The warehouse was published; only its copy to the destination failed."
 
 
@@ -43,7 +41,7 @@ def record_failure(
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
-        if isinstance(error, RuntimeError) and str(error) == _INTERRUPTED:
+        if is_interrupted(error):
             error = KeyboardInterrupt()
         if is_destination:
             error.add_note(_PUBLISHED)
@@ -65,6 +63,11 @@ def record_failure(
                 content = json.dumps(note, indent=1).encode()
                 write_private(failure_file(path, is_destination=is_destination), content, is_only_writer=True)
         raise
+
+
+def is_interrupted(error: BaseException) -> bool:
+    """Whether a signal arrived while DuckDB ran a query: it raises this instead of the exception of the signal."""
+    return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
 
 
 def describe(error: Exception) -> tuple[int, str, str]:

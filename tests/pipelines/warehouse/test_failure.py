@@ -11,8 +11,10 @@ import pytest
 
 from pipelines.cli.main import _stopped
 from pipelines.cli.process import STOP
+from pipelines.warehouse.destination_errors import destination_errors
 from pipelines.warehouse.failure import clear_failure, failure_file, read, record_failure
 from sources.errors import UsageError
+from sources.settings import warehouse_settings
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 SECRET = "Ana Núñez"
@@ -109,7 +111,8 @@ def test_ctrl_c_during_the_copy_to_the_destination_does_not_say_that_nothing_was
     path: Path, error: BaseException, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(STOP, "keeps_pages", True)
-    with pytest.raises(KeyboardInterrupt) as caught, record_failure(path, "pull", AT, "R1", is_destination=True):
+    note = record_failure(path, "pull", AT, "R1", is_destination=True)
+    with pytest.raises(KeyboardInterrupt) as caught, note, destination_errors(warehouse_settings()):
         raise error
     assert _stopped(caught.value) == 130
     assert capsys.readouterr().err == (
