@@ -52,8 +52,8 @@ class CustomerMatch:
 
     @property
     def notation(self) -> CustomerNotation | None:
-        """How the column is read; None where it is unproven, or fits less than half of its values."""
-        if self.is_unproven or 2 * (self.codes if self.is_by_code else self.ids) < max(self.named.notna().sum(), 1):
+        """How the column is read; None where only the other reading fits, or this one less than half of its values."""
+        if self.is_contradicted or 2 * (self.codes if self.is_by_code else self.ids) < max(self.named.notna().sum(), 1):
             return None
         return "codes" if self.is_by_code else "ids"
 

@@ -209,6 +209,14 @@ def test_a_notation_holds_for_its_own_column_and_a_setting_before_it() -> None:
     assert result.customer_notation is None, "nothing shows it: 9 is neither"
 
 
+def test_codes_that_are_the_ids_are_not_pinned_while_some_customers_have_none() -> None:
+    """The next run would report a change although nothing changed."""
+    table = [{"customer_id": str(n), "erp_code": str(n) if n < 9 else None} for n in range(1, 11)]
+    rows = raw(*({"customer_code": n} for n in range(1, 11)), columns={"id": TEXT, "customer_code": BIGINT, **BOOKS})
+    result = with_dates(rows, frame(ORDERING_CUSTOMERS, table), OrderFields("customer_code"), AS_OF)
+    assert result.customer_notation is None
+
+
 def test_a_customer_of_zero_is_a_guest_unless_a_customer_has_that_id() -> None:
     made, findings, _ = reconciled(raw({"buyer": 0}, {"buyer": 1}), CUSTOMERS, FIELDS, AS_OF)
     assert made["customer_status"].tolist() == ["none", "matched"]
