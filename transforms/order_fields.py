@@ -55,6 +55,7 @@ class OrderFields:
         order_status: its status, in the platform's words.
         currency: of the amount.
         customer_notation: how `customer_id` is read; None: as its values prove.
+        is_notation_set: a setting decides it, so that values that contradict it are no finding.
     """
 
     customer_id: str | None = None
@@ -63,6 +64,7 @@ class OrderFields:
     order_status: str | None = None
     currency: str | None = None
     customer_notation: CustomerNotation | None = field(default=None, kw_only=True)
+    is_notation_set: bool = field(default=False, kw_only=True)
 
     def columns(self) -> dict[str, str]:
         """The known columns by field."""
@@ -124,10 +126,10 @@ def choose_fields(
         if chosen[name] is None and name in _EXPECTED and len(orders):
             detail = f"{name}: {_candidates(name, orders, proposal.evidence)}; {advice}"
             findings.append(table_finding("orders", "field_not_found", detail))
-    notation = configured.customer_notation
-    if notation is None and chosen["customer_id"] == pinned.customer_id:
+    notation, is_set = configured.customer_notation, configured.customer_notation is not None
+    if not is_set and chosen["customer_id"] == pinned.customer_id:
         notation = pinned.customer_notation
-    chosen_fields = OrderFields(**chosen, customer_notation=notation)
+    chosen_fields = OrderFields(**chosen, customer_notation=notation, is_notation_set=is_set)
     return FieldChoice(chosen_fields, proposal.evidence, combine_findings(findings))
 
 

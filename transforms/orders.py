@@ -133,7 +133,7 @@ def _with_customers(
     ]
     if match.is_unproven:
         findings.append(table_finding("orders", "customer_notation", f"{name}: {match.evidence}"))
-    elif match.is_contradicted and fields.customer_notation is not None:
+    elif match.is_contradicted and fields.customer_notation is not None and not fields.is_notation_set:
         detail = f"customer_id: {name} is read as {fields.customer_notation}, but {match.evidence}"
         findings.append(table_finding("orders", "field_changed", f"{detail}; set reconcile.order_customer_notation"))
     customer_id = known if match.is_by_code or match.is_unproven else known.fillna(named)

@@ -195,6 +195,9 @@ def test_customers_are_read_as_the_last_run_read_them(
     details = result.findings.loc[result.findings["rule"] == "field_changed", "detail"].tolist()
     expected = "customer_id: buyer is read as ids, but 80 of 100 are ids of customers, 100 are ERP codes; set "
     assert details == [expected + "reconcile.order_customer_notation"] * is_changed
+    decided = choose_fields(rows, customers, OrderFields(customer_notation=pinned), OrderFields("buyer")).fields
+    findings = with_dates(rows, customers, decided, AS_OF).findings
+    assert "field_changed" not in set(findings["rule"]), "a setting is what the finding asks for"
 
 
 def test_a_notation_holds_for_its_own_column_and_a_setting_before_it() -> None:
