@@ -122,7 +122,7 @@ def _orders(inputs: Inputs) -> Entity:
             )
     configured = replace(configured, customer_notation=settings.orders.customer_notation)
     last = ops.last_order_fields(inputs.build)
-    pinned = OrderFields(**last.columns, customer_notation=last.notation)
+    pinned = OrderFields(*map(last.columns.get, ORDER_FIELDS), customer_notation=last.notation)
     choice = choose_fields(raw, known, configured, pinned)
     gap = inputs.coverage_gap("customers", "orders")
     result = orders(raw, known, choice.fields, inputs.dates, gap, last.matched_share)
