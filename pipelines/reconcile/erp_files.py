@@ -28,7 +28,6 @@ from sources.files import CellRules
 from sources.files.model import LINE_COLUMN
 from transforms.erp.match_keys import MATCH_KEYS
 from transforms.frames import BIGINT, TEXT, Bools, Ints, from_arrow, positions, take_or_null, to_arrow
-from transforms.upserts.cells import filled
 from transforms.upserts.lines import blank_lines, changes, whole
 
 log = logging.getLogger("orderbridge.reconcile")
@@ -143,14 +142,17 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
         refused = _incomplete_groups(keys, mapping.group, scattered.scattered, refused) | refused
         rows = rows[~rows[LINE_COLUMN].isin(list(refused))].reset_index(drop=True)
         keys = keys.filter(pc.is_in(keys[LINE_COLUMN], to_arrow(rows, {LINE_COLUMN: BIGINT})[LINE_COLUMN]))
-        each = {name for name, source in sources.items() if source.target.is_each}
+        single = {name: source for name, source in sources.items() if not source.target.is_each}
         lines_read = len(rows)
-        rows, differing = _first_of_groups(rows, keys, mapping.group, each)
+        rows, differing = _first_of_groups(rows, keys, mapping.group, single)
         refused |= dict.fromkeys(differing, "lines_differ")
         skipped += lines_read - len(differing) - len(rows)
+    documents = [name for path, name in ERP_COLUMNS.items() if path.startswith("documents") and name in sources]
+    lacks_document = blank_lines(to_arrow(rows, dict.fromkeys(documents, TEXT)), documents)
     defaults = {name: str(source.default) for name, source in sources.items() if source.default is not None}
-    for name, default in defaults.items():  # of a customer, not of each line of its group
-        rows[name] = rows[name].mask(rows[name].str.strip().fillna("").eq(""), default)
+    for name, default in defaults.items():  # of a customer, not of each line of its group; alone they are no document
+        is_blank = rows[name].str.strip().fillna("").eq("")
+        rows[name] = rows[name].mask(is_blank & ~lacks_document if name in documents else is_blank, default)
     return ErpCustomers(rows, dict(sorted(refused.items())), skipped, origins, unread)
 
 
@@ -190,12 +192,12 @@ def _incomplete_groups(
 
 
 def _first_of_groups(
-    rows: pd.DataFrame, keys: pa.Table, names: Sequence[str], each: Set[str]
+    rows: pd.DataFrame, keys: pa.Table, names: Sequence[str], single: Mapping[str, Source]
 ) -> tuple[pd.DataFrame, list[int]]:
     """One row for each group of lines: the first value of each field, and the first document.
 
     Lines without a key are of no group. Returns the rows, and the lines of groups with several values of a field that
-    does not take one from each line (`each`): these groups have no row.
+    takes one for the group (`single`), as a plan reads them: these groups have no row.
     """
     starts = changes(keys, names) | blank_lines(keys, names)
     groups = starts.cumsum() - 1
@@ -212,9 +214,10 @@ def _first_of_groups(
         return found
 
     is_differing = np.zeros(starts.sum(), np.bool_)
-    for name in is_given.keys() - each:
-        values = filled(whole(texts, name))
-        others = values.take(positions(first(~blank_lines(texts, [name]))[groups]))
+    for name, source in single.items():
+        values, _ = source.reading.read(whole(texts, name))
+        values = values.cast(pa.float64()) if source.is_number else values
+        others = values.take(positions(first(pc.is_valid(values).to_numpy(zero_copy_only=False))[groups]))
         is_differing[groups[pc.not_equal(values, others).fill_null(False).to_numpy(zero_copy_only=False)]] = True
     columns = [take_or_null(rows[[name]], first(is_given.get(name, starts))) for name in map(str, rows)]
     result = pd.concat(columns, axis="columns")
@@ -225,4 +228,5 @@ def _value(cells: pa.Array | pa.ChunkedArray, source: Source) -> pa.Array | pa.C
     """The cells of a field, null for the texts that the mapping declares empty."""
     if not source.reading.empty:
         return cells
-    return pc.if_else(pc.is_in(cells, value_set=pa.array(source.reading.empty, TEXT)), pa.scalar(None, TEXT), cells)
+    is_empty = pc.is_in(pc.utf8_trim_whitespace(cells), value_set=pa.array(source.reading.empty, TEXT))
+    return pc.if_else(is_empty, pa.scalar(None, TEXT), cells)

@@ -16,11 +16,11 @@ from transforms.upserts.cells import filled
 
 
 def changes(table: pa.Table, columns: Sequence[str]) -> Bools:
-    """Where one of these columns differs from the line above, and the first line."""
+    """Where one of these columns differs from the line above, spaces around it apart, and the first line."""
     is_change = np.zeros(table.num_rows, np.bool_)
     is_change[:1] = True
     for name in columns:
-        texts = whole(table, name)
+        texts = pc.utf8_trim_whitespace(whole(table, name))
         is_change[1:] |= pc.not_equal(texts[1:], texts[:-1]).to_numpy(zero_copy_only=False)
     return is_change
 

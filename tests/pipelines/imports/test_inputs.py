@@ -404,6 +404,7 @@ def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.Monk
         ("A,Ana,1\nA,,\nA\nA,,3\nB,Bo,4\n", [((2, 3, 5), "group_torn"), ((4,), "too_short")]),
         ("A,Ana,1\nB\nC,Cy,3\nD,Di,4\n", [((2,), "group_torn"), ((3,), "too_short"), ((4,), "group_torn")]),
         ("A,Ana,1\nB,Bo,2\nB,Bo\n", [((3,), "group_torn"), ((4,), "too_short")]),  # A is complete
+        ("A,Ana,1\nA ,Eva,2\n", [((2, 3), "lines_differ")]),
         (",Ana,1\n,Eva,2\n", [((2, 3), "group_blank")]),
         ("A,Ana,7.5E+12\nA,,2\n", [((2, 3), "damaged_code")]),
     ],

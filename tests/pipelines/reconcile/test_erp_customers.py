@@ -329,6 +329,25 @@ def test_a_group_of_which_a_plan_rejects_a_line_is_not_compared(new_shop: Shop) 
     assert sorted(rejected) == sorted(read.refused)
 
 
+def test_values_of_a_group_are_compared_as_a_plan_reads_them(new_shop: Shop) -> None:
+    """Equal numbers and empty texts do not differ; spaces do not end a group; defaults alone are no document."""
+    mapping = new_shop.file.with_name("clientes.toml")
+    fields = 'Tarifa = "priceListId"\nFiscal = { field = "documents[+].fiscalName", default = "F" }\n[group]'
+    mapping.write_text(
+        GROUPED.replace('"email"', '{ field = "email", empty = ["NULL"] }').replace("[group]", fields), "utf-8"
+    )
+    lines = ("C-1;Ana; NULL;1;1;", "C-1 ;;a@x.es;2;01;", "C-2;Eva;b@x.es;;;", "C-3;Sol;c@x.es;3;;", "C-3;Eva;;;;")
+    new_shop.write(*lines, header="Código;Nombre;Correo;NIF;Tarifa;Fiscal")
+    read = read_customers(ErpFiles(new_shop.file, mapping))
+    assert read is not None
+    rows = read.rows[["_line", "erp_code", "email", "document_number", "price_list_id", "fiscal_name"]].astype(object)
+    assert rows.where(rows.notna() & (rows != ""), None).to_numpy().tolist() == [
+        [2, "C-1", "a@x.es", "1", "1", "F"],
+        [4, "C-2", "b@x.es", None, None, None],
+    ]
+    assert (read.refused, read.skipped) == ({5: "lines_differ", 6: "lines_differ"}, 1)
+
+
 LOOKED_UP = """
 [[lookup]]
 file = "tarifas.csv"
