@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pipelines.imports import ReadyInput, RejectedInput, open_inputs
+from pipelines.imports.open import footnote_text
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import load
 from pipelines.reconcile.erp_files import ErpFiles
@@ -72,8 +73,8 @@ def read_variants(files: ErpFiles) -> ErpVariants | None:
     rows: list[dict[str, object]] = []
     refused: list[int] = []
     inputs = open_inputs("variants", files.variants, mapping, semantics=settings.semantics)
-    for note in inputs.notes:
-        log.warning("%s: %s", files.variants.name, note)
+    if inputs.table.format.footnotes:
+        log.warning("%s: %s", files.variants.name, footnote_text(inputs.table))
     for one in inputs:
         if isinstance(one, RejectedInput):
             refused.append(one.lines[0])
