@@ -149,6 +149,10 @@ def test_the_schedules_say_what_to_do_about_every_exit_code() -> None:
     assert rows == [code.label for code in ExitCode]
 
 
+def test_the_readme_stays_short() -> None:
+    assert (CHECKOUT / "README.md").read_text("utf-8").count("\n") < 200
+
+
 def test_the_page_on_completeness_has_the_numbers_of_the_code() -> None:
     page = " ".join((CHECKOUT / "docs/completeness.md").read_text("utf-8").split())
     words = {"an": 1, "one": 1, "second": 2, "three": 3, "four": 4, "million": 10**6}
