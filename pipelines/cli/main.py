@@ -16,6 +16,7 @@ import click
 
 from pipelines.cli.process import STOP, Output, exit_process, open_streams, print_error
 from pipelines.cli.terminal import escape
+from pipelines.warehouse.failure import was_published
 from sources import __version__
 from sources.errors import BridgeError, ExitCode, UsageError
 
@@ -113,8 +114,8 @@ def _invoke() -> int:
 
 def _stopped(error: BaseException) -> int:
     code = 128 + (STOP.signal or signal.SIGINT)
-    notes = getattr(error, "__notes__", ())  # that the warehouse was published before
-    print_error(code, ". ".join(("stopped", *notes)) if notes else f"stopped{_KEPT if STOP.keeps_pages else ''}")
+    end = "; the warehouse was published before" if was_published(error) else _KEPT if STOP.keeps_pages else ""
+    print_error(code, f"stopped{end}")
     return code
 
 

@@ -142,6 +142,7 @@ class Build:
         self.spools = self.folder / "spool"
         self.run_folder = self.folder / "run"
         self.file = self.run_folder / "build.duckdb"
+        self.is_published = False
 
     def locked(self, command: str) -> AbstractContextManager[None]:
         """Excludes other runs on this warehouse. Raises LockedError, UsageError."""
@@ -232,7 +233,10 @@ class Build:
                 copy_access(self.path, self.file)
             else:
                 self.file.chmod(PRIVATE_FILE)
-            move_file(self.file, self.path)
+            try:
+                move_file(self.file, self.path)
+            finally:
+                self.is_published = not self.file.exists()
 
     def clear(self, resumable: Collection[str] | None = None) -> None:
         """Removes the files of this run, and the spools of lists that are not resumable; None: all are."""

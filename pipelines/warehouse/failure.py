@@ -18,7 +18,7 @@ from sources.errors import BridgeError, ExitCode
 
 _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
 """Commands whose failure stays after a success of this one."""
-_PUBLISHED: Final = "The warehouse was published; only its copy to the destination failed."
+_PUBLISHED: Final = "The warehouse was published before."
 
 
 def failure_file(path: Path, *, is_destination: bool = False) -> Path:
@@ -32,21 +32,16 @@ def record_failure(
 ) -> Iterator[None]:
     """Writes the note of a warehouse where the block raises; before a run has an id only where the file exists.
 
-    Errors and signals in a copy to the destination (`is_destination`) are marked for `was_published`. A signal is no
-    failure.
+    A signal is no failure.
 
     Raises:
         KeyboardInterrupt: also where a signal arrived while DuckDB ran a query of this thread.
     """
     try:
         yield
-    except (Exception, KeyboardInterrupt) as error:
+    except Exception as error:
         if is_interrupted(error):
-            error = KeyboardInterrupt()
-        if is_destination:
-            error.add_note(_PUBLISHED)
-        if isinstance(error, KeyboardInterrupt):
-            raise error from None
+            raise KeyboardInterrupt from None
         if run_id or path.exists():
             exit_code, message, hint = describe(error)
             note = {
@@ -78,8 +73,13 @@ def describe(error: Exception) -> tuple[int, str, str]:
     return ExitCode.BUG, f"internal error in orderbridge: {type(error).__name__}", "The run wrote where to stderr."
 
 
+def mark_published(error: BaseException) -> None:
+    """Marks what ended a run after its warehouse was published, such as an error of the copy to the destination."""
+    error.add_note(_PUBLISHED)
+
+
 def was_published(error: BaseException) -> bool:
-    """Whether the run had published its warehouse when only the copy to the destination failed."""
+    """Whether the run had published its warehouse."""
     return _PUBLISHED in getattr(error, "__notes__", ())
 
 

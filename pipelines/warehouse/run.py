@@ -18,7 +18,7 @@ from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.descriptions import write_comments
 from pipelines.warehouse.destination import copy_to_destination
 from pipelines.warehouse.destination_errors import check_destination
-from pipelines.warehouse.failure import clear_failure, failure_file, record_failure
+from pipelines.warehouse.failure import clear_failure, failure_file, mark_published, record_failure
 from sources import __version__
 from sources.settings import warehouse_settings
 
@@ -69,7 +69,7 @@ class WarehouseRun:
             PlatformError: the destination could not be loaded. The file is published.
         """
         path, build = self.build.path, self.build
-        with build.locked(self.command):
+        with build.locked(self.command), self._marked_once_published():
             with record_failure(path, self.command, self.started_at, self.run_id):
                 build.start()
                 try:
@@ -81,6 +81,15 @@ class WarehouseRun:
                 is_copied = copy_to_destination(path, self._settings)
             if is_copied:  # a run without a destination leaves the note of a copy that failed
                 failure_file(path, is_destination=True).unlink(missing_ok=True)
+
+    @contextmanager
+    def _marked_once_published(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            if self.build.is_published:
+                mark_published(error)
+            raise
 
     def record(self, connection: duckdb.DuckDBPyConnection, exit_code: int, **facts: str | None) -> None:
         """Writes this run's row of `ops.runs`, `facts` as further columns, and the comments on tables and columns."""

@@ -18,9 +18,12 @@ from unittest import mock
 
 import pytest
 
+from pipelines.cli.main import _stopped
+from pipelines.cli.process import STOP
 from pipelines.pull.publishing import Publication
 from pipelines.warehouse import merge
 from pipelines.warehouse.build import Build
+from pipelines.warehouse.failure import failure_file, was_published
 from sources.errors import Stopped
 from tests.pipelines.bridge import Bridge, Started, bridge, start, wait_for
 from tests.pipelines.pull.truth import RESOURCES, same
@@ -177,11 +180,42 @@ def test_a_signal_while_a_pull_is_published_keeps_the_pages(
     with bridge(tmp_path, **SIZES) as made:
         with monkeypatch.context() as patch:
             patch.setattr(Publication, "publish", mock.Mock(side_effect=stopped("")))
-            with pytest.raises(stopped):
+            with pytest.raises(stopped) as caught:
                 made.pull()
+        assert not was_published(caught.value)
         done = made.pull()
         assert all(sweep.resumed_pages == sweep.pages for walked in done.lists for sweep in walked.sweeps)
         assert made.left() == [made.path.name]
+
+
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("sources.disk.sync", KeyboardInterrupt()),
+        ("pipelines.warehouse.run.copy_to_destination", KeyboardInterrupt()),
+        ("pipelines.warehouse.run.copy_to_destination", RuntimeError("Query interrupted")),  # as DuckDB raises it
+    ],
+)
+def test_a_signal_after_a_pull_has_published_does_not_deny_it(
+    published: Bridge,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    place: str,
+    error: BaseException,
+) -> None:
+    before = published.path.stat().st_ino
+
+    def interrupted(*arguments: object) -> None:
+        if published.path.stat().st_ino != before:
+            raise error
+
+    monkeypatch.setattr(place, interrupted)
+    monkeypatch.setattr(STOP, "keeps_pages", True)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        published.pull()
+    assert _stopped(caught.value) == 130
+    assert capsys.readouterr().err == "stopped; the warehouse was published before\n"
+    assert not failure_file(published.path, is_destination=True).exists()
 
 
 class Killed(BaseException):
