@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,11 +19,14 @@ from pipelines.imports.fields import IN_FILE, Bindings
 from pipelines.mapping import Mapping
 from sources.files import RejectedRow, SourceTable
 from sources.files.model import LINE_COLUMN
+from transforms.frames import Bools
 from transforms.numbers import COMMA, POINT, NotationEvidence
 from transforms.upserts.cells import filled
 from transforms.upserts.lines import blank_lines, changes, filled_down, whole
 
 BATCH_ROWS: Final = 16_384
+_WITHOUT_CELLS: Final = ("repeated_header", "totals", "rule")
+"""Codes of lines without a cell that others are filled from."""
 
 
 class LineBatch(NamedTuple):
@@ -38,24 +42,59 @@ def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str])
     columns = [*columns, LINE_COLUMN]
     empty = mapping.formats.empty or ()
     rejected: list[RejectedRow] = []
-    last_row: pa.Table | None = None
+    fill = _FillDown(mapping, empty) if mapping.fill_down else None
     for batch in table.batches(BATCH_ROWS, rejected.append):
         lines = batch.select(columns)
-        is_skipped = blank_lines(lines, mapping.skip_blank, empty) if mapping.skip_blank else None
-        if mapping.fill_down:
-            joined = lines if last_row is None else pa.concat_tables([last_row, lines])
-            lines = filled_down(joined, mapping.fill_down, mapping.fill_within, empty)
-            lines = lines if last_row is None else lines.slice(1)
-            last_row = lines.slice(lines.num_rows - 1)
-        skipped: list[int] = []
-        if is_skipped is not None and is_skipped.any():
-            skipped = lines[LINE_COLUMN].to_numpy()[is_skipped].tolist()
-            lines = lines.filter(pa.array(~is_skipped))
-        yield LineBatch(lines, skipped, rejected)
+        is_skipped = np.zeros(lines.num_rows, np.bool_)
+        if mapping.skip_blank:
+            is_skipped = blank_lines(lines, mapping.skip_blank, empty)
+        is_left_out = is_skipped
+        if fill is not None:
+            lines, is_torn = fill.add(lines, rejected)
+            is_left_out = is_skipped | is_torn
+            rejected += map(_torn, lines[LINE_COLUMN].to_numpy()[is_torn & ~is_skipped].tolist())
+        skipped: list[int] = lines[LINE_COLUMN].to_numpy()[is_skipped].tolist()
+        yield LineBatch(lines.filter(pa.array(~is_left_out)) if is_left_out.any() else lines, skipped, rejected)
         rejected.clear()
     if rejected:
         types = {name: pa.int64() if name == LINE_COLUMN else pa.string() for name in columns}
         yield LineBatch(pa.schema(types).empty_table(), [], rejected)
+
+
+class _FillDown:
+    """Fills empty cells from the line above, over all batches of a file.
+
+    A line that cannot be read may have had the cell to fill from: lines that would be filled across it are torn.
+    """
+
+    def __init__(self, mapping: Mapping, empty: tuple[str, ...]) -> None:
+        self._mapping, self._empty = mapping, empty
+        self._last: pa.Table | None = None
+        self._last_origins: dict[str, int] = {}
+        self._unread: list[int] = []
+
+    def add(self, lines: pa.Table, rejected: Sequence[RejectedRow]) -> tuple[pa.Table, Bools]:
+        """Fills the next lines; returns them, and which are torn. `rejected` has what was rejected since the last."""
+        mapping, begin = self._mapping, int(self._last is not None)
+        self._unread += [row.line for row in rejected if row.code not in _WITHOUT_CELLS]
+        joined = lines if self._last is None else pa.concat_tables([self._last, lines])
+        filled, origins = filled_down(joined, mapping.fill_down, mapping.fill_within, self._empty)
+        numbers, unread = joined[LINE_COLUMN].to_numpy(), np.sort(np.array(self._unread, np.int64))
+        is_torn = np.zeros(len(numbers), np.bool_)
+        for name, rows in origins.items():
+            of_last = self._last_origins.get(name, -1)
+            line_above, origin = np.concatenate(([of_last], numbers)), numbers.copy()
+            origin[:begin] = of_last
+            above = np.where(rows < 0, line_above[-1 - rows], origin[rows])
+            is_torn |= np.searchsorted(unread, above) < np.searchsorted(unread, numbers)
+            self._last_origins[name] = int(above[-1])
+        self._last = filled.slice(filled.num_rows - 1)
+        return filled.slice(begin), is_torn[begin:]
+
+
+def _torn(line: int) -> RejectedRow:
+    reason = "a cell is filled from above, and a line in between could not be read; fix that line, or fill the cell"
+    return RejectedRow(line, line, "fill_torn", reason)
 
 
 def survey(lines: Iterable[LineBatch], bindings: Bindings) -> tuple[Bindings, frozenset[str], list[str]]:

@@ -27,6 +27,7 @@ RejectCode = Literal[
     "totals",
     "rule",
     "byte_order_mark",
+    "fill_torn",
 ]
 DELIMITER_NAMES: Final = {
     ",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", "  ": "runs of two spaces", " ": "spaces",

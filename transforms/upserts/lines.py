@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from transforms.frames import Bools
+from transforms.frames import Bools, Ints
 from transforms.upserts.cells import filled
 
 
@@ -35,7 +35,7 @@ def blank_lines(table: pa.Table, columns: Sequence[str], empty: tuple[str, ...] 
 
 def filled_down(
     table: pa.Table, columns: Sequence[str], within: Sequence[str], empty: tuple[str, ...] = ()
-) -> pa.Table:
+) -> tuple[pa.Table, dict[str, Ints]]:
     """Empty cells take the cell above them.
 
     Args:
@@ -44,18 +44,24 @@ def filled_down(
         within: cells are filled only from lines that are equal in these columns. One of these that is itself filled is
             filled from any line.
         empty: texts that mean an empty cell.
+
+    Returns:
+        The table; and by column the row that each cell is from. For a cell that stays empty, -1 - n, where row n is the
+        first one that it could be from.
     """
-    places = np.arange(table.num_rows)
+    places, origins = np.arange(table.num_rows), dict[str, Ints]()
     for name in sorted(columns, key=lambda column: column not in within):
         begins = changes(table, () if name in within else within)
         first = np.maximum.accumulate(np.where(begins, places, 0))
         texts = whole(table, name)
         is_given = pc.is_valid(filled(texts, empty)).to_numpy(zero_copy_only=False)
         last = np.maximum.accumulate(np.where(is_given, places, -1))
+        is_found = last >= first
         table = table.set_column(
-            table.column_names.index(name), name, texts.take(pa.array(np.where(last >= first, last, places)))
+            table.column_names.index(name), name, texts.take(pa.array(np.where(is_found, last, places)))
         )
-    return table
+        origins[name] = np.where(is_found, last, -1 - first)
+    return table, origins
 
 
 def whole(table: pa.Table, column: str) -> pa.Array:

@@ -418,6 +418,28 @@ def test_a_group_that_is_not_whole_is_rejected_as_a_whole(
     assert sorted(line for item in items for line in item.lines) == list(range(2, 2 + text.count("\n")))
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+@pytest.mark.parametrize(
+    ("text", "filled", "reported"),
+    [
+        ("A,Ana,1\nB,,2\nC,Cy\nD,,4\nE,Eva,5\nF,,6\n", "Ana Ana Eva Eva", {4: "too_short", 5: "fill_torn"}),
+        ("A,Ana,1\nC\nD,,4\nE,,5\n", "Ana", {3: "too_short", 4: "fill_torn", 5: "fill_torn"}),
+        ("C\nD,,4\nE,Eva,5\n", "Eva", {2: "too_short", 3: "fill_torn"}),
+        ("A,Ana,1\ncode,name,nif\nD,,4\n", "Ana Ana", {3: "repeated_header"}),  # no row, and no name
+        ("A,,1\nB,Bo,2\nC,,3\n", "- Bo Bo", {}),
+    ],
+)
+def test_a_cell_is_not_filled_across_a_line_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, filled: str, reported: dict[int, str], size: int
+) -> None:
+    monkeypatch.setattr(walking, "BATCH_ROWS", size)
+    mapping = '[rows]\nfill_down = ["name"]\n[columns]\ncode = "erpCode"\nname = "firstName"\nnif = { ignore = true }\n'
+    items = read(tmp_path, f"code,name,nif\n{text}", mapping, "customers")
+    ready = [item.body.get("firstName", "-") for item in items if isinstance(item, ReadyInput)]
+    assert ready == filled.split()
+    assert {item.lines[0]: item.problems[0].code for item in items if isinstance(item, RejectedInput)} == reported
+
+
 def test_a_list_of_a_group_holds_its_limit(tmp_path: Path) -> None:
     mapping = """[columns]
 productId = "productId"

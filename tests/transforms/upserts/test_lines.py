@@ -15,14 +15,17 @@ def table(**columns: list[str]) -> pa.Table:
 
 def test_an_empty_cell_takes_the_cell_above_within_its_group() -> None:
     rows = table(handle=["a", "a", "b", "b"], option=["Size", "", " ", "Color"])
-    filled = filled_down(rows, ["option"], ["handle"])
+    filled, rows_from = filled_down(rows, ["option"], ["handle"])
     assert filled["option"].to_pylist() == ["Size", "Size", " ", "Color"]
-    assert filled_down(rows, ["option"], [])["option"].to_pylist() == ["Size", "Size", "Size", "Color"]
+    assert rows_from["option"].tolist() == [0, 0, -3, 3]  # nothing was found from row 2 on
+    filled, rows_from = filled_down(rows, ["option"], [])
+    assert filled["option"].to_pylist() == ["Size", "Size", "Size", "Color"]
+    assert rows_from["option"].tolist() == [0, 0, 0, 3]
 
 
 def test_a_column_that_reports_the_group_can_be_filled_itself() -> None:
     rows = table(handle=["a", "", "b", ""], option=["Size", "", "", "Color"])
-    filled = filled_down(rows, ["option", "handle"], ["handle"])
+    filled, _ = filled_down(rows, ["option", "handle"], ["handle"])
     assert filled["handle"].to_pylist() == ["a", "a", "b", "b"]
     assert filled["option"].to_pylist() == ["Size", "Size", "", "Color"]
 
@@ -34,7 +37,7 @@ def test_filling_is_what_a_loop_does(rows: list[tuple[str, str]]) -> None:
         same = at > 0 and rows[at - 1][0] == key
         expected.append(cell or (expected[-1] if same else ""))
     made = table(key=[key for key, _ in rows], cell=[cell for _, cell in rows])
-    assert filled_down(made, ["cell"], ["key"])["cell"].to_pylist() == expected
+    assert filled_down(made, ["cell"], ["key"])[0]["cell"].to_pylist() == expected
 
 
 def test_a_group_begins_where_one_of_its_columns_changes() -> None:
