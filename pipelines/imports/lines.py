@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from pipelines.imports.fields import IN_FILE, Bindings
 from pipelines.mapping import Mapping
 from sources.files import RejectedRow, SourceTable
+from sources.files.formulas import UnescapedTable
 from sources.files.model import LINE_COLUMN
 from transforms.frames import Bools
 from transforms.numbers import COMMA, POINT, NotationEvidence
@@ -42,7 +43,8 @@ def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str])
     columns = [*columns, LINE_COLUMN]
     empty = mapping.formats.empty or ()
     rejected: list[RejectedRow] = []
-    fill = _FillDown(mapping, empty) if mapping.fill_down else None
+    is_excerpt = isinstance(table, UnescapedTable)  # of rejected lines, without those that they are filled from
+    fill = _FillDown(mapping, empty, is_excerpt=is_excerpt) if mapping.fill_down else None
     for batch in table.batches(BATCH_ROWS, rejected.append):
         lines = batch.select(columns)
         is_skipped = np.zeros(lines.num_rows, np.bool_)
@@ -64,11 +66,13 @@ def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str])
 class _FillDown:
     """Fills empty cells from the line above, over all batches of a file.
 
-    A line that cannot be read may have had the cell to fill from: lines that would be filled across it are torn.
+    A line that cannot be read may have had the cell to fill from: lines that would be filled across it are torn. So are
+    lines of an excerpt, where the line above is not the one that it was; groups (`fill_within`) are in it whole.
     """
 
-    def __init__(self, mapping: Mapping, empty: tuple[str, ...]) -> None:
+    def __init__(self, mapping: Mapping, empty: tuple[str, ...], *, is_excerpt: bool) -> None:
         self._mapping, self._empty = mapping, empty
+        self._is_excerpt = is_excerpt and not mapping.fill_within
         self._last: pa.Table | None = None
         self._last_origins: dict[str, int] = {}
         self._unread: list[int] = []
@@ -76,6 +80,9 @@ class _FillDown:
     def add(self, lines: pa.Table, rejected: Sequence[RejectedRow]) -> tuple[pa.Table, Bools]:
         """Fills the next lines; returns them, and which are torn. `rejected` has what was rejected since the last."""
         mapping, begin = self._mapping, int(self._last is not None)
+        if self._is_excerpt:
+            is_blank = [blank_lines(lines, [name], self._empty) for name in mapping.fill_down]
+            return lines, np.logical_or.reduce(is_blank)
         self._unread += [row.line for row in rejected if row.code not in _WITHOUT_CELLS]
         joined = lines if self._last is None else pa.concat_tables([self._last, lines])
         filled, origins = filled_down(joined, mapping.fill_down, mapping.fill_within, self._empty)
@@ -93,7 +100,7 @@ class _FillDown:
 
 
 def _torn(line: int) -> RejectedRow:
-    reason = "a cell is filled from above, and a line in between could not be read; fix that line, or fill the cell"
+    reason = "a cell is filled from above, and the line above could not be read or is not in the file; fill the cell"
     return RejectedRow(line, line, "fill_torn", reason)
 
 
