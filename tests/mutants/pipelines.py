@@ -606,4 +606,18 @@ MUTANTS: Final = (
         "char if char else char.encode",
         "tests/pipelines/cli/test_terminal.py",
     ),
+    Mutant(
+        "cells-are-filled-across-lines-that-cannot-be-read",
+        "pipelines/imports/lines.py",
+        "        self._unread += [row.line for row in rejected if row.code not in _WITHOUT_CELLS]\n",
+        "",
+        "tests/pipelines/imports/test_inputs.py",
+    ),
+    Mutant(
+        "a-signal-while-a-pull-is-published-drops-its-pages",
+        "pipelines/pull/pull.py",
+        "if result.lists and not isinstance(error, Stopped):",
+        "if result.lists:",
+        "tests/pipelines/pull/test_kills.py",
+    ),
 )
