@@ -47,16 +47,16 @@ def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str])
     fill = _FillDown(mapping, empty, is_excerpt=is_excerpt) if mapping.fill_down else None
     for batch in table.batches(BATCH_ROWS, rejected.append):
         lines = batch.select(columns)
-        is_skipped = np.zeros(lines.num_rows, np.bool_)
+        numbers = lines[LINE_COLUMN].to_numpy()
+        is_torn = is_skipped = np.zeros(len(numbers), np.bool_)
         if mapping.skip_blank:
             is_skipped = blank_lines(lines, mapping.skip_blank, empty)
-        is_left_out = is_skipped
         if fill is not None:
             lines, is_torn = fill.add(lines, rejected)
-            is_left_out = is_skipped | is_torn
-            rejected += map(_torn, lines[LINE_COLUMN].to_numpy()[is_torn & ~is_skipped].tolist())
-        skipped: list[int] = lines[LINE_COLUMN].to_numpy()[is_skipped].tolist()
-        yield LineBatch(lines.filter(pa.array(~is_left_out)) if is_left_out.any() else lines, skipped, rejected)
+            rejected += map(_torn, numbers[is_torn & ~is_skipped].tolist())
+        is_left_out = is_skipped | is_torn
+        lines = lines.filter(pa.array(~is_left_out)) if is_left_out.any() else lines
+        yield LineBatch(lines, numbers[is_skipped].tolist(), rejected)
         rejected.clear()
     if rejected:
         types = {name: pa.int64() if name == LINE_COLUMN else pa.string() for name in columns}
@@ -75,7 +75,7 @@ class _FillDown:
         self._is_excerpt = is_excerpt and not mapping.fill_within
         self._last: pa.Table | None = None
         self._last_origins: dict[str, int] = {}
-        self._unread: list[int] = []
+        self._unread = np.array([], np.int64)
 
     def add(self, lines: pa.Table, rejected: Sequence[RejectedRow]) -> tuple[pa.Table, Bools]:
         """Fills the next lines; returns them, and which are torn. `rejected` has what was rejected since the last."""
@@ -83,20 +83,21 @@ class _FillDown:
         if self._is_excerpt:
             is_blank = [blank_lines(lines, [name], self._empty) for name in mapping.fill_down]
             return lines, np.logical_or.reduce(is_blank)
-        self._unread += [row.line for row in rejected if row.code not in _WITHOUT_CELLS]
+        unread = [row.line for row in rejected if row.code not in _WITHOUT_CELLS]
+        self._unread = np.sort(np.concatenate((self._unread, np.array(unread, np.int64))))
         joined = lines if self._last is None else pa.concat_tables([self._last, lines])
-        filled, origins = filled_down(joined, mapping.fill_down, mapping.fill_within, self._empty)
-        numbers, unread = joined[LINE_COLUMN].to_numpy(), np.sort(np.array(self._unread, np.int64))
-        is_torn = np.zeros(len(numbers), np.bool_)
+        joined, origins = filled_down(joined, mapping.fill_down, mapping.fill_within, self._empty)
+        numbers = joined[LINE_COLUMN].to_numpy()
+        unread_above, is_torn = np.searchsorted(self._unread, numbers), np.zeros(len(numbers), np.bool_)
         for name, rows in origins.items():
             of_last = self._last_origins.get(name, -1)
             line_above, origin = np.concatenate(([of_last], numbers)), numbers.copy()
             origin[:begin] = of_last
             above = np.where(rows < 0, line_above[-1 - rows], origin[rows])
-            is_torn |= np.searchsorted(unread, above) < np.searchsorted(unread, numbers)
+            is_torn |= np.searchsorted(self._unread, above) < unread_above
             self._last_origins[name] = int(above[-1])
-        self._last = filled.slice(filled.num_rows - 1)
-        return filled.slice(begin), is_torn[begin:]
+        self._last = joined.slice(joined.num_rows - 1)
+        return joined.slice(begin), is_torn[begin:]
 
 
 def _torn(line: int) -> RejectedRow:

@@ -24,7 +24,7 @@ from pipelines.imports.lookups import LookupTable
 from pipelines.imports.open import count_reject_columns, footnote_text, open_input_table, open_lookups
 from pipelines.mapping import load, propose
 from sources.errors import UsageError
-from sources.files import CellRules
+from sources.files import CellRules, SourceTable
 from sources.files.model import LINE_COLUMN
 from transforms.erp.match_keys import MATCH_KEYS
 from transforms.frames import BIGINT, TEXT, Bools, Ints, from_arrow, positions, take_or_null, to_arrow
@@ -94,8 +94,7 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
     mapping = load(files.mapping, "customers", files.lookups) if files.mapping is not None else None
     table = open_input_table(files.customers, mapping.read_options if mapping is not None else None, mapping)
     table.check_line_column()
-    if table.format.footnotes:
-        log.warning("%s: %s", files.customers.name, footnote_text(table))
+    warn_of_footnotes(files.customers, table)
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
     mapping = mapping or propose(columns, "customers")
     fields = ((one.path.replace("[+]", "[0]"), one) for one in field_sources(mapping))
@@ -154,6 +153,12 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
         is_blank = rows[name].str.strip().fillna("").eq("")
         rows[name] = rows[name].mask(is_blank & ~lacks_document if name in documents else is_blank, default)
     return ErpCustomers(rows, dict(sorted(refused.items())), skipped, origins, unread)
+
+
+def warn_of_footnotes(file: Path, table: SourceTable) -> None:
+    """Logs which lines at the end of a file are not read."""
+    if table.format.footnotes:
+        log.warning("%s: %s", file.name, footnote_text(table))
 
 
 def _looked_up(

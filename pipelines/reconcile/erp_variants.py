@@ -6,7 +6,6 @@ same, or different. Without a file the table is empty; without a ledger every va
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,10 +14,9 @@ import pandas as pd
 import pyarrow as pa
 
 from pipelines.imports import ReadyInput, RejectedInput, open_inputs
-from pipelines.imports.open import footnote_text
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import load
-from pipelines.reconcile.erp_files import ErpFiles
+from pipelines.reconcile.erp_files import ErpFiles, warn_of_footnotes
 from pipelines.warehouse import ops
 from pipelines.warehouse.tables import replace
 from sources.errors import BridgeError
@@ -28,7 +26,6 @@ from transforms.erp.variants import CONFIRMED, ERP_VARIANTS, VARIANT_LINES, vari
 from transforms.frames import TEXT, frame, from_arrow
 from transforms.upserts.json_columns import json_text
 
-log = logging.getLogger("orderbridge.reconcile")
 _STATUSES: Final = """
     SELECT status, count(*) FROM reconciled.erp_variants GROUP BY status
     ORDER BY CASE status WHEN 'same' THEN 0 WHEN 'differs' THEN 1 ELSE 2 END"""
@@ -73,8 +70,7 @@ def read_variants(files: ErpFiles) -> ErpVariants | None:
     rows: list[dict[str, object]] = []
     refused: list[int] = []
     inputs = open_inputs("variants", files.variants, mapping, semantics=settings.semantics)
-    if inputs.table.format.footnotes:
-        log.warning("%s: %s", files.variants.name, footnote_text(inputs.table))
+    warn_of_footnotes(files.variants, inputs.table)
     for one in inputs:
         if isinstance(one, RejectedInput):
             refused.append(one.lines[0])

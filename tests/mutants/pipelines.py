@@ -609,8 +609,8 @@ MUTANTS: Final = (
     Mutant(
         "cells-are-filled-across-lines-that-cannot-be-read",
         "pipelines/imports/lines.py",
-        "        self._unread += [row.line for row in rejected if row.code not in _WITHOUT_CELLS]\n",
-        "",
+        "unread = [row.line for row in rejected if row.code not in _WITHOUT_CELLS]",
+        "unread = list[int]()",
         "tests/pipelines/imports/test_inputs.py",
     ),
     Mutant(
