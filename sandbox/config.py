@@ -5,9 +5,10 @@ In: values from the command line or a test. Out: a frozen configuration, validat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +25,7 @@ V1_NO_SCOPE_KEY: Final = "brand_test_noscopekey"
 
 
 class SandboxConfigError(ValueError):
-    """An invalid sandbox configuration; the message says what to change."""
+    """An invalid sandbox configuration; the message has what to change."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class SandboxConfig:
         known = {gap.name: gap.readings for gap in GAPS}
         for name, value in self.readings.items():
             if name not in known:
-                raise SandboxConfigError(f"no reading is named {name!r}. Use one of: {', '.join(sorted(known))}")
+                raise _unknown("reading", name, sorted(known))
             if value not in known[name]:
                 raise SandboxConfigError(f"{name} has no reading {value!r}. Use one of: {', '.join(known[name])}")
         first = {name: readings[0] for name, readings in known.items()}
@@ -99,9 +100,16 @@ def check_faults(faults: Mapping[str, float]) -> None:
     """Checks names and rates of faults. Raises SandboxConfigError."""
     for name, rate in faults.items():
         if name not in NAMES:
-            raise SandboxConfigError(f"no fault is named {name!r}. Use one of: {', '.join(NAMES)}")
+            raise _unknown("fault", name, NAMES)
         if not 0 <= rate <= 1:
             raise SandboxConfigError(f"the rate of {name} is {rate}. Use a number from 0 to 1")
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> SandboxConfigError:
+    """The error for a name that is not known: the most similar one, or else all of them."""
+    nearest = get_close_matches(name, known, n=1)
+    hint = f"Did you mean {nearest[0]}?" if nearest else f"Use one of: {', '.join(known)}"
+    return SandboxConfigError(f"no {what} is named {name!r}. {hint}")
 
 
 def settings(url: str, login_mode: str = "email") -> dict[str, str]:

@@ -30,9 +30,9 @@ def command(style: Style) -> None:
 
 def run_checks(reporter: Reporter) -> ExitCode:
     """Checks everything and reports each result at once. Returns the exit code of the most severe problem."""
-    from pipelines.pull.check import check, gravest
+    from pipelines.pull.check import check, worst_exit_code
 
-    return gravest([_reported(result, reporter) for result in check(STOP.event)])
+    return worst_exit_code([_reported(result, reporter) for result in check(STOP.event)])
 
 
 def _reported(result: CheckResult, reporter: Reporter) -> CheckResult:

@@ -90,7 +90,8 @@ def command(faults: dict[str, str], readings: dict[str, str], write_settings: bo
     except SandboxConfigError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
-        raise UsageError(f"the sandbox cannot listen on port {options['port']}: {error.strerror}") from None
+        message = f"the sandbox cannot listen on port {options['port']}: {error.strerror}"
+        raise UsageError(message, "Stop the program that uses it, or choose another one with --port.") from None
 
 
 def _write_settings(values: dict[str, str]) -> None:

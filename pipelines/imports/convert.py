@@ -27,7 +27,7 @@ from transforms.upserts.lines import whole
 Bounds = Sequence[tuple[int, int]]
 """Begin and end of each group's lines in a table; empty if each line is an input."""
 NO_FIELDS: Final = "no field has a value"
-_BLANK: Final = 'is empty (the mapping says blank = "reject")'
+_BLANK: Final = 'is empty (the mapping sets blank = "reject")'
 _REQUIRED: Final = "required"
 _DIFFERS: Final = "the lines of this group have different values; only a list field ([+]) takes one from each line"
 

@@ -129,7 +129,7 @@ class CustomerDecider(Decider):
         found = [
             ("erpCode", "nearly_known", f"erpCode differs from one on the platform {same}", self._near_codes),
             ("erpCode", "nearly_repeated", f"erpCode differs from that of another line {same}", repeated),
-            ("priceListId", "not_listed", "priceListId is none of the active price lists", self._unknown_lists),
+            ("priceListId", "not_listed", "priceListId is not an active price list", self._unknown_lists),
         ]
         return [
             Reason(field, code, words, len(lines), lines[:FIRST_LINES]) for field, code, words, lines in found if lines

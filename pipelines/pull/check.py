@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import get_args
+from functools import partial
+from typing import Final, get_args
 
 from pipelines.ledger.store import Ledger
 from pipelines.pull.private_files import permission_warnings
@@ -36,6 +37,8 @@ from sources.settings import (
     warehouse_path,
     warehouse_settings,
 )
+
+_FAMILIES: Final[Mapping[Family, str]] = {"legacy": "the legacy family", "public_v1": "public v1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,8 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     if warehouse_settings().destination:
         yield _attempt("destination", lambda: connect_destination(warehouse_settings()))
     yield _attempt("settings of reconcile", _reconcile)
-    yield (legacy := _attempt("settings of the legacy family", lambda: legacy_settings().base_url))
-    yield (public_v1 := _attempt("settings of public v1", lambda: public_v1_settings().base_url))
+    yield (legacy := _attempt(f"settings of {_FAMILIES['legacy']}", lambda: legacy_settings().base_url))
+    yield (public_v1 := _attempt(f"settings of {_FAMILIES['public_v1']}", lambda: public_v1_settings().base_url))
     families: dict[Family, str] = {}
     if legacy.exit_code == ExitCode.DONE:
         families["legacy"] = legacy.message
@@ -89,14 +92,14 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     targets = read_targets(tuple(operations))
     if usable.get("public_v1"):
         with targets.client("public_v1", stop) as client:
-            yield _attempt("key of public v1 (whoami)", lambda: _whoami(client, targets))
+            yield _attempt(f"key of {_FAMILIES['public_v1']} (whoami)", lambda: _whoami(client, targets))
     for name, operation in operations.items():
         with targets.client(operation.family, stop) as client:
-            yield _attempt(f"first page of {name}", lambda op=operation, c=client: _first_page(op, c, targets))  # type: ignore[misc]
+            yield _attempt(f"first page of {name}", partial(_first_page, operation, client, targets))
 
 
-def gravest(results: Iterable[CheckResult]) -> ExitCode:
-    """The exit code of the gravest problem, `DONE` where there is none."""
+def worst_exit_code(results: Iterable[CheckResult]) -> ExitCode:
+    """The exit code of the worst problem, `DONE` where there is none."""
     return min((result.exit_code for result in results if result.exit_code), default=ExitCode.DONE)
 
 
@@ -112,7 +115,9 @@ def _reach(families: Mapping[Family, str]) -> list[CheckResult]:
     with ThreadPoolExecutor() as pool:
         return list(
             pool.map(
-                lambda one: _attempt(f"host of the family {one[0]}", lambda: check_reachable(*one)), families.items()
+                lambda family, url: _attempt(f"host of {_FAMILIES[family]}", partial(check_reachable, family, url)),
+                families,
+                families.values(),
             )
         )
 

@@ -1,4 +1,4 @@
-"""Several tables in one file, above, below or beside each other: the user has to choose, so each check raises.
+"""Several tables in one file, one below the other or side by side: the user has to choose, so each check raises.
 
 In: the records at the beginning of a file, the detected header and the types of its columns. Out: nothing, or a
 UsageError that names the lines.
@@ -93,7 +93,7 @@ def check_table_beside(header: Record, rows: Sequence[list[str]]) -> None:
             continue
         if any(not any(row[:column]) and any(row[column:]) for row in rows):
             raise UsageError(
-                f"two tables beside each other: columns 1 to {column}, and those from column {column + 2} on",
+                f"two tables side by side: columns 1 to {column}, and those from column {column + 2} on",
                 f"Move each to a file of its own, or if it is one table: --header-row {header.line}.",
             )
 

@@ -90,7 +90,8 @@ class Resolution:
         names = ", ".join(named(setting.key) for setting in settings)
         verb = "is" if len(settings) == 1 else "are"
         hints = "\n  ".join(self._how_to_set(setting) for setting in settings)
-        return UsageError(f"{names} {verb} not set (settings are read from {self._folder})", hints)
+        asks = "`orderbridge init` asks for the settings that are required."
+        return UsageError(f"{names} {verb} not set (settings are read from {self._folder})", f"{hints}\n  {asks}")
 
     def _how_to_set(self, setting: Setting) -> str:
         """Where to set it, and what looks like a misspelling of it."""

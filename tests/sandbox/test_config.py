@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
     ("config", "words"),
     [
         pytest.param({"faults": {"no_such": 0.5}}, "Use one of: rate_429", id="fault"),
+        pytest.param({"faults": {"eror_503": 0.5}}, r"Did you mean error_503\?", id="fault-misspelt"),
         pytest.param({"faults": {"error_500": 1.5}}, "from 0 to 1", id="rate"),
         pytest.param({"faults": {"error_500": float("nan")}}, "from 0 to 1", id="rate-nan"),
         pytest.param({"readings": {"no_such": "x"}}, "Use one of: adjustment_types", id="reading"),

@@ -441,6 +441,7 @@ def test_a_sandbox_on_a_port_that_is_taken_says_so(pulled: tuple[Bridge, Done], 
     done = command("sandbox", "--port", port, env=bare(tmp_path), cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
     assert f"cannot listen on port {port}" in done.err
+    assert "choose another one with --port" in done.err
 
 
 @pytest.mark.parametrize("hours", ["0.0000001", "0"])

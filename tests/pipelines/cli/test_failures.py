@@ -140,14 +140,14 @@ def test_issue_15_4_check_names_an_unknown_host_and_the_reason_within_5_s(
         started_at = time.monotonic()
         results = {result.what: result for result in check(threading.Event())}
         assert time.monotonic() - started_at < 5
-    for family in ("legacy", "public_v1"):
-        result = results[f"host of the family {family}"]
+    for family in ("the legacy family", "public v1"):
+        result = results[f"host of {family}"]
         assert result.exit_code == 4
         reasons = "the host name does not resolve|timed out"
         assert re.search(rf"cannot connect to no-such-host\.invalid: ({reasons})", result.message)
     assert not [what for what in results if what.startswith("first page")]
     assert refused.code == 4
-    assert "wrong host of the family legacy: legacy: cannot connect to 127.0.0.1:1: connection refused" in refused.out
+    assert "wrong host of the legacy family: legacy: cannot connect to 127.0.0.1:1: connection refused" in refused.out
     assert "ok    first page of orders" in refused.out
 
 

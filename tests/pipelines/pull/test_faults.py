@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.pull.check import check, gravest
+from pipelines.pull.check import check, worst_exit_code
 from pipelines.pull.model import PullResult
 from sandbox.public_v1 import KEYS, Key
 from sources.gaps import GAPS
@@ -238,7 +238,7 @@ def test_a_missing_scope_keeps_that_list_from_being_published(tmp_path: Path, re
 def test_whoami_is_read_whatever_its_names(tmp_path: Path, reading: str) -> None:
     with bridge(tmp_path, readings={"whoami_names": reading}):
         results = list(check(threading.Event()))
-    assert gravest(results) == 0
+    assert worst_exit_code(results) == 0
     (found,) = (result.message for result in results if "(whoami)" in result.what)
     assert "environment sandbox, scopes " in found
     assert "prices:read" in found
@@ -250,5 +250,5 @@ def test_a_key_that_says_it_lacks_a_scope_is_a_matter_of_access(
     with bridge(tmp_path):
         monkeypatch.setitem(KEYS, os.environ["SOURCES__PUBLIC_V1__API_KEY"], Key(scopes=("orders:read",)))
         results = list(check(threading.Event()))
-    assert gravest(results) == 3
+    assert worst_exit_code(results) == 3
     assert any("missing: prices:read" in result.message and result.exit_code == 3 for result in results)

@@ -195,7 +195,7 @@ def test_12_a_false_sep_line_is_asked_about(tmp_path: Path) -> None:
 def test_12_two_tables_beside_each_other_are_asked_about(tmp_path: Path) -> None:
     text = "Código;PVP;;Cliente;Saldo\nA1;1,50;;C1;10\nA2;2,50;;C2;20\n;;;C3;30\n"
     message = error_of(tmp_path, text)
-    assert "two tables beside each other: columns 1 to 2, and those from column 4 on" in message
+    assert "two tables side by side: columns 1 to 2, and those from column 4 on" in message
     assert len(table(tmp_path, text, ReadOptions(header_row=1)).columns) == 5
     assert len(table(tmp_path, text.replace(";;;C3;30", "A3;2,70;;C3;30")).columns) == 5
 
