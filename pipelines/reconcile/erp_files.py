@@ -22,6 +22,7 @@ from pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
 from pipelines.imports.lines import ScatteredGroups, group_keys, prepared_lines
 from pipelines.imports.lookups import LookupTable
 from pipelines.imports.open import count_reject_columns, footnote_text, open_input_table, open_lookups
+from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.mapping import load, propose
 from sources.errors import UsageError
 from sources.files import CellRules, SourceTable
@@ -81,7 +82,41 @@ class ErpCustomers:
     unread: tuple[str, ...]
 
 
-def read_customers(files: ErpFiles) -> ErpCustomers | None:
+@dataclass(frozen=True, slots=True)
+class _File:
+    """The file of customers, opened.
+
+    Attributes:
+        columns: of the file, without those that a plan added to rejects.
+        sources: of `ERP_COLUMNS`, by their names in the frame.
+        used: columns that are read.
+    """
+
+    table: SourceTable
+    mapping: ColumnMapping
+    columns: Sequence[str]
+    sources: dict[str, Source]
+    lookups: Sequence[LookupTable]
+    used: Sequence[str]
+
+
+@dataclass(slots=True)
+class _Lines:
+    """The lines of the file: `rows`, `refused` and `skipped` as in `ErpCustomers`.
+
+    Attributes:
+        groups: columns of the mapping's groups, and `_line`, of all lines; None without groups.
+        scattered: keys of the groups whose lines are not next to each other.
+    """
+
+    rows: pd.DataFrame
+    refused: dict[int, str]
+    skipped: int
+    groups: pa.Table | None
+    scattered: Set[str]
+
+
+def read_erp_customers(files: ErpFiles) -> ErpCustomers | None:
     """Reads the file of the ERP's customers; None without one.
 
     Raises:
@@ -92,67 +127,92 @@ def read_customers(files: ErpFiles) -> ErpCustomers | None:
             raise UsageError("--erp-mapping requires --erp-customers", "Name the file with --erp-customers FILE.")
         return None
     mapping = load(files.mapping, "customers", files.lookups) if files.mapping is not None else None
-    table = open_input_table(files.customers, mapping.read_options if mapping is not None else None, mapping)
+    file = _open(files.customers, mapping)
+    lines = _read_lines(file)
+    if lines.groups is not None:
+        _merge_groups(lines, lines.groups, file)
+    _fill_defaults(lines.rows, file.sources)
+    origins = {
+        name: source.column
+        if source.lookup == IN_FILE
+        else f"{source.column} of {file.mapping.lookups[source.lookup].file}"
+        for name, source in file.sources.items()
+    }
+    unread = tuple(name for name in file.columns if name not in file.used)
+    return ErpCustomers(lines.rows, dict(sorted(lines.refused.items())), lines.skipped, origins, unread)
+
+
+def _open(path: Path, mapping: ColumnMapping | None) -> _File:
+    table = open_input_table(path, mapping.read_options if mapping is not None else None, mapping)
     table.check_line_column()
-    warn_of_footnotes(files.customers, table)
+    warn_of_footnotes(path, table)
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
     mapping = mapping or propose(columns, "customers")
     fields = ((one.path.replace("[+]", "[0]"), one) for one in field_sources(mapping))
-    sources = {ERP_COLUMNS[path]: one for path, one in fields if path in ERP_COLUMNS}
+    sources = {ERP_COLUMNS[name]: one for name, one in fields if name in ERP_COLUMNS}
     lookups = open_lookups(mapping, list(sources.values()))
     used = Bindings(mapping, list(sources.values()), lookups, login_mode=None).columns
     missing = sorted(set(used) - set(columns))
     if missing:
         raise UsageError(
-            f"{files.customers.name} has no column {', '.join(missing)}, which the mapping names",
+            f"{path.name} has no column {', '.join(missing)}, which the mapping names",
             f"Its columns: {', '.join(columns)}.",
         )
     if not set(MATCH_KEYS) & set(sources):
         raise UsageError(
-            f"{files.customers.name}: no column is a code, login code, e-mail address or document number",
+            f"{path.name}: no column is a code, login code, e-mail address or document number",
             f"Its columns: {', '.join(columns)}. Name the columns in a mapping file: --erp-mapping FILE.",
         )
+    return _File(table, mapping, columns, sources, lookups, used)
+
+
+def _read_lines(file: _File) -> _Lines:
+    mapping, sources = file.mapping, file.sources
     schema = pa.schema([*((name, TEXT) for name in sources), (LINE_COLUMN, BIGINT)])
     parts, groups, skipped = [schema.empty_table()], list[pa.Table](), 0
     refused, scattered = dict[int, str](), ScatteredGroups()
-    matched = {name for lookup in mapping.lookups for name in lookup.match}
-    texts = matched | {source.column for source in sources.values() if source.lookup == IN_FILE}
-    table = table.with_cell_rules(dict.fromkeys(texts, CellRules(is_text=True)))
-    for batch in prepared_lines(table, mapping, used):
+    texts = {name for lookup in mapping.lookups for name in lookup.match}
+    texts |= {source.column for source in sources.values() if source.lookup == IN_FILE}
+    table = file.table.with_cell_rules(dict.fromkeys(texts, CellRules(is_text=True)))
+    for batch in prepared_lines(table, mapping, file.used):
         refused |= {row.line: str(row.code) for row in batch.rejected}
         skipped += len(batch.skipped)
         if mapping.group:
             scattered.add(batch.table, mapping.group)
             groups.append(batch.table.select([*mapping.group, LINE_COLUMN]))
-        lines, values = _looked_up(batch.table, lookups, refused)
+        lines, values = _looked_up(batch.table, file.lookups, refused)
         cells = {
             name: _value(lines[source.column] if source.lookup == IN_FILE else values[source.path], source)
             for name, source in sources.items()
         }
         parts.append(pa.table({**cells, LINE_COLUMN: lines[LINE_COLUMN]}, schema))
-    origins = {
-        name: source.column if source.lookup == IN_FILE else f"{source.column} of {mapping.lookups[source.lookup].file}"
-        for name, source in sources.items()
-    }
-    unread = tuple(name for name in columns if name not in used)
     rows = from_arrow(pa.concat_tables(parts).combine_chunks())
-    if groups:
-        keys = pa.concat_tables(groups)
-        refused = _incomplete_groups(keys, mapping.group, scattered.scattered, refused) | refused
-        rows = rows[~rows[LINE_COLUMN].isin(list(refused))].reset_index(drop=True)
-        keys = keys.filter(pc.is_in(keys[LINE_COLUMN], to_arrow(rows, {LINE_COLUMN: BIGINT})[LINE_COLUMN]))
-        single = {name: source for name, source in sources.items() if not source.target.is_each}
-        lines_read = len(rows)
-        rows, differing = _first_of_groups(rows, keys, mapping.group, single)
-        refused |= dict.fromkeys(differing, "lines_differ")
-        skipped += lines_read - len(differing) - len(rows)
+    return _Lines(rows, refused, skipped, pa.concat_tables(groups) if groups else None, scattered.scattered)
+
+
+def _merge_groups(lines: _Lines, groups: pa.Table, file: _File) -> None:
+    """Makes one row of the lines of each group, and moves groups that a plan rejects to `refused`."""
+    names = file.mapping.group
+    lines.refused = _incomplete_groups(groups, names, lines.scattered, lines.refused) | lines.refused
+    rows = lines.rows[~lines.rows[LINE_COLUMN].isin(list(lines.refused))].reset_index(drop=True)
+    groups = groups.filter(pc.is_in(groups[LINE_COLUMN], to_arrow(rows, {LINE_COLUMN: BIGINT})[LINE_COLUMN]))
+    single = {name: source for name, source in file.sources.items() if not source.target.is_each}
+    lines.rows, differing = _first_of_groups(rows, groups, names, single)
+    lines.refused |= dict.fromkeys(differing, "lines_differ")
+    lines.skipped += len(rows) - len(differing) - len(lines.rows)
+
+
+def _fill_defaults(rows: pd.DataFrame, sources: Mapping[str, Source]) -> None:
+    """Fills blank cells with the mapping's defaults: of a customer, not of each line of its group.
+
+    Those of a document only where a line has one: alone they are no document.
+    """
     documents = [name for path, name in ERP_COLUMNS.items() if path.startswith("documents") and name in sources]
     lacks_document = blank_lines(to_arrow(rows, dict.fromkeys(documents, TEXT)), documents)
     defaults = {name: str(source.default) for name, source in sources.items() if source.default is not None}
-    for name, default in defaults.items():  # of a customer, not of each line of its group; alone they are no document
+    for name, default in defaults.items():
         is_blank = rows[name].str.strip().fillna("").eq("")
         rows[name] = rows[name].mask(is_blank & ~lacks_document if name in documents else is_blank, default)
-    return ErpCustomers(rows, dict(sorted(refused.items())), skipped, origins, unread)
 
 
 def warn_of_footnotes(file: Path, table: SourceTable) -> None:
@@ -211,22 +271,24 @@ def _first_of_groups(
     own = [name for path, name in ERP_COLUMNS.items() if path.startswith("documents") and name in is_given]
     is_given |= dict.fromkeys(own, ~blank_lines(texts, own))
 
-    def first(is_first: Bools) -> Ints:
-        """The first row of each group that a condition holds for, -1 for none."""
-        candidates, found = np.flatnonzero(is_first), np.full(starts.sum(), -1)
-        numbers, at = np.unique(groups[candidates], return_index=True)
-        found[numbers] = candidates[at]
-        return found
-
     is_differing = np.zeros(starts.sum(), np.bool_)
     for name, source in single.items():
         values, _ = source.reading.read(whole(texts, name))
         values = values.cast(pa.float64()) if source.is_number else values
-        others = values.take(positions(first(pc.is_valid(values).to_numpy(zero_copy_only=False))[groups]))
+        others = values.take(positions(_first_rows(groups, pc.is_valid(values).to_numpy(zero_copy_only=False))[groups]))
         is_differing[groups[pc.not_equal(values, others).fill_null(False).to_numpy(zero_copy_only=False)]] = True
-    columns = [take_or_null(rows[[name]], first(is_given.get(name, starts))) for name in map(str, rows)]
+    columns = [take_or_null(rows[[name]], _first_rows(groups, is_given.get(name, starts))) for name in map(str, rows)]
     result = pd.concat(columns, axis="columns")
     return result[~is_differing].reset_index(drop=True), rows[LINE_COLUMN][is_differing[groups]].tolist()
+
+
+def _first_rows(groups: Ints, is_candidate: Bools) -> Ints:
+    """The first candidate of each group, -1 for none; `groups` has the group of each row, in ascending order."""
+    candidates = np.flatnonzero(is_candidate)
+    first = np.full(groups.max(initial=-1) + 1, -1)
+    numbers, at = np.unique(groups[candidates], return_index=True)
+    first[numbers] = candidates[at]
+    return first
 
 
 def _value(cells: pa.Array | pa.ChunkedArray, source: Source) -> pa.Array | pa.ChunkedArray:

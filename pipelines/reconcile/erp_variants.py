@@ -54,7 +54,7 @@ class VariantSummary:
     refused: list[int] = field(default_factory=list)
 
 
-def read_variants(files: ErpFiles) -> ErpVariants | None:
+def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
     """Reads the file of the ERP's variants and the ledger; None without a file.
 
     A field whose numbers the platform adds to the present ones has no value to compare, and is left out.

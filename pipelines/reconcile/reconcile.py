@@ -19,8 +19,8 @@ import pandas as pd
 from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.entities import ENTITIES, STEPS, Entity, Inputs
 from pipelines.reconcile.erp_customers import MatchSummary, match_customers
-from pipelines.reconcile.erp_files import ErpFiles, read_customers
-from pipelines.reconcile.erp_variants import VariantSummary, compare_variants, read_variants
+from pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
+from pipelines.reconcile.erp_variants import VariantSummary, compare_variants, read_erp_variants
 from pipelines.reconcile.history import HISTORIES, record_history
 from pipelines.warehouse import coverage, merge, ops
 from pipelines.warehouse.build import warehouse_errors
@@ -117,7 +117,7 @@ class Reconciling:
         self._cluster = Cluster(files.scheduler) if files.scheduler is not None else None
         if self._cluster is not None:
             self._cluster.check()
-        self._customers, self._variants = read_customers(files), read_variants(files)
+        self._customers, self._variants = read_erp_customers(files), read_erp_variants(files)
         self.result: ReconcileResult | None = None
 
     def __call__(self, build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> int:

@@ -15,7 +15,7 @@ from pipelines.mapping import load
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile import erp_customers
-from pipelines.reconcile.erp_files import ErpFiles, read_customers
+from pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
 from pipelines.reconcile.reconcile import Reconciling, reconcile
 from sources.errors import BridgeError, UsageError
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
@@ -228,12 +228,12 @@ def test_a_file_that_cannot_be_used_ends_a_run_before_its_first_request(new_shop
 def test_a_file_whose_columns_tell_no_key_is_refused(new_shop: Shop, header: str, match: str) -> None:
     new_shop.write("a;b", header=header)
     with pytest.raises(UsageError, match=match):
-        read_customers(ErpFiles(new_shop.file))
+        read_erp_customers(ErpFiles(new_shop.file))
 
 
 def test_headers_are_known_in_english_and_spanish_however_they_are_written(new_shop: Shop) -> None:
     new_shop.write("1;2;3;4", header="erpCode;E-MAIL;razón_social;Tax ID")
-    read = read_customers(ErpFiles(new_shop.file))
+    read = read_erp_customers(ErpFiles(new_shop.file))
     assert read is not None
     assert list(read.columns) == ["erp_code", "email", "fiscal_name", "document_number"]
 
@@ -242,16 +242,16 @@ def test_a_mapping_file_says_which_column_is_which_and_what_means_nothing(new_sh
     mapping = new_shop.file.with_name("clientes.toml")
     mapping.write_text(MAPPING, "utf-8")
     new_shop.write("A-9;NULL;Rosa;NULL", "B-1;sol@example.com;Sol;91", header="Código;Nombre;Correo;Tel")
-    read = read_customers(ErpFiles(new_shop.file, mapping))
+    read = read_erp_customers(ErpFiles(new_shop.file, mapping))
     assert read is not None
     assert read.columns == {"erp_code": "Código", "email": "Nombre", "first_name": "Correo", "phone": "Tel"}
     assert read.rows["email"].tolist() == [pd.NA, "sol@example.com"]
     assert read.rows["phone"].tolist() == [pd.NA, "91"]
     new_shop.write("A-9;Rosa", header="Código;Correo")
     with pytest.raises(UsageError, match="has no column Nombre, Tel, which the mapping names"):
-        read_customers(ErpFiles(new_shop.file, mapping))
+        read_erp_customers(ErpFiles(new_shop.file, mapping))
     with pytest.raises(UsageError, match="--erp-mapping requires --erp-customers"):
-        read_customers(ErpFiles(mapping=mapping))
+        read_erp_customers(ErpFiles(mapping=mapping))
 
 
 def test_the_mapping_prepares_lines_as_for_a_plan(new_shop: Shop) -> None:
@@ -261,7 +261,7 @@ def test_the_mapping_prepares_lines_as_for_a_plan(new_shop: Shop) -> None:
     mapping.with_name("correos.csv").write_text("cuenta;correo\nA;ana@example.com\nB;eva@example.com\n", "utf-8")
     lines = ("A;C-1;Norte;2", "A;C-2;;", "C;C-3;;", ";;Otra;", "B;C-4;Sur;1", "B;C-5")
     new_shop.write(*lines, header="Cuenta;Código;Zona;Tarifa")
-    read = read_customers(ErpFiles(new_shop.file, mapping))
+    read = read_erp_customers(ErpFiles(new_shop.file, mapping))
     assert read is not None
     rows = read.rows[["_line", "erp_code", "first_name", "price_list_id", "email"]]
     assert rows.to_numpy().tolist() == [
@@ -275,7 +275,7 @@ def test_the_mapping_prepares_lines_as_for_a_plan(new_shop: Shop) -> None:
 
 def test_a_last_line_that_was_cut_off_is_reported(new_shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     new_shop.write("C-1;Ana;a@x.es", "C-2", header="Código;Nombre;Correo")
-    read = read_customers(ErpFiles(new_shop.file))
+    read = read_erp_customers(ErpFiles(new_shop.file))
     assert read is not None
     assert read.rows["erp_code"].tolist() == ["C-1"]
     (record,) = caplog.records
@@ -289,7 +289,7 @@ def test_the_lines_of_a_group_are_one_customer(new_shop: Shop) -> None:
     mapping.write_text(GROUPED, "utf-8")
     lines = "C-1;Ana;;|C-1;;a@x.es;9|C-2;Eva;b@x.es;|;Sol;c@x.es;1|;Luz;d@x.es;2|C-3;Inés;;3|C-3;;;4"
     new_shop.write(*lines.split("|"), header="Código;Nombre;Correo;NIF")
-    read = read_customers(ErpFiles(new_shop.file, mapping))
+    read = read_erp_customers(ErpFiles(new_shop.file, mapping))
     assert read is not None
     rows = read.rows[["_line", "erp_code", "first_name", "email", "document_number"]].astype(object)
     assert rows.where(rows.notna() & (rows != ""), None).to_numpy().tolist() == [
@@ -316,7 +316,7 @@ def test_a_group_of_which_a_plan_rejects_a_line_is_not_compared(new_shop: Shop) 
         "C-7;Ada;f@x.es;1;N", "C-7;;;2;N",
     )  # fmt: skip
     new_shop.write(*lines, header="Código;Nombre;Correo;NIF;Zona")
-    read = read_customers(ErpFiles(new_shop.file, mapping))
+    read = read_erp_customers(ErpFiles(new_shop.file, mapping))
     assert read is not None
     assert read.rows["erp_code"].tolist() == ["C-6", "C-7"]
     assert read.refused == {
@@ -338,7 +338,7 @@ def test_values_of_a_group_are_compared_as_a_plan_reads_them(new_shop: Shop) -> 
     )
     lines = ("C-1;Ana; NULL;1;1;", "C-1 ;;a@x.es;2;01;", "C-2;Eva;b@x.es;;;", "C-3;Sol;c@x.es;3;;", "C-3;Eva;;;;")
     new_shop.write(*lines, header="Código;Nombre;Correo;NIF;Tarifa;Fiscal")
-    read = read_customers(ErpFiles(new_shop.file, mapping))
+    read = read_erp_customers(ErpFiles(new_shop.file, mapping))
     assert read is not None
     rows = read.rows[["_line", "erp_code", "email", "document_number", "price_list_id", "fiscal_name"]].astype(object)
     assert rows.where(rows.notna() & (rows != ""), None).to_numpy().tolist() == [
