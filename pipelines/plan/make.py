@@ -6,13 +6,14 @@ once; inputs are spooled to disk, their keys stay in memory. Nothing is sent. Th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal, get_args
 
 import msgspec
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports import Inputs, open_inputs
@@ -45,7 +46,7 @@ from pipelines.plan.outcomes import (
     write_outcomes,
 )
 from pipelines.plan.rejects import RejectsWriter
-from pipelines.plan.requests import RequestOptions
+from pipelines.plan.requests import PlanCounts, RequestOptions
 from pipelines.plan.spool import InputSpool
 from pipelines.plan.summary import PlanStatistics, summary
 from sources import __version__
@@ -117,7 +118,11 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
         BridgeError: the lines do not add up.
     """
     settings = legacy_settings()
-    inputs = _open_inputs(options, settings)
+    mapping = None
+    if options.mapping is not None:
+        mapping = load(options.mapping, options.kind, options.lookups).with_passwords(options.passwords)
+    login_mode, semantics = settings.login_mode, settings.semantics
+    inputs = open_inputs(options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics)
     if options.save_mapping is not None:
         _save_mapping(inputs, options.save_mapping)
     if options.mapping is None:
@@ -186,7 +191,7 @@ class _PlanMaker:
 
     def write(self, folder: Path) -> tuple[Manifest, PlanStatistics]:
         """Writes all files of the plan into a folder of its own."""
-        options, inputs, decider = self.options, self.inputs, self.decider
+        options, inputs = self.options, self.inputs
         files = [PlanFile(path=str(path.resolve()), sha256=file_sha256(path)) for path in inputs.files]
         semantics = self.settings.semantics
         request_options = RequestOptions(
@@ -194,12 +199,12 @@ class _PlanMaker:
         )
         outcomes = Outcomes()
         with InputSpool(folder / _SPOOL, options.kind) as spool:
-            counts = partition(inputs, spool, outcomes, decider, request_options, folder)
+            counts = partition(inputs, spool, outcomes, self.decider, request_options, folder)
         mapping_toml = to_toml(inputs.complete_mapping().with_passwords(options.passwords))
         with create_private(folder / MAPPING_FILE) as out:
             out.write(mapping_toml.encode())
         lines = outcomes.table()
-        write_outcomes(folder, lines, decider.differences)
+        write_outcomes(folder, lines, self.decider.differences)
         rejected = lines.filter(pc.equal(lines["outcome"], "rejected")).select(["line", "field", "code", "words"])
         problems = {line: tuple(rest) for line, *rest in zip(*rejected.to_pydict().values(), strict=True)}
         mapping = inputs.mapping
@@ -208,46 +213,8 @@ class _PlanMaker:
             raise UsageError(
                 f"{options.file.name}, or a file named by its mapping, was changed while it was planned", "Plan again."
             )
-        statistics = PlanStatistics(
-            inputs=counts.inputs,
-            reasons=reject_reasons(lines),
-            skipped=skip_reasons(lines),
-            first_lines=first_lines(lines),
-            jumps=decider.jumps,
-            jump_count=decider.jump_count,
-            not_repeatable=counts.not_repeatable,
-            notes=inputs.notes,
-            passwords=self.passwords,
-            suspicious=counts.suspicious + decider.suspicious(),
-            notify=options.notify,
-        )
-        by_outcome = count_outcomes(lines)
-        manifest = Manifest(
-            plan_id="",
-            version=__version__,
-            kind=options.kind,
-            host=self.settings.base_url,
-            environment=self.settings.environment,
-            organization=current_state.known_organization(warehouse_path(), self.settings),
-            login_mode=self.settings.login_mode if self.kind.has_login else None,
-            semantics=self.settings.semantics if self.kind.is_update else {},
-            input=files[0],
-            mapping=files[1] if options.mapping is not None else None,
-            lookups=tuple(files[2 if options.mapping is not None else 1 :]),
-            format=asdict(inputs.table.format),
-            mapping_toml=mapping_toml,
-            read=self.customers.read if self.customers is not None else None,
-            lines=counts.lines,
-            outcomes={
-                sent_as(options.kind): counts.sent,
-                **{name: by_outcome.get(name, 0) for name in get_args(LineOutcome)},
-            },
-            operations=counts.operations,
-            operations_sha256=file_sha256(folder / OPERATIONS_FILE),
-            lines_sha256=file_sha256(folder / LINES_FILE),
-            messages=counts.messages,
-            password_column=inputs.password_column,
-        )
+        statistics = self._statistics(counts, lines)
+        manifest = self._manifest(folder, counts, lines, files, mapping_toml)
         content = msgspec.json.encode([msgspec.structs.replace(manifest, organization=None), statistics])
         plan_id = current_state.new_plan_id(self.ledger, content, _ID_LENGTH)
         manifest = msgspec.structs.replace(manifest, plan_id=plan_id)
@@ -257,14 +224,49 @@ class _PlanMaker:
             out.write(summary(manifest, statistics, Path()).encode())
         return manifest, statistics
 
+    def _statistics(self, counts: PlanCounts, lines: pa.Table) -> PlanStatistics:
+        return PlanStatistics(
+            inputs=counts.inputs,
+            reasons=reject_reasons(lines),
+            skipped=skip_reasons(lines),
+            first_lines=first_lines(lines),
+            jumps=self.decider.jumps,
+            jump_count=self.decider.jump_count,
+            not_repeatable=counts.not_repeatable,
+            notes=self.inputs.notes,
+            passwords=self.passwords,
+            suspicious=counts.suspicious + self.decider.suspicious(),
+            notify=self.options.notify,
+        )
 
-def _open_inputs(options: PlanOptions, settings: LegacySettings) -> Inputs:
-    mapping = load(options.mapping, options.kind, options.lookups) if options.mapping is not None else None
-    if mapping is not None:
-        mapping = mapping.with_passwords(options.passwords)
-    return open_inputs(
-        options.kind, options.file, mapping, login_mode=settings.login_mode, semantics=settings.semantics
-    )
+    def _manifest(
+        self, folder: Path, counts: PlanCounts, lines: pa.Table, files: Sequence[PlanFile], mapping_toml: str
+    ) -> Manifest:
+        """The manifest, without the id that follows from it."""
+        outcomes = dict.fromkeys(get_args(LineOutcome), 0) | count_outcomes(lines)
+        return Manifest(
+            plan_id="",
+            version=__version__,
+            kind=self.options.kind,
+            host=self.settings.base_url,
+            environment=self.settings.environment,
+            organization=current_state.known_organization(warehouse_path(), self.settings),
+            login_mode=self.settings.login_mode if self.kind.has_login else None,
+            semantics=self.settings.semantics if self.kind.is_update else {},
+            input=files[0],
+            mapping=files[1] if self.options.mapping is not None else None,
+            lookups=tuple(files[2 if self.options.mapping is not None else 1 :]),
+            format=asdict(self.inputs.table.format),
+            mapping_toml=mapping_toml,
+            read=self.customers.read if self.customers is not None else None,
+            lines=counts.lines,
+            outcomes={sent_as(self.options.kind): counts.sent, **outcomes},
+            operations=counts.operations,
+            operations_sha256=file_sha256(folder / OPERATIONS_FILE),
+            lines_sha256=file_sha256(folder / LINES_FILE),
+            messages=counts.messages,
+            password_column=self.inputs.password_column,
+        )
 
 
 def _password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:
