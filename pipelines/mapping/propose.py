@@ -63,7 +63,9 @@ def _path(header: str, kind: str) -> str | None:
     numbered = re.fullmatch(r"(\D+?)([1-9])", name)
     if numbered and "[0]" in known.get(numbered[1], ""):
         path = known[numbered[1]].replace("[0]", f"[{int(numbered[2]) - 1}]")
-        return None if isinstance(resolve(kind, path), str) else path
+        # `Address 2` is the second line of an address, not the address of a second document
+        is_line = numbered[2] != "1" and path.startswith("documents") and not path.endswith(".number")
+        return None if is_line or isinstance(resolve(kind, path), str) else path
     return None
 
 
