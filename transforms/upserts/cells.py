@@ -38,10 +38,9 @@ WORDS: Final = {
     "not_a_date": "not a date in the form that the mapping sets",
 }
 """The meaning of each code, without the value."""
-_POWER: Final = r"^[+-]?[0-9]+([.,][0-9]+)?[eE]\+[0-9]+$"
-_CELL_ERROR: Final = (
-    r"^#(REF!|¡REF!|N/A|N/D|VALUE!|¡VALOR!|DIV/0!|¡DIV/0!|NAME\?|¿NOMBRE\?|NUM!|¡NUM!|NULL!|¡NULO!|##+)$"
-)
+_POWER: Final = r"^[+-]?[0-9]+(([.,][0-9]+)?[eE]\+|[.,][0-9]+[eE]-)[0-9]+$"
+_CELL_ERROR: Final = r"^#([¡¿]?[\p{Lu}/0]+[!?]|N/\p{Lu}+|I/T|NV|##+)$"
+"""In all languages: #REF!, #¡VALOR!, #BEZUG!, #N/A, #N/D."""
 _MARKED_DIGITS: Final = "^'[0-9+(][0-9 ()./-]*$"
 """An apostrophe before a code or phone number, which makes a spreadsheet keep it as text."""
 _LOST: Final = "\ufffd"

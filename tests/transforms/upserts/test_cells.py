@@ -21,7 +21,7 @@ def read(reading: Reading, *cells: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "text", ["00038", "Tunnbröd  med", "O'Neill", "1E5", "NULL", "None", "NaN", "+34600", "1.0", "Ⅻ"]
+    "text", ["00038", "Tunnbröd  med", "O'Neill", "1E5", "1E-5", "NULL", "None", "NaN", "+34600", "1.0", "Ⅻ"]
 )
 def test_a_text_stays_as_it_stands(text: str) -> None:
     assert read(Reading("text"), text, f"  {text}\t") == [text, text]
@@ -39,15 +39,32 @@ def test_blank_cells_are_nothing_and_so_are_the_texts_that_say_so() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["7,50123E+12", "7.50123E+12", "1E+15", "-1e+03"])
+@pytest.mark.parametrize("text", ["7,50123E+12", "7.50123E+12", "1E+15", "-1e+03", "1,00E-05"])
 def test_a_code_that_became_a_power_of_ten_is_damaged(text: str) -> None:
     for kind in ("text", "id", "number_id"):
         assert read(Reading(kind), text) == [["damaged_code"]]
 
 
-@pytest.mark.parametrize("text", ["#N/A", "#REF!", "#¡REF!", "#VALUE!", "#DIV/0!", "########"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#N/A",
+        "#REF!",
+        "#¡REF!",
+        "#VALUE!",
+        "#DIV/0!",
+        "########",
+        "#NV",
+        "#BEZUG!",
+        "#NOM?",
+        "#N/DISP",
+        "#NAVN?",
+        "#VÄRDEFEL!",
+    ],
+)
 def test_the_error_of_a_spreadsheet_is_no_text(text: str) -> None:
-    assert read(Reading("text"), text, "#1", "# 5") == [["cell_error"], "#1", "# 5"]
+    others = ["#1", "# 5", "##", "#A1", "#NO", "#Hola!", "#1!"]
+    assert read(Reading("text"), text, *others) == [["cell_error"], *others]
 
 
 def test_a_letter_that_was_lost_is_reported() -> None:
