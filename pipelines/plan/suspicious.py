@@ -15,11 +15,34 @@ import pyarrow.compute as pc
 
 from pipelines.plan.outcomes import FIRST_LINES, Reason, first_of
 
-_INVISIBLE: Final = (
-    r"[\x{7f}-\x{9f}\x{ad}\x{200b}-\x{200f}\x{2028}-\x{202e}\x{2060}-\x{2069}\x{feff}]"
-    # or escaped in JSON, not after an escaped backslash; tabs and line ends are common in descriptions
-    r"|(?:^|[^\\])(?:\\\\)*\\(?:u00(?:0[0-8bcef]|1[0-9a-f]|7f)|[bf])"
-)
+_TEXTS: Final[Mapping[str, tuple[str, str]]] = {
+    "invisible": (
+        "contains invisible or control characters",
+        r"[\x{7f}-\x{9f}\x{ad}\x{200b}-\x{200f}\x{2028}-\x{202e}\x{2060}-\x{2069}\x{feff}]"
+        # or escaped in JSON, not after an escaped backslash; tabs and line ends are common in descriptions
+        r"|(?:^|[^\\])(?:\\\\)*\\(?:u00(?:0[0-8bcef]|1[0-9a-f]|7f)|[bf])",
+    ),
+    "mojibake": (
+        "contains letters such as Ã© for é: the text was converted to UTF-8 twice; export it again",
+        r"Ã[\x{80}-\x{bf}‚ƒ„†‡ˆ‰Š‹ŒŽ‘“•–—˜™š›œžŸ]|Â[\x{a0}-\x{bf}]|â€|[├┬]\S",
+    ),
+    "lost_letter": (
+        "contains a question mark within a word, as where letters were lost; export the file again as UTF-8",
+        r'["\s]\pL*\?\p{Ll}',
+    ),
+    "null_word": (
+        'is a word such as NULL; if it means an empty cell, set in the mapping under [rows]: empty = ["NULL"]',
+        r'"(?:NULL|null|\(null\)|\\\\N|N/A|n/a|NaN|nan|None|undefined)"',
+    ),
+    "html": (
+        "contains HTML such as &amp;, which is sent as it is",
+        r"&(?:amp|lt|gt|quot|apos|nbsp|[A-Za-z]{1,2}(?:acute|grave|uml|circ|tilde|cedil|ring|slash|lig)"
+        r"|#(?:[0-9]+|x[0-9A-Fa-f]+));",
+    ),
+}
+"""Words and pattern (of the JSON text) by code, for all fields."""
+_ANY_TEXT: Final = "|".join(pattern for _, pattern in _TEXTS.values())
+_ADDRESS: Final = r"""^"[^@\s",;:<>()\\'][^@\s",;:<>()\\]*@[^@\s",;:<>()\\]+\.[^@\s",;:<>()\\.]+"$"""
 Check = Callable[[pa.Array], pa.Array]
 
 
@@ -42,6 +65,11 @@ def _lacks_number(texts: pa.Array) -> pa.Array:
 _CHECKS: Final[Mapping[str, tuple[str, str, Check]]] = {
     "price": ("not_positive", "price is zero or negative", lambda texts: pc.less_equal(_numbers(texts), 0.0)),
     "stock": ("negative", "stock is negative", lambda texts: pc.less(_numbers(texts), 0.0)),
+    "email": (
+        "not_an_address",
+        "email is not one e-mail address",
+        lambda texts: pc.invert(pc.match_substring_regex(texts, _ADDRESS)),
+    ),
     "documents": ("document_number_missing", "a document has no number", _lacks_number),
 }
 
@@ -64,8 +92,10 @@ class SuspiciousValues:
             if name in ("lines", "path"):
                 continue
             texts = table[name].combine_chunks()
-            words = f"{name} contains invisible or control characters"
-            self._count(name, "invisible", words, pc.match_substring_regex(texts, _INVISIBLE), lines)
+            is_hit = pc.fill_null(pc.match_substring_regex(texts, _ANY_TEXT), False)
+            for code, (words, pattern) in _TEXTS.items() if pc.any(is_hit).as_py() else ():
+                hits = pc.match_substring_regex(texts.filter(is_hit), pattern)
+                self._count(name, code, f"{name} {words}", hits, pa.array(lines).filter(is_hit))
             if name in _CHECKS and name not in self._increments:
                 code, words, check = _CHECKS[name]
                 self._count(name, code, words, check(texts), lines)
