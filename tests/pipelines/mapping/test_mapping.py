@@ -273,7 +273,7 @@ def test_headers_in_english_and_spanish_are_proposed(kind: str, headers: str) ->
 
 
 def test_names_that_may_mean_another_field_are_not_proposed() -> None:
-    """`Clave` is the customer's code in some ERPs, and would be sent as a password; `Address 2` is no second document."""
+    """`Clave` is the customer's code in some ERPs, and not a password; `Address 2` is no second document."""
     names = ["Clave", "Cliente", "Customer", "Dirección 2", "Address2", "Empresa 2", "Correo fiscal 2"]
     assert propose(names, "customers").unknown == tuple(names)
     known = propose(["NIF 2", "Address 1"], "customers").columns
