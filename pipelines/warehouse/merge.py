@@ -24,6 +24,12 @@ _BOOKKEEPING: Final = pa.schema(
 SHRINK_SHARE: Final = 0.02
 SHRINK_ROWS: Final = 5
 _EXACT_DOUBLE: Final = 2**53
+_DIGITS: Final = "regexp_replace(split_part({x}::VARCHAR, 'e', 1), '[-.]', '', 'g')"
+_PLAIN_DOUBLE: Final = r"""CASE WHEN NOT isfinite({x}) THEN NULL
+    WHEN NOT contains({x}::VARCHAR, 'e') THEN regexp_replace(({x} + 0)::VARCHAR, '\.0$', '')
+    ELSE repeat('-', ({x} < 0)::INT) || CASE WHEN abs({x}) < 1
+        THEN '0.' || repeat('0', -1 - split_part({x}::VARCHAR, 'e', 2)::INT) || {digits}
+        ELSE rpad({digits}, 1 + split_part({x}::VARCHAR, 'e', 2)::INT, '0') END END"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +75,14 @@ def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts
     old, new = columns_of(build, f'raw."{resource}"'), columns_of(build, f'{LOADED}."{resource}"')
     for name in _empty_columns(build, walked, resource):
         del new[name]
-    differs = [
-        f'l."{name}"{text} IS DISTINCT FROM o."{name}"{text}'
-        for name, kind in new.items()
-        if name in old
-        for text in ("" if {kind, old[name]} == {"BIGINT", "DOUBLE"} else "::VARCHAR",)  # 10 equals 10.0
-    ]
-    differs += [f'l."{name}" IS NOT NULL' for name in new if name not in old]
+    differs = []
+    for name, kind in new.items():
+        if name not in old:
+            differs.append(f'l."{name}" IS NOT NULL')
+            continue
+        is_comparable = kind == old[name] or {kind, old[name]} == {"BIGINT", "DOUBLE"}  # 10 equals 10.0
+        values = [(f'l."{name}"', kind), (f'o."{name}"', old[name])]
+        differs.append(" IS DISTINCT FROM ".join(value if is_comparable else _text(value, of) for value, of in values))
     sql = f"""
         SELECT count(*) FILTER (o.id IS NULL),
             count(*) FILTER (l.id IS NOT NULL AND o.id IS NOT NULL AND ({" OR ".join(differs)})),
@@ -141,7 +148,7 @@ def merge_table(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str
     if table in walked.files:
         casts = _align(build, table, resource, key) if exists and not is_first else {}
         empty = ", ".join(f'"{name}"' for name in _empty_columns(build, walked, table)) if exists else ""
-        replaced = ", ".join(f'l."{name}"::{kind} AS "{name}"' for name, kind in casts.items())
+        replaced = ", ".join(f'{value} AS "{name}"' for name, value in casts.items())
         columns = f"l.*{f' EXCLUDE ({empty})' if empty else ''}{f' REPLACE ({replaced})' if replaced else ''}"
         parts.append(f"""
             SELECT {columns}, $run AS _run_id,
@@ -189,7 +196,7 @@ def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str
     rows do not count: a column becomes narrow again as soon as its values are.
 
     Returns:
-        The types of loaded columns that have to be cast.
+        The values of loaded columns that have to be cast, as SQL.
     """
     old, new = columns_of(build, f'raw."{table}"'), columns_of(build, f'{LOADED}."{table}"')
     kept = f'FROM raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"'
@@ -197,23 +204,33 @@ def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str
     for name, kind in new.items():
         if name not in old or old[name] == kind:
             continue
+        loaded, stored = f'l."{name}"', f'"{name}"'
         if not _number(build, f'SELECT count("{name}") FROM {LOADED}."{table}"'):
-            casts[name] = old[name]  # nulls have no type
+            casts[name] = f"{loaded}::{old[name]}"  # nulls have no type
             continue
-        exact = f'try_cast("{name}" AS {kind})'
-        unfit = f'SELECT count("{name}") FILTER ({exact} IS NULL OR {exact}::VARCHAR <> "{name}"::VARCHAR) {kept}'
-        if not _number(build, unfit.replace(f'"{name}"', f'o."{name}"')):
-            build.execute(f'ALTER TABLE raw."{table}" ALTER "{name}" SET DATA TYPE {kind} USING {exact}')
+        exact, text = f"try_cast({stored} AS {kind})", _text(stored, old[name])
+        unfit = f"SELECT count({stored}) FILTER ({_text(exact, kind)} IS DISTINCT FROM {text}) {kept}"
+        if not _number(build, unfit.replace(stored, f"o.{stored}")):
+            build.execute(f'ALTER TABLE raw."{table}" ALTER {stored} SET DATA TYPE {kind} USING {exact}')
             continue
-        casts[name] = "VARCHAR"
+        common = "VARCHAR"
         if {old[name], kind} == {"BIGINT", "DOUBLE"}:
             integers = f'raw."{table}"' if old[name] == "BIGINT" else f'{LOADED}."{table}"'
             largest = _number(build, f'SELECT coalesce(max(abs("{name}"::HUGEINT)), 0) FROM {integers}')
-            casts[name] = "DOUBLE" if largest <= _EXACT_DOUBLE else "VARCHAR"
+            common = "DOUBLE" if largest <= _EXACT_DOUBLE else "VARCHAR"
         elif {old[name], kind} == {"INTEGER", "BIGINT"}:
-            casts[name] = "BIGINT"
-        build.execute(f'ALTER TABLE raw."{table}" ALTER "{name}" SET DATA TYPE {casts[name]}')
+            common = "BIGINT"
+        casts[name] = _text(loaded, kind) if common == "VARCHAR" else f"{loaded}::{common}"
+        using = text if common == "VARCHAR" else f"{stored}::{common}"
+        build.execute(f'ALTER TABLE raw."{table}" ALTER {stored} SET DATA TYPE {common} USING {using}')
     return casts
+
+
+def _text(value: str, kind: str) -> str:
+    """A value as text, in SQL: a double in plain form, as the text of a number is read (`10` for 10.0)."""
+    if kind != "DOUBLE":
+        return f"{value}::VARCHAR"
+    return _PLAIN_DOUBLE.format(x=value, digits=_DIGITS.format(x=value))
 
 
 def _number(build: duckdb.DuckDBPyConnection, sql: str) -> int:

@@ -59,6 +59,31 @@ def orders(build: duckdb.DuckDBPyConnection, rows: str, lines: str) -> ListResul
     return ListResult("orders", verdict="complete", files=files, distinct=2)
 
 
+@pytest.mark.parametrize(
+    ("kept", "loaded", "kind", "values"),
+    [
+        ("'about 12'", "10::DOUBLE", "VARCHAR", ("about 12", "10")),
+        ("10::DOUBLE", "'about 12'", "VARCHAR", ("10", "about 12")),
+        ("'about 12'", "-1.25e-7::DOUBLE", "VARCHAR", ("about 12", "-0.000000125")),
+        ("1.5e22::DOUBLE", "true", "VARCHAR", ("15000000000000000000000", "true")),
+        ("-0.0::DOUBLE", "'x'", "VARCHAR", ("0", "x")),
+        ("'nan'", "1.5::DOUBLE", "VARCHAR", ("nan", "1.5")),
+        ("'-inf'", "1.5::DOUBLE", "VARCHAR", ("-inf", "1.5")),
+        ("'2'", "1.5::DOUBLE", "DOUBLE", (2.0, 1.5)),
+        ("2::DOUBLE", "3::BIGINT", "BIGINT", (2, 3)),
+        ("9007199254740993::BIGINT", "1.5::DOUBLE", "VARCHAR", ("9007199254740993", "1.5")),
+    ],
+)
+def test_a_number_in_a_column_of_texts_is_in_plain_form(
+    merges: TableMerges, kept: str, loaded: str, kind: str, values: tuple[object, ...]
+) -> None:
+    for row in (f"('1', {kept})", f"('2', {loaded})"):
+        merges.merge_all([orders(merges.build, row, "('1', 'a')")], "run")
+    assert merge.columns_of(merges.build, "raw.orders")["total"] == kind
+    rows = merges.build.execute("SELECT total FROM raw.orders ORDER BY id").fetchall()
+    assert tuple(value for (value,) in rows) == values
+
+
 def test_child_tables_merged_at_the_same_time_take_over_the_times_of_their_records(
     monkeypatch: pytest.MonkeyPatch, merges: TableMerges
 ) -> None:
