@@ -71,12 +71,13 @@ class PageFetcher:
                 try:
                     body, raw = future.result()
                     is_listed = paginator.accept(request, body)
-                except HttpRejected as error:
+                except (HttpRejected, ContractBroken, Unreachable) as error:
+                    is_answered = isinstance(error, ContractBroken) or error.status is not None
+                    if not isinstance(error, HttpRejected) and not (request.probe and is_answered):
+                        raise _on_page(error, request.params.get("page", number)) from None
                     paginator.reject(request, error)
                     request_more()
                     continue
-                except (ContractBroken, Unreachable) as error:
-                    raise _on_page(error, request.params.get("page", number)) from None
                 number += 1
                 request_more()
                 offset = spool.offset

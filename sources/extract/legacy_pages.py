@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from sources.errors import ContractBroken, HttpRejected
+from sources.errors import ContractBroken, HttpRejected, PlatformError
 from sources.extract.pages import (
     PageBody,
     Pagination,
@@ -41,12 +41,16 @@ class LegacyPages:
     `pagination` may be missing (GET /customers). The page size is the number of rows on page 1, not the limit that was
     requested, and a short page is not the end. The list ends with an empty page, a page that repeats the one before, or
     `hasNextPage` false. A page repeats the one before if it has the same ids; one that has no new id otherwise ends the
-    list too, and proves nothing. A 404 or 400 after the first page is an assumed end (`assumed_end`).
+    list too, and proves nothing. A 404 or 400 after the first page is an assumed end (`assumed_end`). A page 0 that can
+    neither be read nor is rejected (status 500, or a body that is no page) proves nothing without a `total`.
 
     Args:
         limit: rows to request per page.
         key: the field of a row's id.
         first_page: number of the first page, if an earlier sweep found it; None: 1, unless page 0 has other rows.
+
+    Attributes:
+        is_page_0_unknown: page 0 failed, and no `total` shows that the list is whole without it.
     """
 
     def __init__(self, limit: int, key: str = "id", first_page: int | None = None) -> None:
@@ -62,7 +66,9 @@ class LegacyPages:
         self._probe: Literal["open", "due", "sent", "done"] = "open" if first_page is None else "done"
         self._page_1_ids: frozenset[bytes] = frozenset()
         self._is_page_0_larger = False
-        self._pages = 0
+        self.is_page_0_unknown = False
+        self._pages = self._pages_reported = 0
+        self._is_continued = False
         self._last_count = 0
         self._repeats = RepeatDetector()
         self._totals: set[int] = set()
@@ -101,6 +107,9 @@ class LegacyPages:
         if pagination is not None and pagination.total is not None:
             self.total = pagination.total
             self._totals.add(pagination.total)
+        if pagination is not None:
+            self._pages_reported = max(self._pages_reported, pagination.pages or 0)
+            self._is_continued = pagination.has_next_page is True
         if self._probe == "open":
             # Pages may be numbered from 0 (gap `legacy_first_page`): `hasPrevPage` says so, or page 0 is requested.
             has_previous = pagination.has_prev_page if pagination is not None else None
@@ -137,10 +146,11 @@ class LegacyPages:
         self._pages += 1
         return True
 
-    def reject(self, request: Request, error: HttpRejected) -> None:
+    def reject(self, request: Request, error: PlatformError) -> None:
         """See Paginator."""
         if request.probe:
             self._probe = "done"
+            self.is_page_0_unknown = not isinstance(error, HttpRejected) and self.total is None
             return
         if self._ended_by:
             return
@@ -159,6 +169,10 @@ class LegacyPages:
             issues.append(f"total changed between {min(self._totals)} and {max(self._totals)}")
         elif self.total is not None and self.total != self.rows:
             issues.append(f"total is {self.total}, but {self.rows} rows were read")
+        elif self.total is None and (self._is_continued or self._pages_reported > max(self._pages, 1)):
+            issues.append(f"the pagination announces further rows after {self._pages} pages")
+        if self.is_page_0_unknown:
+            issues.append("page 0 could not be read, and nothing shows whether the list has one")
         if self._is_page_0_larger:
             issues.append("page 0 has rows of page 1, and others")
         if self._ended_by == WITHOUT_NEW_ID:

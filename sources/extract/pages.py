@@ -16,7 +16,7 @@ from typing import Annotated, Final, Literal, Protocol
 import msgspec
 
 from sources.decode.structure import array_items, object_members
-from sources.errors import ContractBroken, HttpRejected
+from sources.errors import ContractBroken, PlatformError
 from sources.http.failures import BrokenBody
 
 NOT_JSON: Final = "the response is not a complete JSON object"
@@ -27,7 +27,7 @@ _Int64 = Annotated[int, msgspec.Meta(ge=-INT64_MAX, le=INT64_MAX)]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request of a walk. A `probe` looks for a page before the first: a rejection is an answer to it."""
+    """One request of a walk. A `probe` looks for a page before the first: a rejection or an error answers it, too."""
 
     params: Mapping[str, str | int]
     probe: bool = False
@@ -103,8 +103,11 @@ class Paginator(Protocol):
             ContractBroken: the list would lose rows or never end.
         """
 
-    def reject(self, request: Request, error: HttpRejected) -> None:
-        """Takes a rejected request as the end of the list where it can be one; raises it otherwise."""
+    def reject(self, request: Request, error: PlatformError) -> None:
+        """Takes a rejected request as the end of the list where it can be one; raises it otherwise.
+
+        A probe can fail in other ways: then the answer shows nothing.
+        """
 
     def issues(self) -> list[str]:
         """Why this sweep does not prove the list complete, in words; empty if nothing speaks against it."""

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from sources.errors import ContractBroken, HttpRejected
+from sources.errors import ContractBroken, PlatformError
 from sources.extract.pages import PageBody, RepeatDetector, Request, kind_of, page_of_array, read_envelope
 
 EMPTY_PAGES_MAX: Final = 3
@@ -89,7 +89,7 @@ class V1Cursor:
         self._cursor = page.cursor
         return True
 
-    def reject(self, request: Request, error: HttpRejected) -> None:
+    def reject(self, request: Request, error: PlatformError) -> None:
         """A 400 for a cursor means that it has expired; every other rejection is raised."""
         if error.status == 400 and "startingAfter" in request.params:
             raise CursorExpired from None
@@ -149,7 +149,7 @@ class SinglePage:
         self.ended_by = "single response"
         return True
 
-    def reject(self, request: Request, error: HttpRejected) -> None:
+    def reject(self, request: Request, error: PlatformError) -> None:
         """See Paginator."""
         raise error
 

@@ -204,7 +204,10 @@ class _ListWalk:
                 break
             if files[-1].is_same:
                 files[-1] = files[-2]
-            first_page = paginator.first_page if isinstance(paginator, LegacyPages) else None
+            if isinstance(paginator, LegacyPages):
+                if paginator.is_page_0_unknown:
+                    break  # no further sweep can prove the list
+                first_page = paginator.first_page
             if number > 1 and self._is_paged and ignores_limit(*sweeps[-2:]):
                 if sweeps[-2].is_clean and sweeps[-1].is_clean:
                     sweeps[-1].issues.append("the platform ignores `limit`: both sweeps had pages of the same size")

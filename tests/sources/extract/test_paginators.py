@@ -140,6 +140,37 @@ def test_an_empty_page_below_the_total_is_a_doubt() -> None:
     assert paginator.issues() == ["total is 5, but 1 rows were read"]
 
 
+@pytest.mark.parametrize(
+    ("last", "is_doubted"),
+    [
+        ('"page": 1, "pages": 1, "hasNextPage": false', False),
+        ('"page": 1, "pages": 3, "hasNextPage": false', True),
+        ('"page": 1, "pages": 3, "hasNextPage": false, "total": 1', False),
+        ('"page": 1', False),
+        ('"page": 1, "pages": 3', True),
+    ],
+)
+def test_a_pagination_that_announces_further_pages_is_a_doubt(last: str, is_doubted: bool) -> None:
+    paginator = LegacyPages(10, first_page=1)
+    for body in (b'{"data": [{"id": 1}], "pagination": {%b}}' % last.encode(), b'{"data": []}'):
+        if request := paginator.next_request():
+            paginator.accept(request, paginator.parse(body))
+    assert paginator.ended_by
+    assert bool(paginator.issues()) is is_doubted
+
+
+@pytest.mark.parametrize("is_doubted", [True, False])
+def test_an_empty_page_with_a_next_one_is_a_doubt(is_doubted: bool) -> None:
+    paginator = LegacyPages(10, first_page=1)
+    for rows in ([{"id": 1}], []):
+        request = paginator.next_request()
+        assert request is not None
+        body = json.dumps({"data": rows, "pagination": {"hasNextPage": is_doubted or bool(rows)}}).encode()
+        paginator.accept(request, paginator.parse(body))
+    assert paginator.ended_by == "empty page"
+    assert bool(paginator.issues()) is is_doubted
+
+
 def test_an_empty_first_page_ends_the_list_only_once_page_0_was_looked_at() -> None:
     paginator = LegacyPages(10)
     first = paginator.next_request()

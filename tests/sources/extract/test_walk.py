@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sources.decode import documented
-from sources.errors import HttpRejected, Stopped, Unreachable
+from sources.errors import ContractBroken, HttpRejected, PlatformError, Stopped, Unreachable
 from sources.extract import page_files
+from sources.extract.pages import Pagination
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
@@ -100,6 +101,32 @@ def test_a_platform_that_ignores_limit_is_never_proven(tmp_path: Path) -> None:
     result = walked(Platform(list(range(650)), fixed=20), tmp_path)
     assert (result.verdict, result.distinct, len(result.sweeps)) == ("unproven", 650, 2)
     assert "ignores `limit`" in " ".join(result.evidence)
+
+
+@pytest.mark.parametrize(
+    ("failure", "pagination", "verdict"),
+    [
+        (Unreachable("failed", status=500), False, "unproven"),
+        (ContractBroken("`data` is absent"), False, "unproven"),
+        (Unreachable("failed", status=500), True, "complete"),  # its `total` shows that the list is whole
+        (Unreachable("no connection"), False, "incomplete"),
+    ],
+)
+def test_a_page_0_that_fails_does_not_end_the_walk(
+    tmp_path: Path, failure: PlatformError, pagination: bool, verdict: str
+) -> None:
+    class NegativeOffset(Platform):
+        def get(self, path: str, params: Any, *, check: Any) -> Any:
+            if params["page"] == 0:
+                raise failure
+            body, response = super().get(path, params, check=check)
+            if body.pagination is not None:
+                body = replace(body, pagination=Pagination(total=body.pagination.total))
+            return body, response
+
+    result = walked(NegativeOffset(list(range(250)), pagination=pagination), tmp_path)
+    assert (result.verdict, result.distinct) == (verdict, 0 if result.error else 250)
+    assert ("page 0 could not be read" in " ".join(result.evidence)) is (verdict == "unproven")
 
 
 @pytest.mark.parametrize("count", [1, 20, 99, 100, 101, 150, 200, 650])
