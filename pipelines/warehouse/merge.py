@@ -77,12 +77,13 @@ def compare(build: duckdb.DuckDBPyConnection, walked: ListResult) -> MergeCounts
         del new[name]
     differs = []
     for name, kind in new.items():
+        loaded, stored = f'l."{name}"', f'o."{name}"'
         if name not in old:
-            differs.append(f'l."{name}" IS NOT NULL')
-            continue
-        is_comparable = kind == old[name] or {kind, old[name]} == {"BIGINT", "DOUBLE"}  # 10 equals 10.0
-        values = [(f'l."{name}"', kind), (f'o."{name}"', old[name])]
-        differs.append(" IS DISTINCT FROM ".join(value if is_comparable else _text(value, of) for value, of in values))
+            differs.append(f"{loaded} IS NOT NULL")
+        elif kind == old[name]:
+            differs.append(f"{loaded} IS DISTINCT FROM {stored}")
+        else:
+            differs.append(f"{_text(loaded, kind)} IS DISTINCT FROM {_text(stored, old[name])}")
     sql = f"""
         SELECT count(*) FILTER (o.id IS NULL),
             count(*) FILTER (l.id IS NOT NULL AND o.id IS NOT NULL AND ({" OR ".join(differs)})),
