@@ -43,21 +43,40 @@ def record_failure(
         if is_interrupted(error):
             raise KeyboardInterrupt from None
         if run_id or path.exists():
-            exit_code, message, hint = describe(error)
-            note = {
-                "command": command,
-                "run_id": run_id,
-                "started_at": started_at.isoformat(),
-                "failed_at": datetime.now(UTC).isoformat(),
-                "exit_code": exit_code,
-                "message": message,
-                "hint": hint,
-                "published": is_destination,
-            }
-            with suppress(OSError):  # the disk is the failure; the exit code reports it
-                content = json.dumps(note, indent=1).encode()
-                write_private(failure_file(path, is_destination=is_destination), content, is_only_writer=True)
+            _write(path, command, started_at, run_id, describe(error), is_destination=is_destination)
         raise
+
+
+def record_unfinished_copy(path: Path, command: str, started_at: datetime, run_id: str) -> None:
+    """Writes the note of a copy to the destination that begins: it stays where a signal or a kill ends the copy."""
+    words = "the copy to the destination did not end: the run was interrupted, or is still copying"
+    hint = "Until a run has copied, the destination has the version before."
+    _write(path, command, started_at, run_id, (ExitCode.STOPPED, words, hint), is_destination=True)
+
+
+def _write(
+    path: Path,
+    command: str,
+    started_at: datetime,
+    run_id: str,
+    described: tuple[int, str, str],
+    *,
+    is_destination: bool,
+) -> None:
+    exit_code, message, hint = described
+    note = {
+        "command": command,
+        "run_id": run_id,
+        "started_at": started_at.isoformat(),
+        "failed_at": datetime.now(UTC).isoformat(),
+        "exit_code": exit_code,
+        "message": message,
+        "hint": hint,
+        "published": is_destination,
+    }
+    with suppress(OSError):  # the disk is the failure; the exit code reports it
+        content = json.dumps(note, indent=1).encode()
+        write_private(failure_file(path, is_destination=is_destination), content, is_only_writer=True)
 
 
 def is_interrupted(error: BaseException) -> bool:

@@ -18,7 +18,13 @@ from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.descriptions import write_comments
 from pipelines.warehouse.destination import copy_to_destination
 from pipelines.warehouse.destination_errors import check_destination
-from pipelines.warehouse.failure import clear_failure, failure_file, mark_published, record_failure
+from pipelines.warehouse.failure import (
+    clear_failure,
+    failure_file,
+    mark_published,
+    record_failure,
+    record_unfinished_copy,
+)
 from sources import __version__
 from sources.settings import warehouse_settings
 
@@ -77,6 +83,8 @@ class WarehouseRun:
                 finally:
                     build.clear(self.resumable)
             clear_failure(path, self.command)
+            if self._settings.destination:
+                record_unfinished_copy(path, self.command, self.started_at, self.run_id)
             with record_failure(path, self.command, self.started_at, self.run_id, is_destination=True):
                 is_copied = copy_to_destination(path, self._settings)
             if is_copied:  # a run without a destination leaves the note of a copy that failed

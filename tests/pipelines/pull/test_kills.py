@@ -24,6 +24,7 @@ from pipelines.pull.publishing import Publication
 from pipelines.warehouse import merge
 from pipelines.warehouse.build import Build
 from pipelines.warehouse.failure import failure_file, was_published
+from pipelines.warehouse.failure import read as read_failure
 from sources.errors import Stopped
 from tests.pipelines.bridge import Bridge, Started, bridge, start, wait_for
 from tests.pipelines.pull.truth import RESOURCES, same
@@ -216,6 +217,25 @@ def test_a_signal_after_a_pull_has_published_does_not_deny_it(
     assert _stopped(caught.value) == 130
     assert capsys.readouterr().err == "stopped; the warehouse was published before\n"
     assert not failure_file(published.path, is_destination=True).exists()
+
+
+def test_a_copy_that_a_signal_cut_off_leaves_a_note_until_one_succeeds(
+    published: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("WAREHOUSE__DESTINATION", "duckdb")
+    monkeypatch.setattr("pipelines.warehouse.run.copy_to_destination", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        published.pull("price_lists")
+    note = read_failure(published.path, is_destination=True)
+    assert note is not None
+    assert (note["exit_code"], note["published"]) == (130, True)
+    assert "interrupted" in note["message"]
+    monkeypatch.setattr("pipelines.warehouse.run.copy_to_destination", lambda *_: True)
+    published.pull("price_lists")
+    assert read_failure(published.path, is_destination=True) is None
 
 
 class Killed(BaseException):
