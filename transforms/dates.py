@@ -156,7 +156,7 @@ def day_ends(starts: Column[Any], timezone: str | None) -> Column[Any]:
     """
     if timezone is None:
         return starts + timedelta(days=1)
-    local = pd.DatetimeIndex(starts.to_numpy("datetime64[us]", na_value=np.datetime64("NaT"))).tz_localize("UTC")
+    local = pd.DatetimeIndex(starts.to_numpy("datetime64[us]", na_value=np.datetime64("NaT", "us"))).tz_localize("UTC")
     midnights = local.tz_convert(timezone).tz_localize(None).normalize() + timedelta(days=1)
     ends = _first_instants(midnights, timezone).tz_convert("UTC").as_unit("us")
     return column(pa.array(ends.asi8, pa.int64(), mask=ends.isna()).cast(TIMESTAMP), starts.index)

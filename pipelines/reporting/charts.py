@@ -152,6 +152,7 @@ def by_period(values: Mapping[date, N]) -> tuple[Period, dict[date, N]]:
 
 def starts_between(first: date, last: date, period: Period) -> list[date]:
     """The first day of each period from the one that contains a day to the one that contains another."""
-    begin, end = (np.datetime64(day).astype(f"datetime64[{UNITS[period]}]") for day in (first, last))
-    starts: list[date] = np.arange(begin, end + 1).astype("datetime64[D]").tolist()
+    unit = UNITS[period]
+    begin, end = (np.datetime64(day).astype(f"datetime64[{unit}]") for day in (first, last))
+    starts: list[date] = np.arange(begin, end + np.timedelta64(1, unit)).astype("datetime64[D]").tolist()
     return starts
