@@ -108,7 +108,7 @@ def choose_fields(
     Both also give the notation of the customers; a pinned one holds for its own column only.
     """
     configured, pinned = configured or OrderFields(), pinned or OrderFields()
-    proposal = propose_fields(orders, customers)
+    proposal = propose_fields(orders, customers, configured.customer_notation)
     chosen: dict[str, str | None] = {}
     findings = []
     for name in ORDER_FIELDS:
@@ -139,7 +139,9 @@ def _candidates(wanted: str, orders: pd.DataFrame, evidence: Mapping[str, str]) 
     return "candidates: " + ", ".join(listed) if listed else "no column with a related name"
 
 
-def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame) -> FieldProposal:
+def propose_fields(
+    orders: pd.DataFrame, customers: pd.DataFrame, notation: CustomerNotation | None = None
+) -> FieldProposal:
     """Looks for the columns that `orders` needs (interface, GET /orders: fields of an order are not shown).
 
     A column must have one of the names in `transforms.order_names`, and values in enough of the rows: known customers
@@ -151,11 +153,12 @@ def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame) -> FieldPropos
     Args:
         orders: the raw orders.
         customers: the columns of `ORDERING_CUSTOMERS`, of the reconciled customers.
+        notation: how a column of customers is read; None: as its values prove.
     """
     orders = orders[[name for name in sorted(map(str, orders)) if name != "id" and not name.startswith("_")]]
     orders = orders[[name for name in orders if array(orders[name]).type in _KINDS]]
     evidence: dict[str, str] = {}
-    chosen: dict[str, Any] = {"customer_id": _propose_customer(orders, CustomerIndex.of(customers), evidence)}
+    chosen: dict[str, Any] = {"customer_id": _propose_customer(orders, CustomerIndex.of(customers), notation, evidence)}
     for wanted, (count_fitting, share_min) in _EXAMINED.items():
         for name in (name for name in ORDER_NAMES[wanted] if name in orders):
             count, evidence[name] = count_fitting(orders[name])
@@ -164,10 +167,12 @@ def propose_fields(orders: pd.DataFrame, customers: pd.DataFrame) -> FieldPropos
     return FieldProposal(OrderFields(**chosen), evidence)
 
 
-def _propose_customer(orders: pd.DataFrame, index: CustomerIndex, evidence: dict[str, str]) -> str | None:
+def _propose_customer(
+    orders: pd.DataFrame, index: CustomerIndex, notation: CustomerNotation | None, evidence: dict[str, str]
+) -> str | None:
     matches: dict[str, CustomerMatch] = {}
     for name in (name for name in map(str, orders) if CUSTOMER_NAME.fullmatch(name)):
-        match = index.match(texts_of(orders[name]), name)
+        match = index.match(texts_of(orders[name]), name, notation)
         evidence[name] = match.evidence
         hits, count = match.codes if match.is_by_code else match.ids, int(match.named.notna().sum())
         if count and hits >= MATCHED_SHARE_MIN * count and hits >= CUSTOMER_ROWS_MIN * len(orders):
