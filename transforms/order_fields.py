@@ -39,7 +39,8 @@ _STATUSES_MAX: Final = 40
 _DOUBLE: Final = pa.float64()
 _KINDS: Final = (TEXT, BIGINT, _DOUBLE)
 _CURRENCY_CODE: Final = r"[A-Za-z]{3}"
-_DECIMAL: Final = r"-?[0-9]{1,29}(\.[0-9]{1,9})?"
+_DECIMAL: Final = r"-?[0-9]{1,20}(\.[0-9]{1,9})?"
+"""An amount. The sum of a billion of them fits into MONEY: Arrow's sums overflow without an error."""
 _LONG_DECIMAL: Final = r"-?[0-9]{1,20}\.[0-9]{10,17}"
 _THOUSANDS_OR_DECIMALS: Final = r"-?[1-9][0-9]{0,2}\.[0-9]{3}"
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow.compute as pc
 
+from transforms.dates import OFFSET_MAX
 from transforms.findings import combine_findings, rule_findings, table_finding
 from transforms.frames import (
     BIGINT,
@@ -32,7 +33,7 @@ from transforms.frames import (
 )
 from transforms.order_fields import money, texts_of
 from transforms.order_names import LINE_NAMES, ORDER_NAMES
-from transforms.orders import is_cancelled
+from transforms.orders import is_cancelled, with_raw_columns
 from transforms.upserts.json_columns import strings
 
 ORDER_LINES: Final = {
@@ -62,7 +63,8 @@ CUSTOMER_ORDERS: Final = {
     "is_active_365_days": BOOLEAN,
 }
 """`currency` and `revenue` are null where a customer ordered in several currencies; `revenue_by_currency` is JSON text
-of the sum by currency (`""` where an order names none). Days count back from the instant of the run."""
+of the sum by currency (`""` where an order names none). Days count back from the instant of the run; whether a customer
+is active is null where only an order without a date may decide it."""
 _AMOUNTS: Final = ("quantity", "unit_price", "line_total")
 _ACTIVE_DAYS: Final = (30, 90, 365)
 
@@ -102,24 +104,27 @@ def order_lines(lines: pd.DataFrame, orders: pd.DataFrame) -> tuple[pd.DataFrame
             detail = f"{name}: {unread} of {int(given.sum())} values"
             findings.append(table_finding("order_lines", "amounts_unreadable", detail))
     ours = typed(result, ORDER_LINES)
-    others = (str(name) for name in lines if name not in ("order_id", "position"))
-    theirs = {f"raw_{name}" if name in ours else name: lines[name] for name in others}
-    return ours.assign(**theirs)[~is_orphan].reset_index(drop=True), combine_findings(findings)
+    result = with_raw_columns(ours, lines.drop(columns=["order_id", "position"]))
+    return result[~is_orphan].reset_index(drop=True), combine_findings(findings)
 
 
 def _first_column(lines: pd.DataFrame, field: str, read: Callable[[Column[Any]], Column[Any]]) -> Column[Any]:
-    """The column with the first of a field's names, as `read` reads it; null where there is none."""
-    name = next((name for name in LINE_NAMES[field] if name in lines), None)
+    """The column with the first of a field's names that holds a value, as `read` reads it; null where there is none."""
+    name = next((name for name in LINE_NAMES[field] if name in lines and lines[name].notna().any()), None)
     return constant(None, lines.index) if name is None else read(lines[name])
 
 
-def customer_orders(orders: pd.DataFrame, customers: pd.DataFrame, as_of: datetime) -> pd.DataFrame:
+def customer_orders(
+    orders: pd.DataFrame, customers: pd.DataFrame, as_of: datetime, *, is_known: bool = True
+) -> pd.DataFrame:
     """Orders and revenue of each customer. Orders that are cancelled or no longer listed do not count.
 
     Args:
         orders: reconciled; the columns of `transforms.orders.ORDERS`.
         customers: `customer_id`, of the reconciled customers.
-        as_of: the instant, with its offset, that activity is relative to.
+        as_of: the instant, with its offset, that activity is relative to. Later orders are planned ones: they make
+            nobody active.
+        is_known: the orders were read, and their customers are known; if not, all but `customer_id` is null.
 
     Returns:
         The columns of `CUSTOMER_ORDERS`, one row for each customer, by id.
@@ -127,8 +132,17 @@ def customer_orders(orders: pd.DataFrame, customers: pd.DataFrame, as_of: dateti
     known = orders[(orders["customer_status"] == "matched") & ~orders["is_missing"]]
     is_out = is_cancelled(known)
     counted = known[~is_out]
-    activity = counted.groupby("customer_id", as_index=False).agg(
-        order_count=("order_id", "size"), first_ordered_at=("ordered_at", "min"), last_ordered_at=("ordered_at", "max")
+    is_past = (counted["ordered_at"] <= as_of + OFFSET_MAX).fillna(False)
+    activity = (
+        counted.assign(past=counted["ordered_at"].where(is_past))
+        .groupby("customer_id", as_index=False)
+        .agg(
+            order_count=("order_id", "size"),
+            first_ordered_at=("ordered_at", "min"),
+            last_ordered_at=("ordered_at", "max"),
+            last_past=("past", "max"),
+            dated=("ordered_at", "count"),
+        )
     )
     cancelled = known[is_out].groupby("customer_id", as_index=False).agg(cancelled_count=("order_id", "size"))
     summary = (
@@ -139,10 +153,16 @@ def customer_orders(orders: pd.DataFrame, customers: pd.DataFrame, as_of: dateti
         .sort_values("customer_id", ignore_index=True)
     )
     # Not subtracted from `as_of`: Arrow computes what is below a null too, and below that of a group it overflows.
-    last = summary["last_ordered_at"]
-    active = {f"is_active_{days}_days": (last >= as_of - timedelta(days=days)).fillna(False) for days in _ACTIVE_DAYS}
-    counts = {name: summary[name].fillna(0) for name in ("order_count", "cancelled_count")}
-    return typed(summary.assign(**counts, **active), CUSTOMER_ORDERS)
+    last, is_dated = summary["last_past"], (summary["dated"] == summary["order_count"]).fillna(True)
+    for days in _ACTIVE_DAYS:
+        is_active = (last >= as_of - timedelta(days=days)).fillna(False)
+        summary[f"is_active_{days}_days"] = is_active.where(is_active | is_dated)
+    for name in ("order_count", "cancelled_count"):
+        summary[name] = summary[name].fillna(0)
+    if not is_known:
+        nothing = {name: constant(None, summary.index, kind) for name, kind in CUSTOMER_ORDERS.items()}
+        summary = summary.assign(**nothing | {"customer_id": summary["customer_id"]})
+    return typed(summary, CUSTOMER_ORDERS)
 
 
 def _revenue(orders: pd.DataFrame) -> pd.DataFrame:

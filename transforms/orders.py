@@ -15,7 +15,17 @@ import pandas as pd
 from transforms.customer_index import CustomerIndex, CustomerNotation
 from transforms.dates import OFFSET_MAX, DateColumn, DateContext, date_findings, read_dates
 from transforms.findings import combine_findings, date_text, rule_findings, summarize_unless_proven, table_finding
-from transforms.frames import BOOLEAN, MONEY, TEXT, TIMESTAMP, Column, array, column, constant, first_true, joined_text
+from transforms.frames import (
+    BOOLEAN,
+    MONEY,
+    TEXT,
+    TIMESTAMP,
+    Column,
+    constant,
+    first_true,
+    joined_text,
+    typed,
+)
 from transforms.keys import BOOKKEEPING, one_row_per_id
 from transforms.order_fields import OrderFields, money, texts_of
 from transforms.order_names import CANCELLED_WORDS
@@ -104,7 +114,9 @@ def orders(
         *_total_findings(ours, rows, fields.total, is_ambiguous),
         *_sum_findings(ours),
     ]
-    return OrdersResult(_with_raw_columns(ours, rows), combine_findings(findings), dates, matched_share, notation)
+    theirs = rows[sorted(str(name) for name in rows if name not in ("id", *BOOKKEEPING))]
+    table = with_raw_columns(typed(ours, ORDERS), theirs).assign(**typed(rows, BOOKKEEPING))
+    return OrdersResult(table, combine_findings(findings), dates, matched_share, notation)
 
 
 def is_cancelled(orders: pd.DataFrame) -> Column[Any]:
@@ -189,14 +201,13 @@ def _texts(rows: pd.DataFrame, name: str | None) -> Column[Any]:
     return texts_of(rows[name]) if name is not None else constant(None, rows.index)
 
 
-def _with_raw_columns(ours: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Our columns, the raw ones under a name that is free, and the bookkeeping."""
-    columns = {name: array(ours[name]).cast(kind) for name, kind in ORDERS.items()}
-    theirs = sorted(str(name) for name in rows if name not in ("id", *BOOKKEEPING))
+def with_raw_columns(ours: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
+    """Our columns, then the raw ones; those with the name of another get a free one."""
+    columns = {str(name): values for name, values in ours.items()}
+    theirs = list(map(str, raw))
     for name in theirs:
-        columns[_free_name(name, {*columns, *(other for other in theirs if other != name)})] = array(rows[name])
-    columns |= {name: array(rows[name]).cast(kind) for name, kind in BOOKKEEPING.items()}
-    return pd.DataFrame({name: column(values) for name, values in columns.items()})
+        columns[_free_name(name, {*columns, *(other for other in theirs if other != name)})] = raw[name]
+    return pd.DataFrame(columns)
 
 
 def _free_name(name: str, taken: set[str]) -> str:

@@ -147,8 +147,10 @@ def _order_lines(inputs: Inputs) -> Entity:
 
 
 def _customer_orders(inputs: Inputs) -> Entity:
-    table = customer_orders(inputs.reconciled["orders"], inputs.reconciled["customers"], inputs.dates.as_of)
-    return Entity(table, frame(FINDINGS), raw_rows=len(inputs.reconciled["customers"]))
+    orders, known = inputs.reconciled["orders"], inputs.reconciled["customers"]
+    is_known = "orders" in inputs.reads and (orders.empty or orders["customer_status"].isin(["matched", "none"]).any())
+    table = customer_orders(orders, known, inputs.dates.as_of, is_known=bool(is_known))
+    return Entity(table, frame(FINDINGS), raw_rows=len(known))
 
 
 _CUSTOMERS: Final = """

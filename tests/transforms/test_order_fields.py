@@ -220,6 +220,15 @@ def test_issue_13_2_a_column_of_customers_with_few_values_is_not_chosen() -> Non
     assert propose_fields(rows.drop(columns="customer_id"), CUSTOMERS).fields.customer_id is None
 
 
+def test_the_notation_that_is_set_decides_which_column_names_the_customers() -> None:
+    rows = orders({"customer_id": ID, "customer_code": CODE})
+    codes, ids = (propose_fields(rows, CUSTOMERS, one).fields.customer_id for one in ("codes", "ids"))
+    assert (codes, ids) == ("customer_code", "customer_id")
+    choice = choose_fields(rows.drop(columns="customer_code"), CUSTOMERS, OrderFields(customer_notation="codes"))
+    assert choice.fields.customer_id is None, "read as codes, ids are those of others by chance"
+    assert "field_not_found" in set(choice.findings["rule"])
+
+
 def test_issue_13_1_one_order_with_a_user_changes_nothing() -> None:
     rows = orders({"customer__id": ID, "user_id": SMALL, "created_at": WHEN, "total": MONEY})
     rows["user_id"] = rows["user_id"].where(rows.index == 7)

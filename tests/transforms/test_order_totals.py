@@ -72,13 +72,36 @@ def test_no_orders_are_no_revenue() -> None:
     assert made["revenue"].isna().all()
 
 
-def test_a_customer_whose_orders_have_no_date_is_not_active() -> None:
+def test_whether_a_customer_is_active_is_unknown_where_an_order_has_no_date() -> None:
     dated, undated = reconciled((1, "2026-02-28T10:00:00"), (2, None)).orders, reconciled((1, None), (2, None)).orders
     ordering = CUSTOMERS[:2]  # each has orders: a customer without any makes the nulls of another kind
-    assert customer_orders(dated, ordering, AS_OF)["is_active_30_days"].tolist() == [True, False]
+    assert customer_orders(dated, ordering, AS_OF)["is_active_30_days"].tolist() == [True, pd.NA]
     result = customer_orders(undated, ordering, AS_OF)
     assert result["last_ordered_at"].isna().all()
-    assert not result["is_active_365_days"].any()
+    assert result["is_active_365_days"].isna().all()
+    both = reconciled((1, "2026-02-28T10:00:00"), (1, None), (2, "2026-01-05T10:00:00"), (2, None)).orders
+    assert customer_orders(both, ordering, AS_OF)["is_active_30_days"].tolist() == [True, pd.NA]
+
+
+def test_an_order_of_the_future_makes_nobody_active() -> None:
+    rows = reconciled((1, "2027-01-01T10:00:00"), (2, "2027-01-01T10:00:00"), (2, "2026-02-01T13:00:00")).orders
+    made = customer_orders(rows, CUSTOMERS[:2], AS_OF)
+    assert made["is_active_365_days"].tolist() == [False, True]
+    assert made["last_ordered_at"].dt.year.tolist() == [2027, 2027]
+
+
+def test_orders_whose_customers_are_not_known_are_not_counted_as_none() -> None:
+    made = customer_orders(reconciled((1, "2026-02-28T10:00:00")).orders, CUSTOMERS, AS_OF, is_known=False)
+    assert made["customer_id"].tolist() == CUSTOMERS["customer_id"].tolist()
+    assert made.drop(columns="customer_id").isna().all(axis=None)
+
+
+def test_sums_of_the_largest_amounts_do_not_overflow() -> None:
+    largest = "9" * 20 + "." + "9" * 9
+    rows = reconciled(*[(1, None, largest, "paid", "PEN")] * 5, (1, None, "1" + "0" * 20, "paid", "PEN"))
+    (totals,) = customer_orders(rows.orders, CUSTOMERS[:1], AS_OF).to_dict("records")
+    assert totals["revenue"] == Decimal("499999999999999999999.999999995")
+    assert "total_unreadable" in set(rows.findings["rule"])
 
 
 def test_what_makes_a_plain_sum_wrong_is_found() -> None:
@@ -196,6 +219,16 @@ def test_issue_13_13_lines_have_customer_date_and_currency_of_their_order() -> N
     assert_frame_equal(made, frame({**ORDER_LINES, **others}, expected))
     rule = {"entity": "order_lines", "entity_id": "gone", "rule": "order_missing", "severity": "error", "detail": ""}
     assert_frame_equal(findings, frame(FINDINGS, [rule]))
+
+
+def test_columns_of_lines_keep_their_values_beside_ours_and_an_empty_one_is_no_amount() -> None:
+    schema = {"order_id": TEXT, "position": BIGINT, "quantity": BIGINT, "raw_quantity": BIGINT, "line_total": BIGINT,
+              "total": BIGINT}  # fmt: skip
+    line = {"order_id": "o0", "position": 1, "quantity": 2, "raw_quantity": 7, "total": 5}
+    made, findings = order_lines(frame(schema, [line]), reconciled((1, None, "5", "paid", "PEN")).orders)
+    (row,) = made.to_dict("records")
+    assert (row["quantity"], row["raw_raw_quantity"], row["raw_quantity"]) == (2, 2, 7)
+    assert (row["line_total"], len(findings)) == (5, 0)
 
 
 def test_amounts_of_lines_that_cannot_be_read_are_found() -> None:
