@@ -22,7 +22,7 @@ from sources.settings import ReconcileSettings
 from transforms.customers import customers
 from transforms.dates import DateColumn, DateContext
 from transforms.findings import FINDINGS, combine_findings
-from transforms.frames import frame, from_arrow
+from transforms.frames import BIGINT, constant, frame, from_arrow
 from transforms.order_fields import ORDER_FIELDS, OrderFields, choose_fields
 from transforms.order_totals import ORDER_LINES, customer_orders, lines_table, order_lines
 from transforms.orders import orders
@@ -108,7 +108,10 @@ def _promotions(inputs: Inputs) -> Entity:
 
 def _price_lists(inputs: Inputs) -> Entity:
     gap = inputs.coverage_gap("price_lists")
-    return Entity(*price_lists(inputs.raw["price_lists"], inputs.reconciled["customers"], gap))
+    table, findings = price_lists(inputs.raw["price_lists"], inputs.reconciled["customers"], gap)
+    if "customers" not in inputs.reads:
+        table["customer_count"] = constant(None, table.index, BIGINT)
+    return Entity(table, findings)
 
 
 def _orders(inputs: Inputs) -> Entity:

@@ -169,6 +169,7 @@ class Reconciling:
         statuses = build.execute("SELECT DISTINCT order_status FROM reconciled.orders").fetchall()
         observed += enumeration("orders.order_status", statuses)
         ops.record_observations(build, run_id, at, observed)
+        ops.record_reconciled_reads(build, run_id)
         create_views(build)
         return result
 

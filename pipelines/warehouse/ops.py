@@ -44,6 +44,8 @@ TABLES: Final = {
         status INTEGER, attempts INTEGER, updated_at TIMESTAMPTZ""",
 }
 
+RECONCILED_READS: Final = "reconciled.lists"
+"""Entity of the control total `read_number`: the last read that the reconciled tables were made from."""
 _PUBLISHED_0_1: Final = "c.verdict <> 'incomplete' AND c.evidence NOT LIKE '%held back:%'"
 """`published` in warehouses of version 0.1, which lack the column. Newer code reads the column."""
 _LAST_READ: Final = """
@@ -175,6 +177,12 @@ def record_totals(build: duckdb.DuckDBPyConnection, run_id: str, entity: str, to
         "INSERT INTO ops.control_totals SELECT ?, ?, unnest(?), unnest(?)",
         [run_id, entity, list(totals), list(totals.values())],
     )
+
+
+def record_reconciled_reads(build: duckdb.DuckDBPyConnection, run_id: str) -> None:
+    """Records that the reconciled tables are made from all reads up to now."""
+    ((number,),) = build.execute("SELECT coalesce(max(read_number), 0) FROM ops.coverage").fetchall()
+    record_totals(build, run_id, RECONCILED_READS, {"read_number": number})
 
 
 def record_observations(

@@ -13,12 +13,17 @@ from typing import Final
 
 import duckdb
 
+from pipelines.warehouse.ops import RECONCILED_READS
+from sources.contract import LISTS
 from transforms.order_names import CANCELLED_WORDS
 
 SCHEMA: Final = "bi"
 _CANCELLED: Final = " OR ".join(
     f"lower(coalesce(o.order_status, '')) LIKE '%{word}%'" for word in CANCELLED_WORDS.split("|")
 )
+_IS_RECONCILED: Final = f"""c.published AND c.read_number <= coalesce(
+    (SELECT max(t.value) FROM ops.control_totals t WHERE t.entity = '{RECONCILED_READS}'), c.read_number)"""
+"""Whether the reconciled tables were made from a read or a later one: a pull alone leaves them as they are."""
 VIEWS: Final = {
     "customers": """
         SELECT c.customer_id, c.erp_code, c.full_name AS name, c.email_normalized AS email, c.phone_digits AS phone,
@@ -46,7 +51,7 @@ VIEWS: Final = {
         FROM bi.orders WHERE ordered_date IS NOT NULL GROUP BY ordered_date, currency""",
     "promotions": """
         SELECT promotion_id, name, status, is_active, starts_at, expires_at, use_count, usage_limit, remaining_uses,
-            round(100.0 * use_count / nullif(usage_limit, 0), 1) AS used_percent
+            CASE WHEN usage_limit > 0 THEN round(100.0 * use_count / usage_limit, 1) END AS used_percent
         FROM reconciled.promotions WHERE NOT is_missing""",
     "price_lists": """
         SELECT l.price_list_id, l.name, l.chain_status, l.depth, l.source_price_list_id, l.root_price_list_id,
@@ -56,11 +61,17 @@ VIEWS: Final = {
     "findings": """
         SELECT entity, rule, severity, count(*) AS findings
         FROM reconciled.exceptions GROUP BY entity, rule, severity""",
-    "lists": """
-        SELECT resource, verdict, "distinct" AS rows, quarantined, ended_at AS read_at, run_id FROM (
+    "lists": f"""
+        SELECT l.resource, coalesce(w.verdict, 'never_read') AS verdict, w."distinct" AS rows, w.quarantined,
+            w.ended_at AS read_at, (
+                SELECT max(c.ended_at) FROM ops.coverage c
+                WHERE c.resource = l.resource AND c.verdict = 'tail' AND c.read_number > w.read_number
+                    AND {_IS_RECONCILED}
+            ) AS tail_read_at, w.run_id
+        FROM ({" UNION ALL ".join(f"SELECT '{name}' AS resource" for name in LISTS)}) AS l LEFT JOIN (
             SELECT c.*, row_number() OVER (PARTITION BY c.resource ORDER BY c.read_number DESC) AS nth
-            FROM ops.coverage c WHERE c.published AND c.verdict <> 'tail'
-        ) AS walks WHERE nth = 1""",
+            FROM ops.coverage c WHERE c.verdict <> 'tail' AND {_IS_RECONCILED}
+        ) AS w ON w.resource = l.resource AND w.nth = 1""",
 }
 """SQL by name, each after those that it reads."""
 

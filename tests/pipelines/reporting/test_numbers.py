@@ -67,6 +67,38 @@ def test_issue_15_5_joins_of_the_views_add_no_row(warehouse: Path) -> None:
             assert rows == expected, view
 
 
+def test_the_view_of_lists_shows_what_the_reconciled_tables_were_made_from(warehouse: Path) -> None:
+    sql = "SELECT resource, verdict, rows, read_at, tail_read_at FROM bi.lists ORDER BY read_at NULLS LAST, resource"
+    with open_warehouse(warehouse) as connection:
+        before = {row[0]: row for row in connection.execute(sql).fetchall()}
+        ((last,),) = connection.execute("SELECT max(read_number) FROM ops.coverage").fetchall()
+    assert {row[1:3] for row in before.values()} == {("complete", n) for n in (40, 9, 6, 30)}
+    add = """INSERT INTO ops.coverage BY NAME SELECT 'r' AS run_id, resource, '{}' AS verdict, 7 AS "distinct",
+        ended_at + INTERVAL 1 HOUR AS ended_at, {} AS published, {} AS read_number
+        FROM ops.coverage WHERE resource = '{}' AND verdict = 'complete'"""
+    change(
+        warehouse,
+        f"""DELETE FROM ops.coverage WHERE resource = 'promotions';
+        {add.format("complete", "false", last + 1, "price_lists")};
+        {add.format("tail", "true", last + 1, "orders")};
+        UPDATE ops.control_totals SET value = {last + 1} WHERE measure = 'read_number';
+        {add.format("unproven", "true", last + 2, "customers")}""",
+    )
+    with open_warehouse(warehouse) as connection:
+        after = {row[0]: row for row in connection.execute(sql).fetchall()}
+    assert after.pop("promotions") == ("promotions", "never_read", None, None, None)
+    *orders, tail = after.pop("orders")
+    assert (*orders, None) == before["orders"]
+    assert tail == before["orders"][3] + timedelta(hours=1)
+    assert after == {name: before[name] for name in ("customers", "price_lists")}
+
+
+def test_the_share_of_a_limit_is_not_shown_where_the_limit_means_nothing(warehouse: Path) -> None:
+    change(warehouse, "UPDATE reconciled.promotions SET use_count = 9000000000000000000, usage_limit = -1")
+    with open_warehouse(warehouse) as connection:
+        assert connection.execute("SELECT DISTINCT used_percent FROM bi.promotions").fetchall() == [(None,)]
+
+
 def test_a_warehouse_with_one_customer_has_a_short_report(warehouse: Path) -> None:
     for table in ("promotions", "price_lists", "orders", "exceptions", "erp_customers", "erp_differences"):
         change(warehouse, f"DELETE FROM reconciled.{table}")
