@@ -127,6 +127,12 @@ def choose_fields(
         if chosen[name] is None and name in _EXPECTED and len(orders):
             detail = f"{name}: {_candidates(name, orders, proposal.evidence)}; {advice}"
             findings.append(table_finding("orders", "field_not_found", detail))
+    status = chosen["order_status"]
+    if len(orders) and (status is None or not texts_of(orders[status]).str.contains(r"\p{L}", regex=True).any()):
+        reason = "values without a letter" if status is not None else "no column is proven"
+        candidates = _candidates("order_status", orders, proposal.evidence)
+        detail = f"order_status: {reason}; {candidates}; set reconcile.order_status"
+        findings.append(table_finding("orders", "cancelled_unknown", detail))
     notation, is_set = configured.customer_notation, configured.customer_notation is not None
     if not is_set and chosen["customer_id"] == pinned.customer_id:
         notation = pinned.customer_notation

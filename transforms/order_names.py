@@ -31,6 +31,7 @@ CANCELLED_WORDS: Final = r"cancel|anulad|annul|storn|void"
 RELATED_NAMES: Final = {
     "customer_id": re.compile(r"customer|client|buyer|comprador|shopper|partner|user|usuario|account|member|contact"),
     "ordered_at": re.compile(r"(^|_)(at|on|date|fecha|time|timestamp|datetime|hora)(_|$)|created|placed|ordered"),
+    "order_status": re.compile(rf"(^|_)(status|state|estado|situacion)(_|$)|{CANCELLED_WORDS}"),
     "total": re.compile(r"total|amount|importe|monto|value|valor|price|precio|paid"),
 }
 """Names to mention as candidates where none is chosen."""

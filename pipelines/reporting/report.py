@@ -78,8 +78,11 @@ def page(data: ReportData) -> str:
         by_severity[row["severity"]] += row["findings"]
         by_entity[row["entity"]] = by_entity.get(row["entity"], 0) + row["findings"]
     rules = {(rule.entity, rule.name): rule for rule in RULES}
+    read = {row["resource"] for row in data.rows["lists"] if row["taken_at"] is not None}
     content = {
-        "listed": {name: data.counts[name][0] - (data.counts[name][1] or 0) for name in TABLES},
+        "listed": {
+            name: data.counts[name][0] - (data.counts[name][1] or 0) if name in read else None for name in TABLES
+        },
         "by_severity": by_severity,
         "tables": [
             {"name": name, "rows": rows, "missing": missing, "findings": by_entity.get(name)}

@@ -41,8 +41,14 @@ _LATER: Final = """
     WHERE rowid > (SELECT rowid FROM ops.runs WHERE run_id = $run) AND command = 'pull' ORDER BY rowid DESC"""
 """By `rowid`, like others: the order in which runs and reads were recorded, whatever the clock showed."""
 _ENVIRONMENT: Final = "SELECT environment FROM ops.runs WHERE environment IS NOT NULL ORDER BY rowid DESC LIMIT 1"
-_CURRENCY: Final = "CASE WHEN regexp_full_match(currency::VARCHAR, '[A-Z]{3}') THEN currency::VARCHAR END"
+_CURRENCY: Final = (
+    r"CASE WHEN regexp_full_match(currency::VARCHAR, '[A-Z]{3}|[A-Z]{0,3}\p{Sc}') THEN currency::VARCHAR END"
+)
 """Anything else in a field that the interface does not show could be anything, and is not shown."""
+_TOTAL: Final = f"""CASE WHEN {_CURRENCY} IS NOT NULL OR (
+    SELECT count(DISTINCT coalesce(currency::VARCHAR, '')) FROM reconciled.orders WHERE {_CURRENCY} IS NULL
+) < 2 THEN total END"""
+"""Totals of several currencies that are not shown would be added up as one."""
 _CANCELLED: Final = f"coalesce(regexp_matches(order_status, '{CANCELLED_WORDS}', 'i'), false)"
 
 
@@ -97,9 +103,11 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
         (count,) = rows(f"SELECT count(*) AS rows, {missing} AS missing FROM reconciled.{table}")
         data.counts[table] = (count["rows"], count["missing"])
     has_status = "order_status" in columns["reconciled.orders"]
+    has_currency = "currency" in columns["reconciled.orders"]
     parts = {
         "lists": str(list(LISTS)),
-        "currency": _CURRENCY if "currency" in columns["reconciled.orders"] else "NULL::VARCHAR",
+        "currency": _CURRENCY if has_currency else "NULL::VARCHAR",
+        "total": _TOTAL if has_currency else "total",
         "status": "order_status" if has_status else "NULL::VARCHAR",
         "cancelled": _CANCELLED if has_status else "false",
         "published": "published" if "published" in columns["ops.coverage"] else "false",

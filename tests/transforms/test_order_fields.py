@@ -229,11 +229,25 @@ def test_the_notation_that_is_set_decides_which_column_names_the_customers() -> 
     assert "field_not_found" in set(choice.findings["rule"])
 
 
+@pytest.mark.parametrize(
+    ("columns", "detail"),
+    [
+        ({"status_id": NUMBER_STATE}, "values without a letter; candidates: status_id (60 of 60 have one of 4 values)"),
+        ({"cancelled_at": RARE}, "no column is proven; candidates: cancelled_at"),
+        ({"status": STATE}, None),
+    ],
+)
+def test_cancelled_orders_that_cannot_be_recognized_are_found(columns: dict[str, str], detail: str | None) -> None:
+    findings = choose_fields(orders(columns), CUSTOMERS).findings
+    details = findings.loc[findings["rule"] == "cancelled_unknown", "detail"].tolist()
+    assert details == ([f"order_status: {detail}; set reconcile.order_status"] if detail else [])
+
+
 def test_issue_13_1_one_order_with_a_user_changes_nothing() -> None:
-    rows = orders({"customer__id": ID, "user_id": SMALL, "created_at": WHEN, "total": MONEY})
+    rows = orders({"customer__id": ID, "user_id": SMALL, "created_at": WHEN, "total": MONEY, "status": STATE})
     rows["user_id"] = rows["user_id"].where(rows.index == 7)
-    choice = choose_fields(rows, CUSTOMERS, pinned=OrderFields("customer__id", "created_at", "total"))
-    assert choice.fields == OrderFields("customer__id", "created_at", "total")
+    choice = choose_fields(rows, CUSTOMERS, pinned=OrderFields("customer__id", "created_at", "total", "status"))
+    assert choice.fields == OrderFields("customer__id", "created_at", "total", "status")
     assert choice.findings.empty
 
 

@@ -204,6 +204,23 @@ def test_what_was_not_read_is_not_said_to_be_absent(warehouse: Path) -> None:
     assert re.search(r"price lists complete 6 1 ", words)
 
 
+def test_what_is_not_known_is_not_shown_as_none_or_as_one_sum(warehouse: Path) -> None:
+    change(
+        warehouse,
+        """DELETE FROM ops.coverage WHERE resource = 'promotions';
+        UPDATE reconciled.orders SET total = 10, order_status = 'paid', currency = CASE order_id
+            WHEN (SELECT min(order_id) FROM reconciled.orders) THEN '€' ELSE
+            CASE WHEN number % 2 = 0 THEN 'Euros' ELSE 'US dollars' END END;
+        UPDATE reconciled.customer_orders SET is_active_30_days = NULL, is_active_365_days = NULL""",
+    )
+    words = " ".join(made(warehouse).words.split())
+    assert "findings by severity 40 customers – promotions 6 price lists 30 orders" in words
+    assert "29 orders have no readable total, or one of several unknown currencies" in words
+    assert re.search(r"change € 10\.00 1 ", words)
+    assert "290.00" not in words
+    assert "Customers who ordered" not in words
+
+
 def test_lists_pulled_after_the_run_are_reported(warehouse: Path) -> None:
     assert "pulled again" not in made(warehouse).words
     change(
