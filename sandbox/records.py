@@ -21,7 +21,7 @@ import msgspec
 
 from sandbox.config import ZONE, SandboxConfig
 
-WORDS: Final = SimpleNamespace(**tomllib.loads(files("sandbox").joinpath("words.toml").read_text("utf-8")))
+_WORDS: Final = SimpleNamespace(**tomllib.loads(files("sandbox").joinpath("words.toml").read_text("utf-8")))
 STATUSES: Final = ("PENDING", "CONFIRMED", "DISPATCHED", "DELIVERED", "CANCELLED")
 PROMOTION_STATES: Final = (
     "inactive", "scheduled", "running", "expired", "exhausted", "running", "expired", "running", "expired", "inactive",
@@ -52,7 +52,7 @@ Record = dict[str, object]
 encode: Final = msgspec.json.Encoder().encode
 
 
-def format_time(moment: datetime, form: str) -> str:
+def platform_time(moment: datetime, form: str) -> str:
     """A time as text in a reading of `date_format`."""
     if form in _FORMATS:
         return moment.strftime(_FORMATS[form])
@@ -83,7 +83,7 @@ def _moments(today: date, form: str) -> list[str]:
     for n in range(_MOMENTS):
         day = days[bisect_right(bounds, (n + 0.5) * bounds[-1] / _MOMENTS)]
         times.append(_at(day, n * 2_654_435_761 % (_MINUTES_OPEN * 60)))
-    return [format_time(moment, form) for moment in sorted(times)]
+    return [platform_time(moment, form) for moment in sorted(times)]
 
 
 def _at(day: date, second: int = 0) -> datetime:
@@ -94,7 +94,7 @@ def _at(day: date, second: int = 0) -> datetime:
 def _chronological(config: SandboxConfig, count: int) -> Callable[[int], str]:
     """The creation time of the nth of `count` records; that of records added later is on the sandbox's day."""
     form = config.reading("date_format")
-    moments, today = _moments(config.today, form), format_time(_at(config.today, -_OPENING_H * 3600), form)
+    moments, today = _moments(config.today, form), platform_time(_at(config.today, -_OPENING_H * 3600), form)
     return lambda n: moments[n * _MOMENTS // count] if n < count else today
 
 
@@ -106,22 +106,22 @@ def _customers(config: SandboxConfig) -> Generate:
     def document(position: int, serial: int, name: str) -> Record:
         record: Record = {
             "number": f"{(serial * 7 + position * 13) % 89_999_999 + 10_000_000}" if position else f"20{serial:09d}",
-            "fiscalName": f"{name} {WORDS.last_names[serial % 20]}" if position else WORDS.companies[serial % 4],
-            "fiscalAddress": f"{WORDS.streets[serial % 6]} {serial % 900 + 100}, {WORDS.districts[serial % 5]}, "
-            f"{WORDS.towns[serial % 8]}, código postal {15_000 + serial % 900}",
+            "fiscalName": f"{name} {_WORDS.last_names[serial % 20]}" if position else _WORDS.companies[serial % 4],
+            "fiscalAddress": f"{_WORDS.streets[serial % 6]} {serial % 900 + 100}, {_WORDS.districts[serial % 5]}, "
+            f"{_WORDS.towns[serial % 8]}, código postal {15_000 + serial % 900}",
         }
         if draw() < 0.8:
-            record["email"] = f"facturacion.electronica.{serial}@contabilidad.{WORDS.domains[serial % 3]}.example.com"
+            record["email"] = f"facturacion.electronica.{serial}@contabilidad.{_WORDS.domains[serial % 3]}.example.com"
         return {**record, "isDefault": position == 0, "forTaxes": draw() < 0.6}
 
     def generate(n: int) -> bytes:
         serial = FIRST_CUSTOMER + n
-        first, last = WORDS.first_names[int(draw() * 20)], WORDS.last_names[int(draw() * 20)]
-        record: Record = {"id": serial, "firstName": first, "lastName": f"{last} {WORDS.last_names[int(draw() * 20)]}"}
+        first, last = _WORDS.first_names[int(draw() * 20)], _WORDS.last_names[int(draw() * 20)]
+        record: Record = {"id": serial, "firstName": first, "lastName": f"{last} {_WORDS.last_names[int(draw() * 20)]}"}
         if (chance := draw()) < 0.9:
             record["phone"] = f"+51 9{serial * 31 % 100_000_000:08d}" if chance < 0.85 else None
         if draw() < 0.93:
-            record["email"] = f"{WORDS.mailboxes[serial % 4]}.{serial}@{WORDS.domains[serial % 3]}.example.com"
+            record["email"] = f"{_WORDS.mailboxes[serial % 4]}.{serial}@{_WORDS.domains[serial % 3]}.example.com"
         if draw() < 0.6:
             record["loginCode"] = f"{serial:08d}"
         record["createdAt"] = created_at(n)
@@ -156,11 +156,11 @@ def _promotions(config: SandboxConfig) -> Generate:
         used = limit if state == "exhausted" else 0 if state == "scheduled" else chance.randrange(limit)
         record: Record = {
             "id": 301 + n,
-            "name": f"{WORDS.promotions[n % 4]} {WORDS.towns[n % 8]} {n % 9 * 5 + 5} %",
+            "name": f"{_WORDS.promotions[n % 4]} {_WORDS.towns[n % 8]} {n % 9 * 5 + 5} %",
             "useCount": used,
             "isActive": state != "inactive",
-            "startDate": format_time(_at(config.today + timedelta(days=start)), form),
-            "expirationDate": format_time(_at(config.today + timedelta(days=end), _MINUTES_OPEN * 60), form),
+            "startDate": platform_time(_at(config.today + timedelta(days=start)), form),
+            "expirationDate": platform_time(_at(config.today + timedelta(days=end), _MINUTES_OPEN * 60), form),
         }
         if state == "exhausted" or chance.random() < 0.7:
             record["usageLimit"] = limit
@@ -214,7 +214,7 @@ def _orders(config: SandboxConfig) -> Generate:
         record: Record = {
             "position": position,
             "sku": f"{product:03d}-{serial % 977:04d}",
-            "name": WORDS.products[product],
+            "name": _WORDS.products[product],
             "quantity": quantity if draw() < 0.9 else quantity + 0.5,
             "unitPrice": round(price, 2),
             "taxes": [{"name": "IGV", "rate": 0.18}],
@@ -249,8 +249,8 @@ def _orders(config: SandboxConfig) -> Generate:
         record["shipping"] = {
             "method": "delivery",
             "address": {
-                "line": f"{WORDS.streets[serial % 6]} {serial % 900}",
-                "divisions": {"level1": WORDS.towns[serial % 8], "level2": WORDS.towns[serial % 7]},
+                "line": f"{_WORDS.streets[serial % 6]} {serial % 900}",
+                "divisions": {"level1": _WORDS.towns[serial % 8], "level2": _WORDS.towns[serial % 7]},
                 "coordinates": [round(-12 - serial % 1000 / 1000, 3), round(-77 - serial % 997 / 1000, 3)],
             },
         }

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from sandbox.config import SandboxConfig
 from sandbox.messages import encoded
-from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Generate, coupon_code, format_time, generators
+from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Generate, coupon_code, generators, platform_time
 from sandbox.rows import Rows, read_rows
 from sources.contract import RECORDS
 
@@ -183,7 +183,7 @@ class State:
         with self.lock:
             self.customer_inputs.append(body)
             record = {name: value for name, value in body.items() if name not in {*hidden, "id"}}
-            record["createdAt"] = format_time(datetime.now(UTC), self.config.reading("date_format"))
+            record["createdAt"] = platform_time(datetime.now(UTC), self.config.reading("date_format"))
             record.setdefault("priceListId", 1)
             record.setdefault("documents", [])
             return self.add("customers", record)

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 Family = Literal["legacy", "public_v1"]
 Verb = Literal["GET", "POST", "PATCH"]
+INT64_MAX: Final = 2**63 - 1
 FieldType = Literal["identifier", "text", "integer", "number", "boolean", "date", "decimal_text", "object", "array"]
 
 

@@ -16,13 +16,12 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError, create_model
 from pydantic import Field as Limits
 
-from sources.contract import Field
+from sources.contract import INT64_MAX, Field
 from sources.kinds import KINDS, LOGIN_FIELDS, PASSWORD, LoginMode
 
 NUMBER_DIGITS: Final = 15
 """Digits that a double holds exactly; the reader of the JSON may have no wider type."""
 INTEGER_MAX: Final = 2**53 - 1
-INT64_MAX: Final = 2**63 - 1
 PAIR: Final = frozenset({"name", "value"})
 """The fields of an attribute. Both are required by policy; the interface does not show whether they are."""
 _INDEX: Final = re.compile(r"\[(?:\d+|\+)\]")

@@ -20,7 +20,7 @@ import click
 from pipelines.cli import pull as pull_command
 from pipelines.cli import reconcile as reconcile_command
 from pipelines.cli import verify as verify_command
-from pipelines.cli.demo_files import CUSTOMERS, VARIANTS, write_files
+from pipelines.cli.demo_files import CUSTOMERS_FILE, VARIANTS_FILE, write_files
 from pipelines.cli.process import STOP, exit_process, prepare_environment, start
 from pipelines.cli.push import print_result, send
 from pipelines.cli.terminal import Style, escape
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from sandbox.state import State
     from sources.kinds import KindName
 
-MARK: Final = ".orderbridge-demo"
+_MARK: Final = ".orderbridge-demo"
 KILL_AFTER: Final = 20
 """The push is killed once this many customers have been created."""
 PUSH_TIMEOUT_S: Final = 30.0
 LATENCY_MS: Final = 15.0
-ORDERS: Final = 1_200
+_ORDERS: Final = 1_200
 NEW_ORDERS: Final = 4
 """Placed between the two runs."""
 _NEEDED: Final = ("erpCode", "email", "firstName", "lastName")
@@ -73,7 +73,7 @@ def demo(folder: Path, style: Style) -> int:
     _fresh(folder)
     _isolate(folder)
     started_at = time.monotonic()
-    with serve(SandboxConfig(seed=7, orders=ORDERS, latency_ms=LATENCY_MS)) as platform:
+    with serve(SandboxConfig(seed=7, orders=_ORDERS, latency_ms=LATENCY_MS)) as platform:
         names = {"warehouse.path": "warehouse.duckdb", "ledger.path": "ledger.sqlite"}
         paths = {key: str(folder.absolute() / name) for key, name in names.items()}
         os.environ |= {variable(key): value for key, value in (settings(platform.url) | paths).items()}
@@ -81,8 +81,8 @@ def demo(folder: Path, style: Style) -> int:
         _step("Pull and reconcile: the platform's lists, published in one DuckDB file, all or nothing")
         _run(style, ErpFiles())
         write_files(folder, [row for row in platform.state.records("customers") if all(map(row.get, _NEEDED))])
-        _step(f"Plan: what {CUSTOMERS}, exported from an ERP, would change; nothing is sent")
-        customers = _plan("customers", folder, CUSTOMERS)
+        _step(f"Plan: what {CUSTOMERS_FILE}, exported from an ERP, would change; nothing is sent")
+        customers = _plan("customers", folder, CUSTOMERS_FILE)
         _step("Push the customers, and kill the process in the middle (SIGKILL)")
         _push_and_kill(customers, platform.state, len(platform.state.customer_inputs) + KILL_AFTER)
         reached = len(platform.state.customer_inputs)
@@ -95,14 +95,14 @@ def demo(folder: Path, style: Style) -> int:
         created = Counter(str(body.get("erpCode")) for body in platform.state.customer_inputs)
         twice = sum(count > 1 for count in created.values())
         click.echo(f"The platform has {len(created)} new customers, {twice or 'none'} of them twice.")
-        _step(f"Plan and push {VARIANTS}: prices, stock and codes of variants")
-        variants = _plan("variants", folder, VARIANTS)
+        _step(f"Plan and push {VARIANTS_FILE}: prices, stock and codes of variants")
+        variants = _plan("variants", folder, VARIANTS_FILE)
         _push(variants, style)
         sold = platform.state.variants[10, 1038].fields
         click.echo(f"19.367,25 in the file is {sold['price']} on the platform, and 00038 is {sold['sku']!r}.")
-        _step(f"Run again, compared with {CUSTOMERS}; verify what was sent against what is there, field by field")
+        _step(f"Run again, compared with {CUSTOMERS_FILE}; verify what was sent against what is there, field by field")
         platform.state.grow("orders", NEW_ORDERS)
-        files = [folder / CUSTOMERS, folder / VARIANTS]
+        files = [folder / CUSTOMERS_FILE, folder / VARIANTS_FILE]
         _run(style, ErpFiles(*(path for file in files for path in (file, file.with_suffix(".toml")))))
         verification = verify(customers)
         verify_command.print_result(verification, "plain")
@@ -202,12 +202,12 @@ def _expect(code: int, expected: ExitCode) -> None:
 
 def _fresh(folder: Path) -> None:
     hint = "Name another folder: orderbridge demo --folder NAME"
-    if folder.exists() and any(folder.iterdir()) and not (folder / MARK).exists():
+    if folder.exists() and any(folder.iterdir()) and not (folder / _MARK).exists():
         raise UsageError(f"{folder} holds files that are not a demo's", hint)
     with disk_errors(f"{folder} cannot be created", hint):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        (folder / MARK).touch()
+        (folder / _MARK).touch()
 
 
 def _where_to_look(folder: Path, customers: Path, variants: Path) -> None:
@@ -217,7 +217,7 @@ def _where_to_look(folder: Path, customers: Path, variants: Path) -> None:
     report(page)
     files = {
         page.name: "one page about the warehouse: open it in a browser",
-        f"{CUSTOMERS}, {VARIANTS}": "the ERP files, each with its mapping (.toml)",
+        f"{CUSTOMERS_FILE}, {VARIANTS_FILE}": "the ERP files, each with its mapping (.toml)",
         f"{customers.name}/": "summary.md, rejects.csv with reasons, results/ of each line, passwords.csv",
         f"{variants.name}/operations.jsonl": "each request as it was sent",
         "warehouse.duckdb": "schemas raw, reconciled and ops; ops.coverage has the verdict of each list",

@@ -10,8 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-CUSTOMERS: Final = "clientes.csv"
-VARIANTS: Final = "articulos.csv"
+CUSTOMERS_FILE: Final = "clientes.csv"
+VARIANTS_FILE: Final = "articulos.csv"
 NEW_CUSTOMERS: Final = 48
 ARTICLES: Final = 40
 _FIRST: Final = ("Íñigo", "Zoë", "María José", "Núria", "Begoña", "Óscar", "Ana", "Raúl")
@@ -22,8 +22,8 @@ def write_files(folder: Path, there: Sequence[Mapping[str, Any]]) -> None:
     """Writes the files and their mappings; `there` are four customers of the platform or more."""
     mappings = files("pipelines.cli") / "demo_mappings"
     for name, header, rows in (
-        (CUSTOMERS, "Código;Nombre;Apellidos;Correo;Teléfono;NIF;Razón social", _customers(there)),
-        (VARIANTS, "Producto;Variante;Artículo;Descripción;PVP;Existencias;Exento IVA", _articles()),
+        (CUSTOMERS_FILE, "Código;Nombre;Apellidos;Correo;Teléfono;NIF;Razón social", _customers(there)),
+        (VARIANTS_FILE, "Producto;Variante;Artículo;Descripción;PVP;Existencias;Exento IVA", _articles()),
     ):
         lines = "".join(f"{line}\r\n" for line in (header, *rows))
         (folder / name).write_bytes(lines.encode("cp1252"))

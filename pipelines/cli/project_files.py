@@ -48,11 +48,11 @@ def write_settings(folder: Path, values: Mapping[str, str], mark: str = "") -> P
             raise UsageError(f"{path} exists", "Edit it, or move it away first: existing settings are not replaced.")
         path.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
         check_private(path.parent)
-        write_private(path, (mark + to_toml(values)).encode())
+        write_private(path, (mark + settings_toml(values)).encode())
     return path
 
 
-def to_toml(values: Mapping[str, str]) -> str:
+def settings_toml(values: Mapping[str, str]) -> str:
     """Settings as TOML tables, in the order given."""
     tables = []
     for section, keys in groupby(values, lambda key: key.rpartition(".")[0]):

@@ -178,11 +178,11 @@ def _agreed(folder: Path) -> bool:
     if not sys.stdin.isatty():
         return False
     from pipelines.plan.model import Plan
-    from pipelines.push.checks import describe
+    from pipelines.push.checks import describe_plan
 
     plan = Plan(folder)
     if plan.manifest.environment != "sandbox":
         return False
-    if not click.confirm(f"{escape(describe(plan))}. Send?", err=True):
+    if not click.confirm(f"{escape(describe_plan(plan))}. Send?", err=True):
         raise UsageError("nothing was sent", "Run the same command again to send it.")
     return True

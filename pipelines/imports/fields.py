@@ -21,9 +21,9 @@ from sources.inputs import pairs, required
 from sources.kinds import KINDS, PASSWORD, LoginMode
 from transforms.numbers import COMMA, POINT, Notation
 from transforms.upserts.bodies import Array, Leaf, Node, Object
-from transforms.upserts.cells import NO, YES, Kind, Reading
+from transforms.upserts.cells import NO, YES, Reading, ValueKind
 
-_KINDS: Final[dict[str, Kind]] = {
+_KINDS: Final[dict[str, ValueKind]] = {
     "text": "text",
     "decimal_text": "text",
     "integer": "integer",
@@ -146,7 +146,7 @@ def _reading(target: FieldPath, formats: Formats, *, trim: bool) -> tuple[Readin
     field = target.field
     if target.path == PASSWORD:
         return Reading("secret"), False
-    kind: Kind = (
+    kind: ValueKind = (
         ("number_id" if field.json == "integer" else "id") if field.type == "identifier" else _KINDS[field.type]
     )
     notation = _notation(formats)

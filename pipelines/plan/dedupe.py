@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pipelines.imports import CleanBatch, Inputs, ReadyInput, RejectedInput
 from pipelines.plan.decide import Decider
 from pipelines.plan.model import OPERATIONS_FILE
-from pipelines.plan.outcomes import CONFLICT, Outcomes, first_of, join_problems
+from pipelines.plan.outcomes import CONFLICTING_LINES, Outcomes, first_of, join_problems
 from pipelines.plan.requests import PlanCounts, RequestOptions, requests
 from pipelines.plan.spool import InputSpool, key_columns
 from pipelines.plan.suspicious import SuspiciousValues
@@ -137,7 +137,7 @@ class _Duplicates:
         for at in np.flatnonzero(self.is_conflicting[rows]).tolist():
             key, other = self._why[int(rows[at])]
             words = f"line {other} has the same {key} and other values"
-            outcomes.add(lines[at].as_py(), "rejected", field=key, code=CONFLICT, words=words)
+            outcomes.add(lines[at].as_py(), "rejected", field=key, code=CONFLICTING_LINES, words=words)
 
     def merge(self, rows: Ints, lines: pa.ChunkedArray, decided: npt.NDArray[np.int8], outcomes: Outcomes) -> None:
         """Adds the outcome of those of these inputs that equal an earlier one."""

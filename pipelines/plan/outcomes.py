@@ -45,8 +45,8 @@ DIFFERENCE_SCHEMA: Final = pa.schema(
 NEEDS_NOTHING: Final = ("unchanged", "exists_same", "merged", "skipped")
 """Outcomes of the lines in `unchanged.csv`."""
 FIRST_LINES: Final = 5
-CONFLICT: Final = "conflicting_lines"
-_WORDS: Final = {CONFLICT: "conflicting rows with the same key"}
+CONFLICTING_LINES: Final = "conflicting_lines"
+_WORDS: Final = {CONFLICTING_LINES: "conflicting rows with the same key"}
 """Words of a code for which those of its first line are about that line only."""
 _SEPARATOR: Final = " | "
 """Separates the problems of a line that has several."""

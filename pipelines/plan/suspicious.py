@@ -43,7 +43,7 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
 """Words and pattern (of the JSON text) by code, for all fields."""
 _ANY_TEXT: Final = "|".join(pattern for _, pattern in _TEXTS.values())
 _ADDRESS: Final = r"""^"[^@\s",;:<>()\\'][^@\s",;:<>()\\]*@[^@\s",;:<>()\\]+\.[^@\s",;:<>()\\.]+"$"""
-Check = Callable[[pa.Array], pa.Array]
+_Check = Callable[[pa.Array], pa.Array]
 
 
 def _numbers(texts: pa.Array) -> pa.Array:
@@ -62,7 +62,7 @@ def _lacks_number(texts: pa.Array) -> pa.Array:
     return pa.array(lacks)
 
 
-_CHECKS: Final[Mapping[str, tuple[str, str, Check]]] = {
+_CHECKS: Final[Mapping[str, tuple[str, str, _Check]]] = {
     "price": ("not_positive", "price is zero or negative", lambda texts: pc.less_equal(_numbers(texts), 0.0)),
     "stock": ("negative", "stock is negative", lambda texts: pc.less(_numbers(texts), 0.0)),
     "email": (

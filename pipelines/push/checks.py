@@ -102,7 +102,7 @@ def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threadin
     return f"environment: {whoami.environment_field or 'not reported'}"
 
 
-def describe(plan: Plan) -> str:
+def describe_plan(plan: Plan) -> str:
     """What a push of the plan would send."""
     manifest, kind = plan.manifest, KINDS[plan.kind]
     requests = f"requests for {kind.name}" if kind.is_update else kind.name  # a variant may need two
@@ -114,7 +114,7 @@ def describe(plan: Plan) -> str:
 
 def check_agreement(plan: Plan, confirm: int | None, is_agreed: bool) -> None:
     """Requires the number of operations for production, and an agreement elsewhere. Raises UsageError without it."""
-    manifest, text = plan.manifest, describe(plan)
+    manifest, text = plan.manifest, describe_plan(plan)
     if confirm is not None and confirm != manifest.operations:
         raise UsageError(f"--confirm {confirm} is not the number of operations: {text}", "Read summary.md again.")
     if manifest.environment == "production" and confirm is None:

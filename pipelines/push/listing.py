@@ -31,7 +31,7 @@ from sources.http.client import Client
 from sources.kinds import KINDS
 
 LIST_KEYS: Final = KINDS["customers"].list_keys
-DIGITS_MAX: Final = 15
+_PRECISE_DIGITS_MAX: Final = 15
 """Digits that a double keeps: a longer number may have been rounded."""
 Key = tuple[str, str]
 """Name of a key field and its search key."""
@@ -133,7 +133,7 @@ def _numbers(files: Iterable[TableFile]) -> defaultdict[str, set[str]]:
 def _digits(number: str | None) -> str:
     """The significant digits of a number in canonical form; empty if it may have been any text: 0, or a rounded one."""
     digits = re.sub("[^0-9]", "", number or "").lstrip("0")
-    return digits.rstrip("0") if len(digits) <= DIGITS_MAX else ""  # zeros at the end may come from rounding
+    return digits.rstrip("0") if len(digits) <= _PRECISE_DIGITS_MAX else ""  # zeros at the end may come from rounding
 
 
 def _may_be(key: str, numbers: Set[str]) -> bool:

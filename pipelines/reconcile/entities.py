@@ -35,7 +35,7 @@ DOCUMENTS: Final = "customers__documents"
 
 
 @dataclass(slots=True)
-class Inputs:
+class StepInputs:
     """What entities are made from.
 
     Attributes:
@@ -91,7 +91,7 @@ class Entity:
     proposed: Mapping[str, str] = field(default_factory=dict)
 
 
-def _customers(inputs: Inputs) -> Entity:
+def _customers(inputs: StepInputs) -> Entity:
     raw = inputs.raw
     options = (raw["price_lists"], inputs.dates, inputs.coverage_gap("price_lists", "customers"))
     if inputs.cluster is None:
@@ -102,11 +102,11 @@ def _customers(inputs: Inputs) -> Entity:
     return Entity(table, findings, dates, raw_rows=raw_rows, is_stored=True)
 
 
-def _promotions(inputs: Inputs) -> Entity:
+def _promotions(inputs: StepInputs) -> Entity:
     return Entity(*promotions(inputs.raw["promotions"], inputs.dates))
 
 
-def _price_lists(inputs: Inputs) -> Entity:
+def _price_lists(inputs: StepInputs) -> Entity:
     gap = inputs.coverage_gap("price_lists")
     table, findings = price_lists(inputs.raw["price_lists"], inputs.reconciled["customers"], gap)
     if "customers" not in inputs.reads:
@@ -114,7 +114,7 @@ def _price_lists(inputs: Inputs) -> Entity:
     return Entity(table, findings)
 
 
-def _orders(inputs: Inputs) -> Entity:
+def _orders(inputs: StepInputs) -> Entity:
     raw, known, settings = inputs.raw["orders"], inputs.reconciled["customers"], inputs.settings
     configured = OrderFields(**{name: getattr(settings.orders, name.removeprefix("order_")) for name in ORDER_FIELDS})
     for name, column in configured.columns().items():
@@ -140,7 +140,7 @@ def _orders(inputs: Inputs) -> Entity:
     )
 
 
-def _order_lines(inputs: Inputs) -> Entity:
+def _order_lines(inputs: StepInputs) -> Entity:
     children = inputs.build.execute(_CHILD_TABLES).fetchall()
     table = lines_table([name for (name,) in children])
     if table is None:
@@ -149,7 +149,7 @@ def _order_lines(inputs: Inputs) -> Entity:
     return Entity(*order_lines(lines, inputs.reconciled["orders"]), raw_rows=len(lines))
 
 
-def _customer_orders(inputs: Inputs) -> Entity:
+def _customer_orders(inputs: StepInputs) -> Entity:
     orders, known = inputs.reconciled["orders"], inputs.reconciled["customers"]
     is_known = "orders" in inputs.reads and (orders.empty or orders["customer_status"].isin(["matched", "none"]).any())
     table = customer_orders(orders, known, inputs.dates.as_of, is_known=bool(is_known))
@@ -160,7 +160,7 @@ _CUSTOMERS: Final = """
     SELECT customer_id, erp_code, is_missing, price_list_id, price_list_status FROM reconciled.customers
     ORDER BY customer_id"""
 _CHILD_TABLES: Final = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'raw'"
-STEPS: Final[dict[str, Callable[[Inputs], Entity]]] = {
+STEPS: Final[dict[str, Callable[[StepInputs], Entity]]] = {
     "customers": _customers,
     "promotions": _promotions,
     "price_lists": _price_lists,

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pipelines.reconcile.buckets import hash_texts
-from pipelines.reconcile.entities import DOCUMENTS, Inputs
+from pipelines.reconcile.entities import DOCUMENTS, StepInputs
 from pipelines.reconcile.erp_files import ErpCustomers
 from pipelines.reconcile.match_on_cluster import match_on_cluster
 from pipelines.warehouse import ops
@@ -52,7 +52,7 @@ class MatchSummary:
     doubt: str = ""
 
 
-def match_customers(inputs: Inputs, erp: ErpCustomers | None) -> tuple[MatchSummary | None, pd.DataFrame]:
+def match_customers(inputs: StepInputs, erp: ErpCustomers | None) -> tuple[MatchSummary | None, pd.DataFrame]:
     """Makes the tables of the match in the build of `inputs`, which has the reconciled customers.
 
     Returns:

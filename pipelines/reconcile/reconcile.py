@@ -17,7 +17,7 @@ import duckdb
 import pandas as pd
 
 from pipelines.reconcile.cluster import Cluster
-from pipelines.reconcile.entities import ENTITIES, STEPS, Entity, Inputs
+from pipelines.reconcile.entities import ENTITIES, STEPS, Entity, StepInputs
 from pipelines.reconcile.erp_customers import MatchSummary, match_customers
 from pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
 from pipelines.reconcile.erp_variants import VariantSummary, compare_variants, read_erp_variants
@@ -139,7 +139,7 @@ class Reconciling:
         build.execute("CREATE SCHEMA IF NOT EXISTS reconciled")
         result = ReconcileResult(run_id, warehouse_path())
         dates = DateContext(at, self._settings.date_order, self._settings.timezone)
-        inputs = Inputs(build, run_id, self._settings, dates, self._cluster)
+        inputs = StepInputs(build, run_id, self._settings, dates, self._cluster)
         findings, observed = [], []
         for name, step in STEPS.items():
             entity = step(inputs)

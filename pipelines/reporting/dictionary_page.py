@@ -13,7 +13,7 @@ import duckdb
 
 from pipelines.reconcile.entities import ENTITIES
 from pipelines.reconcile.reconcile import Reconciling
-from pipelines.warehouse.descriptions import SCHEMAS, column_description, column_source, table_description
+from pipelines.warehouse.descriptions import DESCRIBED_SCHEMAS, column_description, column_source, table_description
 from sources.settings import ReconcileSettings
 from sources.words import render_text
 
@@ -50,7 +50,7 @@ def tables() -> dict[tuple[str, str], list[Column]]:
             FROM duckdb_columns()
             WHERE list_contains($schemas, schema_name)
             ORDER BY list_position($schemas, schema_name), table_oid, column_index""",
-            {"schemas": list(SCHEMAS)},
+            {"schemas": list(DESCRIBED_SCHEMAS)},
         ).fetchall():
             columns.setdefault((schema, table), []).append((column, kind))
         return columns

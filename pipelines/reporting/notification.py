@@ -16,7 +16,7 @@ from typing import Any
 from pipelines.pull.model import PullResult
 from pipelines.reconcile.reconcile import ReconcileResult
 from pipelines.warehouse.build import open_warehouse
-from pipelines.warehouse.failure import describe, was_published
+from pipelines.warehouse.failure import describe_error, was_published
 from pipelines.warehouse.schema_changes import schema_changes
 from sources.errors import ExitCode
 from sources.http.webhook import post_json
@@ -41,7 +41,7 @@ def notify_result(url: Secret | None, pulled: PullResult, reconciled: ReconcileR
 
 
 def _failure(error: Exception) -> dict[str, Any]:
-    exit_code, message, hint = describe(error)
+    exit_code, message, hint = describe_error(error)
     published = was_published(error)
     failed = "the warehouse was published, but its copy to the destination failed" if published else "failed"
     text = f"orderbridge run{':' * published} {failed} with exit code {int(exit_code)}: {message}"

@@ -15,19 +15,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipelines.reporting.charts import TimeChart, time_chart
-from pipelines.reporting.report_data import SOON_DAYS, TABLES, ReportData, Rows, read_report_data
+from pipelines.reporting.report_data import SOON_DAYS, ReportData, Rows, read_report_data
 from pipelines.reporting.tables import (
     Cell,
     Table,
     anchor,
     bar_column,
     build_table,
-    count_outcomes,
+    count_match_outcomes,
     name_column,
     render,
     words,
 )
 from pipelines.warehouse.build import open_warehouse
+from sources.contract import LISTS
 from sources.disk import PRIVATE_FILE, disk_errors, replace_file
 from sources.errors import UsageError
 from transforms.rules import RULES, SEVERITIES
@@ -73,7 +74,7 @@ def _mode(target: Path) -> int:
 
 def page(data: ReportData) -> str:
     """The whole page."""
-    by_severity, by_entity = dict.fromkeys(SEVERITIES, 0), dict.fromkeys((*TABLES, "erp_customers"), 0)
+    by_severity, by_entity = dict.fromkeys(SEVERITIES, 0), dict.fromkeys((*LISTS, "erp_customers"), 0)
     for row in data.rows["findings"]:
         by_severity[row["severity"]] += row["findings"]
         by_entity[row["entity"]] = by_entity.get(row["entity"], 0) + row["findings"]
@@ -81,7 +82,7 @@ def page(data: ReportData) -> str:
     read = {row["resource"] for row in data.rows["lists"] if row["taken_at"] is not None}
     content = {
         "listed": {
-            name: data.counts[name][0] - (data.counts[name][1] or 0) if name in read else None for name in TABLES
+            name: data.counts[name][0] - (data.counts[name][1] or 0) if name in read else None for name in LISTS
         },
         "by_severity": by_severity,
         "tables": [
@@ -156,7 +157,7 @@ def _between(rows: Rows, first: date, last: date) -> Rows:
 def _match_rate(data: ReportData) -> dict[str, object] | None:
     if not data.rows["matches"]:
         return None
-    counts = count_outcomes(data.rows["matches"])
+    counts = count_match_outcomes(data.rows["matches"])
     matched = sum(count for (status, _), count in counts.items() if status == "matched")
     lines = sum(count for (status, step), count in counts.items() if status == "matched" or step == "erp")
     before = next((f"{row['percent']:.1f}" for row in data.rows["matched_before"] if row["percent"] is not None), "")

@@ -27,7 +27,6 @@ Rows = list[dict[str, Any]]
 SOON_DAYS: Final = 30
 MAX_ORDER_STATES: Final = 12
 """A column with more values is not a status, and could hold anything."""
-TABLES: Final = tuple(LISTS)
 FURTHER: Final = (
     "order_lines", "customer_orders", "customer_history", "promotion_history", "price_list_history",
     "erp_customers", "erp_differences", "erp_variants",
@@ -98,8 +97,8 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     data = ReportData(runs[0])
     data.environment = next((row["environment"] for row in rows(_ENVIRONMENT)), "")
     data.later_pull = next((row["ended_at"] for row in rows(_LATER, run=data.run["run_id"])), None)
-    for table in (*TABLES, *(name for name in FURTHER if f"reconciled.{name}" in columns)):
-        missing = "count(*) FILTER (is_missing)" if table in TABLES else "NULL"
+    for table in (*LISTS, *(name for name in FURTHER if f"reconciled.{name}" in columns)):
+        missing = "count(*) FILTER (is_missing)" if table in LISTS else "NULL"
         (count,) = rows(f"SELECT count(*) AS rows, {missing} AS missing FROM reconciled.{table}")
         data.counts[table] = (count["rows"], count["missing"])
     has_status = "order_status" in columns["reconciled.orders"]

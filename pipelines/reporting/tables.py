@@ -128,7 +128,7 @@ def findings_table(rows: Rows, rule: Callable[[dict[str, Any]], object]) -> Tabl
     )
 
 
-def count_outcomes(rows: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], int]:
+def count_match_outcomes(rows: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], int]:
     """Customers by outcome of the comparison with the ERP, in the order in which matches are tried; 0 without a row.
 
     Args:
@@ -142,10 +142,10 @@ def count_outcomes(rows: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], i
 
 
 def outcomes_table(rows: Iterable[Mapping[Any, Any]]) -> Table:
-    """Customers by outcome, from the rows of `count_outcomes`."""
+    """Customers by outcome, from the rows of `count_match_outcomes`."""
     outcomes = [
         {"status": outcome[0], "label": _OUTCOMES[outcome], "count": count}
-        for outcome, count in count_outcomes(rows).items()
+        for outcome, count in count_match_outcomes(rows).items()
     ]
     bars = bar_column(outcomes, "count", lambda row: _OUTCOME_CSS[row["status"]])
     return build_table(outcomes, {"outcome": "label", "customers": "count", "": bars})

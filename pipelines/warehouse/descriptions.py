@@ -18,7 +18,7 @@ from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
 from sources.contract import LISTS, RECORDS, Field
 from sources.decode.table_schema import snake
 
-SCHEMAS: Final = ("raw", "reconciled", "ops", VIEW_SCHEMA)
+DESCRIBED_SCHEMAS: Final = ("raw", "reconciled", "ops", VIEW_SCHEMA)
 ORDER_FIELD: Final = "field of the platform's orders, which the interface does not show"
 _KEYS: Final = {
     ("reconciled", "customers"): ("customer_id",),
@@ -104,7 +104,9 @@ def _field(table: str, column: str) -> Field | None:
 def write_comments(build: duckdb.DuckDBPyConnection) -> None:
     """Describes the tables, views and columns of a build; tables of earlier runs get the texts of this version."""
     statements = []
-    for schema, table, column, kind, comment in build.execute(_COMMENTED, {"schemas": list(SCHEMAS)}).fetchall():
+    for schema, table, column, kind, comment in build.execute(
+        _COMMENTED, {"schemas": list(DESCRIBED_SCHEMAS)}
+    ).fetchall():
         text = table_description(schema, table) if column is None else column_comment(schema, table, column)
         if text and text != comment:
             name = sql_name(*filter(None, (schema, table, column)))

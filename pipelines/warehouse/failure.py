@@ -43,7 +43,7 @@ def record_failure(
         if is_interrupted(error):
             raise KeyboardInterrupt from None
         if run_id or path.exists():
-            _write(path, command, started_at, run_id, describe(error), is_destination=is_destination)
+            _write(path, command, started_at, run_id, describe_error(error), is_destination=is_destination)
         raise
 
 
@@ -84,7 +84,7 @@ def is_interrupted(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
 
 
-def describe(error: Exception) -> tuple[int, str, str]:
+def describe_error(error: Exception) -> tuple[int, str, str]:
     """Exit code, message and hint of an error, without values of rows."""
     if isinstance(error, BridgeError):
         return error.exit_code, error.message, error.hint

@@ -23,7 +23,7 @@ from sources.decode.schema_inference import FieldNames
 from sources.decode.table_schema import ABSENT, FIELD, MISTYPED, UNKNOWN
 from sources.decode.undocumented import FOUND
 
-Kind = Literal["new_field", "changed_type", "new_value", "unexpected_type", "absent"]
+ChangeKind = Literal["new_field", "changed_type", "new_value", "unexpected_type", "absent"]
 
 ENUMERATION_MAX: Final = 12
 """A column with more values is not an enumeration."""
@@ -31,7 +31,7 @@ _TYPE: Final = "type of a field"
 _VALUE: Final = "value"
 _ALIASES: Final = {"adjustment_types": f"price_lists.adjustment_type: {_VALUE}"}
 _SAFE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_. -]{0,79})?")
-_KINDS: Final[dict[str, Kind]] = {
+_KINDS: Final[dict[str, ChangeKind]] = {
     FOUND: "new_field", UNKNOWN: "new_field", _TYPE: "changed_type", _VALUE: "new_value",
     MISTYPED: "unexpected_type", ABSENT: "absent",
 }  # fmt: skip
@@ -49,7 +49,7 @@ _EARLIER: Final = """
     ORDER BY last_seen_at"""
 _FIELD_NAMES: Final = """
     SELECT left(what, -length($1)), value FROM ops.observations WHERE ends_with(what, $1) ORDER BY last_run_id, rowid"""
-_TEXTS: Final[dict[Kind, str]] = {
+_TEXTS: Final[dict[ChangeKind, str]] = {
     "new_field": "new field {name}",
     "changed_type": "the type of {name} is now {value} (before: {previous})",
     "new_value": "new value of {name}: {value}",
@@ -71,7 +71,7 @@ class SchemaChange:
     """
 
     resource: str
-    kind: Kind
+    kind: ChangeKind
     name: str
     value: str = ""
     previous: str = ""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import msgspec
 
+from sources.contract import INT64_MAX
 from sources.decode.structure import array_items, depth
 from sources.errors import ContractBroken
 
@@ -26,8 +27,6 @@ DIGITS_MAX: Final = 1000
 """Digits of a number in its plain form: `1e999999999` would fill the memory."""
 DEPTH_MAX: Final = 100
 """Levels of arrays and objects in a row: more than any record needs, fewer than any parser allows."""
-INT64_MIN: Final = -(2**63)
-INT64_MAX: Final = 2**63 - 1
 
 _rows_decoder: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _object_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -258,7 +257,7 @@ def integer(number: Number) -> int | None:
     if value is None or value != value.to_integral_value():
         return None
     whole = int(value)
-    return whole if INT64_MIN <= whole <= INT64_MAX else None
+    return whole if -INT64_MAX - 1 <= whole <= INT64_MAX else None
 
 
 def quarantine(place: tuple[int, int], row: bytes, reason: InvalidRow, key: str | None) -> QuarantinedRow:

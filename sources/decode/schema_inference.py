@@ -241,7 +241,7 @@ class _Names:
         return unique
 
 
-def tables_of(record: Record, root: InferredNode, earlier: FieldNames | None = None) -> InferredTable:
+def inferred_table(record: Record, root: InferredNode, earlier: FieldNames | None = None) -> InferredTable:
     """The tables that hold everything seen, named as before."""
     earlier = earlier or {}
     names = _Names({KEY_COLUMN} | RESERVED, earlier.get(record.name, {}))

@@ -38,7 +38,7 @@ from sources.decode.schema_inference import (
     InferredNode,
     InferredTable,
     NodeBudget,
-    tables_of,
+    inferred_table,
 )
 from sources.decode.table_schema import FIELD, merged, shorten, tables_from_lines
 
@@ -58,7 +58,7 @@ class InferredSchema:
         self.record, self._names = record, names
         self.version = 0
         self._root, self._budget = InferredNode(), NodeBudget()
-        self._table = tables_of(record, self._root, names)
+        self._table = inferred_table(record, self._root, names)
         self._columns: set[str] = set()
 
     def schema_of(self) -> dict[str, pa.Schema]:
@@ -103,7 +103,7 @@ class InferredSchema:
             self._root.widen(row, self._budget, is_root=True)
 
         rows.read_rows(pages, self.record.key, take)
-        before, self._table = self._table, tables_of(self.record, self._root, self._names)
+        before, self._table = self._table, inferred_table(self.record, self._root, self._names)
         if before != self._table:
             self.version += 1
             columns = {f"{table.name}.{column.name}" for table in self._table.all() for column in table.columns}

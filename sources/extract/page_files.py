@@ -26,7 +26,7 @@ from sources.decode.undocumented import InferredSchema
 from sources.errors import BridgeError, ContractBroken
 from sources.extract.id_hashes import IdHashes, Rows, hash_ids
 from sources.extract.pages import PageBody, Paginator
-from sources.extract.repeated_ids import CONFLICT, RepeatedIds
+from sources.extract.repeated_ids import ID_CONFLICT, RepeatedIds
 from sources.extract.result import SweepCounts
 from sources.extract.row_stream import RowStream
 from sources.extract.spool import Spool
@@ -243,7 +243,7 @@ class PageFiles:
         """The rows that this sweep and the earlier ones have although a later row of this sweep has the same id."""
         places = self.repeated.conflicts([files.repeated for files in earlier])
         return [
-            replace(quarantine(place, data, InvalidRow(CONFLICT), key), is_id_duplicate=True)
+            replace(quarantine(place, data, InvalidRow(ID_CONFLICT), key), is_id_duplicate=True)
             for key, place, data in self._rows_at(np.array(places, np.int64))
         ]
 

@@ -15,13 +15,13 @@ from typing import Annotated, Final, Literal, Protocol
 
 import msgspec
 
+from sources.contract import INT64_MAX
 from sources.decode.structure import array_items, object_members
 from sources.errors import ContractBroken, PlatformError
 from sources.http.failures import BrokenBody
 
 NOT_JSON: Final = "the response is not a complete JSON object"
 
-INT64_MAX: Final = 2**63 - 1
 _Int64 = Annotated[int, msgspec.Meta(ge=-INT64_MAX, le=INT64_MAX)]
 
 

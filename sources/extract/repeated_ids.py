@@ -14,7 +14,7 @@ from typing import Final
 
 from sources.decode.rows import QuarantinedRow
 
-CONFLICT: Final = "id: a different row of the list has the same id"
+ID_CONFLICT: Final = "id: a different row of the list has the same id"
 
 RepeatedRow = tuple[str, bytes]
 """An id and the digest of one of its rows."""

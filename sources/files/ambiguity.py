@@ -12,7 +12,7 @@ from typing import Final
 
 from sources.errors import UsageError
 from sources.files.cell_types import column_types, is_data, type_of
-from sources.files.dialect import DELIMITERS, Dialect, Record, lines_of, looks_like_names, width_of
+from sources.files.dialect import DELIMITER, DELIMITERS, Dialect, Record, lines_of, looks_like_names, width_of
 from sources.files.model import DELIMITER_NAMES
 from sources.files.quotes import begins_with_quote
 from sources.files.row_shape import number_of_cells
@@ -20,8 +20,7 @@ from sources.files.several_tables import check_earlier_table, check_later_table,
 
 _SELDOM: Final = "^~:¦"
 _DECIMAL_COMMA: Final = re.compile(r"(?<=\d),(?=\d)")
-_MARK: Final = re.compile(r"[;,\t|]")
-_QUOTED_CELLS: Final = re.compile(r'"(?:[^"]|"")*"[;,\t|]"')
+_QUOTED_CELLS: Final = re.compile(rf'"(?:[^"]|"")*"{DELIMITER.pattern}"')
 ROWS_COMPARED: Final = 200
 
 
@@ -156,9 +155,9 @@ def check_several_in_one(header: Record, rows: Sequence[list[str]]) -> None:
     """Raises if most cells of a column contain delimiters, as its name or between quotes: a line may be one cell."""
     for column, name in enumerate(header.cells or ()):
         cells = [cell for row in rows for cell in row[column : column + 1]]
-        is_marked = len(_MARK.findall(name)) > 1
+        is_marked = len(DELIMITER.findall(name)) > 1
         if is_marked or name == "".join(header.cells or ()):  # the only name may be a title above the names
-            marked = [cell for cell in cells if len(_MARK.findall(cell)) > 1]
+            marked = [cell for cell in cells if len(DELIMITER.findall(cell)) > 1]
             where = f"{f'its name on line {header.line} and ' if is_marked else ''}most cells below contain delimiters"
         else:
             marked = [cell for cell in cells if cell[:1] == '"' and _QUOTED_CELLS.match(cell)]

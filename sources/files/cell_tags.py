@@ -18,7 +18,7 @@ ATTRIBUTE: Final = re.compile(r"([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _TAG: Final = re.compile(rb"""<(?:[^\s<>/:]+:)?(row|c)(?=[\s/>])((?:"[^"<]*"|'[^'<]*'|[^"'<>])*)>""")
 _POSITION: Final = re.compile(rb"\sr\s*=\s*[\"']([A-Z]*)([0-9]*)[\"']")
 _ATTRIBUTES: Final = re.compile(rb"""(?:"[^"]*"|'[^']*'|[^"'<>])*""")
-Ints = npt.NDArray[np.int64]
+_Ints = npt.NDArray[np.int64]
 
 
 class CellTags(NamedTuple):
@@ -29,10 +29,10 @@ class CellTags(NamedTuple):
         begins, ends: where the attributes after the position are in the XML. If a value contains ">", `ends` is there.
     """
 
-    rows: Ints
-    columns: Ints
-    begins: Ints
-    ends: Ints
+    rows: _Ints
+    columns: _Ints
+    begins: _Ints
+    ends: _Ints
 
 
 def may_have_prefixes(xml: bytes) -> bool:
@@ -77,7 +77,7 @@ def cell_tags(xml: bytes) -> CellTags | None:
     return tags
 
 
-def other_attributes(xml: bytes, tags: CellTags) -> tuple[list[dict[str, str]], Ints]:
+def other_attributes(xml: bytes, tags: CellTags) -> tuple[list[dict[str, str]], _Ints]:
     """The attributes of cells after the position: the distinct ones, and the index of each cell's among them."""
     distinct, indices = _distinct(xml, tags.begins, tags.ends)
     for index, text in enumerate(distinct[:]):
@@ -89,7 +89,7 @@ def other_attributes(xml: bytes, tags: CellTags) -> tuple[list[dict[str, str]], 
     return [_values(text.decode("utf-8", "replace")) for text in distinct], indices
 
 
-def _distinct(xml: bytes, begins: Ints, ends: Ints) -> tuple[list[bytes], Ints]:
+def _distinct(xml: bytes, begins: _Ints, ends: _Ints) -> tuple[list[bytes], _Ints]:
     """The distinct parts of the XML, and the index of each among them."""
     bounds = np.stack([begins, ends], axis=1).astype(np.int32)
     slices = pa.Array.from_buffers(pa.binary(), bounds.size - 1, [None, pa.py_buffer(bounds), pa.py_buffer(xml)])

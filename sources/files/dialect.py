@@ -20,6 +20,7 @@ from sources.files.model import MAX_COLUMNS, ReadOptions
 from sources.files.text import MAX_LINE
 
 DELIMITERS: Final = (";", ",", "\t", "|")
+DELIMITER: Final = re.compile(f"[{''.join(DELIMITERS)}]")
 SPACE_RUNS: Final = ("  ", " ")
 SEP: Final = re.compile(r'"?sep=(.)"?[ ,;\t|]*[\r\n]*$', re.IGNORECASE)
 _DIGIT: Final = re.compile(r"\d")

@@ -20,7 +20,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+_Ints = npt.NDArray[np.int64]
 
 CHUNK_BYTES: Final = 512 * 1024
 PROOF_SHARE: Final = 0.001
@@ -72,7 +72,7 @@ def implausible_place(path: Path, without: re.Pattern[bytes] | None = None) -> i
     return None
 
 
-def _contexts(path: Path, without: re.Pattern[bytes] | None = None) -> Iterator[tuple[Ints, Ints]]:
+def _contexts(path: Path, without: re.Pattern[bytes] | None = None) -> Iterator[tuple[_Ints, _Ints]]:
     """The offsets of non-ASCII bytes, and each with its neighbours packed into a number."""
     with path.open("rb") as file:
         begin, buffer = -1, b"\n"

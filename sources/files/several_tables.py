@@ -6,19 +6,15 @@ UsageError that names the lines.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final
 
 from sources.errors import UsageError
 from sources.files.cell_types import is_data
-from sources.files.dialect import Record, looks_like_names
+from sources.files.dialect import DELIMITER, Record, looks_like_names
 from sources.files.row_shape import totals_reason
-
-_MARK: Final = re.compile(r"[;,\t|]")
 
 
 def check_earlier_table(records: Sequence[Record], header: Record) -> None:
@@ -37,7 +33,7 @@ def check_earlier_table(records: Sequence[Record], header: Record) -> None:
 def _split(record: Record) -> list[str]:
     """The cells; those of a line that is quoted as a whole."""
     cells = record.cells or []
-    marks = Counter(_MARK.findall(cells[0])).most_common(1) if len(cells) == 1 else []
+    marks = Counter(DELIMITER.findall(cells[0])).most_common(1) if len(cells) == 1 else []
     return cells[0].split(marks[0][0]) if marks else cells
 
 

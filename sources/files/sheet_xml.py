@@ -30,12 +30,13 @@ from sources.files.cell_tags import (
     may_have_value_e,
     other_attributes,
 )
+from sources.files.model import MAX_COLUMNS
 from sources.files.number_formats import BUILTIN, NumberFormat, number_format
 
 MAX_UNPACKED_BYTES: Final = 1 << 30
 MAX_PART_BYTES: Final = 16 << 20
 """Of the parts that are read as a whole: workbook, relationships, styles."""
-MAX_ROWS, MAX_COLUMNS = 1_048_576, 16_384
+MAX_ROWS: Final = 1_048_576
 MAX_CELLS: Final = 40_000_000
 """Of the rectangle around all cells: about 1 GB."""
 SPARSE: Final = 1_000_000

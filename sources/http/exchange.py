@@ -25,7 +25,7 @@ from sources.http.transport import HEADS_MAX
 from sources.settings import HttpSettings
 
 _HEADERS: Final = ((b"Accept", b"application/json"), (b"Accept-Encoding", b"gzip"), (b"User-Agent", b"orderbridge"))
-MEMBERS_MAX: Final = 100
+GZIP_MEMBERS_MAX: Final = 100
 """Gzip members of one body: each costs a copy of the rest, and an empty one has 20 bytes."""
 
 
@@ -217,7 +217,7 @@ def decode(wire: bytes, encoding: str | None, most: int) -> bytes:
     plain, rest, members = b"", wire, 0
     while rest:  # gzip allows several members, one after the other
         members += 1
-        if members > MEMBERS_MAX:
+        if members > GZIP_MEMBERS_MAX:
             raise UnacceptableBody("the body has too many parts")
         decoder = zlib.decompressobj(bits)
         try:

@@ -15,7 +15,7 @@ import httpx
 
 from sources.errors import ConnectionReason
 
-Kind = Literal["dns", "connect", "timeout", "protocol", "broken_body", "certificate", "contract"]
+FailureKind = Literal["dns", "connect", "timeout", "protocol", "broken_body", "certificate", "contract"]
 """A failure without a status. A `certificate` that does not verify and a broken `contract` are permanent."""
 
 NOT_SENT: Final = ("dns", "connect", "certificate")
@@ -44,7 +44,7 @@ class Failure:
         reason: why no connection came about.
     """
 
-    what: int | Kind
+    what: int | FailureKind
     words: str
     hint: str = ""
     status: int | None = None
@@ -71,7 +71,7 @@ def unconnected(error: BaseException, host: str) -> Failure:
     """Why no connection to a host was made, from what the socket or the transport raised, its causes attached."""
     reason = _connection_reason(error)
     words, hint = _CONNECTION_WORDS[reason]
-    kind: Kind = "dns" if reason == "dns" else "certificate" if reason == "certificate" else "connect"
+    kind: FailureKind = "dns" if reason == "dns" else "certificate" if reason == "certificate" else "connect"
     detail = _system_words(error) if reason == "network" else ""
     return Failure(kind, f"cannot connect to {host}: {words}{detail}", hint, reason=reason)
 

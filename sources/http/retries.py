@@ -14,7 +14,7 @@ from random import random
 from typing import Final
 
 from sources.contract import Verb
-from sources.http.failures import Failure, Kind
+from sources.http.failures import Failure, FailureKind
 
 RETRIED_KINDS: Final = ("dns", "connect", "timeout", "protocol", "broken_body")
 RETRIED_STATUSES: Final = (408, 429)
@@ -41,7 +41,7 @@ class RetryPolicy:
     budget_s: float = 600.0
 
 
-def should_retry(verb: Verb, what: int | Kind) -> bool:
+def should_retry(verb: Verb, what: int | FailureKind) -> bool:
     """Whether the same request may be sent again."""
     if verb != "GET":
         return False

@@ -16,7 +16,6 @@ from sources.settings.root import find_root as find_root
 from sources.settings.root import load_dlt as load_dlt
 from sources.settings.root import prepare_dlt as prepare_dlt
 from sources.settings.root import set_project as set_project
-from sources.settings.sections import DateOrder as DateOrder
 from sources.settings.sections import Environment as Environment
 from sources.settings.sections import HttpSettings as HttpSettings
 from sources.settings.sections import LegacySettings as LegacySettings

@@ -531,7 +531,7 @@ MUTANTS: Final = (
     Mutant(
         "a-rounded-number-in-the-list-is-compared-by-its-digits",
         "pipelines/push/listing.py",
-        'return digits.rstrip("0") if len(digits) <= DIGITS_MAX else ""',
+        'return digits.rstrip("0") if len(digits) <= _PRECISE_DIGITS_MAX else ""',
         'return digits.rstrip("0")',
         "tests/pipelines/push/test_listing.py -k number",
     ),

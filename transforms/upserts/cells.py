@@ -18,7 +18,7 @@ from transforms.frames import BOOLEAN, TEXT, array, column
 from transforms.keys import clean_text, fold_case
 from transforms.numbers import DOT, Notation, doubles, is_fraction, plain_numbers, rejected, whole_numbers
 
-Kind = Literal["text", "secret", "id", "number_id", "integer", "number", "boolean", "date"]
+ValueKind = Literal["text", "secret", "id", "number_id", "integer", "number", "boolean", "date"]
 
 YES: Final = ("true", "yes", "y", "1", "sí", "si", "s", "verdadero")
 NO: Final = ("false", "no", "n", "0", "falso")
@@ -64,7 +64,7 @@ class Reading:
         trim: whether surrounding whitespace is removed.
     """
 
-    kind: Kind
+    kind: ValueKind
     notation: Notation | None = None
     unproven: Literal["ambiguous_number", "mixed_numbers"] = "ambiguous_number"
     yes: tuple[str, ...] = YES

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from sources.extract.repeated_ids import CONFLICT
+from sources.extract.repeated_ids import ID_CONFLICT
 from sources.extract.row_stream import RowStream
 from sources.http.responses import ReadResponse
 from tests.sources.extract.test_walk import ids, walked
@@ -44,8 +44,8 @@ def test_issue_13_12_two_records_with_one_id_are_loaded_and_quarantined(tmp_path
     assert (result.verdict, len(result.sweeps)) == ("complete", 2), result.evidence
     assert (result.distinct, result.duplicates, result.total("rows")) == (30, 0, 32)
     assert [(row.key, row.reason, row.is_id_duplicate) for row in result.quarantined] == [
-        ("3", CONFLICT, True),
-        ("7", CONFLICT, True),
+        ("3", ID_CONFLICT, True),
+        ("7", ID_CONFLICT, True),
     ]
     assert b'"first"' in result.quarantined[0].row
     assert {key for key, name in names(result).items() if name == "other"} == {"3", "7"}

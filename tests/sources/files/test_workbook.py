@@ -15,12 +15,12 @@ from sources.errors import UsageError
 from sources.files import CellRules, ReadOptions, RejectedRow, Row, SourceTable, open_table, sheet_xml
 from sources.files import workbook as workbooks
 from transforms.numbers import POINT
-from transforms.upserts.cells import Kind, Reading
+from transforms.upserts.cells import Reading, ValueKind
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-KINDS: tuple[Kind, ...] = ("text", "id", "number_id", "number", "integer")
+KINDS: tuple[ValueKind, ...] = ("text", "id", "number_id", "number", "integer")
 STYLES = "".join(f'<xf numFmtId="{number}"/>' for number in (0, 14, 22, 21, 46))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sources.contract import Verb
-from sources.http.failures import Failure, Kind
+from sources.http.failures import Failure, FailureKind
 from sources.http.retries import (
     RetryPolicy,
     delay_s,
@@ -57,7 +57,7 @@ NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
         ("PATCH", 500, False),
     ],
 )
-def test_should_retry(verb: Verb, what: int | Kind, again: bool) -> None:
+def test_should_retry(verb: Verb, what: int | FailureKind, again: bool) -> None:
     assert should_retry(verb, what) is again
 
 
