@@ -1,1 +1,1 @@
-"""The only place that knows both what the platform says and what it means, and the warehouse."""
+"""The runs: pull, reconcile, plan and push, with the warehouse, the ledger, the reports and the commands."""

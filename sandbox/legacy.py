@@ -140,7 +140,7 @@ class Legacy:
         if text is None or reading == "ignored":
             return DEFAULT_LIMIT
         try:
-            number = Decimal(text)  # the interface says number: 50.0 is valid
+            number = Decimal(text)  # a number in the interface: 50.0 is valid
         except ArithmeticError:
             return None
         # checked before int(): 1e20000000 is a valid Decimal

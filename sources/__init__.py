@@ -1,6 +1,6 @@
 """Settings, the interface as data, the HTTP client, list walks, readers of files, and the dlt sources.
 
-Importing it turns dlt's telemetry off, unless the environment says otherwise.
+Importing it turns dlt's telemetry off, unless the environment turns it on.
 """
 
 import os

@@ -95,7 +95,7 @@ class CustomerIndex:
 
         Codes such as `12` are ids of others by chance, and ids are codes. If `name` is that of one kind, half as many
         of it are enough. Where that leaves two readings that give orders to different customers, the column is
-        unproven: nearly all values are of the other kind and not of this one, or of both and `name` says neither.
+        unproven: nearly all values are of the other kind and not of this one, or of both and `name` is that of neither.
         `notation` is how it is read whatever its values are.
         """
         ids_of = canonical_id(values)

@@ -32,7 +32,7 @@ _SEVERAL: Final = -1
 
 
 class LookupTable:
-    """An opened lookup file, of which the columns `numbers` are parsed as numbers.
+    """An opened lookup file; its columns `numbers` are parsed as numbers.
 
     Raises:
         UsageError: the file cannot be read, or lacks a column.

@@ -73,7 +73,7 @@ def open_inputs(
 
 
 def footnote_text(table: SourceTable) -> str:
-    """Says which lines at the end were not read: one may be a row that was cut off."""
+    """Which lines at the end were not read: one may be a row that was cut off."""
     lines = listed(list(map(str, table.format.footnotes)))
     return f"lines after the table are not read, as footnotes: {lines}; check that the file is whole"
 

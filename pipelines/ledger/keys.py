@@ -55,7 +55,7 @@ def salted(salt: bytes, key: bytes) -> bytes:
 
 
 class StoredKeys(Container[bytes], Sized):
-    """Keys of a ledger, which tells whether it contains an unsalted hash."""
+    """The salted key hashes of a ledger; `in` takes a hash before it is salted."""
 
     def __init__(self, salt: bytes, keys: Set[bytes]) -> None:
         self._salt, self._keys = salt, keys

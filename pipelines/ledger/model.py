@@ -100,7 +100,7 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnsettledUpdate:
-    """A variant update of which an attempt may still arrive: it is in doubt now (`is_open`), or was."""
+    """A variant update with an attempt that may still arrive: it is in doubt now (`is_open`), or was."""
 
     plan_id: str
     folder: str

@@ -67,7 +67,7 @@ def publish_folder(folder: Path, target: Path) -> bool:
 
 
 def plan_disk_errors(folder: Path) -> AbstractContextManager[None]:
-    """Turns what the disk refuses into UsageError, while a plan is written in this folder."""
+    """Turns errors of the disk into UsageError, while a plan is written in this folder."""
     return disk_errors(
         f"no plan can be written in {folder}",
         "Nothing was left there. Free space or name another folder with --out, then run again.",

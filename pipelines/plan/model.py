@@ -81,7 +81,7 @@ class PlannedOperation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that the plan depends on: absolute `path` and `sha256` of its bytes. Changed later, the push refuses."""
+    """A file that the plan depends on, by path and `sha256` of its bytes: if it is changed later, the push stops."""
 
     path: str
     sha256: str

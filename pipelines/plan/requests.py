@@ -34,7 +34,7 @@ class RequestOptions:
         additive: fields sent in a PATCH of their own, which is never repeated.
         increments: fields whose values are increments.
         passwords: of customers: where the push takes them from.
-        notify: whether a new customer gets a message if the file does not say it.
+        notify: whether a new customer gets a message if the file has no column for it.
     """
 
     batch_size: int

@@ -97,7 +97,7 @@ class Publication:
         load(lists, folder)
         merges = self._opened()
         with merges.cursor() as cursor, attached(cursor, lists, folder):
-            merged = [walked for walked in lists if self._is_accepted(cursor, walked, organization)]
+            merged = [walked for walked in lists if self._accept(cursor, walked, organization)]
             merges.merge_all(merged, self._result.run_id)
 
     def interrupt(self) -> None:
@@ -105,8 +105,8 @@ class Publication:
         if self._merges is not None:
             self._merges.interrupt()
 
-    def _is_accepted(self, cursor: duckdb.DuckDBPyConnection, walked: ListResult, organization: str | None) -> bool:
-        """Whether a list is merged: it did not shrink, or may. Records what the merge will change, or why it is not."""
+    def _accept(self, cursor: duckdb.DuckDBPyConnection, walked: ListResult, organization: str | None) -> bool:
+        """Records what merging a list will change, or why it is held back: it shrank. Returns whether it is merged."""
         counts = merge.compare(cursor, walked)
         reason = merge.shrink_reason(walked, counts)
         if reason and not self._options.accept_shrink:

@@ -1,7 +1,7 @@
 """Pull: walk the lists, load them through dlt, merge them into the raw tables, and publish the file as a whole.
 
 In: settings and names of lists. Out: a published warehouse and a `PullResult`, or an error and the old file as it was.
-A list whose walk fails keeps its old table, and the exit code says so. Where every list fails, nothing is published.
+A list whose walk fails keeps its old table, and the exit code shows it. Where every list fails, nothing is published.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def pull(
         step: called with the build once the raw tables are in it; what it raises leaves the old file.
 
     Raises:
-        UsageError, LockedError: before the first request, but for a warehouse that turns out to hold the data of
+        UsageError, LockedError: before the first request, except for a warehouse that turns out to hold the data of
             another organization.
         AccessError, PlatformError: no list could be walked.
         CoverageError: `require_complete` is set, and a list is not complete. In every case the old file is unchanged.

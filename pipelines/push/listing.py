@@ -58,7 +58,7 @@ class CustomerListing:
     numbers: Mapping[str, Set[str]] = field(default_factory=dict)
 
     def is_absent(self, keys: Iterable[Key]) -> bool:
-        """Whether a customer with these keys, none of which is in a record, is proven not to exist."""
+        """Whether a customer with these keys is proven not to exist; no record has one of them."""
         return self.is_whole and not self.unidentified and not self.numeric_field(keys)
 
     def numeric_field(self, keys: Iterable[Key]) -> str:

@@ -69,7 +69,7 @@ class _Result(NamedTuple):
     values: str = ""
 
     def row(self, line: int) -> list[object]:
-        """The cells of its row, none of which is a formula: those with text from outside are neutralized."""
+        """The cells of its row. None is a formula: those with text from outside are neutralized."""
         path, code, words = neutralize(self.path), neutralize(self.code), neutralize(self.words)
         cells: list[object] = [line, self.outcome, self.operation, self.method, path, self.status, code, words]
         return [*cells, neutralize(self.values), ""] if self.file == "in_doubt" else cells

@@ -28,7 +28,7 @@ _FOLDER: Final = "SELECT path FROM duckdb_databases() WHERE database_name = curr
 
 
 def new_folder(build: duckdb.DuckDBPyConnection, name: str) -> Path:
-    """Makes a folder for files of tasks, beside the file of the build."""
+    """Makes a folder for files of tasks, next to the file of the build."""
     ((file,),) = build.execute(_FOLDER).fetchall()
     folder = Path(file).parent / name
     folder.mkdir(PRIVATE_FOLDER)

@@ -80,7 +80,7 @@ class Cluster:
 
     @contextmanager
     def mapper(self, folder: Path) -> Iterator[Mapper]:
-        """Maps tasks over the workers, all of which have to see the folder.
+        """Maps tasks over the workers; all of them have to see the folder.
 
         Raises:
             UsageError: see `connected`; a worker does not see the folder or has too little memory; the connection is
@@ -97,12 +97,12 @@ class Cluster:
                     "The warehouse must be in a folder that all workers share, under the same path.",
                 )
 
-            def over(task: Any, *arguments: Iterable[Any]) -> Iterable[Any]:  # noqa: ANN401 any function
+            def map_tasks(task: Any, *arguments: Iterable[Any]) -> Iterable[Any]:  # noqa: ANN401 any function
                 results: list[Any] = client.gather(client.map(task, *map(list, arguments), pure=False))
                 return results
 
             try:
-                yield over
+                yield map_tasks
             except (KilledWorker, MemoryError):
                 raise UsageError(
                     "workers of the cluster died repeatedly, mostly because their memory did not suffice",

@@ -95,8 +95,8 @@ def customers_on_cluster(
             f"""COPY (SELECT {", ".join(schema)}, hash({key}) % {job.buckets} AS bucket FROM {table})
                 TO {sql_text(folder / name)} (FORMAT parquet, PARTITION_BY (bucket))"""
         )
-    with cluster.mapper(folder) as over:
-        findings, dates = reconcile_files(job, over)
+    with cluster.mapper(folder) as map_tasks:
+        findings, dates = reconcile_files(job, map_tasks)
     build.execute(
         f"CREATE OR REPLACE TABLE reconciled.customers AS SELECT {', '.join(CUSTOMERS)} "
         f"FROM read_parquet({sql_text(folder / 'customers-*.parquet')}) ORDER BY customer_id"
@@ -105,10 +105,10 @@ def customers_on_cluster(
     return findings, dates
 
 
-def reconcile_files(job: CustomersJob, over: Mapper) -> tuple[pd.DataFrame, DateColumn]:
+def reconcile_files(job: CustomersJob, map_tasks: Mapper) -> tuple[pd.DataFrame, DateColumn]:
     """Reconciles the input files and writes `customers-*.parquet`. Returns the findings, and how createdAt was read."""
     numbers = range(job.buckets)
-    findings = list(over(partial(write_rows, job), numbers))
+    findings = list(map_tasks(partial(write_rows, job), numbers))
     texts = [from_arrow(pq.read_table(job.file("rows", number), columns=["id", "created_at"])) for number in numbers]
     rows = pd.concat(texts, ignore_index=True)
     dates = read_dates(rows["created_at"], job.context.order, job.context.timezone)
@@ -117,11 +117,11 @@ def reconcile_files(job: CustomersJob, over: Mapper) -> tuple[pd.DataFrame, Date
     for number, (begin, end) in zip(numbers, pairwise(ends), strict=True):
         write_groups(job.file("created_at", number), [pa.table({"created_at": array(dates.at[begin:end])})])
     unlisted = []
-    for of_bucket, unlisted_there in over(partial(reconcile_bucket, job), numbers):
+    for of_bucket, unlisted_there in map_tasks(partial(reconcile_bucket, job), numbers):
         findings.append(of_bucket)
         unlisted.append(unlisted_there)
     findings.append(summarize_unlisted(combine_findings(unlisted), job.coverage_gap))
-    findings += over(partial(find_shared_values, job), numbers)
+    findings += map_tasks(partial(find_shared_values, job), numbers)
     return combine_findings(findings), dates
 
 

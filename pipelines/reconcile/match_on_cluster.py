@@ -145,8 +145,8 @@ def match_on_cluster(
     job = MatchJob(folder, tuple(name for name in ERP_FIELDS if name in lines), country, rows // ROWS_PER_BUCKET + 1)
     pq.write_table(to_arrow(lines, job.schemas["lines"]), job.file("lines"), ROWS_PER_GROUP)
     missing_codes = from_arrow(build.sql(_MISSING_CODES).to_arrow_table())["erp_code"]
-    with cluster.mapper(folder) as over:
-        result = match_files(job, missing_codes, over)
+    with cluster.mapper(folder) as map_tasks:
+        result = match_files(job, missing_codes, map_tasks)
     for table, (columns, order) in _ORDERS.items():
         build.execute(
             f"CREATE OR REPLACE TABLE reconciled.{table} AS SELECT {', '.join(columns)} "
@@ -155,21 +155,21 @@ def match_on_cluster(
     return result
 
 
-def match_files(job: MatchJob, missing_codes: pd.Series[str], over: Mapper) -> tuple[pd.DataFrame, int]:
+def match_files(job: MatchJob, missing_codes: pd.Series[str], map_tasks: Mapper) -> tuple[pd.DataFrame, int]:
     """Matches the input files and writes the tables: the columns of `ERP_CUSTOMERS`; of `ERP_DIFFERENCES`, and `line`.
 
-    `missing_codes` are ERP codes of customers that went missing; `over` maps the tasks over pieces or buckets.
+    `missing_codes` are ERP codes of customers that went missing; `map_tasks` maps the tasks over pieces or buckets.
 
     Returns:
         The findings, and the number of repeated lines.
     """
     pieces, numbers = job.pieces(), range(job.buckets)
-    list(over(partial(write_links, job), pieces))
-    pairs = over(partial(find_connected_homes, job, pieces), numbers)
+    list(map_tasks(partial(write_links, job), pieces))
+    pairs = map_tasks(partial(find_connected_homes, job, pieces), numbers)
     roots = components(pd.concat(list(pairs), ignore_index=True))
     write_groups(job.file("roots"), [pa.Table.from_pandas(roots, preserve_index=False)])
-    list(over(partial(write_rows, job), pieces))
-    findings, repeated, codes = zip(*over(partial(match_bucket, job, pieces), numbers), strict=True)
+    list(map_tasks(partial(write_rows, job), pieces))
+    findings, repeated, codes = zip(*map_tasks(partial(match_bucket, job, pieces), numbers), strict=True)
     unmatched = UnmatchedCodes(*map(pd.concat, zip(*codes, strict=True)))
     return combine_findings([*findings, *unmatched_code_findings(unmatched, missing_codes)]), sum(repeated)
 

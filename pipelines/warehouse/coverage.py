@@ -34,25 +34,25 @@ def _age(read: LastRead, later: LastRead) -> timedelta:
     return timedelta() if read.run_id == run_id and age <= PROOF_AGE else age
 
 
-def coverage_gap(build: duckdb.DuckDBPyConnection, reads: Reads, of: str, named_by: str | None = None) -> str:
+def coverage_gap(build: duckdb.DuckDBPyConnection, reads: Reads, resource: str, named_by: str | None = None) -> str:
     """Why a list may hold records that its raw table lacks; empty where that is proven not to be.
 
     Args:
         build: has the tables of `ops`.
         reads: the last published ones.
-        of: the list.
+        resource: the list.
         named_by: the list whose rows name records of it; rows read by a later run may name newer ones.
     """
-    read = reads.get(of)
+    read = reads.get(resource)
     if read is None:
-        return f"{of}: never read"
+        return f"{resource}: never read"
     if read.verdict != "complete":
         quarantined = f", quarantined rows: {read.quarantined_rows}" if read.quarantined_rows else ""
-        return f"{of}: {read.verdict}{quarantined}"
+        return f"{resource}: {read.verdict}{quarantined}"
     naming = reads.get(named_by) if named_by else None
     age = _age(read, naming) if naming is not None else timedelta()
     if age > PROOF_AGE or (age and _has_later_attempt(build, read)):
-        return f"{of}: last published read at {read.ended_at:%Y-%m-%d %H:%M} UTC, before {named_by}"
+        return f"{resource}: last published read at {read.ended_at:%Y-%m-%d %H:%M} UTC, before {named_by}"
     return ""
 
 

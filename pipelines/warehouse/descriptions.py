@@ -1,6 +1,6 @@
 """Primary keys and descriptions of tables and columns: for the comments of the warehouse, its copies, and the docs.
 
-In: names of tables and columns. Out: what `dictionary.toml` says about them, and where raw columns come from in the
+In: names of tables and columns. Out: their descriptions in `dictionary.toml`, and where raw columns come from in the
 interface (`sources.contract`).
 """
 

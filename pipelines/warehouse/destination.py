@@ -257,7 +257,7 @@ def _tables(warehouse: duckdb.DuckDBPyConnection, schema: str) -> list[str]:
 
 
 def _rows(warehouse: duckdb.DuckDBPyConnection, table: str) -> Iterator[Any]:
-    """A table as Arrow tables, of which the first may be empty: a table without rows has its columns there too."""
+    """A table as Arrow tables. The first may be empty: a table without rows has its columns there too."""
     cursor = warehouse.cursor()
     cursor.execute("SET TimeZone = 'UTC'")
     reader = cursor.sql(f"FROM {table}").to_arrow_reader(ROWS_PER_BATCH)

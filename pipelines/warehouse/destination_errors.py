@@ -1,6 +1,6 @@
 """What is wrong with a destination: found before the first request of a run, or raised by a copy.
 
-In: the name of a dlt destination, and what dlt or the driver of a database raised. Out: UsageError that says what to
+In: the name of a dlt destination, and what dlt or the driver of a database raised. Out: UsageError with what to
 install, and PlatformError with the reason, without secrets or values of rows.
 """
 

@@ -1,6 +1,6 @@
 """The `ops` tables: runs, coverage of each list, quarantined rows, control totals, observations.
 
-In: the facts of a run. Out: rows in `ops.*` of the build, and the last published read of each list, for whoever relies
+In: the facts of a run. Out: rows in `ops.*` of the build, and the last published read of each list, for those that rely
 on it. No value of a row is in these tables.
 """
 
@@ -77,7 +77,7 @@ class LastOrderFields:
 class LastRead:
     """The last whole read of a list that is in its raw table: a row of the view `ops.last_read`.
 
-    Only a whole read says which records are absent. A tail after it has added rows.
+    Only a whole read shows which records are absent. A tail after it has added rows.
 
     Attributes:
         rows: distinct records that were read.

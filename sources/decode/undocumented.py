@@ -49,7 +49,7 @@ _NOT_PLAIN: Final = "[en]|^-0$"
 
 
 class InferredSchema:
-    """The types of an undocumented record (of which only name and key are used), and the decoder of its pages.
+    """The types of an undocumented record (only its name and key are used), and the decoder of its pages.
 
     `names` are earlier names of its fields.
     """

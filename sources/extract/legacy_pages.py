@@ -111,7 +111,7 @@ class LegacyPages:
             self._pages_reported = max(self._pages_reported, pagination.pages or 0)
             self._is_continued = pagination.has_next_page is True
         if self._probe == "open":
-            # Pages may be numbered from 0 (gap `legacy_first_page`): `hasPrevPage` says so, or page 0 is requested.
+            # Pages may be numbered from 0 (gap `legacy_first_page`): `hasPrevPage` shows it, or page 0 is requested.
             has_previous = pagination.has_prev_page if pagination is not None else None
             self._probe = "done" if has_previous is False else "due"
             self._page_1_ids = page.ids

@@ -1,7 +1,7 @@
 """What a walk and its paginators share: requests, page bodies, and how rows are cut out of an envelope.
 
 In: the body of a response. Out: the rows of the page as a JSON array, in the bytes of the response, and what the
-envelope says about paging. A paginator decides the next request and the end of the list; it does no I/O.
+envelope has about paging. A paginator decides the next request and the end of the list; it does no I/O.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _envelope_decoder(names: tuple[str, ...]) -> msgspec.json.Decoder[msgspec.St
 
 
 def page_of_array(data: bytes, field: str, key: str, ids: list[bytes] | None = None) -> PageBody:
-    """A page from an array; `key` is the field of a row's id.
+    """A page from an array.
 
     Args:
         data: the array.

@@ -48,7 +48,7 @@ def find_mixture(path: Path, other: int) -> UsageError | None:
     """
     high = plausible = 0
     first = None
-    buffer, begin, at = b"\n", -1, 1  # begin: the offset of the buffer; at: bytes done, of which one is context
+    buffer, begin, at = b"\n", -1, 1  # offset of the buffer; bytes done, one of them context
     with path.open("rb") as file:
         while True:
             chunk = file.read(CHUNK_BYTES)

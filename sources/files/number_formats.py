@@ -1,7 +1,7 @@
 """Number formats of a spreadsheet: what a cell shows, where that differs from the number it holds.
 
 In: a format code such as `00000`, `"ART-"0000`, `0%`. Out: `NumberFormat`. A code typed as 00038 is stored as the
-number 38 and the format `00000`; only the format tells that there were zeros.
+number 38 and the format `00000`; only the format shows that there were zeros.
 """
 
 from __future__ import annotations

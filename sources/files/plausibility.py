@@ -126,7 +126,7 @@ def _chars(code: int) -> tuple[str, str, str]:
 
 
 def _verdict(before: str, char: str, after: str, languages: _Languages) -> Literal["proof", "unusual", ""]:
-    """What a non-ASCII character with its neighbours says about the text."""
+    """Whether a non-ASCII character, with its neighbours, proves the encoding wrong or is unusual."""
     if not _is_letter(char):
         return _sign_verdict(before, char, after)
     if (char in "ƒµ" and _is_letter(before)) or (char in _ICELANDIC and not languages.icelandic):

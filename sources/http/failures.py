@@ -41,7 +41,7 @@ class Failure:
         hint: what to do about it.
         status, code, request_id: of the response, where there was one.
         retry_after_s: seconds that the platform asked to wait.
-        reason: why no connection came about.
+        reason: why no connection was made.
     """
 
     what: int | FailureKind
@@ -93,7 +93,7 @@ _CONNECTION_WORDS: Final[dict[ConnectionReason, tuple[str, str]]] = {
 
 
 def _connection_reason(error: BaseException) -> ConnectionReason:
-    """Why no connection came about, from the exceptions behind an error."""
+    """Why no connection was made, from the exceptions behind an error."""
     reasons: tuple[tuple[type[BaseException], ConnectionReason], ...] = (
         (ssl.SSLCertVerificationError, "certificate"),
         (httpx.ProxyError, "proxy"),

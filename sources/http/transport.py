@@ -98,7 +98,7 @@ class Transport(httpx.BaseTransport):
         return httpx.Response(response.status, headers=response.headers, stream=body)
 
     def _idle_connection(self) -> httpcore.ConnectionInterface | None:
-        """The connection that was used last, of those that still stand."""
+        """The connection that was used last, of those that are still open."""
         while True:
             try:
                 connection = self._idle.pop()

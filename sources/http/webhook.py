@@ -1,7 +1,7 @@
 """A webhook: one POST of JSON to an address that a person set, such as Slack's or Teams'.
 
 In: the address and a payload. Out: whether it arrived. The address is a secret, since it may contain a token: what is
-returned names its host only. The HTTP settings (limits, CA file, proxy) hold here too.
+returned names its host only. The HTTP settings (limits, CA file, proxy) apply here too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def post_json(url: Secret, payload: Mapping[str, object], settings: HttpSettings
     """Sends the payload once; redirects are not followed.
 
     Returns:
-        Why it was not taken, without the address; empty if it was.
+        Why it was not accepted, without the address; empty if it was.
     """
     address = httpx.URL(url.reveal())
     host, seconds = address.netloc.decode(), min(TIMEOUT_S, settings.timeout_s)

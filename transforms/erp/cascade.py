@@ -202,7 +202,7 @@ def _members(groups: pd.Series[int], names: pd.Series[str]) -> pd.Series[str]:
 def joined_texts(texts: pd.Series[str], groups: pd.Series[int]) -> pd.Series[str]:
     """The texts of each group (ascending) in one, with commas between; indexed by group. Null where a text is null.
 
-    An Arrow kernel: `groupby(...).agg(", ".join)` calls Python for each group, of which there may be a million.
+    An Arrow kernel: `groupby(...).agg(", ".join)` calls Python for each group, and there may be a million.
     """
     numbers, begin = np.unique(groups.to_numpy(), return_index=True)
     lists = pa.ListArray.from_arrays(pa.array(np.append(begin, len(groups)), pa.int32()), array(texts))

@@ -25,7 +25,7 @@ from transforms.frames import THREADS, Bools, Ints, array, positions, unlike
 
 Hashes = npt.NDArray[np.uint64]
 HashTexts = Callable[[pa.Array], Hashes]
-"""The hash of each text, none of them null."""
+"""The hash of each text; none is null."""
 
 
 class _Key(NamedTuple):

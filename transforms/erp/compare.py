@@ -8,8 +8,8 @@ the same are equal however they are written:
 - phones: see `transforms.phones`;
 - names and addresses: runs of whitespace, how accents are encoded, and case where the ERP writes in capitals.
 
-An empty cell of the ERP differs from nothing, since exports leave out what they do not know. A value of the ERP against
-none of the platform is a difference.
+An empty cell of the ERP differs from nothing, since exports leave out what they do not know. A value of the ERP where
+the platform has none is a difference.
 """
 
 from __future__ import annotations
