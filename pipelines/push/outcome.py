@@ -28,6 +28,7 @@ CONFIRMING: Final = {
 _OK: Final = 200
 _NO_CONTENT: Final = 204
 _JSON_TYPE: Final = "application/json"
+_FAILED: Final = ("error", "fail", "failed", "failure")
 _UNIQUE_FIELDS: Final = tuple({name: None for kind in KINDS.values() for name in kind.unique_fields})
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -80,20 +81,59 @@ def _doubt_about(operation: PlannedOperation, outcome: WriteOutcome) -> str | No
         is_foreign = outcome.status == _OK and outcome.content_type not in ("", _JSON_TYPE)
         return f"an empty {outcome.content_type} is not the platform's response" if is_foreign else None
     try:
-        response = msgspec.json.decode(outcome.body)
+        layers = _layers(outcome.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "the body is not the platform's"
-    if _reports_failure(response):
+    if any(map(_reports_failure, layers)):
         return "the body is an error"
-    return None if _is_about(operation, _record(response)) else "the body is about another record"
+    is_about = all(_is_about(operation, layer) for layer in layers if _wrapped(layer) is None)
+    return None if is_about else "the body is about another record"
 
 
-def _reports_failure(response: object) -> bool:
-    """Whether a response reports an error, as the interface shows it or in another form."""
-    if not isinstance(response, dict):
-        return response is False
-    has_error = any(response.get(name) for name in ("error", "errors"))
-    return has_error or any(response.get(name) is False for name in ("success", "ok"))
+def _layers(body: bytes) -> list[Mapping[str, Any]]:
+    """The objects of a response from outside to inside: wrappers, then the record, if there is one.
+
+    Raises:
+        DecodeError, UnicodeDecodeError, RecursionError: the body is not JSON, or nested too deeply.
+    """
+    layers: list[Mapping[str, Any]] = []
+
+    def walk(value: object) -> None:
+        if isinstance(value, list):
+            for item in value:
+                walk(item)
+        elif isinstance(value, dict):
+            layers.append(value)
+            walk(_wrapped(value))
+
+    response = msgspec.json.decode(body)
+    walk({"success": False} if response is False else response)
+    return layers
+
+
+def _wrapped(layer: Mapping[str, Any]) -> object:
+    """What an object wraps: its `data`, or the only object or list in it; None if it is a record."""
+    if isinstance(layer.get("data"), dict | list):
+        return layer["data"]
+    inner = [value for value in layer.values() if value and isinstance(value, dict | list)]
+    is_record = not layer.keys().isdisjoint(("id", *_UNIQUE_FIELDS))
+    return inner[0] if len(inner) == 1 and not is_record else None
+
+
+def _reports_failure(layer: Mapping[str, Any]) -> bool:
+    """Whether an object reports an error, as the interface shows it or as other services do."""
+    fields = {name.casefold(): value for name, value in layer.items()}
+    return (
+        any(value for name, value in fields.items() if name.startswith(("error", "fault")))
+        or any(str(fields.get(name)).casefold() == "false" for name in ("success", "ok", "issuccess"))
+        or any(str(fields.get(name)).casefold() in _FAILED for name in ("status", "result"))
+        or any(_is_error_status(fields.get(name)) for name in ("status", "statuscode"))
+        or ("message" in fields and _is_error_status(fields.get("code")))
+    )
+
+
+def _is_error_status(value: object) -> bool:
+    return isinstance(value, int) and 400 <= value <= 599
 
 
 def _is_about(operation: PlannedOperation, record: Mapping[str, Any]) -> bool:
@@ -108,25 +148,16 @@ def _is_about(operation: PlannedOperation, record: Mapping[str, Any]) -> bool:
     )
 
 
-def _record(response: object) -> Mapping[str, Any]:
-    """The record in a response, bare or in `data`; empty if there is none."""
-    if isinstance(response, dict) and isinstance(response.get("data"), dict):
-        response = response["data"]
-    return response if isinstance(response, dict) else {}
-
-
 def _not_happened(operation: int, is_doubted: bool, response: Mapping[str, Any]) -> StateChange:
     """This attempt certainly did not happen; the doubt of an earlier one remains."""
     return StateChange(operation, "in_doubt" if is_doubted else "planned", **response)
 
 
 def remote_id(body: bytes) -> str | None:
-    """The id of the created record, if the body has one, bare or in `data`."""
-    if not body.strip():
-        return None
+    """The id of the created record, if the body has one."""
     try:
-        value = _record(msgspec.json.decode(body)).get("id")
+        ids = [layer.get("id") for layer in _layers(body) if _wrapped(layer) is None]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    text = str(ids[0]) if ids and isinstance(ids[0], int | str) and not isinstance(ids[0], bool) else ""
     return text if _ID.fullmatch(text) else None
