@@ -107,7 +107,8 @@ def _layers(body: bytes) -> list[Mapping[str, Any]]:
             walk(_wrapped(value))
 
     response = msgspec.json.decode(body)
-    walk({"success": False} if response is False else response)
+    is_scalar = response is not None and not isinstance(response, dict | list)
+    walk({"success": response, "status": response} if is_scalar else response)
     return layers
 
 
@@ -125,7 +126,7 @@ def _reports_failure(layer: Mapping[str, Any]) -> bool:
     fields = {name.casefold(): value for name, value in layer.items()}
     return (
         any(value for name, value in fields.items() if name.startswith(("error", "fault")))
-        or any(str(fields.get(name)).casefold() == "false" for name in ("success", "ok", "issuccess"))
+        or any(str(fields.get(name)).casefold() in ("false", "0") for name in ("success", "ok", "issuccess"))
         or any(str(fields.get(name)).casefold() in _FAILED for name in ("status", "result"))
         or any(_is_error_status(fields.get(name)) for name in ("status", "statuscode"))
         or ("message" in fields and _is_error_status(fields.get("code")))

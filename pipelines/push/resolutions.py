@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
-from pipelines.ledger.model import StateChange
+from pipelines.ledger.model import LedgerRow, StateChange
+from pipelines.plan.model import RESULTS_FOLDER, Plan
 from pipelines.push.eligibility import PushRules, format_time
 from pipelines.push.plan_ledger import PlanLedger
 from sources.errors import UsageError
@@ -17,6 +18,7 @@ from sources.files import Row, open_table
 
 ABANDONED: Final = "abandoned: not known whether it arrived"
 ANSWER_COLUMN: Final = "answer"
+DOUBT_COLUMN: Final = "doubt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,16 @@ class Answers:
 _NAMES: Final = tuple(field.name for field in fields(Answers))
 
 
-def read_answers(path: Path) -> Answers:
+def doubt_id(plan: Plan, row: LedgerRow) -> str:
+    """Identifies a doubt in `in_doubt.csv`: an answer to it is no answer to that of another plan or attempt."""
+    return f"{plan.manifest.plan_id[:12]}/{row.id}/{row.attempts}"
+
+
+def read_answers(path: Path, plan: Plan, ledger: PlanLedger) -> Answers:
     """The answers in a copy of `in_doubt.csv`, however a spreadsheet saved it; lines without an answer are skipped.
 
     Raises:
-        UsageError: the file cannot be read, or an answer is unknown.
+        UsageError: the file cannot be read, an answer is unknown, or is about the doubt of another plan or attempt.
     """
     table = open_table(path)
     missing = [name for name in ("operation", ANSWER_COLUMN) if name not in table.columns]
@@ -47,6 +54,8 @@ def read_answers(path: Path) -> Answers:
         hint = f"Fill in the column {ANSWER_COLUMN!r} of results/in_doubt.csv, and pass that file."
         raise UsageError(f"{path} has no column {' and '.join(map(repr, missing))}", hint)
     operation_at, answer_at = (table.columns.index(name) for name in ("operation", ANSWER_COLUMN))
+    doubt_at = table.columns.index(DOUBT_COLUMN) if DOUBT_COLUMN in table.columns else None
+    doubts = {row.id: doubt_id(plan, row) for row in ledger.rows("in_doubt", "conflict")}
     answers: dict[str, set[int]] = {name: set() for name in _NAMES}
     for row in table.rows():
         is_whole = isinstance(row, Row)
@@ -57,6 +66,9 @@ def read_answers(path: Path) -> Answers:
         if answer not in answers or not (number.isascii() and number.isdecimal()):
             hint = "An answer is `landed`, `not-landed` or `abandon`, next to the number of an operation."
             raise UsageError(f"{path}: line {row.line} has no valid answer", hint)
+        if doubt_at is not None and row.cells[doubt_at] != doubts.get(int(number), row.cells[doubt_at]):
+            hint = f"Look on the platform again, and answer in {plan.folder / RESULTS_FOLDER / 'in_doubt.csv'}."
+            raise UsageError(f"{path}: line {row.line} is about another plan, or about an earlier attempt", hint)
         answers[answer].add(int(number))
     return Answers(**{name: frozenset(ids) for name, ids in answers.items()})
 

@@ -216,7 +216,7 @@ class _PushRun:
         options = self.options
         answers: Answers = options
         if options.answers is not None:
-            answers |= read_answers(options.answers)
+            answers |= read_answers(options.answers, self.plan, self.ledger)
         changes = manual_resolutions(self.ledger, self.rules, answers)
         if answers.landed and self.kind.is_update:
             values = {op.id: self._values(op) for op in self.plan.operations() if op.id in answers.landed}

@@ -801,6 +801,20 @@ def test_an_answer_that_is_none_is_refused_with_its_line(at: Place) -> None:
     assert at.states(plan) == ["in_doubt"]
 
 
+def test_answers_about_another_plan_or_an_earlier_attempt_are_not_used(at: Place) -> None:
+    plans = [at.plan([subcategory(1, description=text)], "subcategories") for text in "ab"]
+    at.platform.set_faults({"reset_before": 1.0})
+    for plan in plans:
+        at.push(plan)
+    file = answer(plans[0], at.folder / "answers.csv", {"1": "not-landed"})
+    with pytest.raises(UsageError, match="line 2 is about another plan"):
+        at.push(plans[1], replace(YES, answers=file))
+    assert at.push(plans[0], replace(YES, answers=file)).exit_code == 6  # sent again, and in doubt again
+    with pytest.raises(UsageError, match="or about an earlier attempt"):
+        at.push(plans[0], replace(YES, answers=file))
+    assert [at.states(plan) for plan in plans] == [["in_doubt"], ["in_doubt"]]
+
+
 def test_what_was_sent_stands_beside_a_doubt_and_no_password(at: Place) -> None:
     """Issue 12, item 5."""
     plan = at.plan([customer(1, lastName="=A1")])
