@@ -12,7 +12,7 @@ import io
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -77,9 +77,19 @@ class _Result(NamedTuple):
 
 
 def check_writable(folder: Path) -> None:
-    """Checks that results can be written, before anything is sent. Raises UsageError."""
-    with disk_errors(folder, "The results are written into the plan folder: make it writable."):
+    """Checks that results can be written, and restores those that a killed push was replacing. Raises UsageError."""
+    with _writing(folder):
         _new_folder(folder).rmdir()
+        final, old = folder / RESULTS_FOLDER, _old_folder(folder)
+        if old.exists() and not final.exists():
+            old.rename(final)
+
+
+def mark_pushed(folder: Path) -> None:
+    """Leaves the folder of the results, before anything is sent: a killed push writes none. Raises UsageError."""
+    with _writing(folder):
+        (folder / RESULTS_FOLDER).mkdir(mode=0o700, exist_ok=True)
+        sync(folder)
 
 
 def check_ledger(plan: Plan, ledger: PlanLedger) -> None:
@@ -90,8 +100,9 @@ def check_ledger(plan: Plan, ledger: PlanLedger) -> None:
     """
     if not (plan.folder / RESULTS_FOLDER).exists():
         return
-    unsent = {row.id for row in ledger.rows("planned") if not row.attempts}
-    for name in ("confirmed", "in_doubt") if unsent else ():
+    planned = {row.id: row.attempts for row in ledger.rows("planned")}
+    never_sent = {number for number, attempts in planned.items() if not attempts}
+    for name, unsent in (("confirmed", planned.keys()), ("in_doubt", never_sent)) if planned else ():
         path = plan.folder / RESULTS_FOLDER / f"{name}.csv"
         try:
             is_older = not unsent.isdisjoint(_operations_in(path))
@@ -136,7 +147,7 @@ class ResultsWriter:
             counts = self._write(new)
             if counts.total() != plan.manifest.lines:
                 raise BridgeError(f"the input has {plan.manifest.lines} lines, the results have {counts.total()}")
-            final, old = plan.folder / RESULTS_FOLDER, plan.folder / f".{RESULTS_FOLDER}.old"
+            final, old = plan.folder / RESULTS_FOLDER, _old_folder(plan.folder)
             shutil.rmtree(old, ignore_errors=True)
             if final.exists():
                 final.rename(old)
@@ -231,6 +242,14 @@ def _unsent_result(line: LineResult) -> _Result:
     is_named = not line.field or line.words.startswith(f"{line.field}: ")  # a column may have the field's name
     words = line.words if is_named or not line.words else f"{line.field}: {line.words}"
     return _Result(_FILE_BY_OUTCOME[line.outcome], line.outcome, code=line.code, words=words)
+
+
+def _writing(folder: Path) -> AbstractContextManager[None]:
+    return disk_errors(folder, "The results are written into the plan folder: make it writable.")
+
+
+def _old_folder(folder: Path) -> Path:
+    return folder / f".{RESULTS_FOLDER}.old"
 
 
 def _new_folder(folder: Path) -> Path:

@@ -73,10 +73,11 @@ def push(
     )
     path = ledger_path()
     with ledger_lock(path), Ledger.open(path, read=dependencies.read_clock) as ledger:
-        checks.check_known(plan, path, ledger.has(plan.manifest.plan_id))
         results.check_writable(plan.folder)
+        checks.check_known(plan, path, ledger.has(plan.manifest.plan_id))
         plan_ledger = PlanLedger.record(ledger, plan, new_operations(plan), ledger.clock.now())
         results.check_ledger(plan, plan_ledger)
+        results.mark_pushed(plan.folder)
         with dependencies.client(legacy, hooks.stop) as client:
             result = _PushRun(plan, plan_ledger, options, hooks, dependencies, legacy, client).run()
     result.observed = [*observed, *result.observed]

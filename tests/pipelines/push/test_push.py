@@ -682,6 +682,37 @@ def test_a_plan_whose_ledger_is_gone_is_not_sent_again(at: Place) -> None:
     assert at.platform.state.variants[1, 1].applied == 1
 
 
+@pytest.mark.parametrize("moment", ["before the results", "while the results are replaced"])
+def test_a_plan_of_a_killed_push_is_not_sent_again_with_another_ledger(
+    at: Place, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = at.plan([patch(1, 1, stock=5, repeatable=False)], "variants")
+    if moment == "before the results":
+        monkeypatch.setattr("pipelines.push.run.results.ResultsWriter.write", mock.Mock(side_effect=SystemExit))
+        with pytest.raises(SystemExit):
+            at.push(plan)
+    else:
+        at.push(plan)
+        (plan / "results").rename(plan / ".results.old")
+    monkeypatch.setenv("LEDGER__PATH", str(at.folder / "other.sqlite"))
+    with pytest.raises(UsageError, match="but not with the ledger"):
+        at.push(plan)
+    assert at.platform.state.variants[1, 1].applied == 1
+
+
+def test_an_older_ledger_is_noticed_although_it_has_an_attempt_of_each_request(at: Place) -> None:
+    plan = at.plan([patch(1, 1, stock=5, repeatable=False)], "variants")
+    at.platform.set_faults({"rate_429": 1.0})
+    at.push(plan)
+    old = shutil.copy(at.ledger, at.folder / "old.sqlite")
+    at.platform.set_faults({})
+    assert at.push(plan).exit_code == 0
+    shutil.copy(old, at.ledger)
+    with pytest.raises(UsageError, match="older copy"):
+        at.push(plan)
+    assert at.platform.state.variants[1, 1].applied == 1
+
+
 def test_a_plan_whose_ledger_is_older_than_its_results_is_not_sent_again(at: Place) -> None:
     plan = at.plan([patch(number, number, stock=5, repeatable=False) for number in (1, 2)], "variants")
     stop = threading.Event()
