@@ -46,6 +46,7 @@ from pipelines.plan.outcomes import (
     write_outcomes,
 )
 from pipelines.plan.rejects import RejectsWriter
+from pipelines.plan.replaced import replaced_sha256
 from pipelines.plan.requests import PlanCounts, RequestOptions
 from pipelines.plan.spool import InputSpool
 from pipelines.plan.summary import PlanStatistics, summary
@@ -215,6 +216,8 @@ class _PlanMaker:
             )
         statistics = self._statistics(counts, lines)
         manifest = self._manifest(folder, counts, lines, files, mapping_toml)
+        if self.kind.is_update:
+            manifest = msgspec.structs.replace(manifest, replaces=replaced_sha256(self.ledger, manifest, folder))
         content = msgspec.json.encode([msgspec.structs.replace(manifest, organization=None), statistics])
         plan_id = current_state.new_plan_id(self.ledger, content, _ID_LENGTH)
         manifest = msgspec.structs.replace(manifest, plan_id=plan_id)

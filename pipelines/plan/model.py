@@ -123,6 +123,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         lookups: files named by the mapping.
         format: detected format of the input.
         mapping_toml: the complete mapping, including what was proposed and what the file proved; also `mapping.toml`.
+        replaces: hash of the confirmed values that updates replace (`pipelines.plan.replaced`); None for other kinds.
         read: None if the kind is not compared with the platform's list.
         lines: rows of the input. Each is counted in exactly one of `outcomes`.
         outcomes: lines by outcome: `create` (for variants `patch`), `merged`, `unchanged`, `exists_same`,
@@ -146,6 +147,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     lookups: tuple[PlanFile, ...] = ()
     format: dict[str, Any] = {}
     mapping_toml: str = ""
+    replaces: str | None = None
     read: ReadState | None = None
     lines: int
     outcomes: dict[str, int]

@@ -12,7 +12,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from pipelines.ledger.store import Ledger
 from pipelines.plan.model import RESULTS_FOLDER, Manifest, Plan, file_sha256
+from pipelines.plan.replaced import replaced_sha256
 from pipelines.pull.whoami import read_whoami
 from sources.errors import UsageError
 from sources.http.client import Client
@@ -122,6 +124,18 @@ def check_agreement(plan: Plan, confirm: int | None, is_agreed: bool) -> None:
         raise UsageError(text, f"To send it, confirm the number: {command}")
     if confirm is None and not is_agreed:
         raise UsageError(text, f"To send it: orderbridge push {shlex.quote(str(plan.folder))} --yes")
+
+
+def check_current(plan: Plan, ledger: Ledger) -> None:
+    """Raises UsageError for a plan, not pushed before, whose fields another push has changed since it was made."""
+    manifest = plan.manifest
+    if manifest.replaces is None or ledger.has(manifest.plan_id):
+        return
+    if manifest.replaces != replaced_sha256(ledger, manifest, plan.folder):
+        raise UsageError(
+            "another push has changed fields that this plan changes, after it was made",
+            f"Nothing was sent. Plan again into a new folder, and compare: {_plan_command(manifest)}",
+        )
 
 
 def check_known(plan: Plan, ledger: Path, is_known: bool) -> None:

@@ -75,6 +75,7 @@ def push(
     with ledger_lock(path), Ledger.open(path, read=dependencies.read_clock) as ledger:
         results.check_writable(plan.folder)
         checks.check_known(plan, path, ledger.has(plan.manifest.plan_id))
+        checks.check_current(plan, ledger)
         plan_ledger = PlanLedger.record(ledger, plan, new_operations(plan), ledger.clock.now())
         results.check_ledger(plan, plan_ledger)
         results.mark_pushed(plan.folder)

@@ -21,6 +21,7 @@ import pytest
 from pipelines.cli.push import print_result
 from pipelines.ledger.clock import ClockReading
 from pipelines.ledger.store import Ledger
+from pipelines.plan.make import PlanOptions, make_plan
 from pipelines.plan.model import PlannedOperation
 from pipelines.push import passwords, send
 from pipelines.push.model import SETTLE_S, PushOptions, PushResult
@@ -598,6 +599,40 @@ def test_what_a_later_plan_has_changed_is_not_put_back_by_an_older_one(at: Place
     assert at.push(first).exit_code == 5
     assert outcomes(first) == {"2": "unsent.blocked", "3": "confirmed.confirmed"}
     assert at.platform.state.variants[1, 1].fields == {"sku": "new"}
+
+
+def test_a_clock_set_back_does_not_let_an_older_plan_put_back_what_a_later_one_changed(at: Place) -> None:
+    clock = [ClockReading(1_000_000.0, "boot", 5_000.0)]
+    at.means = means(read_clock=lambda: clock[0])
+    stop = threading.Event()
+    stop.set()
+    first = at.plan([patch(1, 1, sku="old")], "variants")
+    assert at.push(first, stop=stop).stopped
+    clock[0] = ClockReading(1_000_000.0 - 3600, "boot", 5_060.0)
+    assert at.push(at.plan([patch(1, 1, sku="new")], "variants")).exit_code == 0
+    assert at.push(first).exit_code == 5
+    assert at.platform.state.variants[1, 1].fields == {"sku": "new"}
+
+
+def test_a_plan_made_before_a_push_that_changed_the_same_fields_is_refused(at: Place) -> None:
+    folders = []
+
+    def make(**fields: str) -> Path:
+        folder = at.folder / f"made-{len(folders)}"
+        file = folder.with_suffix(".csv")
+        file.write_text(f"productId,variantId,{','.join(fields)}\n1,7,{','.join(fields.values())}\n", "utf-8")
+        make_plan(PlanOptions(kind="variants", file=file, out=folder))
+        folders.append(folder)
+        return folder
+
+    monday, other, tuesday = make(sku="A"), make(weight="2"), make(sku="B")
+    assert [at.push(plan).exit_code for plan in (other, tuesday, tuesday)] == [0, 0, 0]
+    with pytest.raises(UsageError, match="another push has changed fields that this plan changes") as error:
+        at.push(monday)
+    assert f"orderbridge plan variants {at.folder}/made-0.csv" in error.value.hint
+    assert at.platform.state.variants[1, 7].fields == {"sku": "B", "weight": 2}
+    assert at.push(make(sku="A", weight="3")).exit_code == 0
+    assert at.platform.state.variants[1, 7].fields == {"sku": "A", "weight": 3}
 
 
 def test_a_second_push_at_once_is_refused(at: Place) -> None:

@@ -1,0 +1,43 @@
+"""What a plan of variants replaces: the values last confirmed of the fields that its updates set, as one hash.
+
+In: the ledger, and `operations.jsonl`. Out: a hash for the manifest. A push computes it again: if it differs, another
+push has changed these fields since the plan was made, and the plan would undo that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.ledger.store import Ledger
+from pipelines.plan.model import OPERATIONS_FILE, Manifest
+from sources.kinds import increment_fields
+
+
+class _Update(msgspec.Struct):
+    path: str
+    body: dict[str, Any]
+
+
+_UPDATE: Final = msgspec.json.Decoder(_Update)
+
+
+def replaced_sha256(ledger: Ledger, manifest: Manifest, folder: Path) -> str:
+    """Hash of the confirmed values that the updates in a plan folder replace; an increment replaces none."""
+    confirmed = ledger.confirmed(manifest.host)
+    increments = increment_fields(manifest.semantics)
+    texts: list[str] = []
+    if confirmed.num_rows:
+        with (folder / OPERATIONS_FILE).open("rb") as lines:
+            updates = map(_UPDATE.decode, lines)
+            targets = [f"{update.path} {name}" for update in updates for name in update.body.keys() - increments]
+        products, variants, names, values = (confirmed.column(index) for index in range(4))
+        fields = pc.binary_join_element_wise("/products/", products, "/variants/", variants, " ", names, "")
+        is_replaced = pc.is_in(fields, value_set=pa.array(targets, pa.string()))
+        texts = pc.binary_join_element_wise(fields, values, " ").filter(is_replaced).to_pylist()
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
