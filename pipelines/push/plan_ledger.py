@@ -197,7 +197,8 @@ class PlanLedger:
     def _store_values(self, connection: sqlite3.Connection, changes: list[StateChange], at: float) -> None:
         """The values that the platform has now, as far as they are known."""
         (opened_at,) = connection.execute("SELECT max(opened_at) FROM plans").fetchone()
-        at = max(at, opened_at + 0.001)  # after every plan was first pushed, even if the clock was set back since
+        if at < opened_at:  # the clock was set back since: it is after each plan was first pushed all the same
+            at = opened_at + 0.001
         fields = [(self.host, *field, value) for change in changes for field, value in change.values.items()]
         connection.executemany(
             "INSERT OR REPLACE INTO confirmed VALUES (?, ?, ?, ?, ?, ?, ?)",

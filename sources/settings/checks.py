@@ -93,6 +93,12 @@ def file(name: str, value: object) -> Path:
         value = str(value)
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise UsageError(f"{name} is not the path of a file", "Leave it out for the default.")
+    if value != value.strip() or {value[0], value[-1]} & set("\"'"):
+        raise UsageError(f"{name} begins or ends with a quotation mark or a blank", "Give the path alone.")
+    if re.search(r"\$[A-Za-z_{]", value):
+        raise UsageError(
+            f"{name} contains a variable that was not expanded", "Cron and systemd expand none: write it out."
+        )
     try:
         path = Path(value).expanduser().absolute()
     except RuntimeError:

@@ -185,6 +185,27 @@ def test_a_path_that_is_not_a_file_is_an_error(root: Path, monkeypatch: pytest.M
         warehouse_path()
 
 
+@pytest.mark.parametrize("name", ["WAREHOUSE__PATH", "LEDGER__PATH", "SOURCES__HTTP__CA_FILE"])
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ('"{}"', "begins or ends with a quotation mark"),
+        ("'{}", "begins or ends with a quotation mark"),
+        (" {}", "begins or ends with .* a blank"),
+        ("{}\r", "begins or ends with .* a blank"),
+        ("$HOME{}", "a variable that was not expanded"),
+        ("${{HOME}}{}", "a variable that was not expanded"),
+    ],
+)
+def test_a_path_as_docker_cron_or_an_editor_leaves_it_names_no_other_file(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, form: str, message: str
+) -> None:
+    monkeypatch.setenv(name, form.format(root / "file"))
+    read = {"WAREHOUSE__PATH": warehouse_path, "LEDGER__PATH": ledger_path}.get(name, http_settings)
+    with pytest.raises(UsageError, match=f"{name}.*{message}"):
+        read()
+
+
 def test_a_secret_is_masked_and_not_pickled() -> None:
     settings = legacy()
     for text in (
