@@ -8,13 +8,16 @@ a reason for each one withheld. What cannot be known stays in doubt (docs/push.m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Set
+from collections import defaultdict
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
+import msgspec
+
 from pipelines.ledger.keys import variant_ids
-from pipelines.ledger.model import Claim, LedgerRow, StateChange, UnsettledUpdate
+from pipelines.ledger.model import Claim, LedgerRow, StateChange, UnsettledUpdate, VariantField
 from pipelines.plan.model import Plan, PlannedOperation
 from pipelines.push.listing import CustomerListing, ReadCustomers, differing_fields, search_keys
 from pipelines.push.plan_ledger import PlanLedger
@@ -63,6 +66,15 @@ class PushRules:
     def is_repeatable(self, operation: PlannedOperation) -> bool:
         """Whether sending it twice has the same effect as sending it once."""
         return operation.repeatable and operation.method == "PATCH" and not self.additive & set(operation.body)
+
+    def confirmed_values(self, operation: PlannedOperation) -> dict[VariantField, str | None]:
+        """The values on the platform after a variant update; after an increment they are unknown."""
+        if (variant := variant_ids(operation.path)) is None:
+            return {}
+        return {
+            (*variant, name): None if name in self.increments else msgspec.json.encode(value).decode()
+            for name, value in operation.body.items()
+        }
 
     def lookup_from(self, row: LedgerRow) -> str:
         """When a create in doubt can be looked up, for people."""
@@ -233,15 +245,35 @@ def next_step(operation: PlannedOperation, row: LedgerRow, rules: PushRules) -> 
     return "push again: it will be sent again" if rules.is_repeatable(operation) else ASK_PERSON
 
 
-def conflicting_update(
-    operation: PlannedOperation, plan_id: str, unsettled: Mapping[str, list[UnsettledUpdate]]
-) -> str | None:
-    """Why a variant update must wait: another one of the host, on the same fields, may still arrive and undo it."""
-    for other in unsettled.get(operation.path, ()):
-        if (other.plan_id, other.id) != (plan_id, operation.id) and other.fields & set(operation.body):
-            state = "is in doubt" if other.is_open else "was in doubt and may still arrive"
-            return f"operation {other.id} of the plan {other.folder} on the same fields {state}"
-    return None
+class UnsettledUpdates:
+    """Variant updates of a host that may still arrive: those in the ledger, and doubts of this push as they arise.
+
+    Args:
+        ledger: of the plan that is pushed.
+        since: ledger time after which a doubt counts, even if it ended.
+    """
+
+    def __init__(self, ledger: PlanLedger, since: float) -> None:
+        self._plan_id, self._folder = ledger.plan_id, ledger.folder
+        self._updates: dict[str, list[UnsettledUpdate]] = defaultdict(list)
+        for update in ledger.unsettled(since):
+            self._updates[update.path].append(update)
+
+    def add(self, operation: PlannedOperation, at: float) -> None:
+        """From now on, an update of this push that is in doubt blocks others on the same fields."""
+        if operation.method == "PATCH":
+            fields, path = frozenset(operation.body), operation.path
+            self._updates[path].append(
+                UnsettledUpdate(self._plan_id, self._folder, operation.id, path, fields, True, at)
+            )
+
+    def conflict(self, operation: PlannedOperation) -> str | None:
+        """Why an update must wait: another one on the same fields may still arrive and undo it. None if it need not."""
+        for other in self._updates.get(operation.path, ()):
+            if (other.plan_id, other.id) != (self._plan_id, operation.id) and other.fields & set(operation.body):
+                state = "is in doubt" if other.is_open else "was in doubt and may still arrive"
+                return f"operation {other.id} of the plan {other.folder} on the same fields {state}"
+        return None
 
 
 def format_time(seconds: float) -> str:

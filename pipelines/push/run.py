@@ -7,19 +7,16 @@ ends, with the lines confirmed, rejected, in doubt and not sent at that moment.
 from __future__ import annotations
 
 import shutil
-from collections import defaultdict
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from pipelines.ledger.keys import body_hash, key_hashes, variant_ids
-from pipelines.ledger.model import NewOperation, UnsettledUpdate, VariantField
+from pipelines.ledger.keys import body_hash, key_hashes
+from pipelines.ledger.model import NewOperation
 from pipelines.ledger.store import Ledger
-from pipelines.plan.model import Plan, PlannedOperation
+from pipelines.plan.model import Plan
 from pipelines.push import checks, results
 from pipelines.push.eligibility import (
     Eligibility,
@@ -27,7 +24,6 @@ from pipelines.push.eligibility import (
     Withheld,
     assess_creates,
     assess_updates,
-    conflicting_update,
 )
 from pipelines.push.listing import CustomerListing, Key, read_customers
 from pipelines.push.model import SETTLE_S, PushDependencies, PushHooks, PushOptions, PushResult
@@ -132,7 +128,6 @@ class _PushRun:
             wall_time=self.ledger.ledger.clock.wall_time,
             country=reconcile_settings().country,
         )
-        self.unsettled: dict[str, list[UnsettledUpdate]] = defaultdict(list)
         self.result = PushResult(self.plan)
         self.eligibility = Eligibility()
         self.assessed_at = self.ledger.now()
@@ -221,18 +216,11 @@ class _PushRun:
             answers |= read_answers(options.answers, self.plan, self.ledger)
         changes = manual_resolutions(self.ledger, self.rules, answers)
         if answers.landed and self.kind.is_update:
-            values = {op.id: self._values(op) for op in self.plan.operations() if op.id in answers.landed}
+            values = {
+                op.id: self.rules.confirmed_values(op) for op in self.plan.operations() if op.id in answers.landed
+            }
             changes = [c._replace(values=values[c.id]) if c.to == "confirmed" else c for c in changes]
         self.ledger.commit(changes, self.ledger.now())
-
-    def _values(self, operation: PlannedOperation) -> dict[VariantField, str | None]:
-        """The values on the platform after a variant update; after an increment they are unknown."""
-        if (variant := variant_ids(operation.path)) is None:
-            return {}
-        return {
-            (*variant, name): None if name in self.rules.increments else msgspec.json.encode(value).decode()
-            for name, value in operation.body.items()
-        }
 
     def _send(self) -> SendResult:
         """One round of sending."""
@@ -243,10 +231,6 @@ class _PushRun:
             return SendResult()
         attempted = {row.id for row in self.ledger.rows() if row.attempts} if self.kind.has_login else set()
         body = body_encoder(self.plan, to_send, attempted, self.dependencies.read_passwords)
-        self.unsettled.clear()
-        if self.kind.is_update:
-            for other in self.ledger.unsettled(self.ledger.now() - self.rules.settle_s):
-                self.unsettled[other.path].append(other)
         total = self.ended + len(to_send)
         self.hooks.on_operation(self.ended, total)
 
@@ -269,9 +253,7 @@ class _PushRun:
             client=self.client,
             pace=Pace(self.options.rate, self.dependencies.policy, self.hooks.stop),
             body=body,
-            values=self._values,
-            blocked_by=lambda op: conflicting_update(op, self.plan.manifest.plan_id, self.unsettled),
-            on_doubt=self._on_doubt,
+            rules=self.rules,
             on_end=on_end,
             concurrency=self.options.concurrency or CONCURRENCY[self.kind.operation.verb],
             grace_s=self.dependencies.grace_s,
@@ -279,11 +261,3 @@ class _PushRun:
             uptime=lambda: self.dependencies.read_clock().uptime,
         )
         return loop.run(tasks)
-
-    def _on_doubt(self, operation: PlannedOperation) -> None:
-        """From now on the operation blocks others on the same fields."""
-        if operation.method == "PATCH":
-            fields, now = frozenset(operation.body), self.ledger.now()
-            plan_id, folder = self.plan.manifest.plan_id, str(self.plan.folder)
-            update = UnsettledUpdate(plan_id, folder, operation.id, operation.path, fields, True, now)
-            self.unsettled[operation.path].append(update)

@@ -17,8 +17,9 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Final, NamedTuple
 
-from pipelines.ledger.model import StateChange, VariantField
+from pipelines.ledger.model import StateChange
 from pipelines.plan.model import PlannedOperation
+from pipelines.push.eligibility import PushRules, UnsettledUpdates
 from pipelines.push.outcome import classify, is_plain_success
 from pipelines.push.pace import WAIT_STEP_S, Pace
 from pipelines.push.plan_ledger import PlanLedger
@@ -96,8 +97,7 @@ class SendLoop:
     Attributes:
         pace: the gate before each request.
         body: bytes of an operation, including its password; called after its intent is on disk.
-        values: what a confirmed operation leaves, see `StateChange.values`.
-        blocked_by: reason why an operation must not be sent now, because another one may still change the same fields.
+        rules: what a confirmed operation leaves, and how long a doubt blocks others on the same fields.
         on_end: called with the number of operations that ended.
         concurrency: requests at once.
         grace_s: seconds allowed for requests in flight after a stop.
@@ -108,10 +108,8 @@ class SendLoop:
     ledger: PlanLedger
     client: Client
     pace: Pace
+    rules: PushRules
     body: Callable[[PlannedOperation], bytes]
-    values: Callable[[PlannedOperation], dict[VariantField, str | None]]
-    blocked_by: Callable[[PlannedOperation], str | None]
-    on_doubt: Callable[[PlannedOperation], None]
     on_end: Callable[[int], None]
     concurrency: int
     grace_s: float
@@ -130,6 +128,7 @@ class SendLoop:
         self._doubts_in_row = 0
         self._ended = 0
         self._result = SendResult()
+        self._unsettled = UnsettledUpdates(self.ledger, self.ledger.now() - self.rules.settle_s)
 
     def run(self, tasks: Iterator[SendTask]) -> SendResult:
         """Sends until nothing is left or something ends it. Operations not sent stay as they were.
@@ -192,7 +191,7 @@ class SendLoop:
                 if sum(map(len, self._waiting.values())) >= WAITING_MAX:
                     break
                 continue
-            reason = self.blocked_by(task.operation)
+            reason = self._unsettled.conflict(task.operation)
             if reason is not None:
                 self._result.withheld[task.operation.id] = reason
                 continue
@@ -229,10 +228,10 @@ class SendLoop:
             return change
         self._ended += change.to != "planned"
         if change.to == "confirmed":
-            return change._replace(values=self.values(operation))
+            return change._replace(values=self.rules.confirmed_values(operation))
         if change.to == "in_doubt":
             self._result.in_doubt += 1
-            self.on_doubt(operation)
+            self._unsettled.add(operation, now)
         return change
 
     def _react(self, completed: CompletedTask, outcome: WriteOutcome, change: StateChange) -> bool:

@@ -405,7 +405,7 @@ MUTANTS: Final = (
     Mutant(
         "the-error-body-of-a-family-confirms-a-write",
         "pipelines/push/outcome.py",
-        'any(value for name, value in fields.items() if name.startswith(("error", "fault")))',
+        'any(value for name, value in fields.items() if name.startswith(("error", "fail", "fault")))',
         "False",
         "tests/pipelines/push/test_outcome.py",
     ),
@@ -475,7 +475,7 @@ MUTANTS: Final = (
     Mutant(
         "an-update-that-may-still-arrive-undoes-a-later-one",
         "pipelines/push/eligibility.py",
-        "if (other.plan_id, other.id) != (plan_id, operation.id) and other.fields & set(operation.body):",
+        "if (other.plan_id, other.id) != (self._plan_id, operation.id) and other.fields & set(operation.body):",
         "if other.plan_id == '' and other.fields & set(operation.body):",
         f"{PUSH} -k another_plan",
     ),

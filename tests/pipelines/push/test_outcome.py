@@ -49,6 +49,7 @@ DOUBTFUL: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "an error code with a message": (UPDATE, 200, b'{"code":422,"message":"invalid"}', JSON),
     "no success as text": (UPDATE, 200, b'{"success":"false"}', JSON),
     "a status that says so": (CREATE, 200, b'{"status":"error","message":"x"}', JSON),
+    "a failed item": (CREATE, 200, b'{"created":0,"failed":1}', JSON),
     "no success as a number": (UPDATE, 200, b'{"ok":0}', JSON),
     "a bare text that says so": (CREATE, 201, b'"Error"', JSON),
     "a body nested too deeply": (CREATE, 201, b"[" * 990 + b"]" * 990, JSON),

@@ -11,6 +11,7 @@ import pytest
 
 from pipelines.ledger.model import StateChange
 from pipelines.push import pace
+from pipelines.push.eligibility import PushRules
 from pipelines.push.model import PushOptions
 from pipelines.push.run import push
 from pipelines.push.send import INTENT_MAX_AGE_S, RATE_MIN, SendLoop, SendTask
@@ -33,9 +34,7 @@ class Bench:
         self.stop = threading.Event()
         gate = pace.Pace(rate, RetryPolicy(base_s=0.0, cap_s=0.0), self.stop, lambda: self.now)
         gate.halted = mock.Mock(is_set=gate.halted.is_set, wait=self.pass_time)
-        context: Any = {name: mock.Mock(return_value=None) for name in ("body", "values", "blocked_by")}
-        context |= {name: mock.Mock() for name in ("on_doubt", "on_end")}
-        ledger: Any = mock.Mock(now=lambda: self.now, commit=self.commit)
+        ledger: Any = mock.Mock(now=lambda: self.now, commit=self.commit, unsettled=lambda since: [])
         self.loop = SendLoop(
             ledger=ledger,
             client=mock.Mock(send=self.send),
@@ -44,7 +43,9 @@ class Bench:
             grace_s=1.0,
             stop=self.stop,
             uptime=lambda: self.now,
-            **context,
+            body=mock.Mock(return_value=b"{}"),
+            on_end=mock.Mock(),
+            rules=PushRules(settle_s=0.0, resend=False),
         )
 
     def pass_time(self, seconds: float) -> None:

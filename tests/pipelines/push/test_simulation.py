@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from pipelines.ledger.model import StateChange
-from pipelines.push import eligibility, outcome, run
+from pipelines.push import eligibility, outcome
 from pipelines.push.plan_ledger import PlanLedger
 from tests.pipelines.push.simulation import SETTLE_S, Wrong, simulate
 
@@ -20,7 +20,7 @@ def _taken_for_unsent(self: PlanLedger, deadline_s: float, now: float) -> None:
 
 
 BREAKS: dict[str, tuple[Any, str, Any]] = {
-    "nothing is in the way": (run, "conflicting_update", lambda *_: None),
+    "nothing is in the way": (eligibility.UnsettledUpdates, "conflict", lambda *_: None),
     "any page with 200 is believed": (outcome, "_doubt_about", lambda *_: None),
     "no key is claimed": (PlanLedger, "claimed", lambda *_: {}),
     "what is in flight is taken for unsent": (PlanLedger, "recover", _taken_for_unsent),
