@@ -615,7 +615,7 @@ def test_a_clock_set_back_does_not_let_an_older_plan_put_back_what_a_later_one_c
 
 
 def test_a_plan_made_before_a_push_that_changed_the_same_fields_is_refused(at: Place) -> None:
-    folders = []
+    folders: list[Path] = []
 
     def make(**fields: str) -> Path:
         folder = at.folder / f"made-{len(folders)}"
