@@ -174,6 +174,10 @@ def _described(detected: DetectedFormat) -> Iterator[tuple[str, str]]:
         yield "numbered", f"{', '.join(detected.renamed)} (name empty or already used)"
     if detected.dropped_columns:
         yield "left out", f"{detected.dropped_columns} empty columns without a name at the right"
+    if detected.hidden_rows:
+        yield "hidden rows", f"{detected.hidden_rows}, which are read too"
+    if detected.merged_cells:
+        yield "merged", f"{detected.merged_cells} groups of cells; only the first of each has the value"
 
 
 def _lines(lines: tuple[int, ...]) -> str:

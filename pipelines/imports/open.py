@@ -7,8 +7,8 @@ field at once. No row is converted yet.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Pairs
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,8 +60,7 @@ def open_inputs(
         notes.append(
             f"encoding: {table.format.encoding} (assumed); check the accented letters with orderbridge preview"
         )
-    if table.format.footnotes:
-        notes.append(footnote_text(table))
+    notes += layout_notes(table)
     if len(columns) < len(table.columns):
         notes.append("the columns line, field, code and words come from a reject file and are ignored")
     if KINDS[kind].has_login and login_mode == "email" and any(s.path == LOGIN_FIELDS["code"] for s in sources):
@@ -72,10 +71,19 @@ def open_inputs(
     return Inputs(file, table, Bindings(mapping, sources, open_lookups(mapping, sources), login_mode), notes)
 
 
-def footnote_text(table: SourceTable) -> str:
-    """Which lines at the end were not read: one may be a row that was cut off."""
-    lines = listed(list(map(str, table.format.footnotes)))
-    return f"lines after the table are not read, as footnotes: {lines}; check that the file is whole"
+def layout_notes(table: SourceTable) -> Iterator[str]:
+    """Lines and cells that may not be what a person sees: footnotes, hidden rows, merged cells."""
+    found = table.format
+    if found.footnotes:
+        lines = listed(list(map(str, found.footnotes)))
+        yield f"lines after the table are not read, as footnotes: {lines}; check that the file is whole"
+    if found.hidden_rows:
+        yield f"hidden rows of the sheet are read too: {found.hidden_rows:,}; delete those that must not be sent"
+    if found.merged_cells:
+        yield (
+            f"groups of merged cells: {found.merged_cells:,}; only the first cell of each has the value. Unmerge and "
+            "fill them, or set fill_down under [rows] in the mapping"
+        )
 
 
 def open_lookups(mapping: Mapping, sources: Sequence[Source]) -> list[LookupTable]:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pipelines.imports.fields import IN_FILE, Bindings, Source, field_sources
 from pipelines.imports.lines import ScatteredGroups, group_keys, prepared_lines
 from pipelines.imports.lookups import LookupTable
-from pipelines.imports.open import count_reject_columns, footnote_text, open_input_table, open_lookups
+from pipelines.imports.open import count_reject_columns, layout_notes, open_input_table, open_lookups
 from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.mapping import load, propose
 from sources.errors import UsageError
@@ -145,7 +145,7 @@ def read_erp_customers(files: ErpFiles) -> ErpCustomers | None:
 def _open(path: Path, mapping: ColumnMapping | None) -> _File:
     table = open_input_table(path, mapping.read_options if mapping is not None else None, mapping)
     table.check_line_column()
-    warn_of_footnotes(path, table)
+    warn_of_layout(path, table)
     columns = table.columns[: len(table.columns) - count_reject_columns(table.columns, mapping)]
     mapping = mapping or propose(columns, "customers")
     fields = ((one.path.replace("[+]", "[0]"), one) for one in field_sources(mapping))
@@ -215,10 +215,10 @@ def _fill_defaults(rows: pd.DataFrame, sources: Mapping[str, Source]) -> None:
         rows[name] = rows[name].mask(is_blank & ~lacks_document if name in documents else is_blank, default)
 
 
-def warn_of_footnotes(file: Path, table: SourceTable) -> None:
-    """Logs which lines at the end of a file are not read."""
-    if table.format.footnotes:
-        log.warning("%s: %s", file.name, footnote_text(table))
+def warn_of_layout(file: Path, table: SourceTable) -> None:
+    """Logs which lines and cells of a file may not mean what a person sees."""
+    for note in layout_notes(table):
+        log.warning("%s: %s", file.name, note)
 
 
 def _looked_up(

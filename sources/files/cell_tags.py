@@ -18,6 +18,14 @@ ATTRIBUTE: Final = re.compile(r"([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _TAG: Final = re.compile(rb"""<(?:[^\s<>/:]+:)?(row|c)(?=[\s/>])((?:"[^"<]*"|'[^'<]*'|[^"'<>])*)>""")
 _POSITION: Final = re.compile(rb"\sr\s*=\s*[\"']([A-Z]*)([0-9]*)[\"']")
 _ATTRIBUTES: Final = re.compile(rb"""(?:"[^"]*"|'[^']*'|[^"'<>])*""")
+_FORMULA: Final = re.compile(
+    rb"""<c r="([A-Z]+)([0-9]+)"([^<>]*)>\s*<(?:\w+:)?f\b[^<>]*(?:/>|>[^<]*</(?:\w+:)?f>)\s*"""
+    rb"""(<(?:\w+:)?v\s*(?:/>|></(?:\w+:)?v>)\s*)?</(?:\w+:)?c>"""
+)
+"""A formula without a value."""
+_HIDDEN: Final = re.compile(rb"""<(?:\w+:)?row\b[^<>]*\shidden=["'](?:1|true)["'][^<>]*>""")
+_MERGED: Final = re.compile(rb"""<(?:\w+:)?mergeCell\s+ref=["'][A-Z]+([0-9]{1,7}):[A-Z]+([0-9]{1,7})["']""")
+_MAX_STATES: Final = 1 << 20
 _Ints = npt.NDArray[np.int64]
 
 
@@ -108,6 +116,26 @@ def may_have_value_e(xml: bytes) -> bool:
     return bool((quotes[:-2] & (codes[1:-1] == ord("e")) & quotes[2:]).any()) or (b"'" in xml and b"'e'" in xml)
 
 
+def uncomputed_formulas(xml: bytes) -> list[tuple[int, int]]:
+    """The positions of cells whose formula was never computed. The computed empty text has the type `str`."""
+    if b"<f" not in xml and b":f" not in xml:
+        return []
+    return [
+        (int(match[2]), _column_number(match[1]))
+        for match in _FORMULA.finditer(xml)
+        if match[4] is None or _values(match[3].decode("utf-8", "replace")).get("t") != "str"
+    ]
+
+
+def add_row_states(xml: bytes, hidden: set[int], merged: set[range]) -> None:
+    """Adds the numbers of hidden rows, and the rows of merged cells; not without bound, a file may hold any number."""
+    if b"hidden=" in xml and len(hidden) < _MAX_STATES:
+        positions = (_POSITION.search(tag[0]) for tag in _HIDDEN.finditer(xml))
+        hidden.update(int(position[2]) for position in positions if position and 0 < len(position[2]) < 8)
+    if b"mergeCell " in xml and len(merged) < _MAX_STATES:
+        merged.update(range(int(match[1]), int(match[2]) + 1) for match in _MERGED.finditer(xml))
+
+
 class ImpliedPositions:
     """Gives each cell of a sheet its position as the first attribute: `<c r="A1" …>`, as most programs write it.
 
@@ -126,10 +154,10 @@ class ImpliedPositions:
         position = _POSITION.search(attributes)
         letters, digits = position.groups() if position else (b"", b"")
         if kind == b"row":
-            self._row, self._column = int(digits) if digits else self._row + 1, 0
+            self._row, self._column = int(digits[:10]) if digits else self._row + 1, 0
             return b"<row>"
         if letters:
-            self._row, self._column = int(digits or self._row), _column_number(letters)
+            self._row, self._column = int(digits[:10] or self._row), _column_number(letters)
         else:
             self._column += 1
             letters = column_letters(self._column)

@@ -86,6 +86,8 @@ class DetectedFormat:
         is_padded: spaces follow the delimiters and are not part of the cells.
         line_ends: those of LF, CRLF and CR that occur, including within cells.
         sheets: all sheets of the workbook.
+        hidden_rows: the number of rows that the sheet hides; they are read.
+        merged_cells: the number of groups of merged cells; all but the first cell of each are empty.
     """
 
     kind: Literal["text", "workbook"]
@@ -106,6 +108,8 @@ class DetectedFormat:
     line_ends: tuple[str, ...] = ()
     sheet: str | None = None
     sheets: tuple[str, ...] = ()
+    hidden_rows: int = 0
+    merged_cells: int = 0
 
 
 @dataclass(frozen=True)

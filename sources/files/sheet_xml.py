@@ -1,4 +1,4 @@
-"""What the XML of a workbook states and its reader (calamine) does not: extent, error cells, number formats.
+"""What the XML of a workbook states and its reader (calamine) does not: extent, errors, formats, hidden rows.
 
 In: the zip archive of an .xlsx. Out: `SheetScan` per sheet, from one pass over its XML with bounded memory. The pass
 also protects the reader, which allocates a rectangle for all cells and aborts the process if that is too large: a few
@@ -25,10 +25,12 @@ from sources.files.cell_tags import (
     ATTRIBUTE,
     CellTags,
     ImpliedPositions,
+    add_row_states,
     cell_tags,
     may_have_prefixes,
     may_have_value_e,
     other_attributes,
+    uncomputed_formulas,
 )
 from sources.files.model import MAX_COLUMNS
 from sources.files.number_formats import BUILTIN, NumberFormat, number_format
@@ -56,6 +58,9 @@ class SheetScan:
         cells: the number of cells with content.
         row_sizes: the number of cells by row, until two rows have two cells.
         errors: columns with an error value, by row.
+        formulas: columns with a formula that was never computed, by row.
+        hidden: rows that are hidden, e.g. by a filter.
+        merged: the rows of each group of merged cells.
         formats: per column with number formats other than digits: by row, the number of the cell's format in
             `known_formats`; 0 for none.
         known_formats: the formats of the workbook, from number 1 on.
@@ -66,6 +71,9 @@ class SheetScan:
     cells: int = 0
     row_sizes: Counter[int] = field(default_factory=Counter)
     errors: dict[int, set[int]] = field(default_factory=dict)
+    formulas: dict[int, set[int]] = field(default_factory=dict)
+    hidden: set[int] = field(default_factory=set)
+    merged: set[range] = field(default_factory=set)
     formats: dict[int, npt.NDArray[np.int32]] = field(default_factory=dict)
     known_formats: Sequence[NumberFormat] = ()
 
@@ -148,6 +156,9 @@ class WorkbookXml:
             is_inside = tags is not None and 0 not in tags.rows and 0 not in tags.columns
             if tags is None or not is_inside or result.rows > MAX_ROWS or result.columns > MAX_COLUMNS:
                 raise UsageError(f"sheet {sheet!r} of {self._name} has a cell outside of the limits of a sheet", RESAVE)
+            add_row_states(chunk, result.hidden, result.merged)
+            for row, column in uncomputed_formulas(xml):
+                result.formulas.setdefault(row, set()).add(column - 1)
             if tags.rows.size and (self._formats or may_have_value_e(xml)):
                 formatted.append(self._unusual_cells(xml, tags, result))
         rectangle = result.rows * result.columns
@@ -180,7 +191,8 @@ class WorkbookXml:
             if b"\0" in buffer[:4] or buffer[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 raise UsageError(f"{self._name} is not encoded as UTF-8", RESAVE)
             while chunk := file.read(_CHUNK):
-                end = buffer.rfind(b"<")
+                end = buffer.rfind(b"<c ")  # a formula and its value are in the same part
+                end = end if end > 0 else buffer.rfind(b"<")
                 if end < 1:
                     raise UsageError(f"{self._name} is damaged: a tag or text of sheet {sheet!r} does not end", RESAVE)
                 yield buffer[:end]

@@ -1,6 +1,7 @@
 """A table in a sheet of an .xlsx file, read by calamine: cells as text, as a CSV export would have them.
 
-In: a path and `ReadOptions`. Out: rows. A row with an error value is rejected, and so is a date or boolean where a text
+In: a path and `ReadOptions`. Out: rows. A row with an error value or a formula
+without a result is rejected, and so is a date or boolean where a text
 belongs, because what was typed is lost. The sheet is held in memory, so its size is capped; text files have no such
 limit.
 """
@@ -51,6 +52,8 @@ _LOST: Final = {
     CellKind.DATE: "a date or time in the sheet, so the text that was typed is lost",
     CellKind.OTHER_FORM: "a number that the sheet shows in another form",
 }
+_ERROR: Final = "an error value such as #N/A"
+_NOT_COMPUTED: Final = "a formula without a result; open the file in a spreadsheet and save it"
 _NUMBERS: Final = (CellKind.NUMBER, CellKind.PERCENTAGE, CellKind.OTHER_FORM)
 _DEFAULT: Final = CellRules()
 
@@ -113,7 +116,11 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
     layout = detect_layout(head, options)
     width = len(layout.columns)
     tail = _cells(columns, max(lines - 4 * MAX_FOOTNOTES, layout.data_line - 1), lines)
-    notes = _footnotes(tail, width, scan.errors)
+    left = sheet.start[1] if sheet.start else 0
+    reasons = ((scan.formulas, _NOT_COMPUTED), (scan.errors, _ERROR))
+    errors = {line: (min(cells) - left, words) for found, words in reasons for line, cells in found.items()}
+    notes = _footnotes(tail, width, errors)
+    first, end = layout.data_line - 1, (notes[0] - 1 if notes else lines)
     detected = DetectedFormat(
         kind="workbook",
         columns=layout.columns,
@@ -125,10 +132,9 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
         lines=lines,
         sheet=sheet.name,
         sheets=sheets,
+        hidden_rows=sum(first < row <= end for row in scan.hidden),
+        merged_cells=sum(rows.stop - 1 > first and rows.start <= end for rows in scan.merged),
     )
-    left = sheet.start[1] if sheet.start else 0
-    errors = {line: min(cells) - left for line, cells in scan.errors.items()}
-    first, end = layout.data_line - 1, (notes[0] - 1 if notes else lines)
     body = [SheetColumn(texts.slice(first, end - first), kinds[first:end]) for texts, kinds in columns]
     return SheetTable(
         body, errors, RowShape(layout.columns, fill=True, surplus=layout.dropped), detected, layout.data_line
@@ -182,7 +188,7 @@ class SheetTable(SourceTable):
 
     Args:
         body: the cells from the first row of data to the last one, also those right of the table.
-        errors: lines with an error value, and the position of its column.
+        errors: lines with a cell without a value, the position of its column, and what it has instead.
         shape: of the rows.
         detected: the format.
         line: of the first row.
@@ -192,7 +198,7 @@ class SheetTable(SourceTable):
     def __init__(
         self,
         body: Sequence[SheetColumn],
-        errors: Mapping[int, int],
+        errors: Mapping[int, tuple[int, str]],
         shape: RowShape,
         detected: DetectedFormat,
         line: int,
@@ -266,9 +272,9 @@ class SheetTable(SourceTable):
     def _reasons(self, size: int) -> dict[int, tuple[RejectCode, str]]:
         """By position of the row: code and reason of each row with an error value or an uncertain text."""
         reasons: dict[int, tuple[RejectCode, str]] = {}
-        for line, at in self._errors.items():
+        for line, (at, words) in self._errors.items():
             if 0 <= line - self._line < size:
-                reasons[line - self._line] = ("cell_error", f"{self._name(at)} has an error value such as #N/A")
+                reasons[line - self._line] = ("cell_error", f"{self._name(at)} has {words}")
         for at, (_, kinds) in enumerate(self._body):
             is_text = self._rules.get(at, _DEFAULT).is_text
             lost = np.isin(kinds, list(_LOST) if is_text else CellKind.PERCENTAGE)

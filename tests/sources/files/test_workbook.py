@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipelines.imports.open import layout_notes
 from sources.errors import UsageError
 from sources.files import CellRules, ReadOptions, RejectedRow, Row, SourceTable, open_table, sheet_xml
 from sources.files import workbook as workbooks
@@ -153,6 +154,53 @@ def test_a_cell_with_an_error_refuses_its_row(tmp_path: Path) -> None:
         (3, "cell_error", "'value' has an error value such as #N/A")
     ]
     assert cells(table) == [("1", "", ""), ("3", "", "")]
+
+
+@pytest.mark.parametrize(
+    ("formula", "is_rejected"),
+    [
+        ("<f>B2</f>", True),
+        ("<f>B2</f><v></v>", True),
+        ('<f t="shared" si="0"/><v/>', True),
+        ('<x:f xmlns:x="{MAIN}">B2</x:f>\n', True),
+        ("<f>B2</f><v>5</v>", False),
+    ],
+)
+def test_a_formula_without_a_result_is_not_an_empty_cell(tmp_path: Path, formula: str, is_rejected: bool) -> None:
+    rows = [(2, text("A2", "007") + text("B2", "Ana") + f'<c r="C2">{formula}</c>')]
+    rows.append((3, text("A3", "008") + '<c r="C3" t="str"><f>B3</f><v></v></c>'))
+    opened = open_table(workbook(tmp_path, ("S", sheet(HEADER, *rows))))
+    first, second = opened.rows()
+    assert isinstance(second, Row)
+    if not is_rejected:
+        assert isinstance(first, Row)
+        return
+    assert isinstance(first, RejectedRow)
+    assert (first.line, first.code) == (2, "cell_error")
+    assert first.reason.startswith("'value' has a formula without a result; open the file")
+
+
+def test_a_formula_at_every_end_of_a_part_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = workbook(
+        tmp_path, ("S", sheet(HEADER, *((n, text(f"A{n}", "x") + f'<c r="B{n}"><f>C1</f></c>') for n in (2, 3))))
+    )
+    for size in range(150, 330):
+        monkeypatch.setattr(sheet_xml, "_CHUNK", size)
+        assert [row.line for row in open_table(path).rows() if isinstance(row, RejectedRow)] == [2, 3], size
+
+
+def test_hidden_rows_and_merged_cells_are_counted(tmp_path: Path) -> None:
+    row = '<row r="{0}"{1}><c r="A{0}"><v>{0}</v></c><c r="B{0}"><v>1</v></c></row>'
+    states = {3: ' hidden="1"', 4: " hidden='true'", 5: ' hidden="0"'}
+    body = sheet(HEADER) + "".join(row.format(n, states.get(n, "")) for n in range(2, 7))
+    merged = '<mergeCells><mergeCell ref="A1:C1"/><mergeCell ref="B2:B4"/><mergeCell ref="A9:B9"/></mergeCells>'
+    path = workbook(tmp_path, ("S", f"{body}</sheetData>{merged}<sheetData>"))
+    detected = open_table(path).format
+    assert (detected.hidden_rows, detected.merged_cells) == (2, 1)
+    assert [note.partition(":")[0] for note in layout_notes(open_table(path))] == [
+        "hidden rows of the sheet are read too",
+        "groups of merged cells",
+    ]
 
 
 def test_a_table_that_begins_inside_the_sheet_is_found(tmp_path: Path) -> None:
@@ -378,6 +426,12 @@ def test_14_5_cells_far_apart_are_an_error_before_they_are_allocated(tmp_path: P
     path = workbook(tmp_path, ("H", f'<row r="1">{rows[0]}</row><row>{rows[1]}</row>'))
     assert path.stat().st_size < 4000
     with pytest.raises(UsageError, match=words):
+        open_table(path)
+
+
+def test_a_row_of_many_digits_is_an_input_error(tmp_path: Path) -> None:
+    path = workbook(tmp_path, ("S", f'<row r="{"9" * 5000}"><c><v>1</v></c></row>'))
+    with pytest.raises(UsageError, match="outside of the limits of a sheet"):
         open_table(path)
 
 
