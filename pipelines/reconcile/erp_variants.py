@@ -16,7 +16,7 @@ import pyarrow as pa
 from pipelines.imports import ReadyInput, RejectedInput, open_inputs
 from pipelines.ledger.store import Ledger
 from pipelines.mapping import load
-from pipelines.reconcile.erp_files import ErpFiles, warn_of_footnotes
+from pipelines.reconcile.erp_files import ErpFiles, warn_of_layout
 from pipelines.warehouse import ops
 from pipelines.warehouse.tables import replace
 from sources.errors import BridgeError
@@ -70,7 +70,7 @@ def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
     rows: list[dict[str, object]] = []
     refused: list[int] = []
     inputs = open_inputs("variants", files.variants, mapping, semantics=settings.semantics)
-    warn_of_footnotes(files.variants, inputs.table)
+    warn_of_layout(files.variants, inputs.table)
     for one in inputs:
         if isinstance(one, RejectedInput):
             refused.append(one.lines[0])
