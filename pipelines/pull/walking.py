@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from secrets import token_hex
 from typing import Final, TypeVar
 
 from pipelines.pull.order_tail import TailStart
@@ -67,6 +68,8 @@ class ListWalks:
     ) -> None:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop, self._tail = progress, stop, tail
+        # A pull that failed in this process may still be decoding a batch: it must not write into this one's files.
+        self._files = build.run_folder / f"files-{token_hex(4)}"
 
     def run(
         self, names: Sequence[str], merge: Merge, interrupt: Callable[[], None]
@@ -167,7 +170,7 @@ class ListWalks:
             is_first_page = False
             self._progress(resource, pages, rows, total)
 
-        return walk(name, client, self._build.run_folder / "files" / place, spool, options, report, start)
+        return walk(name, client, self._files / place, spool, options, report, start)
 
 
 class _Merges:

@@ -24,6 +24,7 @@ from pipelines.warehouse.load import load
 from pipelines.warehouse.table_merges import TableMerges
 from sources.errors import Stopped, UsageError
 from sources.extract import walk as walks
+from sources.extract.page_files import PageFiles
 from sources.extract.result import ListResult
 from tests.pipelines.bridge import Bridge
 from tests.pipelines.pull.truth import RESOURCES, same
@@ -186,3 +187,37 @@ def test_a_signal_while_a_list_is_loaded_leaves_no_thread_and_the_next_pull_publ
     assert ended == ["signal", "load"]
     assert not Build(published.path).run_folder.exists()
     assert published.pull().exit_code == 0
+
+
+def test_a_pull_that_failed_and_still_decodes_does_not_write_into_the_next(
+    fresh: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_held, next_decodes, has_ended = threading.Event(), threading.Event(), threading.Event()
+    decode_batch, walk = PageFiles._decode_batch, walks.walk
+
+    def decode(self: PageFiles, batch: Any) -> None:
+        if is_held.is_set():
+            next_decodes.set()
+            decode_batch(self, batch)
+            assert has_ended.wait(10)
+            return
+        is_held.set()
+        assert next_decodes.wait(10)
+        try:
+            decode_batch(self, batch)
+        finally:
+            has_ended.set()
+
+    def stopped(resource: str, *arguments: Any) -> ListResult:
+        if resource == "customers":
+            return walk(resource, *arguments)
+        assert is_held.wait(10)
+        raise Stopped("stopped")
+
+    monkeypatch.setattr(walking, "END_WAIT_S", 0.01)
+    monkeypatch.setattr(walking, "walk", stopped)
+    monkeypatch.setattr(PageFiles, "_decode_batch", decode)
+    with pytest.raises(Stopped):
+        fresh.pull("customers", "promotions")
+    assert fresh.pull("customers").exit_code == 0
+    assert same(fresh.path, fresh.platform.state, "customers")
