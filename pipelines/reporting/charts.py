@@ -91,22 +91,11 @@ def time_chart(
     running = starts_between(as_of, as_of, period)[0] if as_of else None
     bars = []
     for number, start in enumerate(starts):
-        value = sums.get(start)
-        if not value:
-            continue
-        is_running = start == running
-        name = f"{start.strftime(FORMATS[period])}{' so far' if is_running else ''}"
-        size = float(max(value, Decimal(0)) / top) * height
-        bars.append(
-            Bar(
-                f"{LEFT + step * number + step * 0.08:.1f}",
-                f"{TOP + height - size:.1f}",
-                f"{step * 0.84:.2f}",
-                f"{size:.1f}",
-                f"{name}: {tooltip(value)}",
-                is_running,
-            )
-        )
+        if value := sums.get(start):
+            x, size = LEFT + step * (number + 0.08), float(max(value, Decimal(0)) / top) * height
+            name = f"{start.strftime(FORMATS[period])}{' so far' if start == running else ''}"
+            shape = (f"{x:.1f}", f"{TOP + height - size:.1f}", f"{step * 0.84:.2f}", f"{size:.1f}")
+            bars.append(Bar(*shape, f"{name}: {tooltip(value)}", start == running))
     every = max(1, math.ceil(len(starts) / MAX_X_LABELS))
     short = FORMATS[period].removeprefix("%Y-") if period == "day" else FORMATS[period]
     return TimeChart(

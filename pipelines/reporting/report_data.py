@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -101,6 +102,22 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
         missing = "count(*) FILTER (is_missing)" if table in LISTS else "NULL"
         (count,) = rows(f"SELECT count(*) AS rows, {missing} AS missing FROM reconciled.{table}")
         data.counts[table] = (count["rows"], count["missing"])
+    data.rows = _run_queries(rows, columns, data)
+    published = last_reads(warehouse)
+    for row in data.rows["lists"]:
+        last_read = published.get(row["resource"])
+        row["was_taken"] = last_read is not None and last_read.run_id == row["run_id"]
+        row["taken_at"] = last_read.ended_at if last_read is not None else None
+        row["tail_at"] = last_read.tail_ended_at if last_read is not None else None
+    if "published" in columns["ops.coverage"]:
+        data.schema_changes = schema_changes(warehouse, data.as_of)
+    if len({row["status"] for row in data.rows["order_states"]}) > MAX_ORDER_STATES:
+        data.rows["order_states"] = []
+    return data
+
+
+def _run_queries(rows: Callable[..., Rows], columns: Mapping[str, Set[str]], data: ReportData) -> dict[str, Rows]:
+    """The rows of each query of `queries.toml`; none where the warehouse lacks a table of it."""
     has_status = "order_status" in columns["reconciled.orders"]
     has_currency = "currency" in columns["reconciled.orders"]
     parts = {
@@ -113,19 +130,10 @@ def read_report_data(warehouse: duckdb.DuckDBPyConnection) -> ReportData:
     }
     values = {"as_of": data.as_of, "days": SOON_DAYS, "run": data.run["run_id"]}
     queries = tomllib.loads(files("pipelines.reporting").joinpath("queries.toml").read_text("utf-8"))
+    result: dict[str, Rows] = {}
     for query, template in queries.items():
         sql = template.format(**parts)
         is_possible = columns.keys() >= set(re.findall(r"\b(?:ops|reconciled)\.\w+", sql))
         own_values = {name: value for name, value in values.items() if f"${name}" in sql}
-        data.rows[query] = rows(sql, **own_values) if is_possible else []
-    published = last_reads(warehouse)
-    for row in data.rows["lists"]:
-        last_read = published.get(row["resource"])
-        row["was_taken"] = last_read is not None and last_read.run_id == row["run_id"]
-        row["taken_at"] = last_read.ended_at if last_read is not None else None
-        row["tail_at"] = last_read.tail_ended_at if last_read is not None else None
-    if "published" in columns["ops.coverage"]:
-        data.schema_changes = schema_changes(warehouse, data.as_of)
-    if len({row["status"] for row in data.rows["order_states"]}) > MAX_ORDER_STATES:
-        data.rows["order_states"] = []
-    return data
+        result[query] = rows(sql, **own_values) if is_possible else []
+    return result
