@@ -179,6 +179,7 @@ class Plan:
             raise UsageError(
                 f"{folder} is not a plan: it has no {MANIFEST_FILE}", "Make one: orderbridge plan KIND FILE"
             ) from None
+        self._version = _version(folder / OPERATIONS_FILE)
         for name, sha256 in (
             (OPERATIONS_FILE, self.manifest.operations_sha256),
             (LINES_FILE, self.manifest.lines_sha256),
@@ -192,7 +193,9 @@ class Plan:
         return self.manifest.kind
 
     def operations(self) -> Iterator[PlannedOperation]:
-        """Each operation, in the order of the file."""
+        """Each operation, in the order of the file. Raises UsageError if it was changed after the plan was opened."""
+        if _version(self.folder / OPERATIONS_FILE) != self._version:
+            raise _changed(self.folder, OPERATIONS_FILE)
         with _well_formed(self.folder, OPERATIONS_FILE), (self.folder / OPERATIONS_FILE).open("rb") as lines:
             for line in lines:
                 yield _OPERATION.decode(line)
@@ -223,6 +226,15 @@ def _well_formed(folder: Path, name: str) -> Iterator[None]:
 
 def _changed(folder: Path, name: str) -> UsageError:
     return UsageError(f"{folder / name} was changed after the plan was made", PLAN_AGAIN)
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    """Changes whenever a file is written or replaced; empty if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def file_sha256(path: Path) -> str:

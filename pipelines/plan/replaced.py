@@ -31,13 +31,14 @@ def replaced_sha256(ledger: Ledger, manifest: Manifest, folder: Path) -> str:
     """Hash of the confirmed values that the updates in a plan folder replace; an increment replaces none."""
     confirmed = ledger.confirmed(manifest.host)
     increments = increment_fields(manifest.semantics)
-    texts: list[str] = []
-    if confirmed.num_rows:
-        with (folder / OPERATIONS_FILE).open("rb") as lines:
-            updates = map(_UPDATE.decode, lines)
-            targets = [f"{update.path} {name}" for update in updates for name in update.body.keys() - increments]
-        products, variants, names, values = (confirmed.column(index) for index in range(4))
-        fields = pc.binary_join_element_wise("/products/", products, "/variants/", variants, " ", names, "")
-        is_replaced = pc.is_in(fields, value_set=pa.array(targets, pa.string()))
-        texts = pc.binary_join_element_wise(fields, values, " ").filter(is_replaced).to_pylist()
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    if not confirmed.num_rows:
+        return hashlib.sha256().hexdigest()
+    with (folder / OPERATIONS_FILE).open("rb") as lines:
+        updates = map(_UPDATE.decode, lines)
+        targets = pa.array(
+            (f"{update.path} {name}" for update in updates for name in update.body.keys() - increments), pa.string()
+        )
+    products, variants, names, values = (confirmed.column(index) for index in range(4))
+    fields = pc.binary_join_element_wise("/products/", products, "/variants/", variants, " ", names, "")
+    texts = pc.binary_join_element_wise(fields, values, " ").filter(pc.is_in(fields, value_set=targets))
+    return hashlib.sha256("\n".join(texts.to_pylist()).encode()).hexdigest()

@@ -691,6 +691,19 @@ def test_all_settings_that_differ_from_the_plans_are_named_at_once(at: Place) ->
     assert "orderbridge plan customers " in error.value.hint
 
 
+def test_operations_edited_while_the_push_waits_are_not_sent(at: Place) -> None:
+    plan = at.plan([patch(1, 1, sku="A"), patch(2, 2, sku="B")], "variants")
+
+    def edit(done: int, total: int) -> None:
+        if not done:
+            path = plan / "operations.jsonl"
+            path.write_text(path.read_text("utf-8").replace('"B"', '"X"'), "utf-8")
+
+    with pytest.raises(UsageError, match=r"operations\.jsonl was changed"):
+        at.push(plan, on_operation=edit)
+    assert at.platform.state.variants == {}
+
+
 @pytest.mark.parametrize("changed", ["lookup", "mapping"])
 def test_a_lookup_or_mapping_that_changed_since_the_plan_is_named(at: Place, changed: str) -> None:
     plan = at.plan([customer(1)])
