@@ -17,7 +17,7 @@ from typing import Final
 
 from filelock import lock_descriptor
 
-from sources.disk import disk_errors, exclude_from_git, sync
+from sources.disk import create_private, disk_errors, exclude_from_git, sync
 from sources.errors import UsageError
 
 HIDDEN: Final = ".orderbridge-plan-"
@@ -87,3 +87,12 @@ def _remove_unowned(folder: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(owner)
+
+
+def save_mapping(toml: str, path: Path) -> None:
+    """Writes a new mapping file for a person to edit. Raises UsageError if it exists or cannot be written."""
+    with plan_disk_errors(path.absolute().parent):
+        if path.exists():
+            raise UsageError(f"{path} exists already", "Name another file with --save-mapping.")
+        with create_private(path) as out:
+            out.write(toml.encode())

@@ -22,7 +22,7 @@ from pipelines.mapping import load, to_toml
 from pipelines.plan import current_state
 from pipelines.plan.decide import CreateDecider, CustomerDecider, Decider, VariantDecider
 from pipelines.plan.dedupe import partition
-from pipelines.plan.folder import hidden_folder, plan_disk_errors, publish_folder
+from pipelines.plan.folder import hidden_folder, publish_folder, save_mapping
 from pipelines.plan.model import (
     LINES_FILE,
     MANIFEST_FILE,
@@ -119,20 +119,23 @@ def make_plan(options: PlanOptions, on_proposal: Callable[[list[str]], object] =
         BridgeError: the lines do not add up.
     """
     settings = legacy_settings()
+    files = [_plan_file(options.file)]  # before they are read: a change in between is noticed
     mapping = None
     if options.mapping is not None:
+        files.append(_plan_file(options.mapping))
         mapping = load(options.mapping, options.kind, options.lookups).with_passwords(options.passwords)
+        files += [_plan_file(lookup.path) for lookup in mapping.lookups]
     login_mode, semantics = settings.login_mode, settings.semantics
     inputs = open_inputs(options.kind, options.file, mapping, login_mode=login_mode, semantics=semantics)
     if options.save_mapping is not None:
-        _save_mapping(inputs, options.save_mapping)
+        save_mapping(to_toml(inputs.mapping), options.save_mapping)
     if options.mapping is None:
         on_proposal(inputs.mapping.explain())
     parent = (options.out or Path("plan")).absolute().parent
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         maker = _PlanMaker(options, settings, inputs, ledger)
         with hidden_folder(parent) as folder:
-            manifest, statistics = maker.write(folder)
+            manifest, statistics = maker.write(folder, files)
             target = options.out or Path(f"plan-{options.kind}-{manifest.plan_id[:_ID_SHOWN]}")
             is_new = publish_folder(folder, target.absolute())
         result = PlanResult(target, manifest, statistics, is_new)
@@ -190,10 +193,9 @@ class _PlanMaker:
             return VariantDecider(confirmed, increment_fields(self.settings.semantics))
         return CreateDecider(self.ledger.created(host, self.kind.name))
 
-    def write(self, folder: Path) -> tuple[Manifest, PlanStatistics]:
-        """Writes all files of the plan into a folder of its own."""
+    def write(self, folder: Path, files: list[PlanFile]) -> tuple[Manifest, PlanStatistics]:
+        """Writes all files of the plan into a folder of its own. `files`: the input, the mapping, the lookups."""
         options, inputs = self.options, self.inputs
-        files = [PlanFile(path=str(path.resolve()), sha256=file_sha256(path)) for path in inputs.files]
         semantics = self.settings.semantics
         request_options = RequestOptions(
             options.batch_size, additive_fields(semantics), increment_fields(semantics), self.passwords, options.notify
@@ -291,10 +293,5 @@ def _password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:
     return "mailed" if make == "mail" else "stored"
 
 
-def _save_mapping(inputs: Inputs, path: Path) -> None:
-    """Writes a new mapping file for a person to edit. Raises UsageError if it exists or cannot be written."""
-    with plan_disk_errors(path.absolute().parent):
-        if path.exists():
-            raise UsageError(f"{path} exists already", "Name another file with --save-mapping.")
-        with create_private(path) as out:
-            out.write(to_toml(inputs.mapping).encode())
+def _plan_file(path: Path) -> PlanFile:
+    return PlanFile(path=str(path.resolve()), sha256=file_sha256(path))

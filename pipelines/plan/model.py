@@ -240,7 +240,9 @@ def _version(path: Path) -> tuple[int, ...]:
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file in hex; an empty string, which equals no hash, if the file cannot be read."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        if path.is_file():  # a pipe would be waited for
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
-        return ""
+        pass
+    return ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sources.errors import UsageError
-from sources.files.file_kinds import is_workbook
+from sources.files.file_kinds import is_workbook, unreadable
 from sources.files.model import CellRules, DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
 from sources.files.open_text import open_text
 from sources.files.workbook import open_workbook
@@ -29,7 +29,11 @@ def open_table(path: Path, options: ReadOptions | None = None) -> SourceTable:
         UsageError: the file cannot be read.
     """
     options = options or ReadOptions()
-    if path.exists() and not (path.is_file() or path.is_dir()):
+    try:
+        is_device = path.exists() and not (path.is_file() or path.is_dir())
+    except OSError as error:  # a name that is too long, a folder that may not be entered
+        raise unreadable(path, error) from None
+    if is_device:
         raise UsageError(
             f"{path} is a pipe or a device, and a table is read more than once", "Save it as a file and name that."
         )

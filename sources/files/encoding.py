@@ -13,7 +13,7 @@ from typing import Final
 
 from sources.errors import UsageError
 from sources.files.encoding_candidates import describe_candidates
-from sources.files.file_kinds import check_kind
+from sources.files.file_kinds import check_kind, unreadable
 from sources.files.mixed_encoding import UTF8_SEQUENCE, find_mixture, line_of
 from sources.files.plausibility import implausible_place
 from sources.files.text import TAIL, Text, measure
@@ -41,7 +41,7 @@ def read_text(path: Path, encoding: str | None) -> Text:
         UsageError: the file is empty, not text, not in this encoding, or has an excessively long line.
     """
     head = _head(path)
-    if not head:
+    if not head.strip(b"\0"):  # NULs: the file was never written to its end
         raise UsageError(f"{path.name} is empty", "Export it again.")
     bom, detected = next(((mark, name) for mark, name in _BOMS if head.startswith(mark)), (b"", None))
     if encoding is not None:
@@ -102,9 +102,7 @@ def _head(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(TAIL)
     except OSError as error:
-        raise UsageError(
-            f"{path.name} cannot be read: {error.strerror}", "Check the file name and permissions."
-        ) from None
+        raise unreadable(path, error) from None
 
 
 def _codec_name(encoding: str) -> str:

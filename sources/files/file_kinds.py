@@ -35,6 +35,11 @@ _IN_ZIP: Final = (
 )
 
 
+def unreadable(path: Path, error: OSError) -> UsageError:
+    """The error for a file that the system does not let us read."""
+    return UsageError(f"{path.name} cannot be read: {error.strerror}", "Check the file name and permissions.")
+
+
 def is_workbook(path: Path) -> bool:
     """Whether a file is an .xlsx, by its content."""
     return "xl/workbook.xml" in _members(path)

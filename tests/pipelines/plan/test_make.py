@@ -22,9 +22,11 @@ import pytest
 from pipelines.cli.console import Reporter
 from pipelines.cli.plan import plan
 from pipelines.cli.process import prepare_environment
+from pipelines.imports import open_inputs
 from pipelines.ledger.keys import body_hash
 from pipelines.ledger.model import StateChange
 from pipelines.ledger.store import Ledger
+from pipelines.plan import make
 from pipelines.plan.dedupe import partition
 from pipelines.plan.make import PlanOptions, PlanResult, make_plan
 from pipelines.plan.model import Plan, PlannedOperation
@@ -405,6 +407,20 @@ def test_a_folder_with_another_plan_is_refused_and_kept(work: Path) -> None:
         variants(work, "1;1;b;;\n", out=work / "plan")
     assert files_of(work / "plan") == before
     assert not [path for path in work.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("name", ["in.csv", "mapping.toml"])
+def test_a_file_that_is_changed_after_it_was_opened_is_not_planned(
+    work: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def opened(*given: Any, **options: Any) -> Any:
+        inputs = open_inputs(*given, **options)
+        (work / name).write_text((work / name).read_text("utf-8") + "\n", "utf-8")
+        return inputs
+
+    monkeypatch.setattr(make, "open_inputs", opened)
+    with pytest.raises(UsageError, match="was changed while it was planned"):
+        variants(work, "1;1;a;;\n")
 
 
 @pytest.mark.parametrize("name", ["operations.jsonl", "lines.csv", "plan.json"])

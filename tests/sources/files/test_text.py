@@ -296,6 +296,7 @@ def test_a_line_or_a_cell_beyond_all_measure_is_an_error(tmp_path: Path) -> None
     [
         (b"", "is empty"),
         (b"\0\0\x1a", "is empty"),
+        (bytes(1 << 16) + b"a;b\n", "is empty"),
         (b"\xef\xbb\xbf", "is empty"),
         (b"\n\n  \n", "no table"),
         (b"PK\x03\x04rest", "a zip archive"),
@@ -316,6 +317,8 @@ def test_a_folder_and_a_missing_file_are_errors(tmp_path: Path) -> None:
         open_table(tmp_path)
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         open_table(tmp_path / "none.csv")
+    with pytest.raises(UsageError, match="cannot be read: File name too long"):
+        open_table(tmp_path / ("a" * 300))
     os.mkfifo(tmp_path / "pipe")
     for pipe in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(UsageError, match="is a pipe or a device"):
