@@ -415,7 +415,7 @@ def test_a_file_that_is_changed_after_it_was_opened_is_not_planned(
 ) -> None:
     def opened(*given: Any, **options: Any) -> Any:
         inputs = open_inputs(*given, **options)
-        (work / name).write_text((work / name).read_text("utf-8") + "\n", "utf-8")
+        (work / name).write_bytes((work / name).read_bytes() + b"\n")
         return inputs
 
     monkeypatch.setattr(make, "open_inputs", opened)
