@@ -182,8 +182,8 @@ class Ledger:
         """Whether another plan has since confirmed a field that this plan had confirmed."""
         rows = self.connection.execute(
             "SELECT c.product_id, c.variant_id, c.field FROM confirmed c JOIN plans p ON p.host = c.host"
-            " WHERE p.plan_id = ?1 AND c.plan_id <> ?1 AND c.confirmed_at > p.opened_at",
-            [plan_id],
+            " WHERE p.plan_id = :plan_id AND c.plan_id <> :plan_id AND c.confirmed_at > p.opened_at",
+            {"plan_id": plan_id},
         )
         others = set(rows)
         if not others:

@@ -23,12 +23,12 @@ _CLAIMED: Final = """
     SELECT mine.id, p.folder, o.state FROM claims mine
     JOIN claims other ON other.host = mine.host AND other.key = mine.key
     JOIN operations o ON o.plan = other.plan AND o.id = other.id JOIN plans p ON p.plan = other.plan
-    WHERE mine.plan = ?1 AND (
-        (other.plan = ?1 AND other.id < mine.id AND o.state <> 'rejected')
-        OR (other.plan <> ?1 AND (
+    WHERE mine.plan = :plan AND (
+        (other.plan = :plan AND other.id < mine.id AND o.state <> 'rejected')
+        OR (other.plan <> :plan AND (
             o.state IN ('in_flight', 'in_doubt', 'conflict')
-            OR (o.state = 'confirmed' AND (p.kind <> 'customers' OR o.state_at > ?3))
-            OR (o.state = 'abandoned' AND o.doubt_at > ?2))))
+            OR (o.state = 'confirmed' AND (p.kind <> 'customers' OR o.state_at > :listed_since))
+            OR (o.state = 'abandoned' AND o.doubt_at > :since))))
     ORDER BY mine.id, o.state = 'confirmed', p.folder"""
 _UNSETTLED: Final = """
     SELECT p.plan_id, p.folder, o.id, o.path, o.fields, o.state IN ('in_flight', 'in_doubt'),
@@ -112,7 +112,8 @@ class PlanLedger:
             listed_since: a confirmed customer counts if it is younger; older ones are in the platform's list.
         """
         claims: dict[int, Claim] = {}
-        for number, folder, state in self.ledger.connection.execute(_CLAIMED, [self._plan, since, listed_since]):
+        parameters = {"plan": self._plan, "since": since, "listed_since": listed_since}
+        for number, folder, state in self.ledger.connection.execute(_CLAIMED, parameters):
             claims.setdefault(number, Claim(folder, state))
         return claims
 
