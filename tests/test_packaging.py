@@ -143,7 +143,7 @@ def test_the_requirements_files_agree(file: str) -> None:
 
 
 def test_issue_15_4_what_only_benchmarks_need_is_not_set_up_by_make() -> None:
-    """These are installed beside the others, so what both files name has one version."""
+    """These are installed together with the others, so a package in both files has one version."""
     development, bench = pinned("requirements-dev.txt"), pinned("requirements-bench.txt")
     assert not {"datacompy", "polars", "splink", "matplotlib"} & set(development)
     assert {"datacompy", "splink", "matplotlib"} <= set(bench)

@@ -146,7 +146,7 @@ def test_the_times_of_the_crontab_are_times() -> None:
         (143, 143, "exit code 143", ["run"]),
     ],
 )
-def test_a_night_ends_as_the_page_says(tmp_path: Path, code: int, ends: int, says: str, calls: list[str]) -> None:
+def test_a_night_ends_as_documented(tmp_path: Path, code: int, ends: int, says: str, calls: list[str]) -> None:
     made(tmp_path / "bin", f'test "$1" = run && exit {code} || exit 0')
     environment = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "ORDERBRIDGE_WAIT_S": "0"}
     done = sh(f"sh {EXAMPLES / 'nightly.sh'}", tmp_path, **environment)

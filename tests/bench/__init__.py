@@ -1,1 +1,1 @@
-"""How fast a pull is beside a floor, beside the requests alone, and beside dlt's generic source; see __main__."""
+"""How fast a pull is, compared with a floor, the requests alone, and dlt's generic source; see __main__."""

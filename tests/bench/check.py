@@ -45,7 +45,7 @@ def look(connection: duckdb.DuckDBPyConnection, schema: str, table: str) -> tupl
         else:
             values.append(f"c.{key}")
     if table == "orders__lines":
-        # dlt puts a number with a fraction, met after whole ones, into a column beside
+        # dlt puts a number with a fraction, met after whole ones, into another column
         kinds = sorted(name for name in columns if name == "quantity" or name.startswith("quantity__v_"))
         values.append(f"coalesce({', '.join(f'c.{name}::DOUBLE' for name in kinds)})")
     reported = ", ".join(f"coalesce({value}::VARCHAR, '∅')" for value in values)

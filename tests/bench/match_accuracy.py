@@ -1,4 +1,4 @@
-"""Precision and recall of the match with the ERP, beside splink on the same rows: `make bench-accuracy`.
+"""Precision and recall of the match with the ERP, compared with splink on the same rows: `make bench-accuracy`.
 
 20,000 lines and customers are generated, with typos, swapped cells, shared mailboxes, stand-ins and accents
 (`tests.transforms.erp.test_accuracy`). splink, a library of probabilistic record linkage, compares the same four keys

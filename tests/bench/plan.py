@@ -1,4 +1,4 @@
-"""`orderbridge plan` of a CSV of variants beside pandas and pydantic row by row; `preview` of it beside DuckDB.
+"""`orderbridge plan` of a CSV of variants, compared with pandas and pydantic row by row; `preview` of it, with DuckDB.
 
 The file is as a Spanish ERP writes it: cp1252, semicolons, decimal commas, codes with zeros; of a thousand rows one has
 a price that is no number, one repeats the row before it, and one contradicts it. Both must come to the same counts, or
@@ -103,7 +103,7 @@ def measured(rows: int, rounds: int) -> list[Series]:
 
 
 def previewed(rows: int, rounds: int) -> list[Series]:
-    """The same file as clean CSV, beside DuckDB, which is told everything. Raises Failed where rows are missing."""
+    """The same file as clean CSV, compared with DuckDB that gets every option. Raises Failed where rows are missing."""
     with tempfile.TemporaryDirectory(prefix="bench-preview-") as name:
         folder = Path(name)
         file, target = folder / "articulos.csv", folder / "clean.csv"

@@ -1,4 +1,4 @@
-"""A pull beside others on the same work: so many customers with documents, and as many orders with lines.
+"""A pull compared with others on the same work: so many customers with documents, and as many orders with lines.
 
 A sandbox serves them, and each contender pulls both lists from it in a process of its own:
 
@@ -7,7 +7,7 @@ A sandbox serves them, and each contender pulls both lists from it in a process 
     pull       orderbridge pull customers orders --sweeps 1
     certified  orderbridge pull customers orders: swept until two sweeps agree
     tuned      dlt's rest_api source with every setting that makes it faster; one round
-    generic    dlt's rest_api source as it comes; one round, up to 20,000 rows
+    generic    dlt's rest_api source with its defaults; one round, up to 20,000 rows
 
 Then the files are compared, table by table: a contender whose rows are not those of the floor, or not as many as the
 sandbox has, fails the run.

@@ -1,4 +1,4 @@
-"""A push beside a bare loop of requests.
+"""A push compared with a bare loop of requests.
 
 The same variant updates, with as many at once, against a sandbox in a process of its own:
 

@@ -1,6 +1,6 @@
 """What our code costs as a ratio to a floor on the same work, in one process: guarded by `test_ratios`.
 
-    python -m tests.bench.ratios            prints the ratios beside the recorded ones
+    python -m tests.bench.ratios            prints the ratios next to the recorded ones
     python -m tests.bench.ratios --record   records them in ratios.json, on a quiet machine
 
 Two figures for each work: `cpu`, CPU seconds of ours divided by those of the floor, the least of alternating rounds;
@@ -73,7 +73,7 @@ def bodies(name: str) -> list[bytes]:
 
 
 def envelope(_: Path) -> Work:
-    """The rows of pages and their ids, beside a decoder that finds nothing but the rows."""
+    """The rows of pages and their ids, compared with a decoder that finds the rows only."""
     lists = {name: bodies(name) for name in KEYS}
     decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -92,7 +92,7 @@ def envelope(_: Path) -> Work:
 
 
 def pull(folder: Path) -> Work:
-    """Both lists walked and put into DuckDB, without sockets, beside the floor of the benchmark."""
+    """Both lists walked and put into DuckDB, without sockets, compared with the floor of the benchmark."""
     lists = {name: bodies(name) for name in KEYS}
     numbers = count()
 
@@ -130,7 +130,7 @@ def _answer(pages: list[bytes], request: httpx.Request) -> httpx.Response:
 
 
 def planned(folder: Path) -> Work:
-    """A CSV of variants, beside pandas and pydantic row by row."""
+    """A CSV of variants, compared with pandas and pydantic row by row."""
     file, mapping, target = folder / "articulos.csv", folder / "mapping.toml", folder / "plan"
     plan.write_file(file, PLANNED_ROWS)
     mapping.write_text(plan.MAPPING, "utf-8")
@@ -143,7 +143,7 @@ def planned(folder: Path) -> Work:
 
 
 def matched(folder: Path) -> Work:
-    """The match with the ERP, beside one merge of pandas."""
+    """The match with the ERP, compared with one merge of pandas."""
     reconcile.make(MATCHED_ROWS, folder)
     return Work(reconcile.CONTENDERS["ours"](folder), reconcile.CONTENDERS["pandas"](folder))
 

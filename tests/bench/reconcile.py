@@ -1,4 +1,4 @@
-"""The match with the ERP beside others on the same frames.
+"""The match with the ERP compared with others on the same frames.
 
 For each amount of rows, so many customers of the platform and lines of the ERP are made, seeded: some on one side only,
 some that differ. Each contender joins and compares them in a process of its own:

@@ -93,7 +93,7 @@ class Recorder:
         root: everything that the run writes to.
         scratch: a folder in it that a later run clears: it is in no state, and only what leaves it makes a point.
         attic: an empty folder in the same file system, outside of `root`: keeps inodes from being used again.
-        observe: called at each point, for the state of the world beside the disk.
+        observe: called at each point, for state that is not on disk.
     """
 
     def __init__(

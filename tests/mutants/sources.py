@@ -158,7 +158,7 @@ MUTANTS: Final = (
         "tests/sources/extract",
     ),
     Mutant(
-        "a-cursor-beside-the-end-is-passed-over",
+        "a-cursor-together-with-the-end-is-ignored",
         "sources/extract/v1_pages.py",
         "if not page.has_more and page.cursor:",
         "if not page.has_more and page.cursor and self.limit < 0:",

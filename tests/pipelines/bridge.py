@@ -101,7 +101,7 @@ class Bridge:
             return error.exit_code
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
-        """What the published file says."""
+        """The rows of a query, from the published file."""
         with reading(self.path) as connection:
             return connection.execute(sql, parameters).fetchall()
 
@@ -117,11 +117,11 @@ class Bridge:
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def left(self) -> list[str]:
-        """Names of all that lies beside the warehouse, hidden or not."""
+        """Names of the files in the folder of the warehouse, hidden ones too."""
         return sorted(path.name for path in self.folder.iterdir())
 
     def environment(self, **more: str) -> dict[str, str]:
-        """For a command in another process; nothing of this one's but the path of programs."""
+        """For a command in another process: nothing of this process's environment except the path of programs."""
         home = self.folder.parent / "home"
         home.mkdir(exist_ok=True)
         (self.folder.parent / "tmp").mkdir(exist_ok=True)
@@ -345,7 +345,7 @@ def wait_for(what: Any, seconds: float = 20.0) -> None:
     until = time.monotonic() + seconds
     while not what():
         if time.monotonic() > until:
-            raise TimeoutError("it did not come about")
+            raise TimeoutError(f"not true after {seconds:g} s")
         time.sleep(0.01)
 
 

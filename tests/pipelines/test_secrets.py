@@ -97,7 +97,7 @@ def listening(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 def plant_person(made: Bridge) -> None:
-    """Rows that are refused, however their types drift, with personal data in the wrong field and beside it."""
+    """Rows that are quarantined, however their types drift, with personal data in the wrong field and next to it."""
     state = made.platform.state
     state.change("customers", state.ids("customers")[2], {"birthdate": [PERSON], "lastName": f"{PERSON} II"})
     state.change("price_lists", state.ids("price_lists")[1], {"adjustmentValue": [PERSON], "name": f"{PERSON} III"})
@@ -395,9 +395,9 @@ def test_rows_of_another_shape_are_kept_for_their_owner_alone(
             said.append(in_words(error))
         out, err = capfd.readouterr()
         assert heard("\n".join([*said, out, err, listening.text]), HIDDEN) == []
-        beside = [
+        others = [
             path for path in leaks(tmp_path, HIDDEN, but=(QUARANTINE, SPOOL)) if not path.endswith(made.path.name)
         ]
-        assert beside == []
+        assert others == []
         if made.path.exists():
             assert heard(str(made.dicts("FROM ops.coverage") + made.dicts("FROM ops.quarantine")), HIDDEN) == []

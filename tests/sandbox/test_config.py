@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
         pytest.param({"port": 70000}, "65535", id="port"),
     ],
 )
-def test_what_cannot_be(config: dict[str, Any], words: str) -> None:
+def test_invalid_configurations_are_errors(config: dict[str, Any], words: str) -> None:
     with pytest.raises(SandboxConfigError, match=words):
         SandboxConfig(**config)
 

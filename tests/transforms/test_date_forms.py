@@ -175,7 +175,7 @@ def test_issue_13_7_a_mixed_column_has_no_text_read_wrong(name: str, other: str)
             assert share in (2, 58) or check(texts, MOMENTS, [FORMS[one][0] for one in names]) == (0, 60)
             continue
         if name == "day before month, year first" and other == "iso zulu" and share == 2:
-            continue  # likewise, beside a standard
+            continue  # likewise, next to a standard
         check(texts, MOMENTS, [FORMS[one][0] for one in names])
 
 

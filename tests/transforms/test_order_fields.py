@@ -155,8 +155,8 @@ MADE: Final[dict[str, tuple[dict[str, str], tuple[str | None, ...]]]] = {
     "approver": ({"approved_by__user__id": ID}, (None,) * 5),
     "referrer": ({"referrer_customer_id": ID}, (None,) * 5),
     "sales person": ({"salesperson_id": ID, "seller__id": ID, "agent_id": ID}, (None,) * 5),
-    "customer beside a user": ({"customer__id": ID, "user_id": SMALL}, ("customer__id", None, None, None, None)),
-    "id by chance beside a code": (
+    "customer and a user": ({"customer__id": ID, "user_id": SMALL}, ("customer__id", None, None, None, None)),
+    "id by chance and a code": (
         {"customer__id": SMALL, "customer__code": CODE}, ("customer__code", None, None, None, None),
     ),
     "id and code of the same": ({"customer__id": ID, "customer__code": CODE}, ("customer__id", None, None, None, None)),

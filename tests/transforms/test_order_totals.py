@@ -221,7 +221,7 @@ def test_issue_13_13_lines_have_customer_date_and_currency_of_their_order() -> N
     assert_frame_equal(findings, frame(FINDINGS, [rule]))
 
 
-def test_columns_of_lines_keep_their_values_beside_ours_and_an_empty_one_is_no_amount() -> None:
+def test_columns_of_lines_keep_their_values_next_to_ours_and_an_empty_one_is_no_amount() -> None:
     schema = {"order_id": TEXT, "position": BIGINT, "quantity": BIGINT, "raw_quantity": BIGINT, "line_total": BIGINT,
               "total": BIGINT}  # fmt: skip
     line = {"order_id": "o0", "position": 1, "quantity": 2, "raw_quantity": 7, "total": 5}

@@ -270,7 +270,7 @@ def test_dates_and_totals_that_cannot_be_right_are_found() -> None:
     assert findings["rule"].tolist() == ["ordered_at_form"]
 
 
-def test_a_column_named_like_one_of_ours_is_kept_beside_it() -> None:
+def test_a_column_named_like_one_of_ours_is_kept_next_to_it() -> None:
     columns = {"id": TEXT, "Total": TEXT, "raw_total": TEXT, "customer_id": BIGINT, **BOOKS}
     rows = raw({"Total": "x", "raw_total": "y", "customer_id": 1}, columns=columns)
     made, _, _ = reconciled(rows, CUSTOMERS, OrderFields("customer_id"), AS_OF)

@@ -68,7 +68,7 @@ def as_json(text: str) -> list[dict[str, object]]:
 # --- help ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_group_says_what_there_is_and_how_to_begin() -> None:
+def test_the_help_lists_the_commands_and_how_to_begin() -> None:
     for option in ("--help", "-h"):
         reported = CliRunner().invoke(cli.orderbridge, [option])
         assert reported.exit_code == 0
@@ -194,7 +194,7 @@ def test_a_wrong_setting_is_named_and_not_shown(
     assert made.platform.state.requests == asked
 
 
-def test_a_live_key_beside_a_sandbox_host_is_refused(pulled: tuple[Bridge, Done]) -> None:
+def test_a_live_key_with_a_sandbox_host_is_an_error(pulled: tuple[Bridge, Done]) -> None:
     made, _ = pulled
     live = {"SOURCES__PUBLIC_V1__API_KEY": f"brand_live_{HIDDEN}"}
     done = run(made, "pull", "orders", **live, SOURCES__PUBLIC_V1__BASE_URL="https://sandbox.platform.example")
@@ -220,7 +220,7 @@ def test_with_log_json_every_line_is_json(pulled: tuple[Bridge, Done]) -> None:
     assert all(line["event"] for line in as_json(done.err))
 
 
-def test_check_says_ok_of_each_thing(pulled: tuple[Bridge, Done]) -> None:
+def test_check_prints_ok_for_each_thing(pulled: tuple[Bridge, Done]) -> None:
     made, _ = pulled
     done = run(made, "check", "--log", "json")
     assert (done.code, done.err) == (0, "")
@@ -313,7 +313,7 @@ def test_status_for_a_monitor(pulled: tuple[Bridge, Done]) -> None:
     assert (reported["too_old"], reported["failure"], reported["warehouse"]) == ([], None, str(made.path))
 
 
-def test_status_of_nothing_says_what_to_do(tmp_path: Path) -> None:
+def test_status_without_a_warehouse_has_what_to_do(tmp_path: Path) -> None:
     done = command("status", env={**bare(tmp_path), "WAREHOUSE__PATH": str(tmp_path / "none.duckdb")}, cwd=tmp_path)
     assert (done.code, done.out) == (2, "")
     assert f"there is no warehouse at {tmp_path / 'none.duckdb'}" in done.err
@@ -421,7 +421,7 @@ def test_a_folder_that_the_demo_cannot_make_is_no_bug(tmp_path: Path) -> None:
     assert "--folder NAME" in done.err
 
 
-def test_the_sandbox_says_when_it_is_ready_and_ends_when_reported(tmp_path: Path) -> None:
+def test_the_sandbox_prints_when_it_is_ready_and_ends_on_a_signal(tmp_path: Path) -> None:
     env = bare(tmp_path)
     with start("sandbox", "--customers", "3", "--fault", "error_503=0.1", env=env, cwd=tmp_path) as process:
         assert process.stdout is not None
@@ -436,7 +436,7 @@ def test_the_sandbox_says_when_it_is_ready_and_ends_when_reported(tmp_path: Path
     assert re.search(r"^customers +3 +3", done.out, re.M)
 
 
-def test_a_sandbox_on_a_port_that_is_taken_says_so(pulled: tuple[Bridge, Done], tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_an_error_with_a_hint(pulled: tuple[Bridge, Done], tmp_path: Path) -> None:
     port = pulled[0].platform.url.rsplit(":", 1)[1]
     done = command("sandbox", "--port", port, env=bare(tmp_path), cwd=tmp_path)
     assert (done.code, done.out) == (2, "")

@@ -44,7 +44,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bridge]:
 
 
 def shell(made: Bridge, line: str, **more: str) -> Done:
-    """What a shell makes of a line; `CMD` stands for the command."""
+    """Runs a line in a shell; `CMD` is replaced by the command."""
     env = made.environment(PYTHONPATH=str(CHECKOUT), **more)
     line = line.replace("CMD", f'"{sys.executable}" -m pipelines.cli')
     done = subprocess.run(["/bin/sh", "-c", line], env=env, cwd=made.folder, capture_output=True, text=True, timeout=60)

@@ -93,7 +93,7 @@ def test_the_command_prints_it_as_utf8() -> None:
         ),
     ],
 )
-def test_the_command_says_on_stderr_which_columns_fit_no_field(tmp_path: Path, header: str, said: str) -> None:
+def test_the_command_prints_on_stderr_which_columns_fit_no_field(tmp_path: Path, header: str, said: str) -> None:
     file = tmp_path / "clientes.csv"
     file.write_text(f"{header}\n{';'.join('x' for _ in header.split(';'))}\n", "utf-8")
     done = CliRunner().invoke(orderbridge, ["template", "customers", "--mapping", "--for", str(file)])

@@ -1,4 +1,4 @@
-"""Numbers of a sheet: cells that are numbers are read as such, and prove nothing of the texts beside them."""
+"""Numbers of a sheet: cells that are numbers are read as such, and prove nothing about the texts next to them."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_a_doubt_stays_when_the_operation_is_sent_again_unless_it_surely_did_not
     ],
 )
 @pytest.mark.parametrize("shared", ["erpCode", "email"])
-def test_a_key_that_another_plan_has_in_hand_is_taken(
+def test_a_key_that_another_plan_may_send_is_taken(
     ledger: Ledger, tmp_path: Path, states: tuple[State, ...], blocks: bool, shared: str
 ) -> None:
     same = {"erpCode": "C00001"} if shared == "erpCode" else {"email": " ANA1@example.test"}
@@ -196,7 +196,7 @@ def test_a_field_whose_last_write_surely_did_not_happen_stays_confirmed(
     assert ledger.confirmed(HOST)["value"].to_pylist() == ["1"]
 
 
-def test_a_field_of_which_nobody_knows_what_stands_there_is_forgotten(ledger: Ledger, tmp_path: Path) -> None:
+def test_a_field_with_an_unknown_value_is_forgotten(ledger: Ledger, tmp_path: Path) -> None:
     book = book_of(ledger, tmp_path / "a", [patch(1, 7, stock=1), patch(2, 7, stock=2)], "variants")
     lead(book, 1, "in_flight", "confirmed", values={"stock": "1"})
     lead(book, 2, "in_flight", "confirmed", values={"stock": None})

@@ -432,7 +432,7 @@ def test_a_changed_plan_is_refused(work: Path, name: str) -> None:
         Plan(made.folder)
 
 
-def test_the_manifest_says_what_the_plan_rests_on(work: Path) -> None:
+def test_the_manifest_has_what_the_plan_depends_on(work: Path) -> None:
     made = variants(work, "1;1;a;;\n")
     manifest = Plan(made.folder).manifest
     assert manifest.input.path == str((work / "in.csv").resolve())

@@ -106,7 +106,7 @@ def test_words_that_the_file_cannot_hold_are_written_with_what_it_can(tmp_path: 
     assert (tmp_path / REJECTS_FILE).read_bytes() == b"a;b;line;field;code;words\n1;2;2;a;b;A?o ? ?x?\n"
 
 
-def test_the_password_is_left_out_and_the_row_says_so(tmp_path: Path) -> None:
+def test_the_password_is_left_out_and_the_row_has_a_note(tmp_path: Path) -> None:
     made = rejected(tmp_path, b"code;secret;price\nA;hunter2;x\nB;;y\n", [2, 3], secret="secret")
     assert made.decode().splitlines()[-2:] == [
         f"A;;x;2;price;not_a_number;no number, in that sense; {REFILL_NOTE}".replace("no number", '"no number') + '"',
@@ -180,7 +180,7 @@ def test_no_cell_of_a_reject_file_runs_in_a_spreadsheet_and_it_is_read_as_it_was
         assert tuple(cell.strip(" ") for cell in row.cells) == cells
 
 
-def test_a_corrected_reject_file_with_a_formula_sends_what_the_cell_says(tmp_path: Path) -> None:
+def test_a_corrected_reject_file_with_a_formula_sends_the_text_of_the_cell(tmp_path: Path) -> None:
     made = rejected(tmp_path, f'sku;productId;variantId\n"{FORMULA.replace(chr(34), chr(34) * 2)}";x;1\n'.encode(), [2])
     (tmp_path / "fixed.csv").write_bytes(made.replace(b";x;", b";7;"))
     (item,) = open_inputs("variants", tmp_path / "fixed.csv")

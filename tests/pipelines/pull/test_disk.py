@@ -74,9 +74,9 @@ def test_a_disk_that_fills_leaves_the_old_file(made: Bridge, share: float) -> No
     assert "Traceback" not in done.said
     assert made.path.read_bytes() == before
     # Pages that were fetched may stay to go on from; nothing else does.
-    beside = f".build-{made.path.name}"
-    assert set(made.left()) <= {made.path.name, f"{made.path.name}.failed.json", beside}
-    assert {path.name for path in (made.folder / beside).glob("*")} <= {"spool", ".gitignore"}
+    build_folder = f".build-{made.path.name}"
+    assert set(made.left()) <= {made.path.name, f"{made.path.name}.failed.json", build_folder}
+    assert {path.name for path in (made.folder / build_folder).glob("*")} <= {"spool", ".gitignore"}
     assert not list((made.folder.parent / "tmp").iterdir())
     assert made.code() == 0
     assert made.left() == [made.path.name]
@@ -212,7 +212,7 @@ def test_a_file_that_was_cut_short_is_left_alone(made: Bridge) -> None:
     assert made.code() == 0
 
 
-def test_a_write_ahead_log_beside_the_file_is_left_alone(made: Bridge) -> None:
+def test_a_write_ahead_log_next_to_the_file_is_left_alone(made: Bridge) -> None:
     before, wal = made.path.read_bytes(), made.path.with_name(f"{made.path.name}.wal")
     wal.write_bytes(b"what another program wrote")
     refused(made, made.path, f"{wal.name} exists: another program writes to the warehouse", "CHECKPOINT")

@@ -244,9 +244,7 @@ def test_whoami_is_read_whatever_its_names(tmp_path: Path, reading: str) -> None
     assert "prices:read" in found
 
 
-def test_a_key_that_says_it_lacks_a_scope_is_a_matter_of_access(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_without_a_required_scope_is_an_access_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with bridge(tmp_path):
         monkeypatch.setitem(KEYS, os.environ["SOURCES__PUBLIC_V1__API_KEY"], Key(scopes=("orders:read",)))
         results = list(check(threading.Event()))

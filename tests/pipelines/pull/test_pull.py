@@ -141,7 +141,7 @@ def test_no_key_is_in_the_file(pulled: Bridge) -> None:
     assert pulled.platform.v1_key.encode() not in data
 
 
-def test_fields_beside_the_contract_are_kept_as_json(tmp_path: Path) -> None:
+def test_fields_outside_the_contract_are_kept_as_json(tmp_path: Path) -> None:
     with bridge(tmp_path, faults={"extra_fields": 1.0}) as made:
         assert made.code() == 0
         extra = {text for (text,) in made.rows("SELECT _extra FROM raw.customers")}

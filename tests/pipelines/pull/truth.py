@@ -40,9 +40,9 @@ def _value(name: str, value: Any) -> Any:
     return Decimal(value) if name == "adjustmentValue" else value
 
 
-def _row(table: str, record: Row, beside: tuple[str, ...] = ()) -> Row:
+def _row(table: str, record: Row, child_tables: tuple[str, ...] = ()) -> Row:
     names = COLUMNS[table].split()
-    extra = {name: value for name, value in record.items() if name not in names and name not in beside}
+    extra = {name: value for name, value in record.items() if name not in names and name not in child_tables}
     row = {snake(name): _value(name, record.get(name)) for name in names}
     return {**row, "_extra": extra or None}
 

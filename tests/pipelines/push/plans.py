@@ -111,7 +111,7 @@ def write_plan(
     messages: int = 0,
     semantics: dict[str, Any] | None = None,
 ) -> Path:
-    """Writes a plan, its input beside it.
+    """Writes a plan, and its input next to it.
 
     Args:
         lines: of `lines.csv`.

@@ -174,7 +174,7 @@ def test_a_list_that_is_not_whole_is_not_made_so_by_what_its_refused_rows_tell(t
         assert "quarantine" not in str(pushed.error)
 
 
-def test_a_create_in_doubt_that_comes_back_as_a_refused_row_is_a_persons_to_settle(tmp_path: Path) -> None:
+def test_a_create_in_doubt_that_is_listed_as_a_quarantined_row_is_settled_by_a_person(tmp_path: Path) -> None:
     with place(tmp_path) as at:
         plan = at.plan([customer(1), customer(2)])
         at.platform.set_faults({"lost_answer": 1.0})

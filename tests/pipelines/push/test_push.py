@@ -819,7 +819,7 @@ def test_a_plan_for_another_organization_is_refused(at: Place) -> None:
         ("production", PushOptions(confirm=2, settle_s=60.0), "--settle"),
     ],
 )
-def test_nothing_is_sent_that_nobody_agreed_to(at: Place, environment: Any, asked: PushOptions, wanted: str) -> None:
+def test_nothing_is_sent_without_consent(at: Place, environment: Any, asked: PushOptions, wanted: str) -> None:
     os.environ["SOURCES__LEGACY__ENVIRONMENT"] = environment
     plan = at.plan(KINDS["customers"], environment=environment, messages=2)
     with pytest.raises(UsageError) as refused:
@@ -894,7 +894,7 @@ def test_answers_about_another_plan_or_an_earlier_attempt_are_not_used(at: Place
     assert [at.states(plan) for plan in plans] == [["in_doubt"], ["in_doubt"]]
 
 
-def test_what_was_sent_stands_beside_a_doubt_and_no_password(at: Place) -> None:
+def test_a_doubt_has_what_was_sent_and_no_password(at: Place) -> None:
     """Issue 12, item 5."""
     plan = at.plan([customer(1, lastName="=A1")])
     at.platform.set_faults({"lost_answer": 1.0})
@@ -1017,7 +1017,7 @@ def test_what_to_do_about_a_doubt_is_reported_by_the_push_that_left_it(at: Place
         assert row["words"].endswith("or --answers with this file and its column `answer` filled in")
 
 
-def test_a_doubt_that_a_look_up_or_a_repeat_settles_says_to_push_again(at: Place) -> None:
+def test_a_doubt_that_a_look_up_or_a_repeat_settles_has_the_advice_to_push_again(at: Place) -> None:
     at.means = means(clock=lambda: 1_000_000.0)
     at.platform.set_faults({"lost_answer": 1.0})
     create, update = at.plan([customer(1)]), at.plan([patch(1, 1)], "variants")

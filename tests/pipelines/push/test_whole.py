@@ -81,7 +81,7 @@ def test_prices_arrive_exactly_and_a_second_plan_has_nothing_to_send(tmp_path: P
         assert made.platform.state.requests == requests
 
 
-def test_a_price_that_comes_back_is_sent_again(tmp_path: Path) -> None:
+def test_a_price_that_is_changed_back_is_sent_again(tmp_path: Path) -> None:
     with place(tmp_path) as made:
         env = made.environment(SOURCES__LEGACY__PRICE_SEMANTICS="set")
         for number, price in enumerate(("5,00", "6,00", "5,00")):

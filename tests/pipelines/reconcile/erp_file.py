@@ -9,7 +9,7 @@ PRIVATE = ("Secundina", "secreta@example.com", "Nombre Del Fichero", "C-NUEVO", 
 
 
 def write_erp_file(made: Bridge) -> None:
-    """Writes `clientes.csv` beside the warehouse: two lines match by code, one by e-mail, one is new, two clash."""
+    """Writes `clientes.csv` next to the warehouse: two lines match by code, one by e-mail, one is new, two clash."""
     (one, two, three, four) = made.rows(
         """SELECT erp_code, email FROM raw.customers WHERE erp_code IS NOT NULL AND email IS NOT NULL
         ORDER BY id LIMIT 4"""

@@ -91,7 +91,7 @@ def test_an_address_without_a_scheduler_ends_the_run_in_five_seconds(
         Cluster(address).check()
 
 
-def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_the_extra_the_message_has_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"(?s)not installed.*orderbridge\[dask\]") as error:
         Reconciling(ErpFiles(tmp_path / "clientes.csv", scheduler="tcp://127.0.0.1:9"))

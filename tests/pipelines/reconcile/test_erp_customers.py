@@ -1,4 +1,4 @@
-"""A file of the ERP's beside the platform, from the command line to the published tables."""
+"""A file of the ERP compared with the platform, from the command line to the published tables."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def add_customers(made: Bridge) -> None:
 
 
 class Shop:
-    """A platform with these customers, and the ERP's file beside it."""
+    """A platform with these customers, and the ERP's file."""
 
     def __init__(self, made: Bridge) -> None:
         self.made = made

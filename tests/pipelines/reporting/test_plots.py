@@ -70,7 +70,7 @@ def test_the_same_numbers_give_the_same_html_without_scripts(
 
 
 @pytest.mark.parametrize("name", NAMES, ids=["formula", "bidi", "controls", "markup", "script", "long", "empty"])
-def test_a_name_from_outside_is_drawn_as_it_stands(name: str) -> None:
+def test_a_name_from_outside_is_drawn_unchanged(name: str) -> None:
     for plot in (plots.bars({name: 1}, "Title", "unit"), plots.timeline(promotions(name), AS_OF)):
         (shown,) = ["".join(element.itertext()) for element in elements(plot).iter("bdi")]
         assert not list(elements(plot).iter("b"))
@@ -134,7 +134,7 @@ def test_every_plot_of_numbers_names_its_unit() -> None:
     assert all(svg.get("aria-label") for svg in elements(drawn()["over_time"]).iter("svg"))
 
 
-def test_a_plot_without_values_says_so() -> None:
+def test_a_plot_without_values_has_a_note() -> None:
     none = pd.DataFrame({"day": [], "count": []})
     for plot in (plots.bars({}, "Differences", "customers"), plots.over_time(none, "Differences", "customers")):
         assert re.search(r"<p>Differences.*: no values.</p>", plot.html)

@@ -27,7 +27,7 @@ VARIANTS = """
             'nothing was sent' AS evidence"""
 
 
-def test_the_page_needs_nothing_beside_it(warehouse: Path) -> None:
+def test_the_page_needs_no_other_file(warehouse: Path) -> None:
     change(warehouse, "UPDATE reconciled.orders SET ordered_at = ordered_at - INTERVAL 1 YEAR")
     page = made(warehouse)
     forbidden = {"script", "link", "iframe", "object", "embed", "form", "base", "img", "use", "image", "foreignobject"}
@@ -156,7 +156,7 @@ def test_what_expires_soon_is_reported_of_the_instant_of_the_run(warehouse: Path
     assert "Ends later" not in words
 
 
-def test_a_warehouse_that_no_erp_file_was_compared_with_says_so(warehouse: Path) -> None:
+def test_the_page_has_a_note_where_no_erp_file_was_compared(warehouse: Path) -> None:
     change(warehouse, "DELETE FROM reconciled.erp_customers; DELETE FROM reconciled.erp_differences")
     assert "No ERP export was compared" in made(warehouse).words
     change(warehouse, "DROP TABLE reconciled.erp_customers; DROP TABLE reconciled.erp_differences")

@@ -192,7 +192,7 @@ def test_issue_11_13_what_was_proven_shortly_before_stays_with_the_time_of_the_p
     assert not [rule for rule in rules(fresh) if rule.endswith("_read_before")]
 
 
-def test_a_list_that_was_held_back_proves_no_absence_from_what_came_beside_it(published: Bridge) -> None:
+def test_a_list_that_was_held_back_proves_no_absence_from_lists_of_the_same_run(published: Bridge) -> None:
     state = published.platform.state
     for gone in state.ids("price_lists")[:4]:
         state.remove("price_lists", gone)

@@ -31,7 +31,7 @@ def fails(path: Path, command: str = "pull", run_id: str = "R1", error: Exceptio
         raise error
 
 
-def test_the_note_says_what_failed_and_what_to_do(path: Path) -> None:
+def test_the_note_has_what_failed_and_what_to_do(path: Path) -> None:
     fails(path)
     reported = read(path)
     assert reported is not None
@@ -52,7 +52,7 @@ def test_of_a_bug_only_its_kind_is_reported(path: Path) -> None:
     assert json.loads(failure_file(path).read_text())["exit_code"] == 1
 
 
-def test_a_run_that_did_not_begin_leaves_a_note_beside_a_warehouse_only(path: Path) -> None:
+def test_a_run_that_did_not_begin_leaves_a_note_next_to_a_warehouse_only(path: Path) -> None:
     fails(path, run_id="")
     assert read(path) is not None
     fails(path.with_name("other.duckdb"), run_id="")

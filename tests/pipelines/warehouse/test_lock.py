@@ -93,7 +93,7 @@ def test_a_lock_of_a_process_that_died_blocks_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reported", [b"", b"{", b"[]", b"{}", b"\xff\xfe"])
-def test_a_lock_that_says_nothing_readable_is_a_lock(tmp_path: Path, reported: bytes) -> None:
+def test_a_lock_with_unreadable_content_is_a_lock(tmp_path: Path, reported: bytes) -> None:
     path = tmp_path / "lock"
     path.write_bytes(reported)
     with path.open("rb") as held:

@@ -1,4 +1,4 @@
-"""A generator of damaged CSV files with the clean table beside: one damage each, or several.
+"""A generator of damaged CSV files with the clean table: one damage each, or several.
 
 Every damage is a function that changes the lines of a file. The reader may raise an error, or return each clean row
 either equal on its own line or rejected with that line. A changed row, a row that is lost or read twice, a line of

@@ -34,7 +34,7 @@ def test_no_damage_is_silent(tmp_path: Path, first: int, count: int) -> None:
 @pytest.mark.parametrize("first", range(FIRST, FIRST + SEEDS, CHUNK))
 @pytest.mark.parametrize("count", [1, 2])
 def test_what_another_reader_has_otherwise_is_explained(tmp_path: Path, first: int, count: int) -> None:
-    """Issue 12, shows: beside DuckDB's reader and Python's csv."""
+    """Issue 12, shows: compared with DuckDB's reader and Python's csv."""
     for seed in range(first, min(first + CHUNK, FIRST + SEEDS)):
         document, name = damaged(seed, count)
         assert unexplained(document, tmp_path) == [], f"seed {seed}, {name}"

@@ -100,6 +100,6 @@ def test_values_are_pythons_own_and_exact(kind: str, column: list[Any], expected
     assert [str(value) for value in found] == [str(value) for value in expected]
 
 
-def test_booleans_stay_booleans_beside_nulls() -> None:
+def test_booleans_stay_booleans_next_to_nulls() -> None:
     assert values("boolean", pa.array([True, None, False]))[0] == [True, None, False]
     assert values("boolean", pa.array([True, False]))[0] == [True, False]

@@ -23,7 +23,7 @@ def read(reading: Reading, *cells: str) -> list[Any]:
 @pytest.mark.parametrize(
     "text", ["00038", "Tunnbröd  med", "O'Neill", "1E5", "1E-5", "NULL", "None", "NaN", "+34600", "1.0", "Ⅻ"]
 )
-def test_a_text_stays_as_it_stands(text: str) -> None:
+def test_a_text_is_not_changed(text: str) -> None:
     assert read(Reading("text"), text, f"  {text}\t") == [text, text]
 
 
@@ -71,7 +71,7 @@ def test_a_letter_that_was_lost_is_reported() -> None:
     assert read(Reading("text"), "Tunnbr\ufffdd") == [["damaged_text"]]
 
 
-def test_a_secret_is_taken_as_it_stands() -> None:
+def test_a_secret_is_taken_unchanged() -> None:
     assert read(Reading("secret"), " 7,5E+12 ", "#N/A", "  ") == [" 7,5E+12 ", "#N/A", None]
 
 

@@ -61,14 +61,14 @@ def test_rows_that_contradict_each_other_are_all_refused() -> None:
     assert made["decision"].tolist() == ["conflicting", "first", "conflicting", "conflicting"]
 
 
-def test_a_row_that_is_refused_is_reported_beside_one_that_says_something_else() -> None:
+def test_a_conflicting_row_is_reported_with_one_that_differs_from_it() -> None:
     keys = texts(k=["2", "1", "1", None, "1", "2", "1"])
     made = duplicates(keys, texts(b=["r", "p", "p", "p", "other", "s", "p"])["b"])
     assert made["decision"].tolist() == ["conflicting"] * 3 + ["first"] + ["conflicting"] * 3
     assert [None if pd.isna(at) else at for at in made["other"]] == [5, 4, 4, None, 1, 0, 4]
 
 
-def test_a_row_between_two_others_by_different_keys_refuses_all_three() -> None:
+def test_a_row_that_conflicts_with_two_others_rejects_all_three() -> None:
     keys = texts(erp=["1", "1", "2"], email=["a", "b", "b"])
     made = duplicates(keys, texts(b=["p", "q", "r"])["b"])
     assert made["decision"].tolist() == ["conflicting"] * 3
@@ -125,7 +125,7 @@ def test_codes_are_found_as_they_stand() -> None:
     assert decided([{"erpCode": "007"}, {"loginCode": "L1"}, {"erpCode": "7.0"}], known)[0] == [("create", None)] * 3
 
 
-def test_only_what_the_file_says_is_compared() -> None:
+def test_only_columns_of_the_file_are_compared() -> None:
     known = [{"id": "9", "erp_code": "A", "first_name": "Ana", "last_name": "Ruiz", "phone": "1", "price_list_id": "2"}]
     made, differences = decided(
         [{"erpCode": "A"}, {"erpCode": "A", "firstName": "Ana", "priceListId": "2.0"}, {"erpCode": "A", "phone": "2"}],
@@ -135,7 +135,7 @@ def test_only_what_the_file_says_is_compared() -> None:
     assert differences == [(2, "9", "phone", "2", "1")]
 
 
-def test_a_value_against_none_of_the_platform_differs() -> None:
+def test_a_value_that_the_platform_lacks_differs() -> None:
     _, differences = decided([{"erpCode": "A", "email": "a@x"}], [{"id": "9", "erp_code": "A"}])
     assert differences == [(0, "9", "email", "a@x", None)]
 
