@@ -9,11 +9,12 @@ A source can be run any number of times: each run walks its lists anew, and all 
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 import threading
 import weakref
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
@@ -49,6 +50,7 @@ _MARKER: Final[TTableSchemaColumns] = {
     REMOVED: {"name": REMOVED, "data_type": "bool", "nullable": True, "description": _MARKER_MEANING}
 }
 _EXTRA: Final = {"_extra": "fields that the interface does not name, as JSON"}
+log = logging.getLogger("orderbridge.sources")
 
 
 class ListSource(DltSource):
@@ -103,6 +105,10 @@ class ListWalker:
             first = next(batches, pq.read_schema(files[0][0]).empty_table())
             yield from ((table, batch) for batch in chain([first], batches))
 
+    def holders(self, resource: str) -> dict[str, str]:
+        """The table whose rows hold the items of a child table, by child table of a list."""
+        return self._walked(self._current_run(), resource).holders
+
     def _current_run(self) -> _Run:
         context = Container()[SourceInjectableContext]  # dlt makes one for each run
         with self._lock:
@@ -121,10 +127,21 @@ class ListWalker:
                 with self._client() as client:
                     spools = SpoolFolder(folder / "spool", {"list": resource})
                     run.results[resource] = walk(resource, client, folder, spools, self._options)
+                _warn(run.results[resource])
         result = run.results[resource]
         if result.error is not None:
             raise result.error
         return result
+
+
+def _warn(result: ListResult) -> None:
+    """Logs what a pipeline of a user would not notice: rows that are left out, and a list that is not proven whole."""
+    for reason, count in Counter(row.reason for row in result.quarantined).items():
+        place = next((row.page, row.position) for row in result.quarantined if row.reason == reason)
+        words = "%s: rows that cannot be loaded and are left out: %d; %s (the first: page %d, position %d)"
+        log.warning(words, result.resource, count, reason, *place)
+    if result.verdict == "unproven":
+        log.warning("%s may lack rows: %s", result.resource, "; ".join(result.evidence))
 
 
 def list_resources(record: Record, walker: ListWalker, nested: bool = False) -> Iterator[DltResource]:
@@ -153,7 +170,7 @@ def list_resources(record: Record, walker: ListWalker, nested: bool = False) -> 
             name.removeprefix(f"{record.name}__"): dlt.mark.make_nested_hints(columns=hint)
             for name, hint in child_columns.items()
         }
-        read = partial(nested_rows, record, walker.batches)
+        read = partial(nested_rows, record, walker.batches, walker.holders)
         yield _resource(read, record.name, primary_key=KEY_COLUMN, columns=columns, nested_hints=hints)
         return
     rows = partial(_rows_of, walker, record, record.name)

@@ -65,6 +65,10 @@ class InferredSchema:
         """The tables and columns known so far."""
         return {table.name: table.schema for table in self._table.all()}
 
+    def holders(self) -> dict[str, str]:
+        """The table whose rows hold the items of a child table, by child table."""
+        return {child.name: table.name for table in self._table.all() for child in table.children}
+
     def fields(self) -> list[tuple[str, str]]:
         """Observations of the path of the field in each column and child table."""
         return [(f"{name}: {FIELD}", path) for name, path in self._table.paths()]

@@ -7,7 +7,7 @@ columns (`customer__id`) are objects again. The items of the whole list are in m
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -20,15 +20,20 @@ _Items = defaultdict[tuple[str, tuple[Any, ...]], dict[str, list[_Row]]]
 """Items by their holder (its table, and the values that identify its row there) and field."""
 
 
-def nested_rows(record: Record, batches: Callable[[str], Iterator[tuple[str, pa.Table]]]) -> Iterator[list[_Row]]:
+def nested_rows(
+    record: Record,
+    batches: Callable[[str], Iterator[tuple[str, pa.Table]]],
+    holders: Callable[[str], Mapping[str, str]],
+) -> Iterator[list[_Row]]:
     """The rows of a list, a batch at a time.
 
     Args:
         record: of the list.
         batches: the tables of a list, by name, a batch at a time.
+        holders: the table whose rows hold the items of a child table, of the child tables of a list.
     """
     tables = [(name, batch) for name, batch in batches(record.name) if name != record.name]
-    items = _items(record, tables)
+    items = _items(record, tables, holders(record.name))
     arrays = {name.removeprefix(f"{record.name}__") for name, table in tables if _depth(table) == 1}
     for name, batch in batches(record.name):
         if name == record.name:
@@ -39,16 +44,17 @@ def nested_rows(record: Record, batches: Callable[[str], Iterator[tuple[str, pa.
             ]
 
 
-def _items(record: Record, tables: list[tuple[str, pa.Table]]) -> _Items:
-    depths = {record.name: 0} | {name: _depth(table) for name, table in tables}
+def _items(record: Record, tables: list[tuple[str, pa.Table]], holders: Mapping[str, str]) -> _Items:
+    depths = {name: _depth(table) for name, table in tables}
     items: _Items = defaultdict(dict)
     for name, table in sorted(tables, key=lambda pair: depths[pair[0]], reverse=True):
-        depth = depths[name]
-        holder = max((t for t in depths if name.startswith(f"{t}__") and depths[t] == depth - 1), key=len)
+        depth, holder = depths[name], holders[name]
+        # The name of a table with a long path, or with a path that another table has, need not begin with its holder's.
+        prefix = holder if name.startswith(f"{holder}__") else record.name
         for row in table.to_pylist():
             place = tuple(row.values())[: depth + 1]
             item = _unflattened(row | items.pop((name, place), {}))
-            items[holder, place[:-1]].setdefault(name.removeprefix(f"{holder}__"), []).append(item)
+            items[holder, place[:-1]].setdefault(name.removeprefix(f"{prefix}__"), []).append(item)
     return items
 
 

@@ -103,6 +103,7 @@ class ListResult:
         sweeps: every sweep, in order.
         used_sweeps: numbers of the sweeps whose rows are published: the last one if two agree, otherwise all.
         files: Parquet files and their row counts by table; together they hold each distinct row once.
+        holders: the table whose rows hold the items of a child table, by child table.
         quarantined: the rows that could not be loaded, with reason and bytes; one that several sweeps read counts once.
         observations: (what, value) → count, for what the interface does not show.
         evidence: the reasons for the verdict, in words.
@@ -117,6 +118,7 @@ class ListResult:
     sweeps: list[Sweep] = field(default_factory=list)
     used_sweeps: list[int] = field(default_factory=list)
     files: dict[str, list[tuple[Path, int]]] = field(default_factory=dict)
+    holders: dict[str, str] = field(default_factory=dict)
     quarantined: list[QuarantinedRow] = field(default_factory=list)
     observations: Counter[tuple[str, str]] = field(default_factory=Counter)
     evidence: list[str] = field(default_factory=list)

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,11 @@ from pipelines.examples import own_pipeline
 from sandbox import Sandbox, SandboxConfig, serve
 from sources import resources
 from sources.extract import spool
+from sources.extract.result import WalkOptions
 from sources.legacy import legacy
 from sources.public_v1 import public_v1
 from sources.settings import prepare_dlt
+from tests.sources.platform import Platform
 from tests.sources.rawserver import serving
 
 POSTGRES = Path("/usr/lib/postgresql/15/bin")
@@ -577,6 +579,23 @@ def test_issue_15_1_nested_rows_become_nested_tables_of_dlt(tmp_path: Path, plat
         counted = [query(pipe, f"SELECT count(*) FROM {child} WHERE {key} = '{id_}'")[0][0] for id_ in ids[name]]
         assert counted[0] > 0
         assert counted[1] == 0
+
+
+def test_rows_that_are_left_out_and_lists_that_are_not_proven_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Odd(Platform):
+        def row(self, key: int) -> dict[str, Any]:
+            return super().row(key) | ({"email": True} if key == 7 else {})
+
+    client: Any = Odd(list(range(1, 31)))
+    walker = resources.ListWalker(lambda: nullcontext(client), WalkOptions(10, sweeps=1))  # type: ignore[arg-type,return-value]
+    assert walker._walked(resources._Run(None), "customers").distinct == 29
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [text.partition("; a single")[0] for text in warnings] == [
+        "customers: rows that cannot be loaded and are left out: 1; email: expected string, found boolean "
+        "(the first: page 1, position 7)",
+        "customers may lack rows: sweep 1: 30 rows on 5 pages of 10, 29 distinct, ended by empty page, clean, "
+        "1 rows quarantined",
+    ]
 
 
 def test_issue_15_1_nested_rows_take_steps_on_rows(tmp_path: Path, platform: Sandbox) -> None:
