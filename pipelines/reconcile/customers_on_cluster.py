@@ -108,7 +108,7 @@ def customers_on_cluster(
 def reconcile_files(job: CustomersJob, map_tasks: Mapper) -> tuple[pd.DataFrame, DateColumn]:
     """Reconciles the input files and writes `customers-*.parquet`. Returns the findings, and how createdAt was read."""
     numbers = range(job.buckets)
-    findings = list(map_tasks(partial(write_rows, job), numbers))
+    findings = list(map_tasks(partial(write_customer_rows, job), numbers))
     texts = [from_arrow(pq.read_table(job.file("rows", number), columns=["id", "created_at"])) for number in numbers]
     rows = pd.concat(texts, ignore_index=True)
     dates = read_dates(rows["created_at"], job.context.order, job.context.timezone)
@@ -125,7 +125,7 @@ def reconcile_files(job: CustomersJob, map_tasks: Mapper) -> tuple[pd.DataFrame,
     return combine_findings(findings), dates
 
 
-def write_rows(job: CustomersJob, bucket: int) -> pd.DataFrame:
+def write_customer_rows(job: CustomersJob, bucket: int) -> pd.DataFrame:
     """Task: writes the customers of a bucket, one for each id. Returns findings about the others."""
     rows, findings = one_row_per_id(typed(job.read("raw_customers", bucket), RAW_CUSTOMERS), "customers")
     write_groups(job.file("rows", bucket), [to_arrow(rows, RAW_CUSTOMERS)])

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from pipelines.reconcile.buckets import Mapper, hash_texts, new_folder, read_bucket, write_buckets, write_groups
 from pipelines.reconcile.cluster import Cluster
 from pipelines.warehouse.sql import sql_text
-from transforms.erp.components import buckets, components, connected_homes, key_hashes, links, row_homes
+from transforms.erp.components import buckets, components, connected_homes, hash_keys, links, row_homes
 from transforms.erp.findings import UnmatchedCodes, unmatched_code_findings
 from transforms.erp.match import match_part
 from transforms.erp.match_keys import MATCH_KEYS
@@ -168,7 +168,7 @@ def match_files(job: MatchJob, missing_codes: pd.Series[str], map_tasks: Mapper)
     pairs = map_tasks(partial(find_connected_homes, job, pieces), numbers)
     roots = components(pd.concat(list(pairs), ignore_index=True))
     write_groups(job.file("roots"), [pa.Table.from_pandas(roots, preserve_index=False)])
-    list(map_tasks(partial(write_rows, job), pieces))
+    list(map_tasks(partial(write_match_rows, job), pieces))
     findings, repeated, codes = zip(*map_tasks(partial(match_bucket, job, pieces), numbers), strict=True)
     unmatched = UnmatchedCodes(*map(pd.concat, zip(*codes, strict=True)))
     return combine_findings([*findings, *unmatched_code_findings(unmatched, missing_codes)]), sum(repeated)
@@ -177,12 +177,12 @@ def match_files(job: MatchJob, missing_codes: pd.Series[str], map_tasks: Mapper)
 def write_links(job: MatchJob, piece: Piece) -> None:
     """Task: writes the homes of a piece, and its links by the bucket of their values."""
     rows, columns = _read(job, piece), job.key_columns
-    hashes = key_hashes(rows, columns[piece.side], hash_texts)
+    hashes = hash_keys(rows, columns[piece.side], hash_texts)
     if piece.side == "lines":
         homes = row_homes(rows, hashes.values(), job.fields, hash_texts)
     else:
         owner = "owner_" if piece.side == "documents" else ""
-        keys = key_hashes(rows, {key: owner + name for key, name in columns["customers"].items()}, hash_texts)
+        keys = hash_keys(rows, {key: owner + name for key, name in columns["customers"].items()}, hash_texts)
         homes = row_homes(rows, keys.values(), ["customer_id"], hash_texts)
     write_groups(job.file("homes", piece.name), [pa.table({"home": homes})])
     found = links(hashes.values(), homes)
@@ -195,7 +195,7 @@ def find_connected_homes(job: MatchJob, pieces: Sequence[Piece], bucket: int) ->
     return connected_homes(_read_bucket(job, "links", pieces, bucket))
 
 
-def write_rows(job: MatchJob, piece: Piece) -> None:
+def write_match_rows(job: MatchJob, piece: Piece) -> None:
     """Task: writes the rows of a piece, by bucket."""
     homes = pq.read_table(job.file("homes", piece.name))["home"].to_numpy()
     roots = pq.read_table(job.file("roots")).to_pandas()

@@ -36,14 +36,14 @@ _PLACES: Final = {
     "customer_orders": (1, 2), "erp_differences": (0, 2), "order_lines": (2, 2),
 }  # fmt: skip
 """Column and row of each table in the diagram."""
-Column = tuple[str, str]
+_Column = tuple[str, str]
 
 
-def tables() -> dict[tuple[str, str], list[Column]]:
+def tables() -> dict[tuple[str, str], list[_Column]]:
     """Columns with their types by schema and table, as an empty warehouse has them."""
     with duckdb.connect() as build:
         Reconciling(settings=ReconcileSettings()).build_tables(build, "", datetime.now(UTC))
-        columns: dict[tuple[str, str], list[Column]] = {}
+        columns: dict[tuple[str, str], list[_Column]] = {}
         for schema, table, column, kind in build.execute(
             """SELECT schema_name, table_name, column_name,
                 replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ')

@@ -17,10 +17,10 @@ import pandas as pd
 from pipelines.reporting.charts import time_chart
 from pipelines.reporting.report_data import Rows
 from pipelines.reporting.tables import (
-    Bar,
+    BarCell,
     Cell,
-    Columns,
     Table,
+    TableColumns,
     bar_column,
     build_table,
     findings_table,
@@ -50,7 +50,7 @@ class Plot:
 def bars(counts: Mapping[str, int], title: str, unit: str) -> Plot:
     """Horizontal bars with their values, the first one on top, from counts of `unit` by label."""
     rows = [{"label": name, unit: count} for name, count in counts.items()]
-    columns: Columns = {" ": name_column("label"), unit: unit, "": bar_column(rows, unit)}
+    columns: TableColumns = {" ": name_column("label"), unit: unit, "": bar_column(rows, unit)}
     return _plot(build_table(rows, columns), title)
 
 
@@ -102,9 +102,9 @@ def timeline(frame: pd.DataFrame, as_of: datetime) -> Plot:
         for name, status, start, end in zip(frame["name"], frame["status"], starts, ends, strict=True)
     ]
 
-    def bar(row: dict[str, Any]) -> Bar:
+    def bar(row: dict[str, Any]) -> BarCell:
         left, right = position(row["start"]), position(row["end"])
-        return Bar(
+        return BarCell(
             f"{max(right - left, 0):.1f}",
             promotion_css(row),
             offset=f"{left:.1f}",
@@ -112,7 +112,7 @@ def timeline(frame: pd.DataFrame, as_of: datetime) -> Plot:
             tooltip=f"{label(row['name'])}: {row['start']} to {row['end']}",
         )
 
-    columns: Columns = {
+    columns: TableColumns = {
         "promotion": name_column("name"),
         "status": "status",
         "from": lambda row: Cell(row["start"], "short"),

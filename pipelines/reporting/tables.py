@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 
 from pipelines.reporting.report_data import Rows
 
-Columns = Mapping[str, str | Callable[[dict[str, Any]], object]]
+TableColumns = Mapping[str, str | Callable[[dict[str, Any]], object]]
 """By heading, the key of a row or a function of it."""
 EXTRA_COLUMNS: Final = frozenset({"read until (UTC)", "how it ended", "prices", "compared with (UTC)", "used"})
 """Columns without which a table can be read on a phone: they are hidden there."""
@@ -54,7 +54,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class BarCell:
     """A table cell that draws a value as a bar, perhaps with a vertical `line`, in percent of the column's width."""
 
     percent: str
@@ -74,7 +74,7 @@ class Table:
     hidden_rows: int
 
 
-def build_table(rows: Rows, columns: Columns) -> Table:
+def build_table(rows: Rows, columns: TableColumns) -> Table:
     """A table of at most `MAX_ROWS` rows; a column is a key of the row, or a function of it.
 
     A column without a heading is one of bars, and left out where it has none.
@@ -95,12 +95,12 @@ def _kind(heading: str, cells: list[object]) -> str:
         return "extra"
     if any(isinstance(cell, int | Decimal) for cell in cells):
         return "number"
-    return "bars" if any(isinstance(cell, Bar) for cell in cells) else ""
+    return "bars" if any(isinstance(cell, BarCell) for cell in cells) else ""
 
 
 def bar_column(
     rows: Rows, column: str, css: Callable[[dict[str, Any]], str] = lambda _: "", *, is_logarithmic: bool = False
-) -> Callable[[dict[str, Any]], Bar | str]:
+) -> Callable[[dict[str, Any]], BarCell | str]:
     """A column of bars for the numbers of another column; without any where all are the same."""
 
     def length(value: int) -> float:
@@ -109,7 +109,7 @@ def bar_column(
     if len({row[column] for row in rows}) < 2:
         return lambda _: ""
     longest = max((length(row[column]) for row in rows), default=0.0) or 1.0
-    return lambda row: Bar(f"{100 * length(row[column]) / longest:.1f}", css(row)) if row[column] else ""
+    return lambda row: BarCell(f"{100 * length(row[column]) / longest:.1f}", css(row)) if row[column] else ""
 
 
 def findings_table(rows: Rows, rule: Callable[[dict[str, Any]], object]) -> Table:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from sources.errors import PlatformError
 from sources.settings import WarehouseSettings
 
-Columns = dict[str, str]
+ColumnTypes = dict[str, str]
 """Quoted names of columns → types, in order."""
 
 _COLUMNS: Final = """
@@ -44,15 +44,15 @@ def exclusive_client(pipeline: Any, settings: WarehouseSettings) -> Iterator[Any
         yield client
 
 
-def table_columns(client: Any, schema: str) -> dict[str, Columns]:  # noqa: ANN401 # dlt's, untyped
+def table_columns(client: Any, schema: str) -> dict[str, ColumnTypes]:  # noqa: ANN401 # dlt's, untyped
     """The columns of each table in a schema, whose name is quoted where it has to be."""
-    columns: dict[str, Columns] = {}
+    columns: dict[str, ColumnTypes] = {}
     for table, name, kind in client.execute_sql(_COLUMNS, schema) or ():
         columns.setdefault(str(table), {})[str(name)] = str(kind)
     return columns
 
 
-def changed_columns(old: Columns, new: Columns) -> list[str]:
+def changed_columns(old: ColumnTypes, new: ColumnTypes) -> list[str]:
     """The old columns that are gone or have another type."""
     return [name for name, kind in old.items() if new.get(name) != kind]
 
@@ -62,7 +62,7 @@ def unquoted(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
-def replace_rows(table: str, staged: str, changed: Sequence[str], old: Columns, new: Columns) -> Iterator[str]:
+def replace_rows(table: str, staged: str, changed: Sequence[str], old: ColumnTypes, new: ColumnTypes) -> Iterator[str]:
     """The statements that give a table the columns and rows of a staged one, within one transaction."""
     yield from (f"ALTER TABLE {table} DROP COLUMN {name}" for name in changed)
     added = [name for name in new if name not in old or name in changed]

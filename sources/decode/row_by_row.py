@@ -25,7 +25,7 @@ _DECIMAL: Final = re.compile(r"-?[0-9]{1,29}(\.[0-9]+)?")
 _EXPECTED: Final = {"text": "string", "date": "date YYYY-MM-DD", "decimal_text": "decimal"}
 """Types in the words of a reason, where these are not the contract's own."""
 
-Object = dict[str, object]
+_Object = dict[str, object]
 
 
 def by_rows(table: TableSchema, page: Page) -> Decoded:
@@ -34,7 +34,7 @@ def by_rows(table: TableSchema, page: Page) -> Decoded:
     schemas = {each.name: each.schema for each in (table, *table.children)}
     lines: dict[str, list[list[object]]] = {name: [] for name in schemas}
 
-    def take(row: Object, data: bytes, key: str, place: tuple[int, int]) -> None:
+    def take(row: _Object, data: bytes, key: str, place: tuple[int, int]) -> None:
         reader = _RowReader(key, place)
         reader.add(table, row, data, [])
         for name, line in reader.lines:
@@ -53,7 +53,7 @@ class _RowReader:
         self.observations: Counter[tuple[str, str]] = Counter()
         self._key, self._place = key, place
 
-    def add(self, table: TableSchema, item: Object, data: bytes, places: list[object], path: str = "") -> None:
+    def add(self, table: TableSchema, item: _Object, data: bytes, places: list[object], path: str = "") -> None:
         """Adds the lines of an object and of those in its arrays. Raises InvalidRow.
 
         Args:
@@ -82,7 +82,7 @@ class _RowReader:
                     raise InvalidRow(f"{name}[]: expected object, found {rows.kind(inner)}")
                 self.add(child, inner, part, [self._key, n], f"{name}[].")
 
-    def _values(self, table: TableSchema, item: Object, path: str) -> tuple[list[object], set[str]]:
+    def _values(self, table: TableSchema, item: _Object, path: str) -> tuple[list[object], set[str]]:
         """The values of an object's fields, and the names of those that are not of the interface's type."""
         values: list[object] = []
         mistyped: set[str] = set()

@@ -52,7 +52,7 @@ class Text:
         """The text in blocks that end with a line end; only the last one may lack it."""
         partial: list[str] = []
         remaining = self.chars
-        for chunk in decode(self.path, self.encoding, self.begin):
+        for chunk in decode_file(self.path, self.encoding, self.begin):
             text = chunk[:remaining]
             remaining -= len(text)
             # a final CR may be half of a CRLF, so it stays with the next chunk
@@ -68,7 +68,7 @@ class Text:
             yield "".join(partial)
 
 
-def decode(path: Path, encoding: str, begin: int) -> Iterator[str]:
+def decode_file(path: Path, encoding: str, begin: int) -> Iterator[str]:
     """The text in chunks. The `start` of a UnicodeDecodeError is the offset in the file."""
     decoder = codecs.getincrementaldecoder(encoding)()
     with path.open("rb") as file:
@@ -101,7 +101,7 @@ def measure(path: Path, encoding: str, bom: bytes = b"") -> Text:
     last = ""
     padding = -1  # the position of trailing NULs and Ctrl-Zs
     try:
-        for text in decode(path, encoding, len(bom)):
+        for text in decode_file(path, encoding, len(bom)):
             body = text.rstrip("\0\x1a\r\n")
             rest = text[len(body) :]
             first = min((at for at in (rest.find("\0"), rest.find("\x1a")) if at >= 0), default=-1)
@@ -145,7 +145,7 @@ def _count_after(path: Path, encoding: str, begin: int, chars: int) -> tuple[int
     """The NULs and line ends after a number of characters; a CRLF split between chunks counts once."""
     at = nuls = lines = 0
     last = ""
-    for text in decode(path, encoding, begin):
+    for text in decode_file(path, encoding, begin):
         rest = text[max(chars - at, 0) :]
         at += len(text)
         if not rest:

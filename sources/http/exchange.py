@@ -144,7 +144,7 @@ class Exchanger:
                 reply.location, reply.retry_after = fields.get(b"location", ""), fields.get(b"retry-after")
             try:
                 wire = read_wire(chunks, self._caps.wire_bytes)
-                reply.body = decode(wire, fields.get(b"content-encoding"), self._caps.plain_bytes)
+                reply.body = decompress(wire, fields.get(b"content-encoding"), self._caps.plain_bytes)
             except BrokenBody as error:
                 reply.broken = self.broken_body(str(error), reply)
             except UnacceptableBody as error:
@@ -190,7 +190,7 @@ def read_wire(chunks: Iterable[bytes], most: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def decode(wire: bytes, encoding: str | None, most: int) -> bytes:
+def decompress(wire: bytes, encoding: str | None, most: int) -> bytes:
     """Decodes a body.
 
     Args:

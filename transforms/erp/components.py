@@ -25,7 +25,7 @@ from transforms.texts import tidied
 LINKS: Final = ("value", "home")
 
 
-def key_hashes(rows: pd.DataFrame, columns: Mapping[str, str], hash_texts: HashTexts) -> dict[str, pd.Series[int]]:
+def hash_keys(rows: pd.DataFrame, columns: Mapping[str, str], hash_texts: HashTexts) -> dict[str, pd.Series[int]]:
     """The hashes of the values that identify someone, by key, indexed by row number.
 
     `rows` have an index from 0, `columns` is the column of each key, and `hash_texts` is the same on all machines.
