@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from pipelines.imports.fields import IN_FILE, Bindings
 from pipelines.mapping import Mapping
 from sources.files import RejectedRow, SourceTable
-from sources.files.formulas import UnescapedTable
-from sources.files.model import LINE_COLUMN
+from sources.files.model import LINE_COLUMN, RejectCode
 from transforms.frames import Bools
 from transforms.numbers import COMMA, POINT, NotationEvidence
 from transforms.upserts.cells import filled
@@ -43,8 +42,7 @@ def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str])
     columns = [*columns, LINE_COLUMN]
     empty = mapping.formats.empty or ()
     rejected: list[RejectedRow] = []
-    is_excerpt = isinstance(table, UnescapedTable)  # of rejected lines, without those that they are filled from
-    fill = _FillDown(mapping, empty, is_excerpt=is_excerpt) if mapping.fill_down else None
+    fill = FillDown(mapping) if mapping.fill_down and not table.is_excerpt else None
     for batch in table.batches(BATCH_ROWS, rejected.append):
         lines = batch.select(columns)
         numbers = lines[LINE_COLUMN].to_numpy()
@@ -53,7 +51,9 @@ def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str])
             is_skipped = blank_lines(lines, mapping.skip_blank, empty)
         if fill is not None:
             lines, is_torn = fill.add(lines, rejected)
-            rejected += map(_torn, numbers[is_torn & ~is_skipped].tolist())
+        elif mapping.fill_down:
+            is_torn = _unfilled(batch, mapping)
+        rejected += map(_torn, numbers[is_torn & ~is_skipped].tolist())
         is_left_out = is_skipped | is_torn
         lines = lines.filter(pa.array(~is_left_out)) if is_left_out.any() else lines
         yield LineBatch(lines, numbers[is_skipped].tolist(), rejected)
@@ -63,16 +63,29 @@ def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str])
         yield LineBatch(pa.schema(types).empty_table(), [], rejected)
 
 
-class _FillDown:
+def _unfilled(excerpt: pa.Table, mapping: Mapping) -> Bools:
+    """Lines of an excerpt with a cell that may have to be filled from a line that is not in it.
+
+    The cells of `fill_down` were filled when it was written, except in lines that could not be read or were torn. With
+    `fill_within`, others are empty because there is nothing to fill them from.
+    """
+    is_blank = np.logical_or.reduce(
+        [blank_lines(excerpt, [name], mapping.formats.empty or ()) for name in mapping.fill_down]
+    )
+    if not mapping.fill_within:
+        return is_blank
+    code = whole(excerpt, excerpt.column_names[-3])  # before the words and the line number
+    return is_blank & pc.is_in(code, pa.array(get_args(RejectCode))).to_numpy(zero_copy_only=False)
+
+
+class FillDown:
     """Fills empty cells from the line above, over all batches of a file.
 
-    A line that cannot be read may have had the cell to fill from: lines that would be filled across it are torn. So are
-    lines of an excerpt, where the line above is not the one that it was; groups (`fill_within`) are in it whole.
+    A line that cannot be read may have had the cell to fill from: lines that would be filled across it are torn.
     """
 
-    def __init__(self, mapping: Mapping, empty: tuple[str, ...], *, is_excerpt: bool) -> None:
-        self._mapping, self._empty = mapping, empty
-        self._is_excerpt = is_excerpt and not mapping.fill_within
+    def __init__(self, mapping: Mapping) -> None:
+        self._mapping, self._empty = mapping, mapping.formats.empty or ()
         self._last: pa.Table | None = None
         self._last_origins: dict[str, int] = {}
         self._unread = np.array([], np.int64)
@@ -80,9 +93,6 @@ class _FillDown:
     def add(self, lines: pa.Table, rejected: Sequence[RejectedRow]) -> tuple[pa.Table, Bools]:
         """Fills the next lines; returns them, and which are torn. `rejected` has what was rejected since the last."""
         mapping, begin = self._mapping, int(self._last is not None)
-        if self._is_excerpt:
-            is_blank = [blank_lines(lines, [name], self._empty) for name in mapping.fill_down]
-            return lines, np.logical_or.reduce(is_blank)
         unread = [row.line for row in rejected if row.code not in _WITHOUT_CELLS]
         self._unread = np.sort(np.concatenate((self._unread, np.array(unread, np.int64))))
         joined = lines if self._last is None else pa.concat_tables([self._last, lines])

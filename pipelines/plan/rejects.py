@@ -3,8 +3,9 @@
 In: the input's table and the problems by line. Out: a CSV in the file's own encoding, dialect and column order (of a
 workbook: UTF-8 with commas), with the columns `line`, `field`, `code` and `words` added. Corrected, it can be planned
 as it is: these columns are ignored. Without a header they would have no names and are left out; `lines.csv` has the
-reasons in the same order. Passwords are left empty, because a plan contains none. A row has as many cells as in the
-file. A cell that a spreadsheet would run as a formula has an apostrophe before it, which is removed when it is planned.
+reasons in the same order. Cells that the mapping fills from lines above are filled, since those lines may be missing
+here. Passwords are left empty, because a plan contains none. A row has as many cells as in the file. A cell that a
+spreadsheet would run as a formula has an apostrophe before it, which is removed when it is planned.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.imports.lines import FillDown
 from pipelines.imports.open import REJECT_COLUMNS, count_reject_columns, open_input_table
 from pipelines.mapping import Mapping as ColumnMapping
 from pipelines.plan.model import REJECTS_FILE
@@ -106,7 +108,13 @@ class RejectsWriter:
             return
         lines = pa.array(list(self.problems), pa.int64())
         broken: list[RejectedRow] = []
-        for batch in self.table.batches(on_reject=broken.append):
+        mapping = self.mapping
+        fill = FillDown(mapping) if mapping is not None and mapping.fill_down and not self.table.is_excerpt else None
+        for lines_read in self.table.batches(on_reject=broken.append):
+            batch = lines_read
+            if fill is not None:
+                filled, is_torn = fill.add(batch, broken)
+                batch = pa.concat_tables([filled.filter(pa.array(~is_torn)), batch.filter(pa.array(is_torn))])
             part = batch.filter(pc.is_in(batch[LINE_COLUMN], value_set=lines))
             cells = zip(*(part[name].to_pylist() for name in self.table.columns), strict=True)
             rows: list[Row | RejectedRow] = list(map(Row, part[LINE_COLUMN].to_pylist(), cells))

@@ -77,7 +77,9 @@ def neutralize_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chunke
 
 
 class UnescapedTable(SourceTable):
-    """A table whose cells and column names were written with `escape`."""
+    """A table of rejected rows, whose cells and column names were written with `escape`."""
+
+    is_excerpt = True
 
     def __init__(self, table: SourceTable) -> None:
         self._table = table

@@ -158,9 +158,14 @@ class UnreadableRest(UsageError):
 
 
 class SourceTable(ABC):
-    """A file as rows of text cells; it can be read any number of times."""
+    """A file as rows of text cells; it can be read any number of times.
+
+    Attributes:
+        is_excerpt: whether it has the rejected rows of another file, without the rows between them.
+    """
 
     format: DetectedFormat
+    is_excerpt: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:

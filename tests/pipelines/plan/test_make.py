@@ -510,6 +510,22 @@ def test_a_full_disk_leaves_nothing(work: Path, monkeypatch: pytest.MonkeyPatch)
     assert sorted(path.name for path in work.iterdir()) == ["in.csv", "mapping.toml"]
 
 
+def test_corrected_rejects_have_the_cells_that_were_filled_from_lines_above(work: Path) -> None:
+    mapping = VARIANTS.replace("[columns]", '[rows]\nfill_down = ["PVP"]\nfill_within = ["Producto"]\n[columns]')
+    rows = "1;1;a;5;1\n1;2;b;;x\n1;3;c;7;1\n1;4;d;;x\n2;5;e;;x\n3;6;f;8;9;9\n3;7;g;;1\n"
+    made = variants(work, rows, mapping)
+    rejects = made.folder / "rejects.csv"
+    _, *lines = csv.reader(rejects.read_text("cp1252").splitlines(), delimiter=";")
+    assert [cells[3] for cells in lines] == ["5", "7", "", "8", ""]
+    assert [cells[-2] for cells in lines] == ["not_a_number", "not_a_number", "not_a_number", "too_long", "fill_torn"]
+    rejects.write_bytes(rejects.read_bytes().replace(b";x;", b";2;").replace(b";8;9;9;", b";;9;"))
+    corrected = make_plan(PlanOptions("variants", rejects, work / "mapping.toml"))
+    sent = {(one.path, name): value for one in operations(corrected) for name, value in one.body.items()}
+    prices = {path[-1]: value for (path, name), value in sent.items() if name == "price"}
+    assert (prices, {path[-1] for path, _ in sent}) == ({"2": 5, "4": 7}, {"2", "4", "5"})
+    assert fates(corrected) == {5: ("rejected", "fill_torn"), 6: ("rejected", "fill_torn")}
+
+
 # --- creates that cannot be looked up --------------------------------------------------------------------------------
 
 
