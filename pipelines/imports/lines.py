@@ -69,13 +69,13 @@ def _unfilled(excerpt: pa.Table, mapping: Mapping) -> Bools:
     The cells of `fill_down` were filled when it was written, except in lines that could not be read or were torn. With
     `fill_within`, others are empty because there is nothing to fill them from.
     """
-    is_blank = np.logical_or.reduce(
-        [blank_lines(excerpt, [name], mapping.formats.empty or ()) for name in mapping.fill_down]
-    )
-    if not mapping.fill_within:
-        return is_blank
-    code = whole(excerpt, excerpt.column_names[-3])  # before the words and the line number
-    return is_blank & pc.is_in(code, pa.array(get_args(RejectCode))).to_numpy(zero_copy_only=False)
+    is_unfilled = np.zeros(excerpt.num_rows, np.bool_)
+    for name in mapping.fill_down:
+        is_unfilled |= blank_lines(excerpt, [name], mapping.formats.empty or ())
+    if mapping.fill_within:
+        code = whole(excerpt, excerpt.column_names[-3])  # before the words and the line number
+        is_unfilled &= pc.is_in(code, pa.array(get_args(RejectCode))).to_numpy(zero_copy_only=False)
+    return is_unfilled
 
 
 class FillDown:
