@@ -27,6 +27,7 @@ from sources.settings import (
     legacy_settings,
     public_v1_settings,
 )
+from sources.words import number
 
 
 def open_plan(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | None]:
@@ -41,6 +42,9 @@ def open_plan(folder: Path) -> tuple[Plan, LegacySettings, PublicV1Settings | No
     for name, file in files:
         if file is not None and file_sha256(Path(file.path)) != file.sha256:
             hint = f"Plan it again, into a new folder: {_plan_command(manifest)}"
+            if (plan.folder / RESULTS_FOLDER).exists():
+                hint += "\nIf operations of this plan are in doubt or not sent, restore the file and push again: "
+                hint += "other plans wait for them."
             raise UsageError(f"the {name} {file.path} was changed after the plan was made, or is missing", hint)
     legacy = legacy_settings()
     differences = list(_differences(manifest, legacy))
@@ -107,10 +111,12 @@ def check_whoami(manifest: Manifest, public_v1: PublicV1Settings, stop: threadin
 def describe_plan(plan: Plan) -> str:
     """What a push of the plan would send."""
     manifest, kind = plan.manifest, KINDS[plan.kind]
-    requests = f"requests for {kind.name}" if kind.is_update else kind.name  # a variant may need two
-    text = f"{manifest.operations} {requests} would be sent to {manifest.host} ({manifest.environment})"
+    count = manifest.operations
+    # a variant may need two requests
+    what = f"{number(count, 'request')} for {kind.name}" if kind.is_update else number(count, kind.singular, kind.name)
+    text = f"{what} would be sent to {manifest.host} ({manifest.environment})"
     if manifest.messages:
-        text += f", and the platform would send {manifest.messages} messages to customers"
+        text += f", and the platform would send {number(manifest.messages, 'message')} to customers"
     return text
 
 

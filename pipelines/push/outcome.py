@@ -30,6 +30,10 @@ _NO_CONTENT: Final = 204
 _JSON_TYPE: Final = "application/json"
 _FAILED: Final = ("error", "fail", "failed", "failure")
 _UNIQUE_FIELDS: Final = tuple({name: None for kind in KINDS.values() for name in kind.unique_fields})
+_RECORD_FIELDS: Final = {"id", *_UNIQUE_FIELDS, *(name for kind in KINDS.values() for name in kind.list_keys)} - {
+    "code"
+}
+"""Any of them shows that an object is a record. A `code` is also what wrappers have."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -117,7 +121,7 @@ def _wrapped(layer: Mapping[str, Any]) -> object:
     if isinstance(layer.get("data"), dict | list):
         return layer["data"]
     inner = [value for value in layer.values() if value and isinstance(value, dict | list)]
-    is_record = not layer.keys().isdisjoint(("id", *_UNIQUE_FIELDS))
+    is_record = not layer.keys().isdisjoint(_RECORD_FIELDS)
     return inner[0] if len(inner) == 1 and not is_record else None
 
 

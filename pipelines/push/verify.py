@@ -102,7 +102,10 @@ def verify(folder: Path) -> VerifyResult:
     listing = CustomerListing(False, result.verdict, records_by_key(records.values(), keys))
     findings: list[Sequence[object]] = []
     for operation, remote_id in sent:
-        matches = [records[remote_id]] if remote_id in records else listing.find(operation.keys)
+        matches = listing.find(operation.keys)
+        if remote_id in records:  # others with its keys count if they may come from the same create
+            twins = (r for r in matches if r["id"] != remote_id and not differing_fields(operation.body, r, country))
+            matches = [records[remote_id], *twins]
         findings += _compare(operation, remote_id, matches, country, result)
     result.file = plan.folder / VERIFY_FILE
     write_private_csv(result.file, [VERIFY_COLUMNS, *findings])

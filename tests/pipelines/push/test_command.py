@@ -357,6 +357,18 @@ def test_verify_looks_a_customer_up_by_the_id_that_its_create_returned(at: Place
         verify(plan)
 
 
+def test_verify_counts_a_customer_that_is_there_twice_although_the_id_of_one_is_known(at: Place) -> None:
+    plan = at.plan([customer(1), customer(2)])
+    assert at.push(plan).exit_code == 0
+    at.platform.state.add("customers", {k: v for k, v in customer(1).body.items() if k != "notification"})
+    pull(PullOptions(("customers",)))
+    result = verify(plan)
+    assert ({name: count for name, count in result.outcomes.items() if count}, result.exit_code) == (
+        {"several": 1, "same": 1},
+        ExitCode.REJECTED,
+    )
+
+
 def test_verify_refuses_a_list_that_is_older_than_the_push(at: Place) -> None:
     pull(PullOptions(("customers",)))
     plan = at.plan([customer(1)])

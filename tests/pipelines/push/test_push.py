@@ -730,6 +730,19 @@ def test_a_plan_whose_ledger_is_gone_is_not_sent_again(at: Place) -> None:
     assert at.platform.state.variants[1, 1].applied == 1
 
 
+def test_the_hint_for_a_changed_input_names_the_way_to_finish_a_plan_that_was_pushed(at: Place) -> None:
+    plan = at.plan([subcategory(1)], "subcategories")
+    file = plan.with_name(f"{plan.name}.csv")
+    content = file.read_text("utf-8")
+    for is_pushed in (False, True):
+        file.write_text("tomorrow's export", "utf-8")
+        with pytest.raises(UsageError, match="was changed after the plan was made") as error:
+            at.push(plan)
+        assert ("restore the file and push again" in error.value.hint) == is_pushed
+        file.write_text(content, "utf-8")
+        at.push(plan)
+
+
 @pytest.mark.parametrize("moment", ["before the results", "while the results are replaced"])
 def test_a_plan_of_a_killed_push_is_not_sent_again_with_another_ledger(
     at: Place, moment: str, monkeypatch: pytest.MonkeyPatch
