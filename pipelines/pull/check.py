@@ -32,6 +32,7 @@ from sources.settings import (
     http_settings,
     ledger_path,
     legacy_settings,
+    misspelt_names,
     public_v1_settings,
     reconcile_settings,
     warehouse_path,
@@ -67,6 +68,8 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
             yield CheckResult("", f"{effective.setting.key} = {effective.text} ({effective.origin})")
     for warning in permission_warnings(root):
         yield CheckResult("", warning, is_warning=True)
+    for name, setting in misspelt_names().items():
+        yield CheckResult("", f"`{name}` is not a setting and is not read. Did you mean `{setting}`?", is_warning=True)
     yield _attempt("warehouse", _warehouse)
     yield _attempt("ledger", _ledger)
     if warehouse_settings().destination:

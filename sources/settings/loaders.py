@@ -97,13 +97,9 @@ class Resolution:
         """Where to set it, and what looks like a misspelling of it."""
         file = ".dlt/secrets.toml" if setting.is_secret else ".dlt/config.toml"
         hint = f"Set {setting.variable}, or `{setting.name}` under [{self._section}] in {file}: {setting.help}."
-        written = [path for document in self._documents.values() for path in key_paths(document)]
-        similar = get_close_matches(setting.variable, os.environ, n=1, cutoff=0.87)
-        similar += get_close_matches(setting.key, written, n=1, cutoff=0.87)
-        similar = [name for name in similar if name not in SETTINGS and name not in map(variable, SETTINGS)]
-        if similar:
-            correct = setting.variable if similar[0].isupper() else setting.key
-            hint += f"\n  There is a `{similar[0]}`. Did you mean {correct}?"
+        for name, correct in misspelt_names().items():
+            if correct in (setting.key, setting.variable):
+                hint += f"\n  There is a `{name}`. Did you mean {correct}?"
         return hint
 
     def _table(self, file: str, document: dict[str, object]) -> dict[str, object]:
@@ -128,6 +124,20 @@ class Resolution:
         for name in os.environ:
             if name.upper().startswith(prefix) and name not in variables:
                 raise _unknown(name, "the environment", name.upper(), variables)
+
+
+def misspelt_names() -> dict[str, str]:
+    """Variables, and names in the settings files, that are no setting but look like one: name → setting.
+
+    Raises UsageError for a file that cannot be read.
+    """
+    written = [path for file in FILES for path in key_paths(read_toml(find_root() / ".dlt" / file))]
+    return {
+        name: similar[0]
+        for names, known in ((os.environ, [variable(key) for key in SETTINGS]), (written, list(SETTINGS)))
+        for name in names
+        if name not in known and (similar := get_close_matches(name, known, n=1, cutoff=0.87))
+    }
 
 
 def _from_environment(setting: Setting) -> str | None:

@@ -15,6 +15,7 @@ from sources.settings import (
     ledger_path,
     legacy_settings,
     loaders,
+    misspelt_names,
     public_v1_settings,
     warehouse_path,
 )
@@ -66,6 +67,22 @@ def test_a_missing_setting_suggests_a_similar_name(root: Path, monkeypatch: pyte
     monkeypatch.delenv("SOURCES__LEGACY_BASE_URL")
     with pytest.raises(UsageError, match=r"There is a `source\.legacy\.base_url`"):
         legacy_settings()
+
+
+@pytest.mark.parametrize("name", ["LEDGER_PATH", "SOURCES_LEGACY_STOCK_SEMANTICS", "SOURCES__LEAGCY__STOCK_SEMANTICS"])
+def test_a_variable_that_only_looks_like_a_setting_is_named(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write(root, LEGACY)
+    assert misspelt_names() == {}
+    monkeypatch.setenv(name, "PLANTED")
+    assert list(misspelt_names()) == [name]
+
+
+@pytest.mark.parametrize("name", ["sources.leagcy", "source.legacy", "sources.Legacy", "dev.sources.legacy"])
+def test_a_section_that_only_looks_like_one_is_named(root: Path, name: str) -> None:
+    write(root, f"{LEGACY}\n[{name}]\nstock_semantics = 'set'\n")
+    assert misspelt_names() == {f"{name}.stock_semantics": "sources.legacy.stock_semantics"}
 
 
 @pytest.mark.parametrize(
