@@ -249,7 +249,7 @@ def money(values: Column[Any]) -> tuple[Column[Any], bool]:
     kind = array(values).type
     if kind == BOOLEAN:
         return column(pa.nulls(len(values), MONEY), values.index), False
-    texts = clean_text(column(array(values).cast(TEXT), values.index))
+    texts = texts_of(values)
     is_decimal, is_ambiguous = texts.str.fullmatch(_DECIMAL).fillna(False), False
     if kind == TEXT:
         notation = NotationEvidence()

@@ -92,11 +92,16 @@ def test_a_notebook_runs_to_its_end_and_shows_nobodys_data(name: str, warehouse:
     assert not (FOLDER / "warehouse.duckdb").exists()
 
 
+def query(name: str, part: str) -> str:
+    """The SQL of a notebook that contains a text."""
+    cells = json.loads((FOLDER / f"{name}.ipynb").read_text("utf-8"))["cells"]
+    (sql,) = (text for cell in cells for text in "".join(cell["source"]).split('"""')[1::2] if part in text)
+    return sql
+
+
 def test_the_match_rate_counts_only_lines_that_are_matched(warehouse: Path) -> None:
-    cells = json.loads((FOLDER / "04_erp_match.ipynb").read_text("utf-8"))["cells"]
-    (source,) = (text for text in ("".join(cell["source"]) for cell in cells) if "AS outcome" in text)
     with open_warehouse(warehouse) as connection:
-        rows = connection.sql(source.split('"""')[1]).fetchall()
+        rows = connection.sql(query("04_erp_match", "AS outcome")).fetchall()
     assert {(outcome, count) for outcome, count, _ in rows} == {
         ("erp_code", 2), ("email", 1), ("ambiguous", 2), ("only_in_erp", 1),
     }  # fmt: skip
@@ -120,6 +125,49 @@ def test_issue_13_5_revenue_is_by_currency_and_without_cancelled_orders(warehous
         assert sum("7777" in cell for row in rows for cell in row) >= 1
     orders, revenue = (sum(float(row[at]) for row in statuses if row[1] == "PEN") for at in (2, 3))
     assert revenue == 10 * (orders - 1)
+
+
+def test_changes_compare_periods_that_follow_each_other_and_begin_above_zero(warehouse: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "warehouse.duckdb"
+    shutil.copyfile(warehouse, copy)
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute("""
+            UPDATE reconciled.orders SET order_status = 'CONFIRMED', currency = 'PEN', total = 10 * (number % 2),
+                ordered_at = '2026-01-05 12:00Z'::TIMESTAMPTZ + INTERVAL 3 MONTH * (number % 2);
+            INSERT INTO reconciled.orders BY NAME SELECT 'x' AS order_id, 'paid' AS order_status, 'PEN' AS currency,
+                7 AS total, '2026-05-05 12:00Z'::TIMESTAMPTZ AS ordered_at, false AS is_missing""")
+    with open_warehouse(copy) as connection:
+        months = query(NAMES[2], "AS change_percent")
+        rows = connection.execute(months, {"as_of": "2026-06-02 12:00Z"}).fetchall()
+        total = rows[1][4]
+        assert [(row[0], row[-1]) for row in rows] == [
+            ("2026-05", round(100 * (7 / total - 1), 1)), ("2026-04", None), ("2026-01", None),
+        ]  # fmt: skip
+        lately = query(NAMES[0], "AS change_percent")
+        assert connection.execute(lately, {"as_of": "2026-02-20 12:00Z"}).fetchall()[0][-1] is None
+        connection.execute(lately, {"as_of": "2026-03-01 12:00Z"}).fetchall()
+
+
+def test_a_tail_is_not_shown_as_a_read_of_the_whole_list(warehouse: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "warehouse.duckdb"
+    shutil.copyfile(warehouse, copy)
+    with open_warehouse(copy) as connection:
+        ((reconciled_at, _),) = connection.sql(query(NAMES[0], "reconciled.%")).fetchall()
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute("""
+            INSERT INTO ops.coverage BY NAME SELECT 'r' AS run_id, resource, 'tail' AS verdict, 3 AS "distinct",
+                ended_at + INTERVAL 1 HOUR AS ended_at, true AS published, 99 AS read_number
+            FROM ops.coverage WHERE resource = 'orders';
+            INSERT INTO ops.runs BY NAME
+            SELECT 'r' AS run_id, max(ended_at) + INTERVAL 1 HOUR AS ended_at FROM ops.runs""")
+    with open_warehouse(copy) as connection:
+        ((as_of, pulled_at),) = connection.sql(query(NAMES[0], "reconciled.%")).fetchall()
+        assert as_of == reconciled_at < pulled_at
+        rows = connection.sql(query(NAMES[0], "sweeps, pages")).fetchall()
+        assert [row[:4] for row in rows if row[0] == "orders"] == [("orders", "complete", True, 30)]
+        (fresh,) = (row for row in connection.sql(query(NAMES[0], "age_hours")).fetchall() if row[0] == "orders")
+        assert fresh[3] > fresh[1]
+        assert ("r", "orders", 3) not in connection.sql(query(NAMES[0], '"distinct" AS records FROM')).fetchall()
 
 
 def test_without_a_comparison_the_notebook_says_how_to_make_one(warehouse: Path, tmp_path: Path) -> None:

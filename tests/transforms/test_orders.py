@@ -245,6 +245,7 @@ def test_fields_that_are_not_known_cause_no_findings() -> None:
         (pa.float64(), 100.0, "100"),
         (pa.float64(), float("nan"), None),
         (pa.float64(), 1e30, None),
+        (pa.float64(), 4e15, "4000000000000000"),
         (BIGINT, 2**63 - 1, "9223372036854775807"),
         (TEXT, " 12.50 ", "12.5"),
         (TEXT, "1.234,50", None),
