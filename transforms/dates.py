@@ -171,7 +171,8 @@ def _unread(texts: Column[Any], form: Form, given: Ints, evidence: str) -> DateC
 def _read(texts: Column[Any], given: Ints, rows: Ints, reading: DateReading, evidence: str) -> DateColumn:
     """The columns, as long as the texts and with their index."""
     instants = np.zeros(len(texts), np.int64)
-    instants[rows] = reading.at
+    # Not what is below a null: Arrow computes it too, and the least integer overflows.
+    instants[rows[reading.is_real]] = reading.at[reading.is_real]
     is_read, endless = _at(rows[reading.is_real], texts), _at(rows[reading.is_endless], texts)
     at = pa.array(instants, pa.int64(), mask=~is_read).cast(pa.timestamp("us")).cast(TIMESTAMP)
     return DateColumn(

@@ -85,6 +85,12 @@ def test_issue_13_8_the_status_at_an_instant(fields: dict[str, Any], status: str
     assert findings[["entity_id", "rule"]].to_dict("records") == [{"entity_id": "1", "rule": rule} for rule in rules]
 
 
+def test_a_time_that_clocks_never_show_is_unread_and_ends_no_run() -> None:
+    made, findings = reconciled({}, {"start_date": "2026-03-29T02:30:00"}, timezone="Europe/Madrid")
+    assert made["status"].tolist() == ["running", "unknown"]
+    assert findings[["entity_id", "rule"]].to_dict("records") == [{"entity_id": "1", "rule": "dates_unreadable"}]
+
+
 @pytest.mark.parametrize(
     ("fields", "timezone", "status"),
     [
