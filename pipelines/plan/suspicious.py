@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from pipelines.plan.outcomes import FIRST_LINES, Reason, first_of
 
+_MONTHS: Final = "ene|jan|feb|mar|abr|apr|may|jun|jul|ago|aug|sept?|oct|nov|dic|dec"
 _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "invisible": (
         "contains invisible or control characters",
@@ -34,6 +35,12 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
         'is a word such as NULL; if it means an empty cell, set in the mapping under [rows]: empty = ["NULL"]',
         r'"(?:NULL|null|\(null\)|\\\\N|N/A|n/a|NaN|nan|None|undefined)"',
     ),
+    "date": (
+        "is a date, as where a spreadsheet has changed a code such as 1-11",
+        r'"(?:[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:19|20)[0-9]{2}|(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}'
+        rf'|[0-9]{{1,2}}-(?i:{_MONTHS})|(?i:{_MONTHS})-[0-9]{{1,2}})"',
+    ),
+    "several_urls": ("contains several URLs in one text", r"https?://[^\s\"]*[\s,;|]+https?://"),
     "html": (
         "contains HTML such as &amp;, which is sent as it is",
         r"&(?:amp|lt|gt|quot|apos|nbsp|[A-Za-z]{1,2}(?:acute|grave|uml|circ|tilde|cedil|ring|slash|lig)"

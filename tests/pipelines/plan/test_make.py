@@ -821,6 +821,12 @@ def test_characters_that_nobody_sees_are_found(text: str) -> None:
         ("mojibake", ["José".encode().decode("cp1252"), "EspaÃ±a", "Cittâ€™", "Nº Âº", "Mu├▒oz"], ["JOÃO", "Âge"]),
         ("lost_letter", ["Mu?oz", "Ana Garc?a", "?lvarez"], ["Jos?", "Who? me", "http://x.es/a?b=1", "¿Qué?"]),
         ("null_word", ["NULL", "\\N", "NaN", "n/a", "(null)"], ["Null", "Nan", "NULL 2", "N", "\\\\N"]),
+        ("date", ["01-nov", "Nov-11", "1-Sep", "01/11/2026", "2026-11-01"], ["1-11", "11-22-33", "mar-a", "5-NOVA"]),
+        (
+            "several_urls",
+            ["http://a/b, https://c", "https://a|https://b"],
+            ["https://a/b,c", "see https://a and http:"],
+        ),
         ("html", ["Tom &amp; Co", "Jos&eacute;", "&#39;90", "&#xe9;"], ["A&B; C", "R&D", "&c;"]),
         ("not_an_address", ["x", "a@b", "a@b.es, c@d.es", "mailto:a@b.es", "'a@b.es"], ["o'b@x.es", "ñ@ñ.es"]),
     ],
