@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Set
 from decimal import Decimal
 from functools import partial
 from hmac import compare_digest
@@ -117,11 +118,8 @@ class Legacy:
                     index = max(pages - 1, 0)
             begin = index * size
             taken = rows[begin : begin + size]
-            if "varied_repeat" in repeats:
-                taken = [row[:-1] + b',"seen":%d}' % self.state.requests for row in taken]
-            if "shuffled_repeat" in repeats:
-                turn = self.state.requests % max(len(taken), 1)
-                taken = taken[turn:] + taken[:turn]
+            if repeats:
+                taken = self._altered(taken, repeats)
             before = rows[begin - 1] if 0 < begin <= total else b""
         envelope: dict[str, Any] = {}
         if end == "pagination":
@@ -133,6 +131,15 @@ class Legacy:
                 "hasNextPage": index + 1 < pages,
             }
         return Page(taken, envelope, partial(_written, form), before)
+
+    def _altered(self, rows: list[bytes], faults: Set[str]) -> list[bytes]:
+        """A last page that is repeated: with one field changed, or in another order."""
+        if "varied_repeat" in faults:
+            rows = [row[:-1] + b',"seen":%d}' % self.state.requests for row in rows]
+        if "shuffled_repeat" in faults:
+            turn = self.state.requests % max(len(rows), 1)
+            rows = rows[turn:] + rows[:turn]
+        return rows
 
     def _size(self, text: str | None) -> int | None:
         """Rows per page; None if `limit` is not a number, or less than 1."""

@@ -100,7 +100,7 @@ def test_issue_15_7_every_page_is_in_the_navigation_of_the_site() -> None:
 
 
 def command_lines() -> Iterator[tuple[str, str]]:
-    """Each command line of ours in the documentation, the examples and the help, with where it stands."""
+    """Each command line of ours in the documentation, the examples and the help, with its place."""
     pages = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", CHECKOUT / "CHANGELOG.md"]
     pages += [*(CHECKOUT / "docs").rglob("*.md"), *(CHECKOUT / "notebooks").glob("*.ipynb")]
     for page in pages:
@@ -151,6 +151,18 @@ def test_the_schedules_say_what_to_do_about_every_exit_code() -> None:
 
 def test_the_readme_stays_short() -> None:
     assert (CHECKOUT / "README.md").read_text("utf-8").count("\n") < 200
+
+
+def test_issue_10_files_and_names_of_the_table_where_to_change_what_exist() -> None:
+    page = (CHECKOUT / "CONTRIBUTING.md").read_text("utf-8")
+    named = re.findall(r"`([\w./]+)`", page[page.index("## Where to change what") : page.index("## Tests")])
+    folders = [CHECKOUT / name for name in ("sources", "transforms", "pipelines", "sandbox", "tests/mutants")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".toml")]
+    code = "".join(path.read_text("utf-8") for path in files)
+    names = {part.name for path in files for part in (path, *path.relative_to(CHECKOUT).parents)}
+    for name in named:
+        is_name = "/" not in name and all(part in code for part in name.split("."))
+        assert is_name or name in names | {"nav"} or (CHECKOUT / name).exists(), name
 
 
 def test_the_page_on_completeness_has_the_numbers_of_the_code() -> None:
