@@ -1,24 +1,26 @@
 """Two users of one machine: what one prepares in a shared folder does not reach the other, and nothing can be read.
 
-The victim's commands run as a user of its own, so root is needed, and setpriv.
+The victim's commands run as a user of its own, so root is needed, and setpriv for the stranger's.
 """
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from pipelines.ledger.store import Ledger
-from tests.pipelines.bridge import Bridge, Done, pulled
+from tests.pipelines.bridge import Bridge, Done, command, pulled
 
-CHECKOUT = Path(__file__).parents[3]
 VICTIM, STRANGER = 54320, 54321
 SECRET = "the victim's own words"
 
@@ -27,11 +29,27 @@ def as_user(user: int, *arguments: str) -> list[str]:
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *arguments]
 
 
+def become_victim(search_path: list[str]) -> None:
+    """Gives up root, with all its groups and capabilities, in a process that has imported the program."""
+    codecs.lookup("unicode-escape")  # of a package that was found in a folder which the victim may not read
+    sys.path[:] = search_path
+    os.setgroups([])
+    os.setgid(VICTIM)
+    os.setuid(VICTIM)
+
+
+@cache
+def victims_search_path() -> list[str]:
+    """Where Python finds modules when the victim starts it, who may not read the folders of root's; empty: nowhere."""
+    line = as_user(VICTIM, sys.executable, "-P", "-c", "import json, sys; print(json.dumps(sys.path))")
+    done = subprocess.run(line, capture_output=True, check=False, cwd="/")
+    return list(json.loads(done.stdout)) if done.returncode == 0 else []
+
+
 def _skipped() -> str:
     if os.name == "nt" or os.geteuid() != 0 or shutil.which("setpriv") is None:
         return "running as two users takes root and setpriv"
-    reachable = subprocess.run(as_user(VICTIM, sys.executable, "-c", ""), capture_output=True, check=False, cwd="/")
-    return "another user cannot run this Python" if reachable.returncode else ""
+    return "" if victims_search_path() else "another user cannot run this Python"
 
 
 pytestmark = pytest.mark.skipif(bool(_skipped()), reason=_skipped() or "-")
@@ -70,16 +88,14 @@ def own(path: Path, user: int, text: str | None = None, mode: int = 0o600) -> Pa
 @pytest.fixture
 def victim(platform: Bridge, shared: Path) -> Callable[..., Done]:
     """A command of the victim in the shared folder."""
-    home = shared.parent / "victim"
+    home, become = shared.parent / "victim", partial(become_victim, victims_search_path())
 
     def run(*arguments: str, settings: bool = True, **more: str) -> Done:
         env = {name: value for name, value in platform.environment().items() if settings or "__" not in name}
-        env |= {"HOME": str(home), "TMPDIR": str(home), "PYTHONPATH": str(CHECKOUT)}
+        env |= {"HOME": str(home), "TMPDIR": str(home)}
         if settings:
             env |= {"WAREHOUSE__PATH": str(shared / "w.duckdb"), "LEDGER__PATH": str(home / "ledger.sqlite")}
-        line = as_user(VICTIM, sys.executable, "-m", "pipelines.cli", *arguments)
-        done = subprocess.run(line, env=env | more, cwd=shared, capture_output=True, text=True, timeout=120)
-        return Done(done.returncode, done.stdout, done.stderr)
+        return command(*arguments, env=env | more, cwd=shared, preexec_fn=become, timeout=120)
 
     return run
 
