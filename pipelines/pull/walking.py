@@ -21,10 +21,10 @@ from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_first_page
 from pipelines.warehouse.load import import_loader
-from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.table_merges import INTERRUPT_EVERY_S
 from sources import __version__
 from sources.contract import LISTS, ORDER
+from sources.decode.schema_inference import FieldNames
 from sources.errors import BridgeError, Stopped
 from sources.extract.result import ListResult, Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
@@ -55,6 +55,7 @@ class ListWalks:
         progress: called after each page.
         stop: ends the walks once it is set; it is set where a walk or a load fails unexpectedly.
         tail: where the orders can be continued; None: they are read whole.
+        order_names: the names that fields of orders have in the published warehouse; None without one.
     """
 
     def __init__(
@@ -65,9 +66,11 @@ class ListWalks:
         progress: Progress,
         stop: threading.Event,
         tail: TailStart | None = None,
+        order_names: FieldNames | None = None,
     ) -> None:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop, self._tail = progress, stop, tail
+        self._order_names = order_names
         # A pull that failed in this process may still be decoding a batch: it must not write into this one's files.
         self._files = build.run_folder / f"files-{token_hex(4)}"
 
@@ -154,7 +157,7 @@ class ListWalks:
             "version": __version__,
         }
         key = settings.order_key if name == ORDER.name and isinstance(settings, PublicV1Settings) else ""
-        names = field_names(path) if name == ORDER.name else None
+        names = self._order_names if name == ORDER.name else None
         options = WalkOptions(settings.page_limit, self._sweeps, key=key, names=names)
         place = name if start is None else f"{name}-tail"
         published_at = path.stat().st_mtime if path.exists() else 0.0

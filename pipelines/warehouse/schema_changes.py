@@ -11,12 +11,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Final, Literal
 
 import duckdb
 
-from pipelines.warehouse.build import open_warehouse
 from pipelines.warehouse.ops import record_observations
 from pipelines.warehouse.sql import has_table
 from sources.decode.schema_inference import FieldNames
@@ -99,16 +97,12 @@ def observe_schema(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) 
     record_observations(build, run_id, at, observed)
 
 
-def field_names(path: Path) -> FieldNames:
-    """The names that fields of undocumented records have in the published warehouse; empty without one."""
+def field_names(warehouse: duckdb.DuckDBPyConnection) -> FieldNames:
+    """The names that fields of undocumented records have in a warehouse."""
     names: dict[str, dict[str, str]] = {}
-    if not path.exists():
+    if not has_table(warehouse, "ops", "observations"):
         return names
-    with open_warehouse(path) as warehouse:
-        if not has_table(warehouse, "ops", "observations"):
-            return names
-        rows = warehouse.execute(_FIELD_NAMES, [f": {FIELD}"]).fetchall()
-    for name, field in rows:  # of several, the last
+    for name, field in warehouse.execute(_FIELD_NAMES, [f": {FIELD}"]).fetchall():  # of several, the last
         table, _, column = name.rpartition(".")
         names.setdefault(table, {})[field] = column
     return names
