@@ -84,6 +84,8 @@ class Bridge:
     platform: Sandbox
     path: Path
     page_limit: int = 20
+    result: Any = None
+    """Of what `pulled` did after the first pull."""
 
     @property
     def folder(self) -> Path:
@@ -148,8 +150,8 @@ def bridge(folder: Path, *, page_limit: int = 20, **config: Any) -> Iterator[Bri
         yield Bridge(platform, home / "warehouse.duckdb", page_limit)
 
 
-_PULLED: dict[str, tuple[int, bytes]] = {}
-"""For each configuration that was pulled: the port of its sandbox, which the warehouse names, and the file."""
+_PULLED: dict[str, tuple[int, bytes, Any]] = {}
+"""By configuration: the port of its sandbox, which the warehouse names, the file, and the result of `then`."""
 
 
 @contextmanager
@@ -168,7 +170,7 @@ def pulled(
         config: of the sandbox.
     """
     key = repr((then, before, sorted(config.items())))
-    port, file = _PULLED.get(key, (0, b""))
+    port, file, result = _PULLED.get(key, (0, b"", None))
     if not _is_free(port):
         port, file = 0, b""
     with bridge(folder, port=port, **config) as made:
@@ -180,8 +182,9 @@ def pulled(
         else:
             assert made.code() == 0
             if then is not None:
-                then()
-            _PULLED[key] = int(made.platform.url.rpartition(":")[2]), made.path.read_bytes()
+                result = then()
+            _PULLED[key] = int(made.platform.url.rpartition(":")[2]), made.path.read_bytes(), result
+        made.result = result
         yield made
 
 

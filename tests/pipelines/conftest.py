@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.reconcile.reconcile import reconcile
 from tests.pipelines.bridge import Bridge, bridge, pulled
 
 
@@ -21,4 +22,11 @@ def fresh(tmp_path: Path) -> Iterator[Bridge]:
 def published(tmp_path: Path) -> Iterator[Bridge]:
     """The same after a first pull, which is copied from another test where it can be."""
     with pulled(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def reconciled(tmp_path: Path) -> Iterator[Bridge]:
+    """After a first pull and a first `reconcile`, copied as well."""
+    with pulled(tmp_path, reconcile) as made:
         yield made

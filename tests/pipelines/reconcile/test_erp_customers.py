@@ -394,7 +394,7 @@ def test_the_history_of_customers_is_published_with_the_tables(shop: Shop) -> No
     reconcile()
     key = next(iter(shop.names))
     shop.made.platform.state.change("customers", key, {"phone": "1"})
-    shop.made.pull()
+    shop.made.pull("customers")
     reconcile()
     reconcile()
     sql = (
@@ -416,7 +416,7 @@ def test_issue_13_11_phones_without_a_country_code_are_compared_in_the_country_o
     new_shop.made.platform.state.change("customers", next(iter(new_shop.names)), {"erpCode": "x"})
     second = list(new_shop.names)[1]
     new_shop.made.platform.state.change("customers", second, {"phone": "915 550 103 ext. 4"})
-    new_shop.made.pull()
+    new_shop.made.pull("customers")
     reconcile(ErpFiles(new_shop.file))
     phones = [row[2:] for row in new_shop.differences()]
     assert phones == [("+34 915550103", "915 550 103 ext. 4"), ("34-91 555 01 99", "915550199")]

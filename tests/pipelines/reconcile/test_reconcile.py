@@ -18,7 +18,7 @@ from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile import entities
 from pipelines.reconcile.entities import ENTITIES
-from pipelines.reconcile.reconcile import Reconciling, reconcile
+from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
 from pipelines.warehouse.lock import run_lock
 from sources.errors import BridgeError, LockedError, UsageError
 from tests.pipelines.bridge import Bridge, bridge, command, pulled, start
@@ -40,13 +40,6 @@ COLUMNS = {
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[Bridge]:
     with pulled(tmp_path) as copied:
-        yield copied
-
-
-@pytest.fixture
-def reconciled(tmp_path: Path) -> Iterator[Bridge]:
-    """After a first pull and a first `reconcile`."""
-    with pulled(tmp_path, reconcile) as copied:
         yield copied
 
 
@@ -95,30 +88,30 @@ def test_exceptions_hold_no_personal_data(made: Bridge) -> None:
     assert "Núñez" not in reported
 
 
-def test_what_was_seen_of_the_gaps_is_reported(made: Bridge) -> None:
-    reported = reconcile()
-    seen = set(made.rows("SELECT what, value FROM ops.observations"))
+def test_what_was_seen_of_the_gaps_is_reported(reconciled: Bridge) -> None:
+    reported: ReconcileResult = reconciled.result
+    seen = set(reconciled.rows("SELECT what, value FROM ops.observations"))
     assert ("date_format", "customers: iso_offset") in seen
     assert ("order_fields", "customer_id: customer__id") in seen
     assert "30 of 30" in reported.proposed["customer_id"]
 
 
-def test_issue_13_1_a_new_column_does_not_change_the_customers_of_the_orders_overnight(made: Bridge) -> None:
-    first = reconcile()
+def test_issue_13_1_a_new_column_does_not_change_the_customers_of_the_orders_overnight(reconciled: Bridge) -> None:
+    first: ReconcileResult = reconciled.result
     statuses = "SELECT customer_status, count(*) FROM reconciled.orders GROUP BY ALL ORDER BY 1"
-    before = made.rows(statuses)
+    before = reconciled.rows(statuses)
     assert dict(before)["matched"] == 30
     used = {field: column for field, column in first.order_fields.items() if column}
-    assert dict(made.rows("SELECT field, column_name FROM ops.order_fields")) == used
-    assert made.rows("SELECT DISTINCT notation FROM ops.order_fields") == [("ids",)]
-    customers = made.platform.state.ids("customers")
-    for number, key in enumerate(made.platform.state.ids("orders")):
-        made.platform.state.change("orders", key, {"userId": int(customers[number % 7])})
-    made.pull("orders")
+    assert dict(reconciled.rows("SELECT field, column_name FROM ops.order_fields")) == used
+    assert reconciled.rows("SELECT DISTINCT notation FROM ops.order_fields") == [("ids",)]
+    customers = reconciled.platform.state.ids("customers")
+    for number, key in enumerate(reconciled.platform.state.ids("orders")):
+        reconciled.platform.state.change("orders", key, {"userId": int(customers[number % 7])})
+    reconciled.pull("orders")
     again = reconcile()
     assert again.order_fields == first.order_fields
-    assert made.rows(statuses) == before
-    assert made.rows("SELECT DISTINCT run_id FROM ops.order_fields") == [(again.run_id,)]
+    assert reconciled.rows(statuses) == before
+    assert reconciled.rows("SELECT DISTINCT run_id FROM ops.order_fields") == [(again.run_id,)]
 
 
 def test_the_notation_of_customers_is_pinned_until_the_setting_changes_it(
@@ -147,13 +140,13 @@ def test_a_pinned_column_that_is_gone_is_an_error_finding(reconciled: Bridge) ->
     ]
 
 
-def test_issue_13_13_lines_of_orders_and_orders_of_customers_are_tables(made: Bridge) -> None:
-    reported = reconcile()
-    lines = made.one("SELECT count(*) FROM raw.orders__lines")
-    assert lines == reported.rows["order_lines"] == made.one("SELECT count(*) FROM reconciled.order_lines") > 0
-    assert reported.rows["customer_orders"] == made.one("SELECT count(*) FROM reconciled.customers") == 40
-    assert made.one("SELECT sum(order_count + cancelled_count) FROM reconciled.customer_orders") == 30
-    totals = {entity for (entity,) in made.rows("SELECT entity FROM ops.control_totals")}
+def test_issue_13_13_lines_of_orders_and_orders_of_customers_are_tables(reconciled: Bridge) -> None:
+    reported: ReconcileResult = reconciled.result
+    lines = reconciled.one("SELECT count(*) FROM raw.orders__lines")
+    assert lines == reported.rows["order_lines"] == reconciled.one("SELECT count(*) FROM reconciled.order_lines") > 0
+    assert reported.rows["customer_orders"] == reconciled.one("SELECT count(*) FROM reconciled.customers") == 40
+    assert reconciled.one("SELECT sum(order_count + cancelled_count) FROM reconciled.customer_orders") == 30
+    totals = {entity for (entity,) in reconciled.rows("SELECT entity FROM ops.control_totals")}
     assert {"reconciled.order_lines", "reconciled.customer_orders"} <= totals
 
 

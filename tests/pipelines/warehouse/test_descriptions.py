@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
 from decimal import Decimal
 from importlib.resources import files
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -16,15 +14,9 @@ from pipelines.reporting.dictionary_page import RELATIONS, tables
 from pipelines.warehouse.descriptions import ORDER_FIELD, column_description
 from pipelines.warehouse.views import SCHEMA, VIEWS, statements
 from sources.errors import UsageError
-from tests.pipelines.bridge import Bridge, pulled
+from tests.pipelines.bridge import Bridge
 
 DESCRIBED = "schema_name IN ('raw', 'reconciled', 'ops', 'bi')"
-
-
-@pytest.fixture
-def reconciled(tmp_path: Path) -> Iterator[Bridge]:
-    with pulled(tmp_path, then=reconcile) as made:
-        yield made
 
 
 def test_issue_15_5_every_column_of_a_warehouse_is_in_the_dictionary_and_none_more(reconciled: Bridge) -> None:
