@@ -129,7 +129,7 @@ def _reports_failure(layer: Mapping[str, Any]) -> bool:
     """Whether an object reports an error, as the interface shows it or as other services do."""
     fields = {name.casefold(): value for name, value in layer.items()}
     return (
-        any(value for name, value in fields.items() if name.startswith(("error", "fail", "fault")))
+        any(value for name, value in fields.items() if name.startswith(("error", "fault")) or name in _FAILED)
         or any(str(fields.get(name)).casefold() in ("false", "0") for name in ("success", "ok", "issuccess"))
         or any(str(fields.get(name)).casefold() in _FAILED for name in ("status", "result"))
         or any(_is_error_status(fields.get(name)) for name in ("status", "statuscode"))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
 from pipelines.ledger.store import Ledger
+from pipelines.pull.check import check
 from pipelines.pull.private_files import permission_warnings
 
 STRANGER = 54321
@@ -110,3 +112,12 @@ def test_a_plan_in_another_folder_is_found_through_the_ledger(project: Path, tmp
             " VALUES (1, 1, 'POST', '/customers', '', 'planned', 0)"
         )
     assert any(warning.startswith(f"{elsewhere} can be read") for warning in warnings(project))
+
+
+def test_check_warns_of_a_variable_that_only_looks_like_a_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
+    monkeypatch.setenv("LEDGER_PATH", "/elsewhere/ledger.sqlite")
+    warning = next(result for result in check(threading.Event()) if result.is_warning)
+    assert warning.message == "`LEDGER_PATH` is not a setting and is not read. Did you mean `LEDGER__PATH`?"

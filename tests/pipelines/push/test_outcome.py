@@ -76,6 +76,7 @@ CONFIRMING: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "an empty list": (CREATE, 201, b'{"data":[]}', JSON),
     "documents of its own code": (CREATE, 201, b'{"erpCode":"C00001","documents":[{"email":"o@x.test"}]}', JSON),
     "documents of its own": (CREATE, 201, b'{"id":9,"documents":[{"email":"other@example.test"}]}', JSON),
+    "a count in the record": (UPDATE, 200, b'{"id":7,"failedLogins":3}', JSON),
     "a status of the record": (UPDATE, 200, b'{"id":7,"status":"active","code":450}', JSON),
     "its own variant": (UPDATE, 200, b'{"id":"7","sku":"A"}', JSON),
 }
