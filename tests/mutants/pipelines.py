@@ -95,6 +95,20 @@ MUTANTS: Final = (
         "tests/pipelines/pull/test_order_tail.py -k decimals",
     ),
     Mutant(
+        "a-text-such-as-nan-becomes-a-number",
+        "pipelines/warehouse/merge.py",
+        "{_text(exact, kind)} IS DISTINCT FROM {text}",
+        "{exact}::VARCHAR IS DISTINCT FROM {text}",
+        "tests/pipelines/warehouse/test_table_merges.py -k plain_form",
+    ),
+    Mutant(
+        "a-failed-pull-writes-into-the-files-of-the-next",
+        "pipelines/pull/walking.py",
+        'f"files-{token_hex(4)}"',
+        '"files"',
+        "tests/pipelines/pull/test_merged_early.py -k still_decodes",
+    ),
+    Mutant(
         "a-tail-does-not-ask-where-new-orders-are-listed",
         "pipelines/pull/order_tail.py",
         "    elif not is_newest_last:\n",

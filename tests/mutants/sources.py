@@ -135,6 +135,20 @@ MUTANTS: Final = (
         "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
+        "a-page-0-that-fails-proves-a-list",
+        "sources/extract/legacy_pages.py",
+        "not isinstance(error, HttpRejected) and self.total is None",
+        "False",
+        "tests/sources/extract/test_walk.py -k page_0",
+    ),
+    Mutant(
+        "items-are-put-into-the-rows-of-another-table",
+        "sources/extract/nested_rows.py",
+        "depths[name], holders[name]",
+        'depths[name], max((t for t in [record.name, *depths] if name.startswith(f"{t}__")), key=len)',
+        "tests/sources/extract/test_nested_rows.py",
+    ),
+    Mutant(
         "a-page-under-half-of-page-1-ends-the-list",
         "sources/extract/legacy_pages.py",
         "        self._pages, self._last_count = self._pages + 1, page.count\n",
