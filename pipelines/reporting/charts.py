@@ -85,16 +85,20 @@ def time_chart(
     """
     period, sums = by_period({**dict.fromkeys(days or (), Decimal(0)), **values})
     starts = starts_between(min(sums), max(sums), period) if sums else []
-    top = _nice(max(sums.values(), default=Decimal(0)))
+    highest, lowest = max(sums.values(), default=Decimal(0)), min(sums.values(), default=Decimal(0))
+    interval = _nice(max(highest, -lowest)) / Y_STEPS
+    below = math.ceil(max(-lowest, Decimal(0)) / interval)
+    above = math.ceil(max(highest, Decimal(0)) / interval) if below else Y_STEPS
     step = (WIDTH - LEFT) / max(len(starts), 1)
-    height = HEIGHT - TOP - BOTTOM
+    height = (HEIGHT - TOP - BOTTOM) / (below + above)
+    zero = TOP + height * above
     running = starts_between(as_of, as_of, period)[0] if as_of else None
     bars = []
     for number, start in enumerate(starts):
         if value := sums.get(start):
-            x, size = LEFT + step * (number + 0.08), float(max(value, Decimal(0)) / top) * height
+            x, size = LEFT + step * (number + 0.08), float(value / interval) * height
             name = f"{start.strftime(FORMATS[period])}{' so far' if start == running else ''}"
-            shape = (f"{x:.1f}", f"{TOP + height - size:.1f}", f"{step * 0.84:.2f}", f"{size:.1f}")
+            shape = (f"{x:.1f}", f"{zero - max(size, 0):.1f}", f"{step * 0.84:.2f}", f"{abs(size):.1f}")
             bars.append(Bar(*shape, f"{name}: {tooltip(value)}", start == running))
     every = max(1, math.ceil(len(starts) / MAX_X_LABELS))
     short = FORMATS[period].removeprefix("%Y-") if period == "day" else FORMATS[period]
@@ -102,7 +106,7 @@ def time_chart(
         title.format(period=period),
         bars,
         [(f"{LEFT + step * (n + 0.5):.1f}", starts[n].strftime(short)) for n in range(0, len(starts), every)],
-        [(f"{TOP + height * (1 - n / Y_STEPS):.1f}", _short(top * n / Y_STEPS)) for n in range(Y_STEPS + 1)],
+        [(f"{zero - height * n:.1f}", _short(interval * n)) for n in range(-below, above + 1)],
         period if any(bar.is_running for bar in bars) else "",
     )
 
@@ -118,8 +122,10 @@ def _nice(value: Decimal) -> Decimal:
 
 
 def _short(value: Decimal) -> str:
-    for size, name in ((10**9, "bn"), (10**6, "M"), (10**4, "k")):
-        if value >= size:
+    if abs(value) >= 10**15:
+        return f"{value.normalize():.1e}".replace("e+", "e")
+    for size, name in ((10**12, "tn"), (10**9, "bn"), (10**6, "M"), (10**4, "k")):
+        if abs(value) >= size:
             divisor = 1000 if name == "k" else size
             return f"{(value / divisor).normalize():f}{name}"
     return f"{value.normalize():f}"

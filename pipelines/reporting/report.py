@@ -84,6 +84,7 @@ def page(data: ReportData) -> str:
         "listed": {
             name: data.counts[name][0] - (data.counts[name][1] or 0) if name in read else None for name in LISTS
         },
+        "never_read": [name for name in LISTS if name not in read],
         "by_severity": by_severity,
         "tables": [
             {"name": name, "rows": rows, "missing": missing, "findings": by_entity.get(name)}

@@ -18,12 +18,15 @@ def chart(values: dict[date, Decimal], days: tuple[date, date] | None = None) ->
     return time_chart("Orders by {period}", values, AS_OF, str, days)
 
 
-@given(st.dictionaries(st.dates(), st.decimals("0.01", "1e12", places=2), min_size=1, max_size=20))
+AMOUNTS = st.decimals("0.01", "1e12", places=2) | st.decimals("-1e12", "-0.01", places=2)
+
+
+@given(st.dictionaries(st.dates(), AMOUNTS, min_size=1, max_size=20))
 def test_every_bar_is_inside_the_chart_and_nothing_is_lost(values: dict[date, Decimal]) -> None:
     drawn = chart(values)
     _, sums = by_period(values)
     assert sum(sums.values()) == sum(values.values())
-    assert len(drawn.bars) == len(sums)
+    assert len(drawn.bars) == sum(value != 0 for value in sums.values())
     for bar in drawn.bars:
         assert 0 <= float(bar.x) <= WIDTH
         assert 0 <= float(bar.y) <= HEIGHT
@@ -39,10 +42,23 @@ def test_every_bar_is_inside_the_chart_and_nothing_is_lost(values: dict[date, De
         ("39000", ["0", "15k", "30k", "45k"]),
         ("19", ["0", "8", "16", "24"]),
         ("2500000", ["0", "1M", "2M", "3M"]),
+        ("3000000000000", ["0", "1tn", "2tn", "3tn"]),
+        ("300000000000000000000", ["0", "1.0e20", "2.0e20", "3.0e20"]),
+        ("-150", ["-150", "-100", "-50", "0"]),
     ],
 )
 def test_the_scale_has_round_numbers_just_above_the_largest_value(largest: str, labels: list[str]) -> None:
     assert [label for _, label in chart({AS_OF: Decimal(largest)}).y_labels] == labels
+
+
+def test_what_was_returned_is_drawn_below_zero() -> None:
+    days = {AS_OF - timedelta(days=1): Decimal(300), AS_OF: Decimal(-100)}
+    drawn = chart(days)
+    assert [label for _, label in drawn.y_labels] == ["-100", "0", "100", "200", "300"]
+    zero = next(float(y) for y, label in drawn.y_labels if label == "0")
+    sold, returned = drawn.bars
+    assert (float(sold.y) + float(sold.height), float(returned.y)) == pytest.approx((zero, zero), abs=0.2)
+    assert float(sold.height) == pytest.approx(3 * float(returned.height), abs=0.3)
 
 
 def test_the_running_period_is_marked_and_no_other() -> None:

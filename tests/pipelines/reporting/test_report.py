@@ -215,6 +215,7 @@ def test_what_is_not_known_is_not_shown_as_none_or_as_one_sum(warehouse: Path) -
     )
     words = " ".join(made(warehouse).words.split())
     assert "findings by severity 40 customers – promotions 6 price lists 30 orders" in words
+    assert "Never read: promotions." in words
     assert "29 orders have no readable total, or one of several unknown currencies" in words
     assert re.search(r"change € 10\.00 1 ", words)
     assert "290.00" not in words
