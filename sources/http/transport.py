@@ -89,7 +89,8 @@ class Transport(httpx.BaseTransport):
             response = connection.handle_request(core_request)
             exchange.head_bytes = None
             stream = response.extensions["network_stream"]
-            if response.status < 200 or not (isinstance(stream, DeadlineStream) and stream.has_read):
+            is_http_1 = response.extensions["http_version"].startswith(b"HTTP/1.") and response.status >= 200
+            if not (is_http_1 and isinstance(stream, DeadlineStream) and stream.has_read):
                 connection.close()  # a protocol that was not asked for, or a response that was there before its request
                 raise httpcore.RemoteProtocolError("not a response to the request")
         except _POOL_ERRORS as error:

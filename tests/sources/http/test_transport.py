@@ -187,6 +187,7 @@ def flood(head: bytes, piece: bytes) -> Callable[[socket.socket], None]:
         pytest.param(
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: a\r\nConnection: upgrade\r\n\r\n", id="another protocol"
         ),
+        pytest.param(KEPT.replace(b"HTTP/1.1", b"HTTP/2.0"), id="another version"),
         pytest.param(KEPT.replace(b"\r\n", b"\r\nTransfer-Encoding: chunked\r\n", 1), id="two lengths"),
         pytest.param(KEPT.replace(b"19", b"-1"), id="a negative length"),
         pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: br\r\n\r\n" + PAGE, id="an unknown transfer encoding"),
