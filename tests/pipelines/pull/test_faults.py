@@ -185,7 +185,7 @@ def test_orders_under_another_key_are_read_once_the_setting_names_it(tmp_path: P
 
 def test_a_list_whose_end_is_assumed_is_reported_so(tmp_path: Path) -> None:
     with bridge(tmp_path, readings={"customers_end": "status_404"}) as made:
-        assert made.code() == 0
+        assert made.code("customers") == 0
         ended_by, evidence = made.rows("SELECT ended_by, evidence FROM ops.coverage WHERE resource = 'customers'")[0]
         assert "assumed" in f"{ended_by} {evidence}"
 
@@ -205,9 +205,9 @@ def test_several_at_once(tmp_path: Path) -> None:
 
 def test_a_drifting_list_never_marks_what_is_there(tmp_path: Path) -> None:
     with without_backoff(), bridge(tmp_path, customers=120, page_limit=10) as made:
-        assert made.code() == 0
+        assert made.code("customers") == 0
         made.platform.set_faults({"page_drift": 0.5})
-        made.pull()
+        made.pull("customers")
         assert ids(made.path, "customers") >= set(made.platform.state.always("customers"))
 
 

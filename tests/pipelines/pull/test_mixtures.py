@@ -17,6 +17,6 @@ def test_mixed_at_random(tmp_path: Path, seed: int) -> None:
 
 def test_the_judge_sees_a_wrong_complete(tmp_path: Path) -> None:
     with bridge(tmp_path) as made:
-        done, code = pulled(made)
+        done, code = pulled(made, "customers")
         made.platform.state.change("customers", made.platform.state.ids("customers")[0], {"lastName": "otro"})
         assert list(wrongs(made, done, code, False)) == ["customers: complete, and the rows are not the platform's"]

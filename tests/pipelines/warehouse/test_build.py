@@ -183,7 +183,7 @@ def test_issue_11_8_the_old_versions_quarantined_rows_stay_until_the_new_one_is_
     fresh: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quarantining(fresh, 7)
-    first = fresh.pull()
+    first = fresh.pull("customers")
     file = quarantine_file(fresh.path)
     before = file.read_bytes()
     assert first.run_id.encode() in before
@@ -195,16 +195,16 @@ def test_issue_11_8_the_old_versions_quarantined_rows_stay_until_the_new_one_is_
     with monkeypatch.context() as patch:
         patch.setattr("pipelines.warehouse.build.Build.publish", full)
         with pytest.raises(UsageError, match="No space left"):
-            fresh.pull()
+            fresh.pull("customers")
     assert file.read_bytes() == before
     assert fresh.left() == [fresh.path.name, f"{fresh.path.name}.failed.json", file.name]
     quarantining(fresh, *["2001-02-03"] * 2)
     with monkeypatch.context() as patch:
         patch.setattr("pipelines.warehouse.build.Build.publish", full)
         with pytest.raises(UsageError, match="No space left"):
-            fresh.pull()
+            fresh.pull("customers")
     assert file.read_bytes() == before
-    assert fresh.code() == 0
+    assert fresh.code("customers") == 0
     assert fresh.left() == [fresh.path.name]
 
 
@@ -221,7 +221,7 @@ def test_issue_14_4_a_quarantine_file_that_somebody_prepared_is_replaced(
         file.chmod(0o666)
     prepared = file.stat().st_ino
     quarantining(fresh, 7)
-    fresh.pull()
+    fresh.pull("customers")
     status = file.lstat()
     assert (stat.S_IMODE(status.st_mode), status.st_uid, stat.S_ISREG(status.st_mode)) == (0o600, os.geteuid(), True)
     assert status.st_ino != prepared

@@ -70,7 +70,7 @@ def test_credentials_for_every_destination_of_dlt_are_used(tmp_path: Path) -> No
     other = tmp_path / "other.duckdb"
     os.environ |= {"WAREHOUSE__DESTINATION": "duckdb", "CREDENTIALS": str(other)}
     with bridge(tmp_path, customers=2, orders=2) as made:
-        assert made.code() == 0
+        assert made.code("customers") == 0
         assert tables(other, PREFIX) == tables(made.path)
 
 
@@ -79,7 +79,7 @@ def test_a_destination_that_cannot_be_loaded_leaves_the_file_published(tmp_path:
     os.environ |= {"WAREHOUSE__DESTINATION": "duckdb", "DESTINATION__DUCKDB__CREDENTIALS": str(missing)}
     with bridge(tmp_path) as made:
         with pytest.raises(PlatformError, match="the destination duckdb"):
-            made.pull()
+            made.pull("customers")
         assert made.one("SELECT count(*) FROM raw.customers") == 40
         assert failures.read(made.path) is None
         note = failures.read(made.path, is_destination=True)

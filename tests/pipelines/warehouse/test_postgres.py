@@ -211,7 +211,7 @@ def test_issue_11_16_two_organizations_lie_next_to_each_other(tmp_path: Path, da
     for name in ("one", "two"):
         os.environ["WAREHOUSE__DESTINATION_DATASET"] = name
         with bridge(tmp_path / name, customers=20 if name == "one" else 25) as made:
-            assert made.code() == 0
+            assert made.code("customers", "price_lists") == 0
             with duckdb.connect(str(made.path), read_only=True) as warehouse:
                 assert warehouse.execute("SELECT count(*) FROM raw.customers").fetchall() == database.rows(
                     f"SELECT count(*) FROM {name}_raw.customers"

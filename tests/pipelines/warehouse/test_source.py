@@ -67,7 +67,7 @@ def test_issue_11_13_another_environment_or_organization_is_refused(published: B
         connection.execute(f"UPDATE ops.warehouse SET {column} = 'production'")
     before = published.path.read_bytes()
     with pytest.raises(UsageError, match=f"another source: {column} production, not "):
-        published.pull()
+        published.pull("orders")
     assert published.path.read_bytes() == before
     assert published.code("orders", accept_new_source=True) == 0
     assert published.code("orders") == 0
