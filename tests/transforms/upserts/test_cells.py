@@ -59,6 +59,7 @@ def test_a_code_that_became_a_power_of_ten_is_damaged(text: str) -> None:
         "#NOM?",
         "#N/DISP",
         "#NAVN?",
+        "#I/T",
         "#VÄRDEFEL!",
     ],
 )
