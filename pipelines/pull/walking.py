@@ -9,18 +9,22 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import Final, TypeVar
 
+import pyarrow as pa
+
 from pipelines.pull.order_tail import TailStart
 from pipelines.pull.targets import Targets
 from pipelines.pull.whoami import read_whoami
-from pipelines.warehouse.build import Build, warehouse_errors
+from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_first_page
 from pipelines.warehouse.load import import_loader
+from pipelines.warehouse.sql import has_table
 from pipelines.warehouse.table_merges import INTERRUPT_EVERY_S
 from sources import __version__
 from sources.contract import LISTS, ORDER
@@ -158,7 +162,8 @@ class ListWalks:
         }
         key = settings.order_key if name == ORDER.name and isinstance(settings, PublicV1Settings) else ""
         names = self._order_names if name == ORDER.name else None
-        options = WalkOptions(settings.page_limit, self._sweeps, key=key, names=names)
+        known_ids = partial(_listed_orders, path) if name == ORDER.name and path.exists() else tuple
+        options = WalkOptions(settings.page_limit, self._sweeps, key=key, names=names, known_ids=known_ids)
         place = name if start is None else f"{name}-tail"
         published_at = path.stat().st_mtime if path.exists() else 0.0
         spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal(), published_at)
@@ -174,6 +179,14 @@ class ListWalks:
             self._progress(resource, pages, rows, total)
 
         return walk(name, client, self._files / place, spool, options, report, start)
+
+
+def _listed_orders(path: Path) -> Iterator[pa.ChunkedArray]:
+    """The ids of the orders that were listed when they were last read, in parts."""
+    with open_warehouse(path) as warehouse:
+        if has_table(warehouse, "raw", ORDER.name):
+            listed = warehouse.sql(f"SELECT id FROM raw.{ORDER.name} WHERE _missing_since IS NULL")
+            yield from (pa.chunked_array([batch.column(0)]) for batch in listed.to_arrow_reader())
 
 
 class _Merges:

@@ -69,6 +69,7 @@ class PageFiles:
         is_compared: a later sweep may be compared with this one.
 
     Attributes:
+        ids: hashes of the ids of all rows.
         is_same: all rows were those of the earlier sweep, byte for byte: that one's files are to be used.
         finished: the result of `finish`.
     """
@@ -100,7 +101,7 @@ class PageFiles:
         self._filling = _Batch()
         self._pending: list[Future[None]] = []
         self._files = TableFiles(folder, "0", 0)
-        self._ids = IdHashes(folder.with_name(f"{folder.name}.ids"))
+        self.ids = IdHashes(folder.with_name(f"{folder.name}.ids"))
         self._submitted, self._received, self._rows, self._distinct, self._next_check = 0, 0, 0, 0, CHECK_ROWS
         self._pool = ThreadPoolExecutor(1, f"decode-{record.name}")
         folder.mkdir(parents=True, exist_ok=True)
@@ -150,7 +151,7 @@ class PageFiles:
         self.quarantined += decoded.quarantined
         self._observations.update(decoded.observations)
         keys = decoded.tables[self._record.name][KEY_COLUMN]
-        self._ids.append(hash_ids(keys))
+        self.ids.append(hash_ids(keys))
         if self._files.version != self._version:
             self._files.close()
             self._files = TableFiles(self._folder, f"{self._version}", self._version)
@@ -167,7 +168,7 @@ class PageFiles:
         self._rows += rows
         if self._rows < self._next_check:
             return
-        distinct = self._ids.count_distinct()
+        distinct = self.ids.count_distinct()
         distinct += len({row.key or row.row_hash for row in self.quarantined})
         if distinct == self._distinct:
             words = f"no new id in the last {self._next_check // 2} rows"
@@ -198,8 +199,8 @@ class PageFiles:
             raise BridgeError(f"{self._record.name}: {self._received} rows were read, {self._rows} decoded")
         self._written = self._files.close()
         self._starts = np.cumsum([0, *(batch.rows for batch in self._batches)])
-        self._ids.drop(self._find_repeated(self._ids.shared()))
-        self.finished = SweepCounts(len(self._ids), len(self.quarantined), self._observations)
+        self.ids.drop(self._find_repeated(self.ids.shared()))
+        self.finished = SweepCounts(len(self.ids), len(self.quarantined), self._observations)
         return self.finished
 
     def abandon(self) -> None:
@@ -255,11 +256,7 @@ class PageFiles:
             return False
         if sorted(row.row_hash for row in self.quarantined) != sorted(row.row_hash for row in other.quarantined):
             return False
-        return self._ids.equals(other._ids)
-
-    def has_ids_of(self, other: PageFiles) -> bool:
-        """Whether this sweep has every id of the other one."""
-        return self._ids.has_all(other._ids)
+        return self.ids.equals(other.ids)
 
     def write(self, later: Sequence[PageFiles]) -> tuple[int, dict[str, TableFile]]:
         """The files of the rows that no later sweep has.
@@ -267,7 +264,7 @@ class PageFiles:
         Returns:
             Count of distinct rows, and the file of each table.
         """
-        is_new = self._ids.new_rows([files._ids for files in later])
+        is_new = self.ids.new_rows([files.ids for files in later])
         return int(np.count_nonzero(is_new)), self._files_with(is_new)
 
     def _files_with(self, selected: np.ndarray[Any, np.dtype[np.bool_]]) -> dict[str, TableFile]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
+
+import pyarrow as pa
 
 from sources.decode.rows import QuarantinedRow
 from sources.decode.schema_inference import FieldNames
@@ -48,6 +50,8 @@ class WalkOptions:
         window: legacy pages to request at the same time.
         key: the field that identifies a row; empty: the one of the interface.
         names: earlier names of the fields of an undocumented record.
+        known_ids: reads the ids that earlier walks listed, as columns of texts: where one is absent, a list with a
+            cursor is read a second time.
     """
 
     page_limit: int = LegacySettings.page_limit
@@ -55,6 +59,7 @@ class WalkOptions:
     window: int = WINDOW
     key: str = ""
     names: FieldNames | None = None
+    known_ids: Callable[[], Iterable[pa.ChunkedArray]] = tuple
 
 
 @dataclass(slots=True)

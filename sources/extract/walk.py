@@ -19,6 +19,7 @@ from sources.decode.table_schema import table_schema
 from sources.decode.undocumented import InferredSchema
 from sources.errors import AccessError, BridgeError, ContractBroken, HttpRejected, PlatformError, Stopped
 from sources.extract.fetch import PageFetcher
+from sources.extract.id_hashes import IdHashes
 from sources.extract.legacy_pages import LegacyPages
 from sources.extract.page_files import PageFiles
 from sources.extract.pages import Paginator
@@ -249,10 +250,14 @@ class _ListWalk:
             self._result.observations.update(observations_of(name, sweep, paginator.first_page))
 
     def _is_agreed(self, files: list[PageFiles]) -> bool:
-        """Whether the last sweep has all rows: as the one before has them, or by a cursor, each id once."""
+        """Whether the last sweep has all rows: as the one before has them, or by a cursor, each id once.
+
+        A cursor that counts rows skips one where another is removed: if a known id is absent, a second sweep decides.
+        """
         last = files[-1]
         if not self._is_paged and not last.repeated.counts:
-            return all(map(last.has_ids_of, files[:-1]))
+            known = [IdHashes.of(self._folder / "known.ids", self._options.known_ids())]
+            return all(map(last.ids.has_all, [earlier.ids for earlier in files[:-1]] or known))
         return len(files) > 1 and agree(*self._result.sweeps[-2:]) and files[-2].same_rows(last)
 
     def _conclude(self, files: list[PageFiles], *, is_agreed: bool) -> None:

@@ -7,6 +7,20 @@ from typing import Final
 from tests.mutants.mutant import Mutant
 
 MUTANTS: Final = (
+    Mutant(
+        "an-order-that-one-reading-skips-is-missing",
+        "sources/extract/walk.py",
+        "for earlier in files[:-1]] or known",
+        "for earlier in files[:-1]]",
+        "tests/sources/extract/test_walk.py -k cursor",
+    ),
+    Mutant(
+        "the-orders-known-before-are-not-asked-for",
+        "pipelines/pull/walking.py",
+        "if name == ORDER.name and path.exists() else tuple",
+        "if name == ORDER.name and not path.exists() else tuple",
+        "tests/pipelines/pull/test_pull.py -k keeps_its_date",
+    ),
     # --- http: retries, deadlines, redirects, limits, addresses
     Mutant(
         "dlt-keeps-the-settings-of-the-first-project",

@@ -200,11 +200,14 @@ def test_a_row_missing_once_keeps_its_date(published: Bridge) -> None:
     gone = published.platform.state.ids("orders")[0]
     published.platform.state.remove("orders", gone)
     sql = "SELECT _missing_since FROM raw.orders WHERE id = $1"
-    published.pull("orders")
+    first = published.pull("orders")
     since = published.one(sql, gone)
     assert since is not None
-    assert published.pull("orders").changes["orders"].newly_missing == 0
+    second = published.pull("orders")
+    assert second.changes["orders"].newly_missing == 0
     assert published.one(sql, gone) == since
+    # an order is absent only if a second reading does not find it either
+    assert (len(first.lists[0].sweeps), len(second.lists[0].sweeps)) == (2, 1)
 
 
 def test_a_walk_that_proves_nothing_marks_nothing(published: Bridge) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -18,6 +20,7 @@ from sources.extract.pages import Pagination
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.walk import walk
+from sources.http.responses import ReadResponse
 from tests.sources.platform import Platform
 
 
@@ -319,3 +322,40 @@ class Resized:
         if params["limit"] != 100:
             self.platform.ids = list(range(1, self.count + 1))
         return self.platform.get(path, params, check=check)
+
+
+class RemovedWhileRead(Platform):
+    """Serves orders by a cursor that counts rows, and removes the first one after two pages of the first reading."""
+
+    def get(self, path: str, params: Any, *, check: Any) -> Any:
+        self.requests.append(params)
+        if len(self.requests) == 3:
+            del self.ids[0]
+        start, limit = int(params.get("startingAfter", 0)), int(params["limit"])
+        end = start + limit
+        body: dict[str, Any] = {"data": [{"id": str(key)} for key in self.ids[start:end]]}
+        has_more = end < len(self.ids)
+        raw = json.dumps({**body, "hasMore": has_more, "nextCursor": str(end) if has_more else None}).encode()
+        return check(raw), ReadResponse(200, raw, 0.0, 1, False)
+
+
+KNOWN = [pa.chunked_array([[str(key) for key in range(1, 51)]])]
+"""The ids of fifty orders."""
+
+
+def test_a_row_that_a_cursor_skips_is_found_by_a_second_reading(tmp_path: Path) -> None:
+    result = walked(RemovedWhileRead([*range(1, 51)]), tmp_path, "orders", page_limit=10, known_ids=lambda: KNOWN)
+    assert (result.verdict, [sweep.distinct for sweep in result.sweeps]) == ("unproven", [49, 49])
+    assert sorted(map(int, ids(result, "orders"))) == [*range(1, 51)]
+
+
+@pytest.mark.parametrize(
+    ("listed", "sweeps_max", "verdict", "sweeps"),
+    [(50, 1, "complete", 1), (50, 6, "complete", 1), (49, 1, "unproven", 1), (49, 6, "complete", 2)],
+)
+def test_absent_ids_of_a_list_with_a_cursor_take_two_readings(
+    tmp_path: Path, listed: int, sweeps_max: int, verdict: str, sweeps: int
+) -> None:
+    platform = RemovedWhileRead([*range(1, listed + 1)], requests=[{}] * 3)
+    result = walked(platform, tmp_path, "orders", page_limit=10, sweeps=sweeps_max, known_ids=lambda: KNOWN)
+    assert (result.verdict, len(result.sweeps), result.distinct) == (verdict, sweeps, listed)
