@@ -216,7 +216,7 @@ MUTANTS: Final = (
     Mutant(
         "sweeps-agree-although-the-second-has-one-row-more",
         "sources/extract/page_files.py",
-        "return self._ids.equals(other._ids)",
+        "return self.ids.equals(other.ids)",
         "return other._ids.has_all(self._ids)",
         "tests/sources/extract/test_walk_promises.py",
     ),
