@@ -9,6 +9,14 @@ from tests.mutants.mutant import Mutant
 PUSH: Final = "tests/pipelines/push/test_push.py"
 
 MUTANTS: Final = (
+    # --- fields of orders
+    Mutant(
+        "the-columns-of-the-last-run-are-forgotten",
+        "pipelines/warehouse/ops.py",
+        "return LastOrderFields(columns, *rows[0][2:]) if rows",
+        "return LastOrderFields({}, *rows[0][2:]) if rows",
+        "tests/pipelines/reconcile/test_reconcile.py -k overnight",
+    ),
     # --- tails of orders
     Mutant(
         "a-tail-counts-as-a-complete-read",

@@ -106,7 +106,7 @@ def test_issue_13_1_a_new_column_does_not_change_the_customers_of_the_orders_ove
     assert reconciled.rows("SELECT DISTINCT notation FROM ops.order_fields") == [("ids",)]
     customers = reconciled.platform.state.ids("customers")
     for number, key in enumerate(reconciled.platform.state.ids("orders")):
-        reconciled.platform.state.change("orders", key, {"userId": int(customers[number % 7])})
+        reconciled.platform.state.change("orders", key, {"clientId": int(customers[number % 7])})
     reconciled.pull("orders")
     again = reconcile()
     assert again.order_fields == first.order_fields
