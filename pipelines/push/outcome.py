@@ -30,10 +30,14 @@ _NO_CONTENT: Final = 204
 _JSON_TYPE: Final = "application/json"
 _FAILED: Final = ("error", "fail", "failed", "failure")
 _UNIQUE_FIELDS: Final = tuple({name: None for kind in KINDS.values() for name in kind.unique_fields})
-_RECORD_FIELDS: Final = {"id", *_UNIQUE_FIELDS, *(name for kind in KINDS.values() for name in kind.list_keys)} - {
-    "code"
+_NO_ERROR: Final = ("0", "00", "false", "none", "null", "ok")
+"""Texts that say that there is no error, in other letter case too."""
+_RECORD_FIELDS: Final = {"id", *(field.name for kind in KINDS.values() for field in kind.record.fields)} - {
+    "code",
+    "description",
 }
-"""Any of them shows that an object is a record. A `code` is also what wrappers have."""
+"""Any of them shows that an object is a record, whose own objects (documents, images) are not looked into. Wrappers
+have a `code` and a `description` too."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -112,7 +116,7 @@ def _layers(body: bytes) -> list[Mapping[str, Any]]:
 
     response = msgspec.json.decode(body)
     is_scalar = response is not None and not isinstance(response, dict | list)
-    walk({"success": response, "status": response} if is_scalar else response)
+    walk({"success": response, "result": response} if is_scalar else response)
     return layers
 
 
@@ -128,8 +132,9 @@ def _wrapped(layer: Mapping[str, Any]) -> object:
 def _reports_failure(layer: Mapping[str, Any]) -> bool:
     """Whether an object reports an error, as the interface shows it or as other services do."""
     fields = {name.casefold(): value for name, value in layer.items()}
+    errors = (value for name, value in fields.items() if name.startswith(("error", "fault")) or name in _FAILED)
     return (
-        any(value for name, value in fields.items() if name.startswith(("error", "fault")) or name in _FAILED)
+        any(value and str(value).casefold() not in _NO_ERROR for value in errors)
         or any(str(fields.get(name)).casefold() in ("false", "0") for name in ("success", "ok", "issuccess"))
         or any(str(fields.get(name)).casefold() in _FAILED for name in ("status", "result"))
         or any(_is_error_status(fields.get(name)) for name in ("status", "statuscode"))
