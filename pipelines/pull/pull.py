@@ -13,14 +13,12 @@ from pipelines.pull.model import BuildStep, PullOptions, PullResult
 from pipelines.pull.order_tail import TailStart, read_tail_start
 from pipelines.pull.publishing import Publication, check_coverage
 from pipelines.pull.targets import read_targets
-from pipelines.pull.walking import ListWalks
+from pipelines.pull.walking import KnownOrders, ListWalks
 from pipelines.warehouse.build import open_warehouse, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_last_read
 from pipelines.warehouse.run import WarehouseRun
-from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.source import check_source
 from sources.contract import LISTS, ORDER
-from sources.decode.schema_inference import FieldNames
 from sources.errors import BridgeError, Stopped, Unreachable, UsageError
 from sources.extract.result import Progress, no_progress
 
@@ -53,7 +51,7 @@ def pull(
         _check_tail(options, names)
     with run.building() as build:
         tail = TailStart(reason="nothing was pulled before") if options.tail else None
-        order_names: FieldNames | None = None
+        known: KnownOrders | None = None
         if build.path.exists():
             with open_warehouse(build.path) as warehouse:
                 if not options.accept_new_source:
@@ -62,10 +60,12 @@ def pull(
                     tail = read_tail_start(warehouse, targets.public_v1, run.started_at)
                 whole = [name for name in names if name != ORDER.name or tail is None or tail.position is None]
                 compare_with_last_read(warehouse, build.path, whole)
-                order_names = field_names(warehouse)
+                if ORDER.name in names:  # now: while lists are read, another program may open the file for writing
+                    with warehouse_errors(build.path.parent):
+                        known = KnownOrders.of(warehouse, build.run_folder / "orders.ids")
         run.resumable = names
         try:
-            walks = ListWalks(targets, build, options.sweeps, progress, stop, tail, order_names)
+            walks = ListWalks(targets, build, options.sweeps, progress, stop, tail, known)
             with Publication(run, options, targets, result, stop) as publication:
                 result.lists, organization = walks.run(names, publication.merge, publication.interrupt)
                 check_coverage(result, options)

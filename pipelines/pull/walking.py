@@ -9,27 +9,29 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, Self, TypeVar
 
+import duckdb
 import pyarrow as pa
 
 from pipelines.pull.order_tail import TailStart
 from pipelines.pull.targets import Targets
 from pipelines.pull.whoami import read_whoami
-from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
+from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_first_page
 from pipelines.warehouse.load import import_loader
+from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.sql import has_table
 from pipelines.warehouse.table_merges import INTERRUPT_EVERY_S
 from sources import __version__
 from sources.contract import LISTS, ORDER
 from sources.decode.schema_inference import FieldNames
 from sources.errors import BridgeError, Stopped
+from sources.extract.id_hashes import IdHashes, hash_ids
 from sources.extract.result import ListResult, Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.tail import CursorPosition, TailMismatch
@@ -49,6 +51,23 @@ END_WAIT_S: Final = 2.0
 log = logging.getLogger("orderbridge.pull")
 
 
+class KnownOrders(NamedTuple):
+    """The names of fields, and the ids of the orders that were listed, as the last read of the orders left them."""
+
+    names: FieldNames
+    ids: IdHashes
+
+    @classmethod
+    def of(cls, warehouse: duckdb.DuckDBPyConnection, file: Path) -> Self:
+        """Those of a published warehouse; `file` is created for the hashes of the ids."""
+        ids = IdHashes(file)
+        if has_table(warehouse, "raw", ORDER.name):
+            listed = warehouse.sql(f"SELECT id FROM raw.{ORDER.name} WHERE _missing_since IS NULL")
+            for batch in listed.to_arrow_reader():
+                ids.append(hash_ids(pa.chunked_array([batch.column(0)])))
+        return cls(field_names(warehouse), ids)
+
+
 class ListWalks:
     """Walks the lists of one pull.
 
@@ -59,7 +78,7 @@ class ListWalks:
         progress: called after each page.
         stop: ends the walks once it is set; it is set where a walk or a load fails unexpectedly.
         tail: where the orders can be continued; None: they are read whole.
-        order_names: the names that fields of orders have in the published warehouse; None without one.
+        known: the orders of the published warehouse; None without one.
     """
 
     def __init__(
@@ -70,11 +89,11 @@ class ListWalks:
         progress: Progress,
         stop: threading.Event,
         tail: TailStart | None = None,
-        order_names: FieldNames | None = None,
+        known: KnownOrders | None = None,
     ) -> None:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop, self._tail = progress, stop, tail
-        self._order_names = order_names
+        self._known = known
         # A pull that failed in this process may still be decoding a batch: it must not write into this one's files.
         self._files = build.run_folder / f"files-{token_hex(4)}"
 
@@ -161,8 +180,7 @@ class ListWalks:
             "version": __version__,
         }
         key = settings.order_key if name == ORDER.name and isinstance(settings, PublicV1Settings) else ""
-        names = self._order_names if name == ORDER.name else None
-        known_ids = partial(_listed_orders, path) if name == ORDER.name and path.exists() else tuple
+        names, known_ids = self._known if self._known is not None and name == ORDER.name else (None, None)
         options = WalkOptions(settings.page_limit, self._sweeps, key=key, names=names, known_ids=known_ids)
         place = name if start is None else f"{name}-tail"
         published_at = path.stat().st_mtime if path.exists() else 0.0
@@ -179,14 +197,6 @@ class ListWalks:
             self._progress(resource, pages, rows, total)
 
         return walk(name, client, self._files / place, spool, options, report, start)
-
-
-def _listed_orders(path: Path) -> Iterator[pa.ChunkedArray]:
-    """The ids of the orders that were listed when they were last read, in parts."""
-    with open_warehouse(path) as warehouse:
-        if has_table(warehouse, "raw", ORDER.name):
-            listed = warehouse.sql(f"SELECT id FROM raw.{ORDER.name} WHERE _missing_since IS NULL")
-            yield from (pa.chunked_array([batch.column(0)]) for batch in listed.to_arrow_reader())
 
 
 class _Merges:

@@ -8,9 +8,9 @@ the same hash are compared by their ids.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -75,14 +75,6 @@ class IdHashes:
         self._rows = 0
         self._dropped = np.array([], np.int64)
         path.unlink(missing_ok=True)
-
-    @classmethod
-    def of(cls, path: Path, columns: Iterable[pa.ChunkedArray]) -> Self:
-        """Those of columns of ids, which are texts without nulls."""
-        hashes = cls(path)
-        for ids in columns:
-            hashes.append(hash_ids(ids))
-        return hashes
 
     def __len__(self) -> int:
         """The rows, without those that were dropped."""

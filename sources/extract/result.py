@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
-import pyarrow as pa
-
 from sources.decode.rows import QuarantinedRow
 from sources.decode.schema_inference import FieldNames
 from sources.errors import BridgeError
+from sources.extract.id_hashes import IdHashes
 from sources.extract.legacy_pages import AssumedEnd
 from sources.extract.tail import CursorPosition
 from sources.settings import LegacySettings
@@ -50,8 +49,7 @@ class WalkOptions:
         window: legacy pages to request at the same time.
         key: the field that identifies a row; empty: the one of the interface.
         names: earlier names of the fields of an undocumented record.
-        known_ids: reads the ids that earlier walks listed, as columns of texts: where one is absent, a list with a
-            cursor is read a second time.
+        known_ids: those that earlier walks listed: where one is absent, a list with a cursor is read a second time.
     """
 
     page_limit: int = LegacySettings.page_limit
@@ -59,7 +57,7 @@ class WalkOptions:
     window: int = WINDOW
     key: str = ""
     names: FieldNames | None = None
-    known_ids: Callable[[], Iterable[pa.ChunkedArray]] = tuple
+    known_ids: IdHashes | None = None
 
 
 @dataclass(slots=True)

@@ -19,7 +19,6 @@ from sources.decode.table_schema import table_schema
 from sources.decode.undocumented import InferredSchema
 from sources.errors import AccessError, BridgeError, ContractBroken, HttpRejected, PlatformError, Stopped
 from sources.extract.fetch import PageFetcher
-from sources.extract.id_hashes import IdHashes
 from sources.extract.legacy_pages import LegacyPages
 from sources.extract.page_files import PageFiles
 from sources.extract.pages import Paginator
@@ -256,7 +255,7 @@ class _ListWalk:
         """
         last = files[-1]
         if not self._is_paged and not last.repeated.counts:
-            known = [IdHashes.of(self._folder / "known.ids", self._options.known_ids())]
+            known = [self._options.known_ids] if self._options.known_ids else []
             return all(map(last.ids.has_all, [earlier.ids for earlier in files[:-1]] or known))
         return len(files) > 1 and agree(*self._result.sweeps[-2:]) and files[-2].same_rows(last)
 

@@ -17,8 +17,8 @@ MUTANTS: Final = (
     Mutant(
         "the-orders-known-before-are-not-asked-for",
         "pipelines/pull/walking.py",
-        "if name == ORDER.name and path.exists() else tuple",
-        "if name == ORDER.name and not path.exists() else tuple",
+        "key=key, names=names, known_ids=known_ids)",
+        "key=key, names=names)",
         "tests/pipelines/pull/test_pull.py -k keeps_its_date",
     ),
     # --- http: retries, deadlines, redirects, limits, addresses

@@ -8,10 +8,12 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
+from pipelines.pull import walking
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.warehouse import merge
@@ -208,6 +210,23 @@ def test_a_row_missing_once_keeps_its_date(published: Bridge) -> None:
     assert published.one(sql, gone) == since
     # an order is absent only if a second reading does not find it either
     assert (len(first.lists[0].sweeps), len(second.lists[0].sweeps)) == (2, 1)
+
+
+def test_a_program_that_opens_the_warehouse_for_writing_during_a_pull_does_not_cost_the_orders(
+    published: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(*arguments: Any) -> ListResult:
+        monkeypatch.setattr(duckdb, "connect", locked)
+        return walk(*arguments)
+
+    def locked(file: str, **options: Any) -> duckdb.DuckDBPyConnection:
+        if file == str(published.path):
+            raise duckdb.IOException("Could not set lock on file")
+        return connect(file, **options)
+
+    walk, connect = walking.walk, duckdb.connect
+    monkeypatch.setattr(walking, "walk", opened)
+    assert published.pull("orders").exit_code == 0
 
 
 def test_a_walk_that_proves_nothing_marks_nothing(published: Bridge) -> None:

@@ -16,6 +16,7 @@ import pytest
 from sources.decode import documented
 from sources.errors import ContractBroken, HttpRejected, PlatformError, Stopped, Unreachable
 from sources.extract import page_files
+from sources.extract.id_hashes import IdHashes, hash_ids
 from sources.extract.pages import Pagination
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
@@ -339,12 +340,15 @@ class RemovedWhileRead(Platform):
         return check(raw), ReadResponse(200, raw, 0.0, 1, False)
 
 
-KNOWN = [pa.chunked_array([[str(key) for key in range(1, 51)]])]
-"""The ids of fifty orders."""
+def known_ids(folder: Path) -> IdHashes:
+    """The ids of fifty orders."""
+    known = IdHashes(folder / "known.ids")
+    known.append(hash_ids(pa.chunked_array([[str(key) for key in range(1, 51)]])))
+    return known
 
 
 def test_a_row_that_a_cursor_skips_is_found_by_a_second_reading(tmp_path: Path) -> None:
-    result = walked(RemovedWhileRead([*range(1, 51)]), tmp_path, "orders", page_limit=10, known_ids=lambda: KNOWN)
+    result = walked(RemovedWhileRead([*range(1, 51)]), tmp_path, "orders", page_limit=10, known_ids=known_ids(tmp_path))
     assert (result.verdict, [sweep.distinct for sweep in result.sweeps]) == ("unproven", [49, 49])
     assert sorted(map(int, ids(result, "orders"))) == [*range(1, 51)]
 
@@ -357,5 +361,5 @@ def test_absent_ids_of_a_list_with_a_cursor_take_two_readings(
     tmp_path: Path, listed: int, sweeps_max: int, verdict: str, sweeps: int
 ) -> None:
     platform = RemovedWhileRead([*range(1, listed + 1)], requests=[{}] * 3)
-    result = walked(platform, tmp_path, "orders", page_limit=10, sweeps=sweeps_max, known_ids=lambda: KNOWN)
+    result = walked(platform, tmp_path, "orders", page_limit=10, sweeps=sweeps_max, known_ids=known_ids(tmp_path))
     assert (result.verdict, len(result.sweeps), result.distinct) == (verdict, sweeps, listed)
