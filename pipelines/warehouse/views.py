@@ -63,17 +63,18 @@ VIEWS: Final = {
         FROM reconciled.exceptions GROUP BY entity, rule, severity""",
     "lists": f"""
         SELECT l.resource, coalesce(w.verdict, 'never_read') AS verdict, w."distinct" AS rows, w.quarantined,
-            w.ended_at AS read_at, (
+            w.ended_at AS read_at, w.run_id, (
                 SELECT max(c.ended_at) FROM ops.coverage c
                 WHERE c.resource = l.resource AND c.verdict = 'tail' AND c.read_number > w.read_number
                     AND {_IS_RECONCILED}
-            ) AS tail_read_at, w.run_id
-        FROM ({" UNION ALL ".join(f"SELECT '{name}' AS resource" for name in LISTS)}) AS l LEFT JOIN (
+            ) AS tail_read_at
+        FROM ({" UNION ALL ".join(f"SELECT CAST('{name}' AS VARCHAR) AS resource" for name in LISTS)}) AS l LEFT JOIN (
             SELECT c.*, row_number() OVER (PARTITION BY c.resource ORDER BY c.read_number DESC) AS nth
             FROM ops.coverage c WHERE c.verdict <> 'tail' AND {_IS_RECONCILED}
         ) AS w ON w.resource = l.resource AND w.nth = 1""",
 }
-"""SQL by name, each after those that it reads."""
+"""SQL by name, each after those that it reads. Postgres replaces a view only if its columns keep their order and types,
+and new ones are the last."""
 
 
 def create_views(build: duckdb.DuckDBPyConnection) -> None:

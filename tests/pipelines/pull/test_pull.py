@@ -22,6 +22,7 @@ from sandbox import SandboxConfigError
 from sources.contract import LISTS
 from sources.errors import AccessError, BridgeError, CoverageError, UsageError
 from sources.extract.result import ListResult
+from sources.extract.walk import walk
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.pull.truth import BOOKKEEPING, RESOURCES, comparable, expected, found, ids, same
 
@@ -224,7 +225,7 @@ def test_a_program_that_opens_the_warehouse_for_writing_during_a_pull_does_not_c
             raise duckdb.IOException("Could not set lock on file")
         return connect(file, **options)
 
-    walk, connect = walking.walk, duckdb.connect
+    connect = duckdb.connect
     monkeypatch.setattr(walking, "walk", opened)
     assert published.pull("orders").exit_code == 0
 

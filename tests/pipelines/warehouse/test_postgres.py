@@ -19,6 +19,7 @@ from pipelines.pull.check import check
 from pipelines.warehouse import failure as failures
 from pipelines.warehouse.descriptions import table_description
 from pipelines.warehouse.destination import _Dataset, copy_to_destination
+from pipelines.warehouse.views import statements
 from sources.errors import ExitCode, PlatformError, UsageError
 from sources.settings import warehouse_path, warehouse_settings
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
@@ -274,6 +275,17 @@ def test_grants_and_views_of_others_on_a_copied_table_stay(copied: tuple[Bridge,
     keys = """SELECT count(*) FROM information_schema.table_constraints
         WHERE constraint_type = 'PRIMARY KEY' AND table_schema = 'orderbridge_raw' AND table_name = 'customers'"""
     assert database.rows(keys) == [(1,)]
+
+
+def test_a_view_over_a_copy_that_an_earlier_version_made_is_replaced(copied: tuple[Bridge, Database]) -> None:
+    _, database = copied
+    database.rows(
+        """CREATE SCHEMA orderbridge_bi; CREATE VIEW orderbridge_bi.lists AS
+            SELECT resource, verdict, "distinct" AS rows, quarantined, ended_at AS read_at, run_id
+            FROM orderbridge_ops.coverage WHERE published"""
+    )
+    database.rows(statements("orderbridge_")[-1])
+    assert database.rows("SELECT count(*) FROM orderbridge_bi.lists WHERE verdict = 'complete'") == [(4,)]
 
 
 def test_a_transaction_that_began_before_a_copy_keeps_its_version(copied: tuple[Bridge, Database]) -> None:
