@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import Final, Literal, TypeVar
 
 import numpy as np
@@ -112,13 +112,13 @@ def time_chart(
 
 
 def _nice(value: Decimal) -> Decimal:
-    """The top of the axis: the next value that divides into three round steps."""
+    """The top of the axis: the next value that divides into three round steps, whole ones: there is no half order."""
     if value <= 0:
         return Decimal(Y_STEPS)
     step = value / Y_STEPS
     magnitude = Decimal(10) ** step.adjusted()
     factor = next(n for n in _FACTORS if step <= n * magnitude)
-    return max(factor * magnitude, Decimal(1)) * Y_STEPS
+    return (factor * magnitude).to_integral_value(ROUND_CEILING) * Y_STEPS
 
 
 def _short(value: Decimal) -> str:
