@@ -231,11 +231,13 @@ class _ListWalk:
                     if self._is_paged:
                         self._result.observations[f"{name}_data", page.body.form] += 1
                 progress(name, sweep.pages, sweep.rows, paginator.total)
-            self._result.position = trail.finish()
+            position = trail.finish()
             counts = files.finish()
         except BaseException:
             files.abandon()
             raise
+        if sweep.number == 1:  # a later sweep has another limit, and a tail that of the settings
+            self._result.position = position
         sweep.size, sweep.total, sweep.ended_by = paginator.size or 0, paginator.total, paginator.ended_by
         sweep.resumed_pages = files.spool.replayed
         sweep.distinct, sweep.quarantined = counts.distinct, counts.quarantined

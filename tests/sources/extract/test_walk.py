@@ -363,3 +363,5 @@ def test_absent_ids_of_a_list_with_a_cursor_take_two_readings(
     platform = RemovedWhileRead([*range(1, listed + 1)], requests=[{}] * 3)
     result = walked(platform, tmp_path, "orders", page_limit=10, sweeps=sweeps_max, known_ids=known_ids(tmp_path))
     assert (result.verdict, len(result.sweeps), result.distinct) == (verdict, sweeps, listed)
+    assert result.position is not None
+    assert result.position.limit == 10, "a tail, which has the limit of the settings, can start there"
