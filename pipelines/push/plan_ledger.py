@@ -61,7 +61,11 @@ class PlanLedger:
             ).fetchone() or (None, VERSION)
             if number is None:
                 sha256, environment = manifest.operations_sha256, manifest.environment
-                wall_at = ledger.clock.wall_time(at)
+                (confirmed_at,) = connection.execute(
+                    "SELECT max(confirmed_at) FROM confirmed WHERE host = ?", [manifest.host]
+                ).fetchone()
+                # the clock was set back since: what is confirmed now did not come after this plan
+                wall_at = max(ledger.clock.wall_time(at), confirmed_at or 0.0)
                 cursor = connection.execute(
                     "INSERT INTO plans (plan_id, kind, host, environment, folder, operations_sha256, opened_at,"
                     " key_version) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -612,6 +612,9 @@ def test_a_clock_set_back_does_not_let_an_older_plan_put_back_what_a_later_one_c
     assert at.push(at.plan([patch(1, 1, sku="new")], "variants")).exit_code == 0
     assert at.push(first).exit_code == 5
     assert at.platform.state.variants[1, 1].fields == {"sku": "new"}
+    clock[0] = ClockReading(1_000_000.0 - 3000, "boot", 5_660.0)
+    assert at.push(at.plan([patch(1, 1, sku="newer")], "variants")).exit_code == 0  # a later one is sent
+    assert at.platform.state.variants[1, 1].fields == {"sku": "newer"}
 
 
 def test_a_plan_made_before_a_push_that_changed_the_same_fields_is_refused(at: Place) -> None:
