@@ -25,7 +25,7 @@ V1_NO_SCOPE_KEY: Final = "brand_test_noscopekey"
 
 
 class SandboxConfigError(ValueError):
-    """An invalid sandbox configuration; the message has what to change."""
+    """An invalid sandbox configuration; the message names what to change."""
 
 
 @dataclass(frozen=True)

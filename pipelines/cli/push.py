@@ -101,7 +101,7 @@ def _lines(result: PushResult) -> list[str]:
     if result.settles_at is not None:
         lines.append(f"run it again from {format_time(result.settles_at)}: operations in doubt can be looked up then")
     elif result.exit_code == ExitCode.IN_DOUBT:
-        lines.append("results/in_doubt.csv has what to do about each; then run it again")
+        lines.append("results/in_doubt.csv lists what to do about each; then run it again")
     return lines
 
 
