@@ -18,13 +18,13 @@ from urllib.parse import urlsplit
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan, ReadState
+from pipelines.plan.replaced import confirmed_fields
 from sources.errors import UsageError
 from sources.settings import LegacySettings
-from transforms.frames import TEXT, array, frame, from_arrow
+from transforms.frames import TEXT, array, from_arrow
 from transforms.upserts.decisions import KNOWN, KNOWN_DOCUMENTS
 
 CONFIRMED_FIELDS: Final = {"key": TEXT, "field": TEXT, "value": TEXT}
@@ -115,12 +115,8 @@ def _columns(schema: dict[str, pa.DataType]) -> str:
 
 
 def confirmed_variants(ledger: Ledger, host: str) -> pd.DataFrame:
-    """The fields of variants as last confirmed by this host: `CONFIRMED_FIELDS`; `key` is the variant's path."""
-    table = ledger.confirmed(host)
-    if not table.num_rows:
-        return frame(CONFIRMED_FIELDS)
-    key = pc.binary_join_element_wise("/products/", table["product_id"], "/variants/", table["variant_id"], "")
-    return from_arrow(pa.table({"key": key, "field": table["field"], "value": table["value"]}).combine_chunks())
+    """The fields of variants as last confirmed by this host: `CONFIRMED_FIELDS`."""
+    return from_arrow(confirmed_fields(ledger, host))
 
 
 def new_plan_id(ledger: Ledger, content: bytes, length: int) -> str:

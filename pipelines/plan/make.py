@@ -55,6 +55,7 @@ from sources.disk import create_private
 from sources.errors import ExitCode, UsageError
 from sources.kinds import KINDS, KindName, additive_fields, increment_fields
 from sources.settings import LegacySettings, ledger_path, legacy_settings, warehouse_path
+from transforms.frames import to_arrow
 
 BATCH_SIZE: Final = 100
 _ID_LENGTH: Final = 32
@@ -218,8 +219,9 @@ class _PlanMaker:
             )
         statistics = self._statistics(counts, lines)
         manifest = self._manifest(folder, counts, lines, files, mapping_toml)
-        if self.kind.is_update:
-            manifest = msgspec.structs.replace(manifest, replaces=replaced_sha256(self.ledger, manifest, folder))
+        if isinstance(self.decider, VariantDecider):
+            confirmed = to_arrow(self.decider.confirmed, current_state.CONFIRMED_FIELDS)
+            manifest = msgspec.structs.replace(manifest, replaces=replaced_sha256(confirmed, manifest, folder))
         content = msgspec.json.encode([msgspec.structs.replace(manifest, organization=None), statistics])
         plan_id = current_state.new_plan_id(self.ledger, content, _ID_LENGTH)
         manifest = msgspec.structs.replace(manifest, plan_id=plan_id)

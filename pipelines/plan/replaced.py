@@ -27,9 +27,15 @@ class _Update(msgspec.Struct):
 _UPDATE: Final = msgspec.json.Decoder(_Update)
 
 
-def replaced_sha256(ledger: Ledger, manifest: Manifest, folder: Path) -> str:
-    """Hash of the confirmed values that the updates in a plan folder replace; an increment replaces none."""
-    confirmed = ledger.confirmed(manifest.host)
+def confirmed_fields(ledger: Ledger, host: str) -> pa.Table:
+    """The fields of variants as last confirmed by a host: key (the variant's path), field, value (JSON text)."""
+    table = ledger.confirmed(host)
+    key = pc.binary_join_element_wise("/products/", table["product_id"], "/variants/", table["variant_id"], "")
+    return pa.table({"key": key, "field": table["field"], "value": table["value"]}).combine_chunks()
+
+
+def replaced_sha256(confirmed: pa.Table, manifest: Manifest, folder: Path) -> str:
+    """Hash of the `confirmed_fields` that the updates in a plan folder replace; an increment replaces none."""
     increments = increment_fields(manifest.semantics)
     if not confirmed.num_rows:
         return hashlib.sha256().hexdigest()
@@ -38,7 +44,6 @@ def replaced_sha256(ledger: Ledger, manifest: Manifest, folder: Path) -> str:
         targets = pa.array(
             (f"{update.path} {name}" for update in updates for name in update.body.keys() - increments), pa.string()
         )
-    products, variants, names, values = (confirmed.column(index) for index in range(4))
-    fields = pc.binary_join_element_wise("/products/", products, "/variants/", variants, " ", names, "")
-    texts = pc.binary_join_element_wise(fields, values, " ").filter(pc.is_in(fields, value_set=targets))
+    fields = pc.binary_join_element_wise(confirmed["key"], confirmed["field"], " ")
+    texts = pc.binary_join_element_wise(fields, confirmed["value"], " ").filter(pc.is_in(fields, value_set=targets))
     return hashlib.sha256("\n".join(texts.to_pylist()).encode()).hexdigest()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import RESULTS_FOLDER, Manifest, Plan, file_sha256
-from pipelines.plan.replaced import replaced_sha256
+from pipelines.plan.replaced import confirmed_fields, replaced_sha256
 from pipelines.pull.whoami import read_whoami
 from sources.errors import UsageError
 from sources.http.client import Client
@@ -137,7 +137,7 @@ def check_current(plan: Plan, ledger: Ledger) -> None:
     manifest = plan.manifest
     if manifest.replaces is None or ledger.has(manifest.plan_id):
         return
-    if manifest.replaces != replaced_sha256(ledger, manifest, plan.folder):
+    if manifest.replaces != replaced_sha256(confirmed_fields(ledger, manifest.host), manifest, plan.folder):
         raise UsageError(
             "another push has changed fields that this plan changes, after it was made",
             f"Nothing was sent. Plan again into a new folder, and compare: {_plan_command(manifest)}",
