@@ -6,6 +6,7 @@ once; inputs are spooled to disk, their keys stay in memory. Nothing is sent. Th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -296,4 +297,4 @@ def _password_source(options: PlanOptions, inputs: Inputs) -> PasswordSource:
 
 
 def _plan_file(path: Path) -> PlanFile:
-    return PlanFile(path=str(path.resolve()), sha256=file_sha256(path))
+    return PlanFile(path=os.path.realpath(path), sha256=file_sha256(path))  # `resolve` raises for a loop of links

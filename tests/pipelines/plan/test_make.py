@@ -409,6 +409,13 @@ def test_a_folder_with_another_plan_is_refused_and_kept(work: Path) -> None:
     assert not [path for path in work.iterdir() if path.name.startswith(".")]
 
 
+def test_a_link_to_itself_is_no_file(work: Path) -> None:
+    (work / "loop").symlink_to("loop")
+    for files in (work / "loop", None), (work / "in.csv", work / "loop"):
+        with pytest.raises(UsageError, match="cannot be read: Too many levels of symbolic links"):
+            make_plan(PlanOptions("variants", *files))
+
+
 @pytest.mark.parametrize("name", ["in.csv", "mapping.toml"])
 def test_a_file_that_is_changed_after_it_was_opened_is_not_planned(
     work: Path, monkeypatch: pytest.MonkeyPatch, name: str
