@@ -569,14 +569,14 @@ MUTANTS: Final = (
         "pipelines/push/checks.py",
         'if manifest.environment == "production" and confirm is None:',
         'if manifest.environment == "production" and confirm is None and not is_agreed:',
-        f"{PUSH} -k agreed",
+        f"{PUSH} -k consent",
     ),
     Mutant(
         "another-number-than-the-plans-is-confirmed",
         "pipelines/push/checks.py",
         "if confirm is not None and confirm != manifest.operations:",
         "if confirm is not None and confirm < 0:",
-        f"{PUSH} -k agreed",
+        f"{PUSH} -k consent",
     ),
     Mutant(
         "a-plan-of-other-settings-is-sent",
