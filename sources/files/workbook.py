@@ -1,9 +1,8 @@
 """A table in a sheet of an .xlsx file, read by calamine: cells as text, as a CSV export would have them.
 
-In: a path and `ReadOptions`. Out: rows. A row with an error value or a formula
-without a result is rejected, and so is a date or boolean where a text
-belongs, because what was typed is lost. The sheet is held in memory, so its size is capped; text files have no such
-limit.
+In: a path and `ReadOptions`. Out: rows. A row with an error value or a formula without a result is rejected, and so
+is a date or boolean where a text belongs, because what was typed is lost. The sheet is held in memory, so its size is
+capped; text files have no such limit.
 """
 
 from __future__ import annotations
