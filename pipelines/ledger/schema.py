@@ -1,7 +1,8 @@
 """The tables of the ledger, their version, and how older versions become the current one.
 
 In: a connection. Out: its tables in the current version. `sent_at`, `doubt_at` and `state_at` of an operation are in
-ledger time (`pipelines.ledger.clock`), all other times in wall time. `key_version` of a plan is the version that hashed
+ledger time (`pipelines.ledger.clock`), all other times in wall time. What came first is decided by the number of its
+commit (`recorded_in`, `confirmed_in`), not by a time. `key_version` of a plan is the version that hashed
 the keys of its claims (`pipelines.ledger.keys.key_hashes`).
 """
 
@@ -14,7 +15,7 @@ from typing import Final
 
 from pipelines.ledger.keys import salted
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 
 def _statements() -> list[str]:
@@ -47,6 +48,8 @@ def create_tables(connection: sqlite3.Connection) -> None:
         _migrate_1(connection)
     if version in (1, 2):  # the claims of each plan are completed when it is pushed again: only the plan has its keys
         connection.execute("ALTER TABLE plans ADD COLUMN key_version INTEGER NOT NULL DEFAULT 2")
+    if version in (1, 2, 3):
+        _migrate_times(connection, has_commits=version == 1)
     if version < VERSION:
         connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
@@ -66,3 +69,17 @@ def _migrate_1(connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE claims SET key = salted(key)")
     connection.execute("ALTER TABLE operations ADD COLUMN state_at REAL NOT NULL DEFAULT 0")
     connection.execute("UPDATE operations SET state_at = updated_at")
+
+
+def _migrate_times(connection: sqlite3.Connection, *, has_commits: bool) -> None:
+    """Versions up to 3 had no numbers of commits: microseconds have the same order, and later commits follow them."""
+    for table, name in (("plans", "recorded_in"), ("confirmed", "confirmed_in")):
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0")
+    if not has_commits:
+        connection.execute("ALTER TABLE ledger ADD COLUMN commits INTEGER NOT NULL DEFAULT 0")
+    connection.execute("UPDATE plans SET recorded_in = CAST(opened_at * 1000000 AS INTEGER)")
+    connection.execute("UPDATE confirmed SET confirmed_in = CAST(confirmed_at * 1000000 AS INTEGER)")
+    connection.execute(
+        "UPDATE ledger SET commits = 1 + max(coalesce((SELECT max(recorded_in) FROM plans), 0),"
+        " coalesce((SELECT max(confirmed_in) FROM confirmed), 0))"
+    )

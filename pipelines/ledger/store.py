@@ -131,7 +131,7 @@ class Ledger:
             try:
                 yield connection
                 reading, now = self.clock.latest()
-                sql = "UPDATE ledger SET wall = ?, boot_id = ?, uptime = ?, time = ?"
+                sql = "UPDATE ledger SET wall = ?, boot_id = ?, uptime = ?, time = ?, commits = commits + 1"
                 connection.execute(sql, [*reading, now])
                 connection.execute("COMMIT")
             except BaseException:
@@ -182,7 +182,7 @@ class Ledger:
         """Whether another plan has since confirmed a field that this plan had confirmed."""
         rows = self.connection.execute(
             "SELECT c.product_id, c.variant_id, c.field FROM confirmed c JOIN plans p ON p.host = c.host"
-            " WHERE p.plan_id = :plan_id AND c.plan_id <> :plan_id AND c.confirmed_at > p.opened_at",
+            " WHERE p.plan_id = :plan_id AND c.plan_id <> :plan_id AND c.confirmed_in > p.recorded_in",
             {"plan_id": plan_id},
         )
         others = set(rows)
@@ -209,7 +209,7 @@ class Ledger:
         rows = self.connection.execute(
             "SELECT plan_id, kind, host, environment, folder, opened_at, o.state, count(*),"
             " max(o.doubt_at) FILTER (WHERE o.state = 'in_doubt') FROM plans JOIN operations o USING (plan)"
-            " GROUP BY plan, o.state ORDER BY opened_at, plan"
+            " GROUP BY plan, o.state ORDER BY plan"
         ).fetchall()
         plans: list[OpenPlan] = []
         for _, group in groupby(rows, key=lambda row: row[0]):

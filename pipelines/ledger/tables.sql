@@ -1,13 +1,13 @@
 -- The tables of a ledger. The first statement is also that of the migration from version 1.
 
 CREATE TABLE ledger (
-    salt BLOB NOT NULL, wall REAL, boot_id TEXT, uptime REAL, time REAL
+    salt BLOB NOT NULL, wall REAL, boot_id TEXT, uptime REAL, time REAL, commits INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE plans (
     plan INTEGER PRIMARY KEY, plan_id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, host TEXT NOT NULL,
     environment TEXT NOT NULL, folder TEXT NOT NULL, operations_sha256 TEXT NOT NULL, opened_at REAL NOT NULL,
-    key_version INTEGER NOT NULL DEFAULT 2
+    key_version INTEGER NOT NULL DEFAULT 2, recorded_in INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE operations (
@@ -33,5 +33,6 @@ CREATE INDEX claims_of_plan ON claims (plan, id);
 CREATE TABLE confirmed (
     host TEXT NOT NULL, product_id TEXT NOT NULL, variant_id TEXT NOT NULL, field TEXT NOT NULL,
     value TEXT NOT NULL, confirmed_at REAL NOT NULL, plan_id TEXT NOT NULL,
+    confirmed_in INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (host, product_id, variant_id, field)
 ) STRICT, WITHOUT ROWID;

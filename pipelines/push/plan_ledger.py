@@ -61,15 +61,11 @@ class PlanLedger:
             ).fetchone() or (None, VERSION)
             if number is None:
                 sha256, environment = manifest.operations_sha256, manifest.environment
-                (confirmed_at,) = connection.execute(
-                    "SELECT max(confirmed_at) FROM confirmed WHERE host = ?", [manifest.host]
-                ).fetchone()
-                # the clock was set back since: what is confirmed now did not come after this plan
-                wall_at = max(ledger.clock.wall_time(at), confirmed_at or 0.0)
+                opened_at = ledger.clock.wall_time(at)
                 cursor = connection.execute(
                     "INSERT INTO plans (plan_id, kind, host, environment, folder, operations_sha256, opened_at,"
-                    " key_version) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    [manifest.plan_id, manifest.kind, manifest.host, environment, folder, sha256, wall_at, VERSION],
+                    " key_version, recorded_in) SELECT ?, ?, ?, ?, ?, ?, ?, ?, commits FROM ledger",
+                    [manifest.plan_id, manifest.kind, manifest.host, environment, folder, sha256, opened_at, VERSION],
                 )
                 _insert(ledger, int(cursor.lastrowid or 0), manifest.host, operations, at)
             elif recorded != [manifest.operations_sha256, manifest.host]:
@@ -126,7 +122,7 @@ class PlanLedger:
         rows = self.ledger.connection.execute(
             "SELECT c.product_id, c.variant_id, c.field, other.folder FROM confirmed c JOIN plans p ON p.host = c.host"
             " JOIN plans other ON other.plan_id = c.plan_id"
-            " WHERE p.plan = ? AND c.plan_id <> p.plan_id AND c.confirmed_at > p.opened_at",
+            " WHERE p.plan = ? AND c.plan_id <> p.plan_id AND c.confirmed_in > p.recorded_in",
             [self._plan],
         )
         return {(product, variant, name): folder for product, variant, name, folder in rows}
@@ -201,12 +197,9 @@ class PlanLedger:
 
     def _store_values(self, connection: sqlite3.Connection, changes: list[StateChange], at: float) -> None:
         """The values that the platform has now, as far as they are known."""
-        (opened_at,) = connection.execute("SELECT max(opened_at) FROM plans").fetchone()
-        if at < opened_at:  # the clock was set back since: it is after each plan was first pushed all the same
-            at = opened_at + 0.001
         fields = [(self.host, *field, value) for change in changes for field, value in change.values.items()]
         connection.executemany(
-            "INSERT OR REPLACE INTO confirmed VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO confirmed SELECT ?, ?, ?, ?, ?, ?, ?, commits FROM ledger",
             [(*field, at, self.plan_id) for field in fields if field[-1] is not None],
         )
         _delete_values(connection, [field[:-1] for field in fields if field[-1] is None])

@@ -350,6 +350,32 @@ def test_a_ledger_of_another_user_is_refused(tmp_path: Path, name: str, readonly
         Ledger.open(path, readonly=readonly)
 
 
+def make_older(connection: sqlite3.Connection, version: int) -> None:
+    """Turns a ledger into one of version 2 or 3: without numbers of commits, and of keys."""
+    later = [("ledger", "commits"), ("plans", "recorded_in"), ("confirmed", "confirmed_in"), ("plans", "key_version")]
+    for table, name in later[: 4 if version == 2 else 3]:
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN {name}")
+    connection.execute(f"PRAGMA user_version = {version}")
+
+
+def test_what_a_version_3_ledger_has_came_before_all_that_follows_whatever_the_clock_says(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with Ledger.open(path) as ledger:
+        plans = [
+            book_of(ledger, tmp_path / name, [patch(1, 7, sku=name)], "variants", at=at)
+            for name, at in (("a", 10.0), ("b", 20.0))
+        ]
+        lead(plans[1], 1, "in_flight", "confirmed", values={"sku": '"b"'}, at=30.0)
+        make_older(ledger.connection, 3)
+    with Ledger.open(path) as ledger:
+        first, second = (PlanLedger(ledger, plan.plan_id) for plan in plans)
+        assert list(first.superseded()) == [("1", "7", "sku")]
+        third = book_of(ledger, tmp_path / "c", [patch(1, 7, sku="c")], "variants", at=5.0)
+        assert not third.superseded()
+        lead(third, 1, "in_flight", "confirmed", values={"sku": '"c"'}, at=6.0)
+        assert second.superseded() == {("1", "7", "sku"): str(tmp_path / "c")}
+
+
 @pytest.mark.parametrize("readonly", [False, True])
 def test_a_ledger_of_version_1_goes_on_with_its_claims(tmp_path: Path, readonly: bool) -> None:
     path = tmp_path / "ledger.sqlite"
@@ -361,9 +387,9 @@ def test_a_ledger_of_version_1_goes_on_with_its_claims(tmp_path: Path, readonly:
         for number in (1, 2):
             (key,) = key_hashes(HOST, "email", f"ana{number}@example.test")
             old.execute("INSERT INTO claims VALUES (?, ?, 1, ?)", [HOST, key, number])
+        make_older(old, 2)
         old.execute("DROP TABLE ledger")
         old.execute("ALTER TABLE operations DROP COLUMN state_at")
-        old.execute("ALTER TABLE plans DROP COLUMN key_version")
         old.execute("PRAGMA user_version = 1")
     old.close()
     with Ledger.open(path, readonly=readonly) as ledger:
@@ -398,8 +424,7 @@ def test_claims_of_a_version_2_ledger_hold_under_the_new_rule_for_e_mails(
             key = salted(ledger.salt, hashlib.sha256(form.encode()).digest())
             connection.execute("DELETE FROM claims")
             connection.execute("INSERT INTO claims VALUES (?, ?, 1, 1)", [HOST, key])
-            connection.execute("ALTER TABLE plans DROP COLUMN key_version")
-            connection.execute("PRAGMA user_version = 2")
+        make_older(ledger.connection, 2)
     with Ledger.open(path) as ledger:
         if is_resumed:
             plan = Plan(tmp_path / "a")
