@@ -53,7 +53,7 @@ def connect_destination(settings: WarehouseSettings) -> str:
         PlatformError: it cannot be reached.
     """
     check_destination(settings.destination)
-    with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, _settings(), destination_errors(settings):
+    with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, _settings(), destination_errors(settings, ""):
         if (store := _parquet_store(settings, Path(folder))) is not None:
             version = (store.current(None) or {}).get("version", "no copy yet")
             return f"{settings.destination}, {store.folder}: {version}"

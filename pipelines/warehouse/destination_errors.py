@@ -67,8 +67,12 @@ def _check_ducklake() -> None:
 
 
 @contextmanager
-def destination_errors(settings: WarehouseSettings) -> Iterator[None]:
+def destination_errors(settings: WarehouseSettings, state: str = PUBLISHED) -> Iterator[None]:
     """Turns errors of dlt and of the database into PlatformError, with their reason and without secrets or values.
+
+    Args:
+        settings: name the destination.
+        state: of the warehouse, for people.
 
     Raises:
         KeyboardInterrupt: a signal arrived while DuckDB ran a query.
@@ -84,11 +88,11 @@ def destination_errors(settings: WarehouseSettings) -> Iterator[None]:
         if dependent := _dependent_object(cause):
             raise PlatformError(
                 f"the destination {settings.destination} was not updated: other objects need its tables: {dependent}",
-                f"Drop the object, run again, then create it anew. {PUBLISHED}",
+                f"Drop the object, run again, then create it anew. {state}".strip(),
             ) from None
         raise PlatformError(
-            f"the destination {settings.destination} could not be loaded: {_reason(cause)}",
-            f"Check its credentials in .dlt/secrets.toml and its permissions. {PUBLISHED}",
+            f"the destination {settings.destination} could not be used: {_reason(cause)}",
+            f"Check its address and credentials in .dlt/secrets.toml, and its permissions. {state}".strip(),
         ) from None
 
 

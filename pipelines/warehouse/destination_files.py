@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,10 +58,14 @@ class ParquetStore:
 
         Raises:
             UsageError: the folder holds files of others, or another source's data; the pointer is damaged.
+            FileNotFoundError: the bucket does not exist.
         """
         path = f"{self.folder}/{POINTER}"
         self.files.invalidate_cache()
         if not self.files.exists(path):
+            if not self.is_local:
+                with suppress(PermissionError):  # a key may be allowed to list its own folder only
+                    self.files.ls(self.folder.lstrip("/").partition("/")[0])
             others = [name for name in self._names() if not _VERSION.fullmatch(name) and name != _NEW_POINTER]
             if others:
                 raise UsageError(
@@ -110,7 +115,8 @@ class ParquetStore:
 
     def _write(self, warehouse: duckdb.DuckDBPyConnection, version: str, schema: str, table: str) -> dict[str, Any]:
         path = f"{version}/{schema}/{table}.parquet"
-        self.files.makedirs(f"{self.folder}/{version}/{schema}", exist_ok=True)
+        if self.is_local:  # in an object store it would create a missing bucket
+            self.files.makedirs(f"{self.folder}/{version}/{schema}", exist_ok=True)
         cursor = warehouse.cursor()
         cursor.execute("SET TimeZone = 'UTC'")
         reader = cursor.sql(f'FROM {schema}."{table}"').to_arrow_reader()

@@ -72,7 +72,7 @@ class WarehouseRun:
         Raises:
             LockedError: another run works on this warehouse.
             UsageError: the disk cannot be written. The published file is unchanged.
-            PlatformError: the destination could not be loaded. The file is published.
+            PlatformError: the destination could not be updated. The file is published.
         """
         path, build = self.build.path, self.build
         with build.locked(self.command), self._marked_once_published():

@@ -10,10 +10,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[import-untyped] # it ships no types
 
 from pipelines.pull.check import check
 from pipelines.reconcile.reconcile import reconcile
-from pipelines.warehouse.destination import copy_to_destination
+from pipelines.warehouse.destination import connect_destination, copy_to_destination
 from pipelines.warehouse.destination_files import POINTER, ParquetStore
 from sources.errors import ExitCode, PlatformError, UsageError
 from sources.settings import warehouse_path, warehouse_settings
@@ -226,3 +227,26 @@ def test_a_copy_leaves_newer_versions_of_another_alone(published: Bridge, bucket
     unfinished.mkdir()
     assert copy_published()
     assert unfinished.exists()
+
+
+def test_a_bucket_that_is_missing_is_named_by_check_and_never_made(
+    published: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAREHOUSE__DESTINATION", "filesystem")
+    monkeypatch.setenv("DESTINATION__FILESYSTEM__BUCKET_URL", "memory://lake/shop")
+    store = MemoryFileSystem()  # as an object store, it has folders in the names of files only
+    with pytest.raises(PlatformError, match="filesystem could not be used: FileNotFoundError") as checked:
+        connect_destination(warehouse_settings())
+    assert "published" not in checked.value.hint
+    with pytest.raises(PlatformError, match="filesystem could not be used: FileNotFoundError") as copied:
+        copy_published()
+    assert copied.value.hint.endswith("The DuckDB file is published.")
+    assert not store.exists("lake")
+    store.mkdir("lake")
+    try:
+        assert copy_published()
+        content = json.loads(store.cat_file(f"lake/shop/orderbridge/{POINTER}"))
+        assert {name: entry["rows"] for name, entry in content["tables"].items()} == tables(published.path)
+        assert connect_destination(warehouse_settings()).endswith(content["version"])
+    finally:
+        store.rm("lake", recursive=True)
