@@ -66,7 +66,7 @@ class Publication:
         options: its options.
         targets: settings of the families that were read from.
         result: of the run; changes and lists held back are added to it.
-        stop: once it is set, no further merge begins.
+        stop: once it is set, a merge is interrupted, and no further one begins.
     """
 
     def __init__(
@@ -99,11 +99,6 @@ class Publication:
         with merges.cursor() as cursor, attached(cursor, lists, folder):
             merged = [walked for walked in lists if self._accept(cursor, walked, organization)]
             merges.merge_all(merged, self._result.run_id)
-
-    def interrupt(self) -> None:
-        """Interrupts what another thread merges, one statement of it; called until that thread has ended."""
-        if self._merges is not None:
-            self._merges.interrupt()
 
     def _accept(self, cursor: duckdb.DuckDBPyConnection, walked: ListResult, organization: str | None) -> bool:
         """Records what merging a list will change, or why it is held back: it shrank. Returns whether it is merged."""

@@ -67,7 +67,7 @@ def pull(
         try:
             walks = ListWalks(targets, build, options.sweeps, progress, stop, tail, known)
             with Publication(run, options, targets, result, stop) as publication:
-                result.lists, organization = walks.run(names, publication.merge, publication.interrupt)
+                result.lists, organization = walks.run(names, publication.merge)
                 check_coverage(result, options)
                 with warehouse_errors(build.path.parent):
                     publication.publish(organization, step)

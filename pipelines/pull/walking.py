@@ -10,10 +10,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from secrets import token_hex
-from typing import Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self
 
 import duckdb
 import pyarrow as pa
@@ -26,7 +26,6 @@ from pipelines.warehouse.disk_need import compare_with_first_page
 from pipelines.warehouse.load import import_loader
 from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.sql import has_table
-from pipelines.warehouse.table_merges import INTERRUPT_EVERY_S
 from sources import __version__
 from sources.contract import LISTS, ORDER
 from sources.decode.schema_inference import FieldNames
@@ -39,7 +38,6 @@ from sources.extract.walk import walk
 from sources.http.client import Client
 from sources.settings import PublicV1Settings
 
-T = TypeVar("T")
 Merge = Callable[[Sequence[ListResult], str | None], None]
 """Merges walked lists. In: the lists, and the organization that they belong to, None where it is not known."""
 MERGED_EARLY_ROWS: Final = 50_000
@@ -97,16 +95,14 @@ class ListWalks:
         # A pull that failed in this process may still be decoding a batch: it must not write into this one's files.
         self._files = build.run_folder / f"files-{token_hex(4)}"
 
-    def run(
-        self, names: Sequence[str], merge: Merge, interrupt: Callable[[], None]
-    ) -> tuple[list[ListResult], str | None]:
+    def run(self, names: Sequence[str], merge: Merge) -> tuple[list[ListResult], str | None]:
         """Walks these lists, merges those that did not fail, and requests the organization that they belong to.
+
+        A long list is merged as soon as it is walked, with the lists that wait; the others are when the last one is.
 
         Args:
             names: of the lists.
-            merge: called with lists once they are walked, by one thread at a time: with those walked so far when the
-                walk of a long one ends, and with the others at the end.
-            interrupt: called repeatedly where the pull fails, until `merge` has ended.
+            merge: called in a thread of its own, one call at a time; it ends soon after `stop` is set.
 
         Returns:
             Results of the walks; the organization, None where it is not known.
@@ -115,7 +111,7 @@ class ListWalks:
         if self._targets.whoami is not None:
             families["public_v1"] = None
         clients = {family: self._targets.client(family, self._stop) for family in families}
-        pool = ThreadPoolExecutor(len(names) + 2, "walk")
+        pool, merger = ThreadPoolExecutor(len(names) + 2, "walk"), ThreadPoolExecutor(1, "merge")
         imports = pool.submit(import_loader)
         organization = _Organization(pool.submit(_organization, clients.get("public_v1")))
 
@@ -124,31 +120,31 @@ class ListWalks:
             known = organization.answer()
             if self._stop.is_set():  # while it waited; a load cannot be interrupted
                 raise Stopped("the pull was stopped")
-            merge(lists, known)
+            with warehouse_errors(self._build.path.parent):
+                merge(lists, known)
 
-        def walk_and_merge(name: str) -> ListResult:
-            result = self._walk(name, clients[LISTS[name].family], organization)
-            merges.add(result)
-            return result
-
-        merges = _Merges(names, merge_loaded, self._build.path.parent, self._stop)
-        futures: list[Future[ListResult]] = []
+        walks: list[Future[ListResult]] = []
         try:
-            futures += (pool.submit(walk_and_merge, name) for name in names)
-            return _results(futures), organization.answer()
-        except BaseException as error:
+            walks += (pool.submit(self._walk, name, clients[LISTS[name].family], organization) for name in names)
+            pending, waiting = set[Future[Any]](walks), list[ListResult]()
+            while pending:
+                done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                walked = [result for future in done if isinstance(result := future.result(), ListResult)]
+                waiting += (result for result in walked if result.error is None)
+                is_long = any(result.distinct >= MERGED_EARLY_ROWS for result in walked)
+                if waiting and (is_long or pending.isdisjoint(walks)):
+                    waiting.sort(key=lambda result: names.index(result.resource))
+                    pending.add(merger.submit(merge_loaded, waiting))
+                    waiting = []
+            return [walk.result() for walk in walks], organization.answer()
+        except BaseException:
             self._stop.set()
-            if isinstance(error, Stopped) and merges.failure is not None:
-                raise merges.failure from None
             raise
         finally:
             for client in clients.values():  # ends requests that nobody waits for
                 client.close()
-            until = time.monotonic() + END_WAIT_S
-            while wait(futures, timeout=INTERRUPT_EVERY_S).not_done and (
-                merges.is_under_way or time.monotonic() < until
-            ):
-                interrupt()
+            merger.shutdown(cancel_futures=True)
+            wait(walks, timeout=END_WAIT_S)
             pool.shutdown(wait=not self._stop.is_set(), cancel_futures=True)
 
     def _walk(self, name: str, client: Client, organization: _Organization) -> ListResult:
@@ -199,56 +195,6 @@ class ListWalks:
         return walk(name, client, self._files / place, spool, options, report, start)
 
 
-class _Merges:
-    """The merges of a pull: one thread at a time, and none after one has failed.
-
-    A long list is merged as soon as it is walked, with the lists that wait; the others are when the last one is.
-
-    Args:
-        names: of all lists, in the order in which they are merged.
-        merge: merges lists.
-        folder: of the warehouse, for errors of its disk.
-        stop: set where a merge fails; once it is set, none begins.
-
-    Attributes:
-        failure: of a merge.
-    """
-
-    def __init__(
-        self, names: Sequence[str], merge: Callable[[Sequence[ListResult]], None], folder: Path, stop: threading.Event
-    ) -> None:
-        self.failure: BaseException | None = None
-        self._names, self._merge, self._folder, self._stop = names, merge, folder, stop
-        self._under_walk, self._waiting = len(names), list[ListResult]()
-        self._lock = threading.Lock()
-
-    @property
-    def is_under_way(self) -> bool:
-        """Whether a thread is merging."""
-        return self._lock.locked()
-
-    def add(self, result: ListResult) -> None:
-        """Takes a list whose walk has ended. Raises Stopped, and the errors of a full disk."""
-        with self._lock:
-            if self._stop.is_set():
-                raise Stopped("the pull was stopped")
-            try:
-                with warehouse_errors(self._folder):
-                    self._add(result)
-            except BaseException as error:
-                self.failure = error  # before others notice the stop
-                self._stop.set()
-                raise
-
-    def _add(self, result: ListResult) -> None:
-        self._under_walk -= 1
-        if result.error is None:
-            self._waiting.append(result)
-        if self._waiting and (result.distinct >= MERGED_EARLY_ROWS or not self._under_walk):
-            self._merge(sorted(self._waiting, key=lambda waiting: self._names.index(waiting.resource)))
-            self._waiting.clear()
-
-
 class _Organization:
     """The organization that the lists belong to, as it is being requested.
 
@@ -263,16 +209,6 @@ class _Organization:
         """The organization; None where it is not known in time."""
         wait([self._response], timeout=self._until - time.monotonic())
         return self._response.result() if self._response.done() else None
-
-
-def _results(futures: list[Future[T]]) -> list[T]:
-    """The results in order, or the first error. Waits in short steps: a signal is noticed in between."""
-    pending = set(futures)
-    while pending:
-        done, pending = wait(pending, timeout=0.2, return_when=FIRST_EXCEPTION)
-        for future in done:
-            future.result()
-    return [future.result() for future in futures]
 
 
 def _organization(client: Client | None) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from threading import Event, Lock
+from threading import Event, Thread
 from typing import Final
 
 import duckdb
@@ -23,38 +23,29 @@ _AT_ONCE_ROWS_MAX: Final = 500_000
 
 
 class TableMerges:
-    """The merges into one build, on cursors that other threads can interrupt.
+    """The merges into one build.
 
     Attributes:
         build: open for writing.
-        stop: once it is set, no further merge begins.
+        stop: once it is set, merges under way are interrupted, and no further one begins.
     """
 
     def __init__(self, build: duckdb.DuckDBPyConnection, stop: Event) -> None:
         self.build = build
         self.stop = stop
-        self._cursors: set[duckdb.DuckDBPyConnection] = set()
-        self._changing = Lock()
 
     @contextmanager
     def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection to the build, which `interrupt` reaches. Raises Stopped once `stop` is set."""
-        with self.build.cursor() as cursor:
-            with self._changing:
-                self._cursors.add(cursor)
+        """A connection to the build. Raises Stopped once `stop` is set, also while it runs a statement."""
+        with self.build.cursor() as cursor, _interrupted_by(self.stop, cursor):
             try:
                 if self.stop.is_set():
                     raise Stopped("the merge was stopped")
                 yield cursor
-            finally:
-                with self._changing:  # a cursor that is closed cannot be interrupted
-                    self._cursors.remove(cursor)
-
-    def interrupt(self) -> None:
-        """Interrupts one statement of each merge of other threads."""
-        with self._changing:
-            for cursor in self._cursors:
-                cursor.interrupt()
+            except duckdb.InterruptException:
+                if self.stop.is_set():
+                    raise Stopped("the merge was stopped") from None
+                raise
 
     def merge_all(self, lists: Sequence[ListResult], run_id: str) -> None:
         """Merges lists, all their tables at the same time: DuckDB writes one with little more than one core.
@@ -93,3 +84,22 @@ class TableMerges:
                         cursor.interrupt()
                 raise
         return failed
+
+
+@contextmanager
+def _interrupted_by(stop: Event, cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Interrupts each statement of a cursor from another thread once `stop` is set, until the block ends."""
+    has_ended = Event()
+
+    def watch() -> None:
+        while not has_ended.wait(INTERRUPT_EVERY_S):
+            if stop.is_set():
+                cursor.interrupt()
+
+    watcher = Thread(target=watch, name="watch", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        has_ended.set()
+        watcher.join()  # a cursor that is closed cannot be interrupted

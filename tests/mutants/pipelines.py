@@ -218,9 +218,23 @@ MUTANTS: Final = (
     Mutant(
         "a-merge-begins-although-the-pull-was-stopped",
         "pipelines/warehouse/table_merges.py",
-        "                if self.stop.is_set():\n",
-        "                if not self._cursors:\n",
-        "tests/pipelines/warehouse/test_table_merges.py -k another_thread",
+        '                    raise Stopped("the merge was stopped")\n                yield cursor\n',
+        "                    pass\n                yield cursor\n",
+        "tests/pipelines/warehouse/test_table_merges.py -k stop_ends",
+    ),
+    Mutant(
+        "a-merge-under-way-is-not-stopped",
+        "pipelines/warehouse/table_merges.py",
+        "            if stop.is_set():\n",
+        "            if not has_ended:\n",
+        "tests/pipelines/warehouse/test_table_merges.py -k is_not_interrupted",
+    ),
+    Mutant(
+        "a-long-list-waits-for-the-others",
+        "pipelines/pull/walking.py",
+        "(is_long or pending.isdisjoint(walks))",
+        "pending.isdisjoint(walks)",
+        "tests/pipelines/pull/test_merged_early.py -k issue_16_1",
     ),
     Mutant(
         "long-lists-are-merged-at-the-same-time",

@@ -68,7 +68,7 @@ def test_issue_16_7_a_spool_of_another_source_is_not_resumed(
     for settings in (SETTINGS, replace(SETTINGS, **changed)):  # type: ignore[arg-type] # of their fields
         walks = ListWalks(Targets(settings), Build(tmp_path / "w.duckdb"), 1, no_progress, threading.Event())
         with mock.patch.object(walking, "walk", walk):
-            walks.run(["customers"], mock.Mock(), mock.Mock())
+            walks.run(["customers"], mock.Mock())
     assert found == [False, is_resumed]
 
 
