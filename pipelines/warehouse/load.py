@@ -26,6 +26,7 @@ from sources.extract.result import ListResult
 from sources.settings import load_dlt
 
 if TYPE_CHECKING:
+    from dlt.common.configuration.providers.provider import ConfigProvider
     from dlt.common.destination import DestinationCapabilitiesContext
 
     Capabilities = Callable[..., DestinationCapabilitiesContext]
@@ -87,44 +88,28 @@ def without_settings(*kept: str) -> Iterator[None]:
         kept: sections that stay, besides `runtime`, which turns telemetry off.
     """
     from dlt.common.configuration.container import Container
-    from dlt.common.configuration.providers.provider import ConfigProvider
     from dlt.common.configuration.specs.pluggable_run_context import PluggableRunContext
 
-    class KeptSections(ConfigProvider):
-        """The settings of a provider in these sections."""
-
-        def __init__(self, provider: ConfigProvider) -> None:
-            self._provider = provider
-
-        def get_value(
-            self, key: str, hint: type[Any], pipeline_name: str | None, *sections: str
-        ) -> tuple[Any | None, str]:
-            if (*sections, key)[0] in ("runtime", *kept):  # some have a value without a section
-                return self._provider.get_value(key, hint, pipeline_name, *sections)
-            return None, key
-
-        @property
-        def supports_secrets(self) -> bool:
-            return self._provider.supports_secrets
-
-        @property
-        def supports_sections(self) -> bool:
-            return self._provider.supports_sections
-
-        @property
-        def name(self) -> str:
-            return self._provider.name
-
-        @property
-        def locations(self) -> Sequence[str]:
-            return self._provider.locations
-
     used = Container()[PluggableRunContext].providers
-    providers, used.providers = used.providers, [KeptSections(one) for one in used.providers if not one.is_empty]
+    providers = used.providers
+    used.providers = [_limited_to(("runtime", *kept), provider) for provider in providers if not provider.is_empty]
     try:
         yield
     finally:
         used.providers = providers
+
+
+def _limited_to(sections: Sequence[str], provider: ConfigProvider) -> ConfigProvider:
+    """A provider of dlt's that has the settings in these sections alone."""
+    limited = copy(provider)
+
+    def get_value(key: str, hint: type[Any], pipeline_name: str | None, *path: str) -> tuple[Any | None, str]:
+        if (*path, key)[0] in sections:  # some have a value without a section
+            return provider.get_value(key, hint, pipeline_name, *path)
+        return None, key
+
+    limited.get_value = get_value  # type: ignore[method-assign]
+    return limited
 
 
 def import_loader() -> None:

@@ -193,38 +193,49 @@ def _empty_columns(build: duckdb.DuckDBPyConnection, walked: ListResult, table: 
 def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str) -> dict[str, str]:
     """Gives a raw column whose type changed between runs the type that holds its new values and those that are kept.
 
-    Only undocumented fields change type; text holds what nothing narrower holds exactly. Values of replaced
-    rows do not count: a column becomes narrow again as soon as its values are.
+    Only undocumented fields change type.
 
     Returns:
         The values of loaded columns that have to be cast, as SQL.
     """
     old, new = columns_of(build, f'raw."{table}"'), columns_of(build, f'{LOADED}."{table}"')
-    kept = f'FROM raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"'
+    kept = f'raw."{table}" o ANTI JOIN {LOADED}."{resource}" l ON l.id = o."{key}"'
     casts: dict[str, str] = {}
-    for name, kind in new.items():
-        if name not in old or old[name] == kind:
-            continue
-        loaded, stored = f'l."{name}"', f'"{name}"'
-        if not _number(build, f'SELECT count("{name}") FROM {LOADED}."{table}"'):
-            casts[name] = f"{loaded}::{old[name]}"  # nulls have no type
-            continue
-        exact, text = f"try_cast({stored} AS {kind})", _text(stored, old[name])
-        unfit = f"SELECT count({stored}) FILTER ({_text(exact, kind)} IS DISTINCT FROM {text}) {kept}"
-        if not _number(build, unfit.replace(stored, f"o.{stored}")):
-            build.execute(f'ALTER TABLE raw."{table}" ALTER {stored} SET DATA TYPE {kind} USING {exact}')
-            continue
-        common = "VARCHAR"
-        if {old[name], kind} == {"BIGINT", "DOUBLE"}:
-            integers = f'raw."{table}"' if old[name] == "BIGINT" else f'{LOADED}."{table}"'
-            largest = _number(build, f'SELECT coalesce(max(abs("{name}"::HUGEINT)), 0) FROM {integers}')
-            common = "DOUBLE" if largest <= _EXACT_DOUBLE else "VARCHAR"
-        elif {old[name], kind} == {"INTEGER", "BIGINT"}:
-            common = "BIGINT"
-        casts[name] = _text(loaded, kind) if common == "VARCHAR" else f"{loaded}::{common}"
-        using = text if common == "VARCHAR" else f"{stored}::{common}"
-        build.execute(f'ALTER TABLE raw."{table}" ALTER {stored} SET DATA TYPE {common} USING {using}')
+    for name in new:
+        if name in old and old[name] != new[name]:
+            common = _common_type(build, table, name, (old[name], new[name]), kept)
+            if common != new[name]:
+                casts[name] = _cast(f'l."{name}"', new[name], common)
+            if common != old[name]:
+                stored = _cast(f'"{name}"', old[name], common)
+                build.execute(f'ALTER TABLE raw."{table}" ALTER "{name}" SET DATA TYPE {common} USING {stored}')
     return casts
+
+
+def _common_type(build: duckdb.DuckDBPyConnection, table: str, name: str, kinds: tuple[str, str], kept: str) -> str:
+    """The narrowest type that holds the loaded values of a column and its `kept` ones exactly, at worst text.
+
+    Values of replaced rows do not count: a column becomes narrow again as soon as its values are.
+    """
+    old, new = kinds
+    if not _number(build, f'SELECT count("{name}") FROM {LOADED}."{table}"'):
+        return old  # nulls have no type
+    stored, text = f'o."{name}"', _text(f'o."{name}"', old)
+    as_new = _text(_cast(stored, old, new), new)
+    if not _number(build, f"SELECT count({stored}) FILTER ({as_new} IS DISTINCT FROM {text}) FROM {kept}"):
+        return new
+    if {old, new} == {"INTEGER", "BIGINT"}:
+        return "BIGINT"
+    if {old, new} == {"BIGINT", "DOUBLE"}:
+        integers = f'raw."{table}"' if old == "BIGINT" else f'{LOADED}."{table}"'
+        largest = _number(build, f'SELECT coalesce(max(abs("{name}"::HUGEINT)), 0) FROM {integers}')
+        return "DOUBLE" if largest <= _EXACT_DOUBLE else "VARCHAR"
+    return "VARCHAR"
+
+
+def _cast(value: str, kind: str, to: str) -> str:
+    """A value of a type as one of another type, in SQL; null if it has none there."""
+    return _text(value, kind) if to == "VARCHAR" else f"try_cast({value} AS {to})"
 
 
 def _text(value: str, kind: str) -> str:

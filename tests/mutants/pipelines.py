@@ -105,8 +105,8 @@ MUTANTS: Final = (
     Mutant(
         "a-text-such-as-nan-becomes-a-number",
         "pipelines/warehouse/merge.py",
-        "{_text(exact, kind)} IS DISTINCT FROM {text}",
-        "{exact}::VARCHAR IS DISTINCT FROM {text}",
+        "    as_new = _text(_cast(stored, old, new), new)\n",
+        '    as_new = f"{_cast(stored, old, new)}::VARCHAR"\n',
         "tests/pipelines/warehouse/test_table_merges.py -k plain_form",
     ),
     Mutant(
