@@ -13,7 +13,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -81,29 +81,31 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> bool:
         return False
     with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, open_warehouse(path) as warehouse:
         source = read_source(warehouse)
+        tables = {schema: _tables(warehouse, schema) for schema in SCHEMAS}
         with _settings(), destination_errors(settings):
             if (store := _parquet_store(settings, Path(folder))) is not None:
-                store.copy(warehouse, ((s, name) for s in SCHEMAS for name in _tables(warehouse, s)), source)
-                return True
-            datasets = [_Dataset(settings, schema, Path(folder)) for schema in SCHEMAS]
-            first, tables = datasets[0], {dataset.name: _tables(warehouse, dataset.schema) for dataset in datasets}
-            with exclusive_client(first.pipeline, settings) if first.is_postgres else nullcontext() as locked:
-                own = {dataset.name: dataset.own_tables(source, tables[dataset.name]) for dataset in datasets}
-                datasets = [dataset for dataset in datasets if tables[dataset.name]]
-                for dataset in datasets:
-                    dataset.load(warehouse, tables[dataset.name])
-                with first.pipeline.sql_client() if locked is None else nullcontext(locked) as client:
-                    for dataset in datasets:
-                        dataset.check_staging(client, warehouse, tables[dataset.name])
-                    statements = [
-                        statement
-                        for dataset in datasets
-                        for statement in dataset.swap(client, tables[dataset.name], own[dataset.name], source)
-                    ]
-                    _execute(client, statements)
-                for dataset in datasets:
-                    dataset.drop_staging()
+                store.copy(warehouse, ((schema, name) for schema in SCHEMAS for name in tables[schema]), source)
+            else:
+                _replace(
+                    [_Dataset(settings, schema, Path(folder), tables[schema]) for schema in SCHEMAS], warehouse, source
+                )
     return True
+
+
+def _replace(datasets: list[_Dataset], warehouse: duckdb.DuckDBPyConnection, source: DataSource) -> None:
+    """Loads the tables into staging datasets, then replaces those of the last copy by them, all at once."""
+    first = datasets[0]
+    with exclusive_client(first.pipeline, first.settings) if first.is_postgres else nullcontext() as locked:
+        own = {dataset.name: dataset.own_tables(source) for dataset in datasets}
+        datasets = [dataset for dataset in datasets if dataset.tables]
+        for dataset in datasets:
+            dataset.load(warehouse)
+        with first.pipeline.sql_client() if locked is None else nullcontext(locked) as client:
+            for dataset in datasets:
+                dataset.check_staging(client, warehouse)
+            _execute(client, [sql for dataset in datasets for sql in dataset.swap(client, own[dataset.name], source)])
+        for dataset in datasets:
+            dataset.drop_staging()
 
 
 def _parquet_store(settings: WarehouseSettings, folder: Path) -> ParquetStore | None:
@@ -121,11 +123,19 @@ def _parquet_store(settings: WarehouseSettings, folder: Path) -> ParquetStore | 
 
 @dataclass
 class _Dataset:
-    """A schema of the warehouse at the destination."""
+    """A schema of the warehouse at the destination.
+
+    Attributes:
+        settings: of the destination.
+        schema: `raw`, `reconciled` or `ops`.
+        folder: for dlt's working files.
+        tables: to be copied.
+    """
 
     settings: WarehouseSettings
     schema: str
     folder: Path
+    tables: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         import dlt
@@ -150,15 +160,15 @@ class _Dataset:
         """Whether rows are replaced in place, and a lock keeps other runs away."""
         return self.pipeline.destination.destination_type.endswith(".postgres")
 
-    def own_tables(self, source: DataSource | None, wanted: list[str] | None = None) -> list[str]:
+    def own_tables(self, source: DataSource | None) -> list[str]:
         """The tables that this project made; none where the dataset does not exist.
 
         Args:
             source: whose data is to be copied; None: not compared.
-            wanted: tables that must not be those of others.
 
         Raises:
-            UsageError: the dataset holds tables of others, or another source's.
+            UsageError: a table to be copied has the name of one that others made, or the dataset has only tables of
+                others, or those of another source.
         """
         with self.pipeline.sql_client() as client:
             sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
@@ -173,7 +183,7 @@ class _Dataset:
             columns = ", ".join(("table_name", *SOURCE_COLUMNS))
             marks = client.execute_sql(f"SELECT {columns} FROM {sql_name(self.name)}.{MARK}") or ()
         own = [str(name) for name, *_ in marks]
-        foreign = sorted((existing - set(own)) & set(wanted or ()))
+        foreign = sorted((existing - set(own)).intersection(self.tables))
         if foreign:
             raise UsageError(f"{self.name}.{foreign[0]} was not created by orderbridge: nothing was touched", hint)
         differences = DataSource(*marks[0][1:]).differences(source) if marks and source is not None else []
@@ -181,24 +191,24 @@ class _Dataset:
             raise UsageError(f"the dataset {self.name} holds another source's data: {'; '.join(differences)}", hint)
         return own
 
-    def load(self, warehouse: duckdb.DuckDBPyConnection, tables: list[str]) -> None:
+    def load(self, warehouse: duckdb.DuckDBPyConnection) -> None:
         """Loads the tables into the staging dataset, with keys and comments."""
         import dlt
 
         self.drop_staging()
-        self.comments = {name: column_comments(warehouse, self.schema, name) for name in tables}
+        self.comments = {name: column_comments(warehouse, self.schema, name) for name in self.tables}
         self.pipeline.run(
             [
                 dlt.resource(_rows(warehouse, f'{self.schema}."{name}"'), name=name, write_disposition="replace")
-                for name in tables
+                for name in self.tables
             ],
             # the CSV loader for Postgres reads empty texts as null
             loader_file_format="insert_values" if self.is_postgres else "parquet",
         )
 
-    def check_staging(self, client: Any, warehouse: duckdb.DuckDBPyConnection, tables: list[str]) -> None:  # noqa: ANN401 # dlt's, untyped
+    def check_staging(self, client: Any, warehouse: duckdb.DuckDBPyConnection) -> None:  # noqa: ANN401 # dlt's, untyped
         """Compares the number of rows in staging with the warehouse's. Raises PlatformError."""
-        for table in tables:
+        for table in self.tables:
             ((expected,),) = warehouse.execute(f"SELECT count(*) FROM {self.schema}.{sql_name(table)}").fetchall()
             staged = sql_name(f"{self.name}{_STAGING}", table)
             ((count,),) = client.execute_sql(f"SELECT count(*) FROM {staged}")
@@ -208,14 +218,14 @@ class _Dataset:
                     f"Run again when no other run is copying to the same datasets. {PUBLISHED}",
                 )
 
-    def swap(self, client: Any, tables: list[str], own: list[str], source: DataSource) -> Iterator[str]:  # noqa: ANN401 # dlt's, untyped
+    def swap(self, client: Any, own: list[str], source: DataSource) -> Iterator[str]:  # noqa: ANN401 # dlt's, untyped
         """The statements that replace this dataset's tables by those in staging."""
         target, staging = sql_name(self.name), sql_name(f"{self.name}{_STAGING}")
         old, new = ({}, {}) if not self.is_postgres else map(partial(table_columns, client), (target, staging))
         yield f"CREATE SCHEMA IF NOT EXISTS {target}"
-        for table in dict.fromkeys([*(name for name in own if name not in tables or name not in old), MARK]):
+        for table in dict.fromkeys([*(name for name in own if name not in self.tables or name not in old), MARK]):
             yield f"DROP TABLE IF EXISTS {target}.{sql_name(table)}"
-        for table in tables:
+        for table in self.tables:
             copy, staged = f"{target}.{sql_name(table)}", f"{staging}.{sql_name(table)}"
             key = () if self.is_ducklake else primary_keys(self.schema, table)
             changed = changed_columns(old[table], new[table]) if table in old else []
@@ -234,7 +244,7 @@ class _Dataset:
         columns = ", ".join(f"{name} VARCHAR" for name in ("table_name", *SOURCE_COLUMNS))
         yield f"CREATE TABLE {target}.{MARK} ({columns})"
         facts = ", ".join(map(_text, astuple(source)))
-        for table in tables:
+        for table in self.tables:
             yield f"INSERT INTO {target}.{MARK} VALUES ({_text(table)}, {facts})"
 
     def drop_staging(self) -> None:

@@ -396,8 +396,8 @@ def test_a_second_run_is_refused_while_one_is_copying_to_the_same_datasets(
     assert database.rows(CUSTOMERS) == [(40,)]
     load, refused = _Dataset.load, []
 
-    def interrupted(self: _Dataset, warehouse: Any, names: list[str]) -> None:
-        load(self, warehouse, names)
+    def interrupted(self: _Dataset, warehouse: Any) -> None:
+        load(self, warehouse)
         with monkeypatch.context() as patch:
             patch.setattr(_Dataset, "load", load)
             with pytest.raises(PlatformError, match=r"another run is copying to the datasets orderbridge_\*") as error:
@@ -419,8 +419,8 @@ def test_a_staged_table_that_lacks_rows_replaces_nothing(
     assert database.rows("SELECT count(*) FROM orderbridge_raw.promotions") == [(9,)]
     load = _Dataset.load
 
-    def lossy(self: _Dataset, warehouse: Any, names: list[str]) -> None:
-        load(self, warehouse, names)
+    def lossy(self: _Dataset, warehouse: Any) -> None:
+        load(self, warehouse)
         if self.schema == "raw":
             database.rows("DELETE FROM orderbridge_raw_orderbridge_staging.promotions WHERE id IS NOT NULL")
 
