@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 from dlt.extract import DltSource
 
+from docs import dictionary
 from pipelines.cli.main import orderbridge
-from pipelines.reporting import dictionary_page
 from pipelines.reporting.tables import anchor
 from sources.contract import LISTS
 from sources.legacy import legacy
@@ -211,8 +211,8 @@ def source_page(make: Callable[..., DltSource], settings: str) -> str:
 def pages() -> Iterator[tuple[str, str]]:
     """The path of each generated file in the checkout, and its text."""
     yield "docs/rules.md", rules_page()
-    yield "docs/data-dictionary.md", dictionary_page.markdown()
-    yield "docs/images/tables.svg", dictionary_page.diagram()
+    yield "docs/data-dictionary.md", dictionary.markdown()
+    yield "docs/images/tables.svg", dictionary.diagram()
     yield "docs/reference/commands.md", commands_page()
     yield "docs/reference/settings.md", _SETTINGS + readme_table()
     yield "docs/sources/legacy.md", source_page(legacy, "`sources.legacy.base_url`, `api_key`, `page_limit`")

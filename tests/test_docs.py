@@ -17,9 +17,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from docs import dictionary
 from pipelines.cli.main import orderbridge
 from pipelines.pull.order_tail import CHANCE
-from pipelines.reporting import dictionary_page
 from pipelines.reporting.tables import anchor
 from pipelines.warehouse.coverage import PROOF_AGE
 from pipelines.warehouse.merge import SHRINK_ROWS, SHRINK_SHARE
@@ -50,10 +50,10 @@ def test_the_page_of_the_rules_is_what_make_docs_writes() -> None:
 
 
 def test_the_data_dictionary_is_what_make_docs_writes() -> None:
-    page = dictionary_page.markdown()
+    page = dictionary.markdown()
     assert (CHECKOUT / "docs/data-dictionary.md").read_text("utf-8") == page, "run `make docs`"
-    assert (CHECKOUT / "docs/images/tables.svg").read_text("utf-8") == dictionary_page.diagram(), "run `make docs`"
-    for (schema, table), columns in dictionary_page.tables().items():
+    assert (CHECKOUT / "docs/images/tables.svg").read_text("utf-8") == dictionary.diagram(), "run `make docs`"
+    for (schema, table), columns in dictionary.tables().items():
         assert f"\n### {schema}.{table}\n" in page
         assert columns
 

@@ -1,1 +1,1 @@
-"""Output for people: the report, the notebooks' plots, the status, generated pages of the documentation."""
+"""Output for people: the report, the notebooks' plots, the status."""

@@ -26,7 +26,7 @@ sys.modules["sources.contract"] = module
 exec(compile(text, spec.origin, "exec"), module.__dict__)
 
 from pipelines.reconcile.reconcile import reconcile
-from pipelines.reporting.dictionary_page import markdown
+from docs.dictionary import markdown
 from sandbox.validation import problems
 from sources.contract import CUSTOMER_CREATE
 from sources.inputs import paths

@@ -9,8 +9,8 @@ from importlib.resources import files
 import duckdb
 import pytest
 
+from docs.dictionary import RELATIONS, tables
 from pipelines.reconcile.reconcile import reconcile
-from pipelines.reporting.dictionary_page import RELATIONS, tables
 from pipelines.warehouse.descriptions import ORDER_FIELD, column_description
 from pipelines.warehouse.views import SCHEMA, VIEWS, statements
 from sources.errors import UsageError

@@ -69,8 +69,8 @@ def markdown() -> str:
         return f"`raw.{table}.{name}`" if is_copied else ""
 
     return render_text(
-        "pipelines.reporting",
-        "templates/data-dictionary.md.j2",
+        "docs",
+        "data-dictionary.md.j2",
         tables=all_columns,
         describe=table_description,
         describe_column=column_description,
@@ -83,5 +83,4 @@ def diagram() -> str:
     keys = {table: [f"{table.removesuffix('s')}_id"] if table in ENTITIES else [] for table in _PLACES}
     for _, _, child, column in RELATIONS:
         keys[child].append(column)
-    template = "templates/tables.svg.j2"
-    return render_text("pipelines.reporting", template, relations=RELATIONS, places=_PLACES, keys=keys)
+    return render_text("docs", "tables.svg.j2", relations=RELATIONS, places=_PLACES, keys=keys)
