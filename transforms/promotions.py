@@ -48,7 +48,8 @@ def promotions(raw: pd.DataFrame, context: DateContext) -> tuple[pd.DataFrame, p
     `exhausted` (no uses left), `running`. It is `unknown` where the flag or a date that it needs is not known, and
     where a date does not decide: on the last day of an expiration without a time (whether that day counts is not
     shown), and within 14 hours of a time without an offset and a time zone. An expiration of 9999-12-31 means no end. A
-    limit of zero or less is `unknown` too: its meaning is not shown, and so there are no remaining uses.
+    limit of zero or less is `unknown` too: its meaning is not shown, and so there are no remaining uses; nor are there
+    where the number of uses is not known.
 
     Args:
         raw: the columns of `RAW_PROMOTIONS`.
@@ -68,6 +69,8 @@ def promotions(raw: pd.DataFrame, context: DateContext) -> tuple[pd.DataFrame, p
         # Both are positive, so the difference cannot overflow.
         remaining_uses=(limit - used).clip(lower=0).where(limit > 0),
         is_missing=rows["_missing_since"].notna(),
+        # A day without a time ends after every time of that day.
+        ends_before_start=(ends["at"] < starts["at"]) & (ends["last"] <= starts["at"]),
     )
     rows = rows.assign(status=_status(rows, starts, ends, context.as_of.astimezone(UTC)))
     findings += [*_date_findings(rows, dates, starts, ends), *_field_findings(rows)]
@@ -77,7 +80,7 @@ def promotions(raw: pd.DataFrame, context: DateContext) -> tuple[pd.DataFrame, p
 def _bounds(dates: DateColumn, part: slice, timezone: str | None) -> pd.DataFrame:
     """`at`, the earliest and the latest instant that a date may stand for, as a start and as an end; its other flags.
 
-    An end without a time is the first instant of its day or the last.
+    An end without a time is the first instant of its day or the `last`.
     """
     columns = {name: getattr(dates, name) for name in ("at", "zone_unknown", "day_only", "endless", "unread")}
     rows = pd.DataFrame(columns).iloc[part].reset_index(drop=True)
@@ -86,6 +89,7 @@ def _bounds(dates: DateColumn, part: slice, timezone: str | None) -> pd.DataFram
     return rows.assign(
         earliest=rows["at"].where(is_exact, rows["at"] - OFFSET_MAX),
         latest=rows["at"].where(is_exact, rows["at"] + OFFSET_MAX),
+        last=last,
         latest_end=last.where(is_exact, last + OFFSET_MAX),
     )
 
@@ -101,7 +105,7 @@ def _status(rows: pd.DataFrame, starts: pd.DataFrame, ends: pd.DataFrame, as_of:
             (starts["at"].isna(), "unknown"),
             (starts["earliest"] > as_of, "scheduled"),
             (starts["latest"] > as_of, "unknown"),
-            (rows["usage_limit"] <= 0, "unknown"),
+            (rows["usage_limit"].notna() & rows["remaining_uses"].isna(), "unknown"),
             (rows["remaining_uses"] == 0, "exhausted"),
         ],
         "running",
@@ -132,7 +136,7 @@ def _field_findings(rows: pd.DataFrame) -> list[pd.DataFrame]:
     uses = joined_text([count_text("useCount ", used, ", usageLimit "), count_text("", limit)])
     cases: tuple[tuple[str, Column[Any], Column[Any] | str], ...] = (
         ("name_missing", clean_text(rows["name"]).isna(), "name"),
-        ("ends_before_start", rows["expires_at"] < rows["starts_at"], both),
+        ("ends_before_start", rows["ends_before_start"], both),
         ("used_beyond_limit", (limit > 0) & (used > limit), uses),
         ("use_count_negative", used < 0, count_text("useCount ", used)),
         ("usage_limit_not_positive", limit <= 0, count_text("usageLimit ", limit)),

@@ -72,6 +72,13 @@ def test_a_promotion_has_the_declared_columns() -> None:
         ({"usage_limit": 0}, "unknown", ["usage_limit_not_positive"]),
         ({"usage_limit": -1}, "unknown", ["usage_limit_not_positive"]),
         ({"usage_limit": None, "use_count": 99}, "running", []),
+        ({"use_count": None}, "unknown", []),
+        ({"start_date": "2026-02-28T09:00:00Z", "expiration_date": "2026-02-28"}, "expired", ["active_but_expired"]),
+        (
+            {"start_date": "2026-02-28", "expiration_date": "2026-02-27"},
+            "expired",
+            ["active_but_expired", "ends_before_start"],
+        ),
         ({"use_count": -1}, "running", ["use_count_negative"]),
         ({"name": " "}, "running", ["name_missing"]),
         ({"expiration_date": "2026-03-01"}, "unknown", []),
