@@ -3,7 +3,8 @@
 In: lines and the customer of each. Out: a row for each field that differs, with both values as given. Values that mean
 the same are equal however they are written:
 
-- codes and ids: surrounding whitespace and `1.0` for `1` make no difference, zeros in front do;
+- codes: surrounding whitespace and `1.0` for `1` make no difference, zeros in front do;
+- price lists, which are numbers: nor do zeros in front and `1,00`;
 - e-mail addresses: the case of ASCII letters; documents' numbers: punctuation and case;
 - phones: see `transforms.phones`;
 - names and addresses: runs of whitespace, how accents are encoded, and case where the ERP writes in capitals.
@@ -56,6 +57,10 @@ def _same_name(erp: pd.Series[str], platform: pd.Series[str], _: str | None) -> 
     return ((ours == theirs) | (ours.str.isupper() & (ours == theirs.str.upper()))).fillna(False)
 
 
+def _whole_number(texts: pd.Series[str]) -> pd.Series[str]:
+    return code(texts).str.replace(r"^0*([0-9]+?)(?:,00?)?$", r"\1", regex=True)
+
+
 _same_code, _same_email = _same_form(code), _same_form(email_key)
 COMPARISONS: Final[dict[str, Same]] = {
     "erp_code": _same_code,
@@ -65,7 +70,7 @@ COMPARISONS: Final[dict[str, Same]] = {
     "first_name": _same_name,
     "last_name": _same_name,
     "phone": same_phone,
-    "price_list_id": _same_code,
+    "price_list_id": _same_form(_whole_number),
     "fiscal_name": _same_name,
     "fiscal_address": _same_name,
     "document_email": _same_email,

@@ -230,7 +230,11 @@ def test_differences_are_of_meaning_and_reported_as_they_came() -> None:
         ("first_name", None, "Ana", False),
         ("last_name", "Ruiz", " ", True),
         ("last_name", "a\u00a0b", "a b", False),
-        ("price_list_id", "02", "2", True),
+        ("price_list_id", "02", "2", False),
+        ("price_list_id", "20,00", "20", False),
+        ("price_list_id", "20,000", "20", True),
+        ("price_list_id", "2,50", "2", True),
+        ("price_list_id", "0", "2", True),
     ],
 )
 def test_what_differs(field: str, said: str | None, known: str | None, is_different: bool) -> None:
