@@ -165,6 +165,18 @@ class Ledger:
             )
         return pa.concat_tables(tables)
 
+    def doubtful(self, host: str) -> set[tuple[str, str, str]]:
+        """Product id, variant id and field of variant updates whose outcome is or was unknown.
+
+        A later update may have confirmed such a field since.
+        """
+        rows = self.connection.execute(
+            "SELECT o.path, o.fields FROM operations o JOIN plans USING (plan)"
+            " WHERE host = ? AND o.fields <> '' AND (o.state = 'in_flight' OR o.doubt_at IS NOT NULL)",
+            [host],
+        )
+        return set(_fields_of(rows))
+
     def created(self, host: str, kind: str) -> StoredKeys:
         """Hashes (`body_hash`) of the subcategories or warehouses whose create was confirmed."""
         rows = self.connection.execute(

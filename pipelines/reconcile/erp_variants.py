@@ -22,7 +22,7 @@ from pipelines.warehouse.tables import replace
 from sources.errors import BridgeError
 from sources.kinds import increment_fields
 from sources.settings import ledger_path, legacy_settings
-from transforms.erp.variants import CONFIRMED, ERP_VARIANTS, VARIANT_LINES, variants
+from transforms.erp.variants import CONFIRMED, ERP_VARIANTS, FIELD_KEY, VARIANT_LINES, variants
 from transforms.frames import TEXT, frame, from_arrow
 from transforms.upserts.json_columns import json_text
 
@@ -37,7 +37,8 @@ class ErpVariants:
 
     Attributes:
         rows: `_line` (the first of an input), `product_id`, `variant_id`, and a column of JSON text for each field.
-        confirmed: the columns of `transforms.erp.variants.CONFIRMED`, of the settings' host.
+        confirmed: the columns of `transforms.erp.variants.CONFIRMED`, of the settings' host; those of the key alone of
+            fields that were sent, and whether they arrived is unknown.
         refused: first lines of the inputs that are rejected.
     """
 
@@ -84,7 +85,11 @@ def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
     if path.exists():
         with Ledger.open(path, readonly=True) as ledger:
             values = ledger.confirmed(settings.base_url).select(list(CONFIRMED))
+            doubtful = [dict(zip(FIELD_KEY, one, strict=True)) for one in sorted(ledger.doubtful(settings.base_url))]
         confirmed = from_arrow(values.cast(pa.schema(list(CONFIRMED.items()))))
+        if doubtful:
+            known = pd.concat([confirmed, frame(CONFIRMED, doubtful)])
+            confirmed = known.drop_duplicates(FIELD_KEY, ignore_index=True)
     return ErpVariants(frame(VARIANT_LINES | dict.fromkeys(names, TEXT), rows), confirmed, refused)
 
 

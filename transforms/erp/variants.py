@@ -7,6 +7,7 @@ each line: never sent, same, or different, and the evidence in names of fields a
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pandas as pd
@@ -16,10 +17,9 @@ from transforms.upserts.confirmed import changed_fields
 
 VARIANT_LINES: Final = {"_line": BIGINT, "product_id": TEXT, "variant_id": TEXT}
 """Further columns: the fields of the interface that the file has."""
-CONFIRMED: Final = {
-    **dict.fromkeys(("product_id", "variant_id", "field", "value", "plan_id"), TEXT),
-    "confirmed_at": TIMESTAMP,
-}
+FIELD_KEY: Final = ["product_id", "variant_id", "field"]
+CONFIRMED: Final = {**dict.fromkeys((*FIELD_KEY, "value", "plan_id"), TEXT), "confirmed_at": TIMESTAMP}
+"""`confirmed_at` is null where the field was sent and it is unknown whether it arrived."""
 ERP_VARIANTS: Final = {
     **dict.fromkeys(("product_id", "variant_id", "erp_code", "sku", "status", "evidence"), TEXT),
     "line": BIGINT,
@@ -29,9 +29,9 @@ ERP_VARIANTS: Final = {
 def variants(erp: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
     """Compares the ERP's variants with what was last confirmed.
 
-    `never_sent`: no field of the line was ever confirmed. `same`: all were, with these values; numbers are compared as
-    numbers. `differs`: the rest; the evidence names the fields with other values and those never sent. Only what was
-    sent from here is known: changes that others made on the platform since are not visible.
+    `never_sent`: no field of the line was ever confirmed or is in doubt. `same`: all were confirmed, with these values;
+    numbers are compared as numbers. `differs`: the rest; the evidence names the fields with other values, in doubt and
+    never sent. Only what was sent from here is known: changes that others made on the platform since are not visible.
 
     Args:
         erp: the columns of `VARIANT_LINES`, and a column for each field with its JSON text, null where there is none.
@@ -47,22 +47,25 @@ def variants(erp: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
     known = typed(confirmed, CONFIRMED).assign(key=_key)
     key = _key(lines)
     is_changed = changed_fields(lines[fields].assign(key=key), known)
-    others, never_sent = constant("", lines.index), constant("", lines.index)
+    others, doubtful, never_sent = (constant("", lines.index) for _ in range(3))
     latest, plan = constant(None, lines.index, TIMESTAMP), constant(None, lines.index)
     for name in fields:
         sent = look_up(key, known.loc[known["field"] == name, ["key", "confirmed_at", "plan_id"]], "key")
         is_given = lines[name].notna()
         is_sent = is_given & sent["key"].notna()
-        others += first_true([(is_sent & is_changed[name], f"{name}, ")], "")
+        is_doubtful = is_sent & sent["confirmed_at"].isna()
+        others += first_true([(is_sent & ~is_doubtful & is_changed[name], f"{name}, ")], "")
+        doubtful += first_true([(is_doubtful, f"{name}, ")], "")
         never_sent += first_true([(is_given & ~is_sent, f"{name}, ")], "")
         is_newer = is_sent & (latest.isna() | (sent["confirmed_at"] > latest).fillna(False))
         latest, plan = latest.where(~is_newer, sent["confirmed_at"]), plan.where(~is_newer, sent["plan_id"])
-    is_same = (others == "") & (never_sent == "")
+    is_known = doubtful == ""
+    is_same = is_known & (others == "") & (never_sent == "")
     rows = lines.assign(
         erp_code=_text(lines, "erpCode"),
         sku=_text(lines, "sku"),
-        status=first_true([(latest.isna(), "never_sent"), (is_same, "same")], "differs"),
-        evidence=_evidence(others, never_sent, latest, plan),
+        status=first_true([(is_known & latest.isna(), "never_sent"), (is_same, "same")], "differs"),
+        evidence=_evidence({"other": others, "in doubt": doubtful, "never sent": never_sent}, latest, plan),
         line=lines["_line"],
     )
     return typed(rows, ERP_VARIANTS)
@@ -85,10 +88,10 @@ def _text(lines: pd.DataFrame, field: str) -> Column[Any]:
     return text
 
 
-def _evidence(others: Column[Any], never_sent: Column[Any], latest: Column[Any], plan: Column[Any]) -> Column[Any]:
+def _evidence(names_by_word: Mapping[str, Column[Any]], latest: Column[Any], plan: Column[Any]) -> Column[Any]:
     """The evidence, such as `last confirmed 2026-03-01T12:00:00Z in plan X; other: price; never sent: stock`."""
     time = latest.dt.strftime("%Y-%m-%dT%H:%M:%S").str.slice(0, 19)  # without the fraction that Arrow adds
     evidence = joined_text(["last confirmed ", time, "Z in plan ", plan, "; "]).fillna("")
-    for words, names in (("other: ", others), ("never sent: ", never_sent)):
-        evidence += first_true([(names != "", joined_text([words, names.str.rstrip(", "), "; "]))], "")
+    for word, names in names_by_word.items():
+        evidence += first_true([(names != "", joined_text([f"{word}: ", names.str.rstrip(", "), "; "]))], "")
     return evidence.str.rstrip("; ")

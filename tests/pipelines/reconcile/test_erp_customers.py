@@ -16,10 +16,13 @@ from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile import erp_customers
 from pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
+from pipelines.reconcile.erp_variants import read_erp_variants
 from pipelines.reconcile.reconcile import Reconciling, reconcile
 from sources.errors import BridgeError, UsageError
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
+from tests.pipelines.push.plans import patch, place
 from transforms.erp.match import match
+from transforms.erp.variants import variants
 
 HEADER = "Código;Razón social;Nombre;Apellidos;Teléfono;Correo;Dirección fiscal;NIF;Lista de precios;Zona"
 # As an ERP writes it, and what the platform says of the same customers: equal, equal but for how it is written,
@@ -453,6 +456,28 @@ def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
     done = command("reconcile", "--erp-variants", str(file), env=env, cwd=home)
     assert (done.code, "lines after the table are not read, as footnotes: 3" in done.err) == (0, True)
     assert "detected" not in done.err, "the notation of numbers is no reason to warn each night"
+
+
+def test_a_variant_whose_answer_was_lost_is_in_doubt_and_not_never_sent(tmp_path: Path) -> None:
+    with place(tmp_path) as made:
+        file = made.folder / "articulos.csv"
+        file.write_text("productId,variantId,sku,weight\n1,1,A,2\n1,2,B,3\n", "utf-8")
+
+        def compared() -> list[tuple[str, ...]]:
+            erp = read_erp_variants(ErpFiles(variants=file))
+            assert erp is not None
+            rows = variants(erp.rows, erp.confirmed)
+            words = [text.partition("in plan ")[2].partition("; ")[2] or text for text in rows["evidence"]]
+            return list(zip(rows["status"], words, strict=True))
+
+        made.push(made.plan([patch(1, 1, sku="A", weight=2)], "variants"))
+        made.platform.set_faults({"lost_answer": 1.0})
+        plan = made.plan([patch(1, 1, weight=2), patch(2, 2, sku="B", weight=3)], "variants")
+        assert made.push(plan).exit_code == 6
+        assert compared() == [("differs", "in doubt: weight"), ("differs", "in doubt: sku, weight")]
+        made.platform.set_faults({})
+        assert made.push(plan).exit_code == 0
+        assert [status for status, _ in compared()] == ["same", "same"]
 
 
 def test_a_lookup_outside_the_mappings_folder_is_read_where_the_command_allows_it(shop: Shop) -> None:

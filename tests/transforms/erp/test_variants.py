@@ -61,6 +61,18 @@ def test_each_line_is_the_same_different_or_never_sent() -> None:
     ]
 
 
+def test_what_is_in_doubt_was_sent() -> None:
+    erp = lines({"sku": '"a"'}, {"sku": '"a"', "price": "1", "stock": "2"}, {"stock": "2"})
+    doubtful = frame(CONFIRMED, [{"product_id": "7", "variant_id": v, "field": "sku"} for v in "123"])
+    made = variants(erp, pd.concat([doubtful, confirmed(("2", "price", "1"))]))
+    since = "last confirmed 2026-03-01T12:00:00Z in plan p1; "
+    assert reported(made, "status", "evidence") == [
+        ("differs", "in doubt: sku"),
+        ("differs", f"{since}in doubt: sku; never sent: stock"),
+        ("never_sent", "never sent: stock"),
+    ]
+
+
 def test_without_a_ledger_everything_is_never_sent() -> None:
     made = variants(lines({"sku": '"a"'}, {"sku": '"b"'}), frame(CONFIRMED))
     assert reported(made, "status") == [("never_sent",), ("never_sent",)]
