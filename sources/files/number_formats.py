@@ -7,6 +7,7 @@ number 38 and the format `00000`; only the format shows that there were zeros.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -15,7 +16,9 @@ from typing import Final, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-BUILTIN: Final = {9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??", 48: "##0.0E+0"}
+BUILTIN: Final[Mapping[str | None, str]] = {
+    "9": "0%", "10": "0.00%", "11": "0.00E+00", "12": "# ?/?", "13": "# ??/??", "48": "##0.0E+0",
+}  # fmt: skip
 """Built-in formats by id that change the digits; the others show the number, a date or a time."""
 _TOKEN: Final = re.compile(
     r'"([^"]*)"|\\(.)|_.|\*.|\[\$[^\]]*\]|\[(?:[A-Za-z]+|Color ?\d+)\]|(\[[^\]]*\])|(General|.)',

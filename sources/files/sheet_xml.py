@@ -8,30 +8,19 @@ bytes of XML can place a cell in the last row and column.
 from __future__ import annotations
 
 import posixpath
-import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from html import unescape
 from itertools import islice
 from typing import Final
+from xml.etree import ElementTree
 
 import numpy as np
 import numpy.typing as npt
 
 from sources.errors import UsageError
-from sources.files.cell_tags import (
-    ATTRIBUTE,
-    CellTags,
-    ImpliedPositions,
-    add_row_states,
-    cell_tags,
-    may_have_prefixes,
-    may_have_value_e,
-    other_attributes,
-    uncomputed_formulas,
-)
+from sources.files.cell_tags import SheetPart, UnusualForm, XmlParser, read_usual_xml
 from sources.files.model import MAX_COLUMNS
 from sources.files.number_formats import BUILTIN, NumberFormat, number_format
 
@@ -45,8 +34,6 @@ SPARSE: Final = 1_000_000
 """Cells of a rectangle that may be almost empty; a larger one must hold a cell in every hundred."""
 RESAVE: Final = "Open it in a spreadsheet and save it again as .xlsx or CSV."
 _CHUNK: Final = 1 << 18
-_DECLARATION: Final = len(b"\xef\xbb\xbf<?")
-"""Bytes at the beginning of a sheet that may be the beginning of its XML declaration."""
 
 
 @dataclass
@@ -60,7 +47,6 @@ class SheetScan:
         errors: columns with an error value, by row.
         formulas: columns with a formula that was never computed, by row.
         hidden: rows that are hidden, e.g. by a filter.
-        merged: the rows of each group of merged cells.
         formats: per column with number formats other than digits: by row, the number of the cell's format in
             `known_formats`; 0 for none.
         known_formats: the formats of the workbook, from number 1 on.
@@ -73,7 +59,6 @@ class SheetScan:
     errors: dict[int, set[int]] = field(default_factory=dict)
     formulas: dict[int, set[int]] = field(default_factory=dict)
     hidden: set[int] = field(default_factory=set)
-    merged: set[range] = field(default_factory=set)
     formats: dict[int, npt.NDArray[np.int32]] = field(default_factory=dict)
     known_formats: Sequence[NumberFormat] = ()
 
@@ -82,13 +67,19 @@ class SheetScan:
         """Whether the sheet has two rows with two cells or more; a cover or notes do not."""
         return len(list(islice((size for size in self.row_sizes.values() if size > 1), 2))) == 2
 
-    def extend(self, tags: CellTags) -> None:
-        """Adds cells with content."""
-        if tags.rows.size:
-            self.rows, self.columns = max(self.rows, int(tags.rows.max())), max(self.columns, int(tags.columns.max()))
-            self.cells += tags.rows.size
+    def extend(self, part: SheetPart) -> None:
+        """Adds what the next part of the sheet holds, without the formats."""
+        if part.rows.size:
+            self.rows, self.columns = max(self.rows, int(part.rows.max())), max(self.columns, int(part.columns.max()))
+            self.cells += part.rows.size
             if not self.holds_table:
-                self.row_sizes.update(tags.rows.tolist())
+                self.row_sizes.update(part.rows.tolist())
+        is_error = np.array([tag.get("t") == "e" for tag in part.attributes], np.bool_)[part.indices]
+        errors = zip(part.rows[is_error].tolist(), part.columns[is_error].tolist(), strict=True)
+        for found, cells in ((self.errors, errors), (self.formulas, part.uncomputed)):
+            for row, column in cells:
+                found.setdefault(row, set()).add(column - 1)
+        self.hidden.update(row for row in part.hidden if row <= MAX_ROWS)
 
     def set_formats(self, cells_with_format: npt.NDArray[np.int32]) -> None:
         """Sets number formats once all cells have been added: rows, columns and numbers of the formats."""
@@ -132,35 +123,24 @@ class WorkbookXml:
         Raises:
             UsageError: cells are beyond the limits of a spreadsheet, or far apart.
         """
+        try:
+            return self._scan(sheet, read_usual_xml)
+        except UnusualForm:
+            return self._scan(sheet, XmlParser().read)
+
+    def _scan(self, sheet: str, read: Callable[[bytes], SheetPart]) -> SheetScan:
         result = SheetScan(known_formats=tuple(self._known_formats))
-        implied = ImpliedPositions()
-        is_plain = True  # neither comments nor instructions so far: in them, tags would be counted
-        before = b""  # since the last row that is known to `implied`
         formatted: list[npt.NDArray[np.int32]] = []
-        for number, chunk in enumerate(self._chunks(sheet)):
-            xml = chunk
-            is_plain = is_plain and b"<!" not in xml and xml.find(b"<?", 0 if number else _DECLARATION) < 0
-            tags = None if may_have_prefixes(xml) else cell_tags(xml)
-            if tags is not None:
-                before = xml[max(xml.rfind(b"<row"), 0) :]
-            else:
-                if not is_plain:
-                    raise UsageError(
-                        f"sheet {sheet!r} of {self._name} has comments and cells without a position", RESAVE
-                    )
-                implied.fill(before)
-                xml, before = implied.fill(xml), b""
-                tags = cell_tags(xml)
-            if tags is not None:
-                result.extend(tags)
-            is_inside = tags is not None and 0 not in tags.rows and 0 not in tags.columns
-            if tags is None or not is_inside or result.rows > MAX_ROWS or result.columns > MAX_COLUMNS:
+        for xml in self._chunks(sheet):
+            part = read(xml)
+            result.extend(part)
+            if 0 in part.rows or 0 in part.columns or result.rows > MAX_ROWS or result.columns > MAX_COLUMNS:
                 raise UsageError(f"sheet {sheet!r} of {self._name} has a cell outside of the limits of a sheet", RESAVE)
-            add_row_states(chunk, result.hidden, result.merged)
-            for row, column in uncomputed_formulas(xml):
-                result.formulas.setdefault(row, set()).add(column - 1)
-            if tags.rows.size and (self._formats or may_have_value_e(xml)):
-                formatted.append(self._unusual_cells(xml, tags, result))
+            if self._formats:
+                numbers = np.array([self._formats.get(tag.get("s", ""), 0) for tag in part.attributes], np.int64)
+                numbers = numbers[part.indices]
+                cells = np.flatnonzero(numbers)
+                formatted.append(np.stack([part.rows[cells], part.columns[cells], numbers[cells]]).astype(np.int32))
         rectangle = result.rows * result.columns
         if rectangle > MAX_CELLS or (rectangle > SPARSE and rectangle > 100 * result.cells):
             raise UsageError(
@@ -171,16 +151,6 @@ class WorkbookXml:
         if formatted:
             result.set_formats(np.concatenate(formatted, axis=1))
         return result
-
-    def _unusual_cells(self, xml: bytes, tags: CellTags, scan: SheetScan) -> npt.NDArray[np.int32]:
-        """Adds cells with errors to `scan`; returns rows, columns and numbers of those with a number format."""
-        attributes, indices = other_attributes(xml, tags)
-        is_error = np.array([tag.get("t") == "e" for tag in attributes])[indices]
-        for cell in np.flatnonzero(is_error).tolist():
-            scan.errors.setdefault(int(tags.rows[cell]), set()).add(int(tags.columns[cell]) - 1)
-        numbers = np.array([self._formats.get(tag.get("s", ""), 0) for tag in attributes])[indices]
-        cells = np.flatnonzero(numbers)
-        return np.stack([tags.rows[cells], tags.columns[cells], numbers[cells]]).astype(np.int32)
 
     def _chunks(self, sheet: str) -> Iterator[bytes]:
         """The XML of a sheet in parts that end before a tag."""
@@ -203,11 +173,11 @@ class WorkbookXml:
         """The archive member of each sheet."""
         links = {
             tag.get("Id"): tag.get("Target", "")
-            for tag in _tags(self._read("xl/_rels/workbook.xml.rels"), "Relationship")
+            for tag in self._parsed("xl/_rels/workbook.xml.rels").iterfind(".//{*}Relationship")
         }
         parts: dict[str, str] = {}
-        for tag in _tags(self._read("xl/workbook.xml"), "sheet"):
-            link = next((value for name, value in tag.items() if name.endswith(":id")), "")
+        for tag in self._parsed("xl/workbook.xml").iterfind(".//{*}sheet"):
+            link = next((value for name, value in tag.items() if name.endswith("}id")), "")
             if links.get(link):
                 part = posixpath.normpath(posixpath.join("/xl", links[link])).lstrip("/")
                 parts.setdefault(tag.get("name", ""), part)
@@ -217,29 +187,17 @@ class WorkbookXml:
         """The formats other than digits, as numbers from 1 on, by the style that cells refer to."""
         if "xl/styles.xml" not in self._archive.namelist():
             return {}
-        text = self._read("xl/styles.xml")
-        own = re.search(r"<(?:\w+:)?numFmts\b.*?</(?:\w+:)?numFmts>", text, re.DOTALL)  # `dxfs` have others
-        codes = BUILTIN | {
-            int(tag["numFmtId"]): tag.get("formatCode", "")
-            for tag in _tags(own[0] if own else "", "numFmt")
-            if tag.get("numFmtId", "").isdecimal()
-        }
-        styles = re.search(r"<(?:\w+:)?cellXfs\b.*?</(?:\w+:)?cellXfs>", text, re.DOTALL)
+        styles = self._parsed("xl/styles.xml")
+        own = {tag.get("numFmtId"): tag.get("formatCode", "") for tag in styles.iterfind("{*}numFmts/{*}numFmt")}
         formats = {}
-        for style, tag in enumerate(_tags(styles[0], "xf") if styles else ()):
-            identifier = tag.get("numFmtId", "0")
-            known = number_format(codes.get(int(identifier), "General")) if identifier.isdecimal() else None
-            if known is not None and known.kind != "digits":
+        for style, tag in enumerate(styles.iterfind("{*}cellXfs/{*}xf")):
+            identifier = tag.get("numFmtId")
+            known = number_format(own.get(identifier, BUILTIN.get(identifier, "General")))
+            if known.kind != "digits":
                 formats[str(style)] = self._known_formats.setdefault(known, len(self._known_formats) + 1)
         return formats
 
-    def _read(self, part: str) -> str:
+    def _parsed(self, part: str) -> ElementTree.Element:
         if self._archive.getinfo(part).file_size > MAX_PART_BYTES:
             raise UsageError(f"{self._name} is damaged: {part} is larger than {MAX_PART_BYTES >> 20} MiB", RESAVE)
-        return re.sub("<!--.*?-->", "", self._archive.read(part).decode("utf-8", "replace"), flags=re.DOTALL)
-
-
-def _tags(xml: str, name: str) -> Iterator[dict[str, str]]:
-    """The attributes of each tag of a name."""
-    for tag in re.finditer(rf"""<(?:\w+:)?{name}(?=[\s/>])((?:"[^"]*"|'[^']*'|[^"'<>])*)>""", xml):
-        yield {match[1]: unescape(match[2] or match[3] or "") for match in ATTRIBUTE.finditer(tag[1])}
+        return ElementTree.fromstring(self._archive.read(part))  # noqa: S314 # expat limits what entities expand to

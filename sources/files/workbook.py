@@ -15,6 +15,8 @@ from heapq import merge
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final
+from xml.etree.ElementTree import ParseError
+from xml.parsers.expat import ExpatError
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +56,8 @@ _LOST: Final = {
 _ERROR: Final = "an error value such as #N/A"
 _NOT_COMPUTED: Final = "a formula without a result; open the file in a spreadsheet and save it"
 _NUMBERS: Final = (CellKind.NUMBER, CellKind.PERCENTAGE, CellKind.OTHER_FORM)
+_DAMAGED: Final = (KeyError, OSError, EOFError, RuntimeError, NotImplementedError)
+"""What reading a damaged archive raises."""
 _DEFAULT: Final = CellRules()
 
 
@@ -70,7 +74,7 @@ def open_workbook(path: Path, options: ReadOptions) -> SheetTable:
             with CalamineWorkbook.from_filelike(file) as workbook:
                 name, scan = _choose_sheet(workbook, xml, options.sheet)
                 return _table(workbook.get_sheet_by_name(name), scan, tuple(workbook.sheet_names), options)
-    except (CalamineError, zipfile.BadZipFile, KeyError, OSError, EOFError, RuntimeError, NotImplementedError):
+    except (CalamineError, zipfile.BadZipFile, ParseError, ExpatError, *_DAMAGED):
         raise UsageError(f"{path.name} is a damaged workbook", RESAVE) from None
     except OverflowError:
         hint = "Format the column of that cell, which shows ####, as Number or Text, and save the file."
@@ -132,7 +136,7 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
         sheet=sheet.name,
         sheets=sheets,
         hidden_rows=sum(first < row <= end for row in scan.hidden),
-        merged_cells=sum(rows.stop - 1 > first and rows.start <= end for rows in scan.merged),
+        merged_cells=sum(top < end and bottom >= first for (top, _), (bottom, _) in sheet.merged_cell_ranges or ()),
     )
     body = [SheetColumn(texts.slice(first, end - first), kinds[first:end]) for texts, kinds in columns]
     return SheetTable(
