@@ -7,6 +7,7 @@ with their offset; they are never replaced.
 from __future__ import annotations
 
 import codecs
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,10 +52,7 @@ class Text:
     def blocks(self) -> Iterator[str]:
         """The text in blocks that end with a line end; only the last one may lack it."""
         partial: list[str] = []
-        remaining = self.chars
-        for chunk in decode_file(self.path, self.encoding, self.begin):
-            text = chunk[:remaining]
-            remaining -= len(text)
+        for text in decode_file(self.path, self.encoding, self.begin, self.chars):
             # a final CR may be half of a CRLF, so it stays with the next chunk
             cut = max(text.rfind("\n"), text.rfind("\r", 0, max(len(text) - 1, 0))) + 1
             if cut:
@@ -62,35 +60,34 @@ class Text:
                 partial = []
             if cut < len(text):
                 partial.append(text[cut:])
-            if not remaining:
-                break
         if partial:
             yield "".join(partial)
 
 
-def decode_file(path: Path, encoding: str, begin: int) -> Iterator[str]:
-    """The text in chunks. The `start` of a UnicodeDecodeError is the offset in the file."""
+def decode_file(path: Path, encoding: str, begin: int, chars: int = sys.maxsize) -> Iterator[str]:
+    """At most `chars` characters, in chunks. The `start` of a UnicodeDecodeError is the offset in the file."""
     decoder = codecs.getincrementaldecoder(encoding)()
     with path.open("rb") as file:
         file.seek(begin)
         at = begin
-        while True:
+        while chars:
             chunk = file.read(CHUNK_BYTES)
             pending = len(decoder.getstate()[0])
             try:
-                text = decoder.decode(chunk, final=not chunk)
+                text = decoder.decode(chunk, final=not chunk)[:chars]
             except UnicodeDecodeError as error:
                 error.start += at - pending
                 raise
             at += len(chunk)
+            chars -= len(text)
             if text:
                 yield text
             if not chunk:
                 return
 
 
-def measure(path: Path, encoding: str, bom: bytes = b"") -> Text:
-    """Decodes the whole file.
+def measure(path: Path, encoding: str, bom: bytes = b"", most: int = sys.maxsize) -> Text:
+    """Decodes the whole file, or its first `most` characters.
 
     Raises:
         UnicodeDecodeError: a byte is invalid in the encoding; its `start` is the offset in the file.
@@ -101,7 +98,7 @@ def measure(path: Path, encoding: str, bom: bytes = b"") -> Text:
     last = ""
     padding = -1  # the position of trailing NULs and Ctrl-Zs
     try:
-        for text in decode_file(path, encoding, len(bom)):
+        for text in decode_file(path, encoding, len(bom), most):
             body = text.rstrip("\0\x1a\r\n")
             rest = text[len(body) :]
             first = min((at for at in (rest.find("\0"), rest.find("\x1a")) if at >= 0), default=-1)
@@ -128,29 +125,10 @@ def measure(path: Path, encoding: str, bom: bytes = b"") -> Text:
     except OSError as error:
         raise UsageError(f"{path.name} cannot be read: {error.strerror}", "Check the disk or network drive.") from None
     if padding >= 0:
-        cut_nuls, cut_lines = _count_after(path, encoding, len(bom), padding)
-        nuls -= cut_nuls
-        feeds -= cut_lines
-        tail = tail[: max(len(tail) - (chars - padding), 0)]
-        chars, last = padding, tail[-1:]
+        return measure(path, encoding, bom, padding)
     if not chars:
         raise UsageError(f"{path.name} is empty", "Export it again.")
     ends = (("CRLF", pairs), ("LF", feeds - pairs), ("CR", returns - pairs))
     lines = feeds + returns - pairs + (last not in ("\r", "\n"))
     line_ends = tuple(name for name, count in ends if count)
     return Text(path, encoding, bool(bom), len(bom), chars, lines, nuls, marks, line_ends, tail)
-
-
-def _count_after(path: Path, encoding: str, begin: int, chars: int) -> tuple[int, int]:
-    """The NULs and line ends after a number of characters; a CRLF split between chunks counts once."""
-    at = nuls = lines = 0
-    last = ""
-    for text in decode_file(path, encoding, begin):
-        rest = text[max(chars - at, 0) :]
-        at += len(text)
-        if not rest:
-            continue
-        nuls += rest.count("\0")
-        lines += rest.count("\n") + rest.count("\r") - rest.count("\r\n") - (last == "\r" and rest[0] == "\n")
-        last = rest[-1]
-    return nuls, lines
