@@ -15,7 +15,7 @@ from dataclasses import astuple, dataclass, fields
 from datetime import datetime, timedelta
 from math import comb
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -93,15 +93,13 @@ class TailStart:
 def read_tail_start(warehouse: duckdb.DuckDBPyConnection, settings: PublicV1Settings, now: datetime) -> TailStart:
     """Where the orders in a published warehouse can be continued; the organization is compared later."""
     whole = last_reads(warehouse).get(ORDER.name)
-    row = _saved(warehouse)
-    if whole is None or row is None:
+    saved = _saved(warehouse)
+    if whole is None or saved is None:
         return TailStart(reason="no whole read of the orders has left a cursor")
-    *position, base_url, environment, organization, order_key, is_newest_last = row
-    cursor = CursorPosition(*position)
-    owner = CursorOwner(base_url, environment, organization, order_key)
+    cursor, owner, is_newest_last = saved
     if not timedelta() <= now - whole.ended_at < timedelta(days=settings.whole_read_days):
         reason = f"the last whole read ended at {whole.ended_at:%Y-%m-%d %H:%M} UTC"
-    elif difference := owner.difference(CursorOwner.of(settings, organization)):
+    elif difference := owner.difference(CursorOwner.of(settings, owner.organization)):
         reason = f"the saved cursor is of another {difference}"
     elif cursor.limit != settings.page_limit:
         reason = "the saved cursor is of another page limit"
@@ -116,10 +114,20 @@ def read_tail_start(warehouse: duckdb.DuckDBPyConnection, settings: PublicV1Sett
     return TailStart(reason=reason)
 
 
-def _saved(warehouse: duckdb.DuckDBPyConnection) -> tuple[Any, ...] | None:
+class _SavedCursor(NamedTuple):
+    """A row of `ops.order_cursor`. `is_newest_last`: whether new orders are listed last; None where nothing showed."""
+
+    position: CursorPosition
+    owner: CursorOwner
+    is_newest_last: bool | None
+
+
+def _saved(warehouse: duckdb.DuckDBPyConnection) -> _SavedCursor | None:
     if not has_table(warehouse, "ops", "order_cursor"):
         return None
-    return warehouse.execute(f"SELECT {_COLUMNS}, is_newest_last FROM ops.order_cursor WHERE page_rows > 0").fetchone()
+    sql = f"SELECT {_COLUMNS}, is_newest_last FROM ops.order_cursor WHERE page_rows > 0"
+    row = warehouse.execute(sql).fetchone()
+    return None if row is None else _SavedCursor(CursorPosition(*row[:4]), CursorOwner(*row[4:8]), row[8])
 
 
 def record_cursor(
@@ -135,7 +143,7 @@ def record_cursor(
         owner: of its cursors.
     """
     saved = _saved(build)
-    before = None if saved is None or CursorOwner(*saved[4:8]) != owner else saved[8]
+    before = saved.is_newest_last if saved is not None and saved.owner == owner else None
     if walked.verdict != "tail":
         shown = _is_newest_last(build, walked, counts)
         before = before if shown is None else shown

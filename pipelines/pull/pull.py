@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pipelines.pull.model import BuildStep, PullOptions, PullResult
 from pipelines.pull.order_tail import TailStart, read_tail_start
 from pipelines.pull.publishing import Publication, check_coverage
-from pipelines.pull.targets import read_targets
+from pipelines.pull.targets import Targets, read_targets
 from pipelines.pull.walking import KnownOrders, ListWalks
 from pipelines.warehouse.build import open_warehouse, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_last_read
@@ -50,19 +50,7 @@ def pull(
         targets = read_targets(names)
         _check_tail(options, names)
     with run.building() as build:
-        tail = TailStart(reason="nothing was pulled before") if options.tail else None
-        known: KnownOrders | None = None
-        if build.path.exists():
-            with open_warehouse(build.path) as warehouse:
-                if not options.accept_new_source:
-                    check_source(warehouse, targets.source)
-                if options.tail and targets.public_v1 is not None:
-                    tail = read_tail_start(warehouse, targets.public_v1, run.started_at)
-                whole = [name for name in names if name != ORDER.name or tail is None or tail.position is None]
-                compare_with_last_read(warehouse, build.path, whole)
-                if ORDER.name in names:  # now: while lists are read, another program may open the file for writing
-                    with warehouse_errors(build.path.parent):
-                        known = KnownOrders.of(warehouse, build.run_folder / "orders.ids")
+        tail, known = _read_published(run, options, names, targets)
         run.resumable = names
         try:
             walks = ListWalks(targets, build, options.sweeps, progress, stop, tail, known)
@@ -80,6 +68,33 @@ def pull(
             raise
         run.resumable = _unreachable(result)
     return result
+
+
+def _read_published(
+    run: WarehouseRun, options: PullOptions, names: Sequence[str], targets: Targets
+) -> tuple[TailStart | None, KnownOrders | None]:
+    """Where the orders can be continued, if that is wanted, and which ones are known.
+
+    Read before the walks: while lists are read, another program may open the file for writing.
+
+    Raises:
+        UsageError: the warehouse holds the data of another source.
+    """
+    path = run.build.path
+    tail = TailStart(reason="nothing was pulled before") if options.tail else None
+    if not path.exists():
+        return tail, None
+    with open_warehouse(path) as warehouse:
+        if not options.accept_new_source:
+            check_source(warehouse, targets.source)
+        if options.tail and targets.public_v1 is not None:
+            tail = read_tail_start(warehouse, targets.public_v1, run.started_at)
+        whole = [name for name in names if name != ORDER.name or tail is None or tail.position is None]
+        compare_with_last_read(warehouse, path, whole)
+        if ORDER.name not in names:
+            return tail, None
+        with warehouse_errors(path.parent):
+            return tail, KnownOrders.of(warehouse, run.build.run_folder / "orders.ids")
 
 
 def _unreachable(result: PullResult) -> list[str]:

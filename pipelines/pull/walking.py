@@ -98,8 +98,6 @@ class ListWalks:
     def run(self, names: Sequence[str], merge: Merge) -> tuple[list[ListResult], str | None]:
         """Walks these lists, merges those that did not fail, and requests the organization that they belong to.
 
-        A long list is merged as soon as it is walked, with the lists that wait; the others are when the last one is.
-
         Args:
             names: of the lists.
             merge: called in a thread of its own, one call at a time; it ends soon after `stop` is set.
@@ -126,16 +124,7 @@ class ListWalks:
         walks: list[Future[ListResult]] = []
         try:
             walks += (pool.submit(self._walk, name, clients[LISTS[name].family], organization) for name in names)
-            pending, waiting = set[Future[Any]](walks), list[ListResult]()
-            while pending:
-                done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-                walked = [result for future in done if isinstance(result := future.result(), ListResult)]
-                waiting += (result for result in walked if result.error is None)
-                is_long = any(result.distinct >= MERGED_EARLY_ROWS for result in walked)
-                if waiting and (is_long or pending.isdisjoint(walks)):
-                    waiting.sort(key=lambda result: names.index(result.resource))
-                    pending.add(merger.submit(merge_loaded, waiting))
-                    waiting = []
+            _merge_as_walked(walks, lambda lists: merger.submit(merge_loaded, lists))
             return [walk.result() for walk in walks], organization.answer()
         except BaseException:
             self._stop.set()
@@ -193,6 +182,26 @@ class ListWalks:
             self._progress(resource, pages, rows, total)
 
         return walk(name, client, self._files / place, spool, options, report, start)
+
+
+def _merge_as_walked(
+    walks: Sequence[Future[ListResult]], start_merge: Callable[[list[ListResult]], Future[None]]
+) -> None:
+    """Waits for walks, and for the merges of those that did not fail. Raises the first error of any.
+
+    A long list is merged as soon as it is walked, with the lists that wait; the others are when the last one is.
+    """
+    pending, unmerged = set[Future[Any]](walks), list(walks)
+    while pending:
+        done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+        for future in done:
+            future.result()
+        walked = [walk.result() for walk in unmerged if walk not in pending]
+        lists = [result for result in walked if result.error is None]
+        is_long = any(result.distinct >= MERGED_EARLY_ROWS for result in lists)
+        if lists and (is_long or pending.isdisjoint(walks)):
+            unmerged = [walk for walk in unmerged if walk in pending]
+            pending.add(start_merge(lists))
 
 
 class _Organization:

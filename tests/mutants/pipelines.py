@@ -56,8 +56,8 @@ MUTANTS: Final = (
     Mutant(
         "the-cursor-of-another-host-is-used",
         "pipelines/pull/order_tail.py",
-        "elif difference := owner.difference(CursorOwner.of(settings, organization)):",
-        "elif difference := owner.difference(CursorOwner.of(settings, organization)) * 0:",
+        "elif difference := owner.difference(CursorOwner.of(settings, owner.organization)):",
+        "elif difference := owner.difference(CursorOwner.of(settings, owner.organization)) * 0:",
         "tests/pipelines/pull/test_order_tail.py -k belongs",
     ),
     Mutant(
