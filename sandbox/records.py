@@ -49,6 +49,7 @@ _FORMATS: Final = {
 
 Generate = Callable[[int], bytes]
 Record = dict[str, object]
+Chance = Callable[[], float]
 encode: Final = msgspec.json.Encoder().encode
 
 
@@ -206,39 +207,15 @@ def _orders(config: SandboxConfig) -> Generate:
     shape, key = config.reading("order_shape"), config.reading("order_key")
     customers = max(config.customers, 1)
 
-    def line(serial: int, position: int) -> tuple[Record, float]:
-        quantity = int(draw() * 12) + 1
-        price = int(draw() * 20_000) / 100 + 1
-        product = int(draw() * 5)
-        has_discount = draw() < 0.2
-        record: Record = {
-            "position": position,
-            "sku": f"{product:03d}-{serial % 977:04d}",
-            "name": _WORDS.products[product],
-            "quantity": quantity if draw() < 0.9 else quantity + 0.5,
-            "unitPrice": round(price, 2),
-            "taxes": [{"name": "IGV", "rate": 0.18}],
-        }
-        if has_discount:
-            record["discount"] = {"name": "Campaña", "rate": 0.05}
-        return record, quantity * price
-
-    def status(n: int) -> str:
-        """Most of the newest tenth are not delivered yet."""
-        chance = draw()
-        if chance < 0.06:
-            return "CANCELLED"
-        return STATUSES[int(draw() * 3)] if n >= config.orders * 0.9 else "DELIVERED"
-
     def generate(n: int) -> bytes:
         serial = FIRST_ORDER + n
         # Some orders refer to a customer that is not listed.
         buyer = FIRST_CUSTOMER + int(draw() * customers) if draw() < 0.98 else 900_000_000 + serial
-        lines = [line(serial, position + 1) for position in range(int(draw() * 5) + 1)]
+        lines = [_order_line(draw, serial, position + 1) for position in range(int(draw() * 5) + 1)]
         record: Record = {
             key: f"ord_{serial:09d}",
             "number": serial,
-            "status": status(n),
+            "status": _order_status(draw, is_recent=n >= config.orders * 0.9),
             "createdAt": ordered_at(n),
             "currency": "PEN",
             "total": round(sum(amount for _, amount in lines), 2),
@@ -246,14 +223,7 @@ def _orders(config: SandboxConfig) -> Generate:
         if shape == "flat":
             return encode({**record, "customerId": buyer, "lineCount": len(lines)})
         record["customer"] = {"id": buyer, "erpCode": f"{buyer:07d}"}
-        record["shipping"] = {
-            "method": "delivery",
-            "address": {
-                "line": f"{_WORDS.streets[serial % 6]} {serial % 900}",
-                "divisions": {"level1": _WORDS.towns[serial % 8], "level2": _WORDS.towns[serial % 7]},
-                "coordinates": [round(-12 - serial % 1000 / 1000, 3), round(-77 - serial % 997 / 1000, 3)],
-            },
-        }
+        record["shipping"] = {"method": "delivery", "address": _address(serial)}
         if (has_notes := draw() < 0.2) or draw() < 0.5:
             record["notes"] = "Entregar por la mañana" if has_notes else None
         if shape == "wide":
@@ -261,6 +231,40 @@ def _orders(config: SandboxConfig) -> Generate:
         return encode({**record, "lines": [line_record for line_record, _ in lines]})
 
     return generate
+
+
+def _order_line(draw: Chance, serial: int, position: int) -> tuple[Record, float]:
+    """A line of an order, and its amount."""
+    quantity = int(draw() * 12) + 1
+    price = int(draw() * 20_000) / 100 + 1
+    product = int(draw() * 5)
+    has_discount = draw() < 0.2
+    record: Record = {
+        "position": position,
+        "sku": f"{product:03d}-{serial % 977:04d}",
+        "name": _WORDS.products[product],
+        "quantity": quantity if draw() < 0.9 else quantity + 0.5,
+        "unitPrice": round(price, 2),
+        "taxes": [{"name": "IGV", "rate": 0.18}],
+    }
+    if has_discount:
+        record["discount"] = {"name": "Campaña", "rate": 0.05}
+    return record, quantity * price
+
+
+def _order_status(draw: Chance, *, is_recent: bool) -> str:
+    """Most recent orders are not delivered yet."""
+    if draw() < 0.06:
+        return "CANCELLED"
+    return STATUSES[int(draw() * 3)] if is_recent else "DELIVERED"
+
+
+def _address(serial: int) -> Record:
+    return {
+        "line": f"{_WORDS.streets[serial % 6]} {serial % 900}",
+        "divisions": {"level1": _WORDS.towns[serial % 8], "level2": _WORDS.towns[serial % 7]},
+        "coordinates": [round(-12 - serial % 1000 / 1000, 3), round(-77 - serial % 997 / 1000, 3)],
+    }
 
 
 def _attribute(k: int, serial: int) -> object:

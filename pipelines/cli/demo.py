@@ -83,18 +83,7 @@ def demo(folder: Path, style: Style) -> int:
         write_files(folder, [row for row in platform.state.records("customers") if all(map(row.get, _NEEDED))])
         _step(f"Plan: what {CUSTOMERS_FILE}, exported from an ERP, would change; nothing is sent")
         customers = _plan("customers", folder, CUSTOMERS_FILE)
-        _step("Push the customers, and kill the process in the middle (SIGKILL)")
-        _push_and_kill(customers, platform.state, len(platform.state.customer_inputs) + KILL_AFTER)
-        reached = len(platform.state.customer_inputs)
-        click.echo(
-            f"The platform had created {reached} customers when the push was killed. One answer was outstanding:\n"
-            "whether that customer was created is unknown, so the request is not simply repeated."
-        )
-        _step("Push again: wait until the outcome can be known, look that customer up, and resume")
-        _push(customers, style)
-        created = Counter(str(body.get("erpCode")) for body in platform.state.customer_inputs)
-        twice = sum(count > 1 for count in created.values())
-        click.echo(f"The platform has {len(created)} new customers, {twice or 'none'} of them twice.")
+        twice = _push_in_two_parts(customers, platform.state, style)
         _step(f"Plan and push {VARIANTS_FILE}: prices, stock and codes of variants")
         variants = _plan("variants", folder, VARIANTS_FILE)
         _push(variants, style)
@@ -164,6 +153,22 @@ def _plan(kind: KindName, folder: Path, file: str) -> Path:
     click.echo(f"{result.manifest.lines} lines: {parts}; reasons in {target.name}/rejects.csv")
     _expect(result.exit_code, ExitCode.REJECTED)
     return target
+
+
+def _push_in_two_parts(plan: Path, state: State, style: Style) -> int:
+    """Pushes customers, kills the push, and resumes it. Returns the number of customers that were created twice."""
+    _step("Push the customers, and kill the process in the middle (SIGKILL)")
+    _push_and_kill(plan, state, len(state.customer_inputs) + KILL_AFTER)
+    click.echo(
+        f"The platform had created {len(state.customer_inputs)} customers when the push was killed. One answer was "
+        "outstanding:\nwhether that customer was created is unknown, so the request is not simply repeated."
+    )
+    _step("Push again: wait until the outcome can be known, look that customer up, and resume")
+    _push(plan, style)
+    created = Counter(str(body.get("erpCode")) for body in state.customer_inputs)
+    twice = sum(count > 1 for count in created.values())
+    click.echo(f"The platform has {len(created)} new customers, {twice or 'none'} of them twice.")
+    return twice
 
 
 def _push_and_kill(plan: Path, state: State, created: int) -> None:

@@ -127,19 +127,23 @@ def schema_changes(warehouse: duckdb.DuckDBPyConnection, as_of: datetime) -> lis
     earlier: dict[str, list[str]] = {}
     for what, value, _ in warehouse.execute(_EARLIER, {"pull": pull}).fetchall():
         earlier.setdefault(_ALIASES.get(what, what), []).append(value)
-    observed_kinds = {(what.split(".")[0].split(":")[0].split("__")[0], what.rpartition(": ")[2]) for what in earlier}
+    observed_before = {(resource, about) for resource, _, about in map(_parts, earlier)}
     changes = []
     for observed, value in warehouse.execute(_NEW, {"pull": pull, "as_of": as_of}).fetchall():
         what = _ALIASES.get(observed, observed)
-        subject, _, about = what.rpartition(": ")
+        resource, subject, about = _parts(what)
         if about not in _KINDS or value == "None":
             continue
-        resource = subject.split(".")[0].split("__")[0]
-        is_known = (resource, about) in observed_kinds if about in _ALWAYS_OBSERVED else resource in earlier
+        is_known = (resource, about) in observed_before if about in _ALWAYS_OBSERVED else resource in earlier
         if not is_known or (about == _TYPE and what not in earlier):
             continue  # a list that was not observed before, or the type of a new field
-        name = value if about in (FOUND, UNKNOWN) else subject
-        detail = "" if about in (FOUND, UNKNOWN) else value
+        name, detail = (value, "") if about in (FOUND, UNKNOWN) else (subject, value)
         previous = earlier[what][-1] if about == _TYPE else ""
         changes.append(SchemaChange(resource, _KINDS[about], name, detail, previous))
     return changes
+
+
+def _parts(what: str) -> tuple[str, str, str]:
+    """The list, the subject and the kind of an observation: `orders__lines.sku: type of a field` is about orders."""
+    subject, _, about = what.rpartition(": ")
+    return subject.partition(".")[0].partition("__")[0], subject, about
