@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container, Mapping, Set, Sized
+from collections.abc import Container, Mapping, Sequence, Set, Sized
 from typing import Any, Final
 
 import msgspec
@@ -47,6 +47,12 @@ def key_hashes(host: str, name: str, value: str) -> tuple[bytes, ...]:
 def body_hash(path: str, body: Mapping[str, Any]) -> bytes:
     """Hash of a create that has no key field: of its path and body, regardless of the order of fields."""
     return hashlib.sha256(path.encode() + b"\0" + msgspec.json.encode(body, order="sorted")).digest()
+
+
+def record_hash(path: str, body: Mapping[str, Any], unique_fields: Sequence[str]) -> bytes:
+    """Hash of what identifies a create that has no key field: its path and the first unique field given."""
+    name = next((name for name in unique_fields if name in body), "")
+    return body_hash(f"{path} {name}", {name: body.get(name)})
 
 
 def salted(salt: bytes, key: bytes) -> bytes:

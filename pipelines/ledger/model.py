@@ -4,6 +4,7 @@
     in_flight > confirmed | rejected | planned | in_doubt
     in_doubt ─> in_flight | confirmed | conflict | planned | abandoned
     conflict ─> confirmed | planned | abandoned
+    abandoned > confirmed | planned: a create that a person has looked for since
 
 A write is `planned` only while it is certain that it did not happen.
 """
@@ -18,9 +19,9 @@ from typing import Final, Literal, NamedTuple
 State = Literal["planned", "in_flight", "confirmed", "rejected", "in_doubt", "conflict", "abandoned"]
 
 PREVIOUS_STATES: Final[Mapping[State, tuple[State, ...]]] = {
-    "planned": ("in_flight", "in_doubt", "conflict"),
+    "planned": ("in_flight", "in_doubt", "conflict", "abandoned"),
     "in_flight": ("planned", "in_doubt"),
-    "confirmed": ("in_flight", "in_doubt", "conflict"),
+    "confirmed": ("in_flight", "in_doubt", "conflict", "abandoned"),
     "rejected": ("in_flight",),
     "in_doubt": ("in_flight",),
     "conflict": ("in_doubt",),

@@ -178,7 +178,7 @@ class Ledger:
         return set(_fields_of(rows))
 
     def created(self, host: str, kind: str) -> StoredKeys:
-        """Hashes (`body_hash`) of the subcategories or warehouses whose create was confirmed."""
+        """Hashes (`body_hash`, `record_hash`) of the subcategories or warehouses whose create was confirmed."""
         rows = self.connection.execute(
             "SELECT DISTINCT c.key FROM claims c JOIN operations o USING (plan, id) JOIN plans p USING (plan)"
             " WHERE p.host = ? AND p.kind = ? AND o.state = 'confirmed'",

@@ -160,5 +160,5 @@ def earlier_changes(ledger: Ledger, host: str, plan: Plan, increments: Set[str])
 _UPDATES: Final = """
     SELECT o.path, o.fields, p.folder, p.plan_id FROM operations o JOIN plans p USING (plan)
     WHERE p.host = ? AND o.path IN (SELECT value FROM json_each(?))
-        AND o.state IN ('in_flight', 'in_doubt', 'confirmed')
+        AND (o.state IN ('in_flight', 'in_doubt', 'confirmed') OR (o.state = 'abandoned' AND o.doubt_at IS NOT NULL))
     ORDER BY o.state_at"""

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
-from pipelines.ledger.keys import StoredKeys, body_hash
+from pipelines.ledger.keys import StoredKeys, body_hash, record_hash
 from pipelines.plan.current_state import CurrentCustomers
 from pipelines.plan.outcomes import DIFFERENCE_SCHEMA, FIRST_LINES, Reason, first_of
 from pipelines.plan.spool import decode_texts
@@ -209,17 +209,19 @@ class VariantDecider(Decider):
 class CreateDecider(Decider):
     """Subcategories and warehouses: compared with the confirmed creates, because they cannot be read."""
 
-    def __init__(self, created: StoredKeys) -> None:
+    def __init__(self, created: StoredKeys, unique_fields: tuple[str, ...]) -> None:
         super().__init__()
-        self._created = created
+        self._created, self._unique_fields = created, unique_fields
 
     def decide(self, table: pa.Table) -> Decision:
         """See `Decider`."""
         names = [name for name in table.column_names if name not in ("lines", "path")]
         outcome = []
         for row in table.select(["path", *names]).to_pylist() if self._created else ():
-            body = {name: msgspec.json.decode(row[name]) for name in names if row[name] is not None}
-            outcome.append("unchanged" if body_hash(row["path"], body) in self._created else "send")
+            path, body = row["path"], {name: msgspec.json.decode(row[name]) for name in names if row[name] is not None}
+            is_known = record_hash(path, body, self._unique_fields) in self._created
+            is_same = body_hash(path, body) in self._created
+            outcome.append("unchanged" if is_same else "exists_differs" if is_known else "send")
         size = table.num_rows
         outcomes = pa.array(outcome or ["send"] * size, TEXT)
         evidence = pa.array(["an identical one was created before"] * size, TEXT)

@@ -193,7 +193,7 @@ class _PlanMaker:
         if self.kind.is_update:
             confirmed = current_state.confirmed_variants(self.ledger, host)
             return VariantDecider(confirmed, increment_fields(self.settings.semantics))
-        return CreateDecider(self.ledger.created(host, self.kind.name))
+        return CreateDecider(self.ledger.created(host, self.kind.name), self.kind.unique_fields)
 
     def write(self, folder: Path, files: list[PlanFile]) -> tuple[Manifest, PlanStatistics]:
         """Writes all files of the plan into a folder of its own. `files`: the input, the mapping, the lookups."""

@@ -34,6 +34,8 @@ _OUTCOMES: Final = {
     "ambiguous": f"ambiguous: several customers of the platform match, nothing is sent; see {DIFFERENCES_FILE}",
     "rejected": f"rejected: see below, and {REJECTS_FILE}",
 }
+_CREATED_BEFORE: Final = {"exists_differs": "created before with other values: change these by hand"}
+"""Of records that cannot be read."""
 _PASSWORDS: Final[Mapping[PasswordSource, str]] = {
     "input": "come from the file: do not change it until everything is sent",
     "mailed": "are generated and mailed to the customers by the platform; nobody else gets them",
@@ -84,7 +86,7 @@ def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path) -> str
         manifest=manifest,
         statistics=statistics,
         kind=KINDS[manifest.kind],
-        outcomes=_OUTCOMES.items(),
+        outcomes=(_OUTCOMES if manifest.read else _OUTCOMES | _CREATED_BEFORE).items(),
         passwords=_PASSWORDS,
         notes=statistics.notes,
         has_unchanged=any(map(manifest.outcomes.get, NEEDS_NOTHING)),

@@ -111,6 +111,9 @@ def _claimed(claim: Claim, own_folder: str) -> Withheld:
     plan = "an earlier operation of this plan" if claim.folder == own_folder else f"the plan {claim.folder}"
     if claim.state == "confirmed":
         return Withheld("exists_now", f"{plan} has created this record: pull, and plan this file again")
+    if claim.state == "abandoned":
+        advice = "look on the platform, then push that plan with --landed or --not-landed"
+        return Withheld("blocked", f"{plan} may have created this record: {advice}")
     return Withheld("blocked", f"{plan} is writing this record: finish that plan, pull, and plan this file again")
 
 

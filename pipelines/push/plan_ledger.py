@@ -28,7 +28,7 @@ _CLAIMED: Final = """
         OR (other.plan <> :plan AND (
             o.state IN ('in_flight', 'in_doubt', 'conflict')
             OR (o.state = 'confirmed' AND (p.kind <> 'customers' OR o.state_at > :listed_since))
-            OR (o.state = 'abandoned' AND o.doubt_at > :since))))
+            OR (o.state = 'abandoned' AND o.doubt_at > iif(p.kind = 'customers', :since, 0)))))
     ORDER BY mine.id, o.state = 'confirmed', p.folder"""
 _UNSETTLED: Final = """
     SELECT p.plan_id, p.folder, o.id, o.path, o.fields, o.state IN ('in_flight', 'in_doubt'),
@@ -108,7 +108,7 @@ class PlanLedger:
         """Operations whose record another operation has in flight, in doubt or confirmed: id → claim of the other.
 
         Args:
-            since: ledger time; an abandoned operation counts if its doubt is younger.
+            since: ledger time; an abandoned customer counts if its doubt is younger, other abandoned creates always.
             listed_since: a confirmed customer counts if it is younger; older ones are in the platform's list.
         """
         claims: dict[int, Claim] = {}

@@ -55,7 +55,7 @@ def read_answers(path: Path, plan: Plan, ledger: PlanLedger) -> Answers:
         raise UsageError(f"{path} has no column {' and '.join(map(repr, missing))}", hint)
     operation_at, answer_at = (table.columns.index(name) for name in ("operation", ANSWER_COLUMN))
     doubt_at = table.columns.index(DOUBT_COLUMN) if DOUBT_COLUMN in table.columns else None
-    doubts = {row.id: doubt_id(plan, row) for row in ledger.rows("in_doubt", "conflict")}
+    doubts = {row.id: doubt_id(plan, row) for row in ledger.rows("in_doubt", "conflict", "abandoned")}
     answers: dict[str, set[int]] = {name: set() for name in _NAMES}
     for row in table.rows():
         is_whole = isinstance(row, Row)
@@ -80,18 +80,20 @@ def manual_resolutions(ledger: PlanLedger, rules: PushRules, answers: Answers) -
         UsageError: an operation is not in doubt, has two answers, or may still arrive.
     """
     rows = {row.id: row for row in ledger.rows("in_doubt", "conflict")}
+    given_up = {row.id: row for row in ledger.rows("abandoned") if row.method == "POST" and row.doubt_at is not None}
     landed, not_landed, abandon = answers.landed, answers.not_landed, answers.abandon
     named = [*landed, *not_landed, *abandon]
     if len(named) != len(set(named)):
         raise UsageError("an operation is named twice", "Give each operation only one answer.")
-    unknown = sorted(set(named) - set(rows) - (abandon & ledger.ids("planned")))
+    unknown = sorted(set(named) - set(rows) - (abandon & ledger.ids("planned")) - (set(given_up) - abandon))
     if unknown:
         raise UsageError(
             f"not in doubt: operation {', '.join(map(str, unknown))}", "results/in_doubt.csv has those that are."
         )
     for number in sorted(not_landed):
-        settles_at = rules.settles_at(rows[number])
-        if rows[number].state == "in_doubt" and settles_at > ledger.now():
+        row = rows.get(number) or given_up[number]
+        settles_at = rules.settles_at(row)
+        if row.state != "conflict" and settles_at > ledger.now():
             again = format_time(rules.wall_time(settles_at))
             raise UsageError(f"operation {number} may still arrive", f"Look again after {again}, then repeat this.")
     return [

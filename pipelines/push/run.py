@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pipelines.ledger.keys import body_hash, key_hashes
+from pipelines.ledger.keys import body_hash, key_hashes, record_hash
 from pipelines.ledger.model import NewOperation
 from pipelines.ledger.store import Ledger
 from pipelines.plan.model import Plan
@@ -99,7 +99,8 @@ def new_operations(plan: Plan) -> Iterator[NewOperation]:
         if kind.is_listed:
             keys = tuple(key for name, value in operation.keys.items() for key in key_hashes(host, name, value))
         elif not kind.is_update:
-            keys = (body_hash(operation.path, operation.body),)
+            path, body = operation.path, operation.body
+            keys = (body_hash(path, body), record_hash(path, body, kind.unique_fields))
         fields = tuple(operation.body) if kind.is_update else ()
         yield NewOperation(operation.id, operation.method, operation.path, keys, fields)
 

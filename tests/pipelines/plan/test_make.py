@@ -38,6 +38,7 @@ from pipelines.warehouse import ops
 from pipelines.warehouse.source import DataSource, record_source
 from sources.errors import UsageError
 from sources.files.formulas import neutralize
+from sources.kinds import KindName
 from tests.pipelines.bridge import Bridge, bridge, command, pulled
 from tests.sources.files.test_workbook import sheet, text, workbook
 
@@ -124,7 +125,7 @@ def confirmed(product: str, variant: str, **fields: Any) -> None:
     with Ledger.open(Path("ledger.sqlite")) as ledger, ledger.transaction() as connection:
         for name, value in fields.items():
             connection.execute(
-                "INSERT INTO confirmed VALUES (?, ?, ?, ?, ?, 1.0, 'before')",
+                "INSERT INTO confirmed VALUES (?, ?, ?, ?, ?, 1.0, 'before', 0)",
                 [HOST, product, variant, name, json.dumps(value)],
             )
 
@@ -553,6 +554,39 @@ def test_a_subcategory_that_was_created_before_is_not_sent_again(work: Path) -> 
     assert fates(again) == {3: ("unchanged", ""), 5: ("merged", "")}
 
 
+@pytest.mark.parametrize(
+    ("kind", "head", "before", "after", "fate"),
+    [
+        ("subcategories", "categoryId,name,order", "7,Té,1", "7,Té,2", "exists_differs"),
+        ("subcategories", "categoryId,name,order", "7,Té,1", "8,Té,1", None),
+        (
+            "warehouses",
+            "name,isDefault,location.line,code",
+            "Sur,false,C 1,S",
+            "Sur,false,C 2,S",
+            "exists_differs",
+        ),
+        ("warehouses", "name,isDefault,location.line,code", "Sur,false,C 1,S", "Sur,false,C 1,T", None),
+        ("warehouses", "name,isDefault,location.line", "Sur,false,C 1", "Sur,false,C 2", "exists_differs"),
+    ],
+)
+def test_what_was_created_before_with_other_values_is_not_created_again(
+    work: Path, kind: KindName, head: str, before: str, after: str, fate: str | None
+) -> None:
+    file = work / "erp.csv"
+    file.write_text(f"{head}\n{before}\n", "utf-8")
+    first = Plan(make_plan(PlanOptions(kind, file, out=work / "first")).folder)
+    with Ledger.open(work / "ledger.sqlite") as ledger:
+        book = PlanLedger.record(ledger, first, new_operations(first), 1.0)
+        book.commit([StateChange(1, "in_flight")], 2.0)
+        book.commit([StateChange(1, "confirmed")], 2.0)
+    file.write_text(f"{head}\n{after}\n", "utf-8")
+    second = make_plan(PlanOptions(kind, file, out=work / "second"))
+    assert fates(second) == ({2: (fate, "")} if fate else {})
+    assert len(operations(second)) == (0 if fate else 1)
+    assert ("created before with other values" in (work / "second/summary.md").read_text("utf-8")) == bool(fate)
+
+
 # --- customers -------------------------------------------------------------------------------------------------------
 
 
@@ -592,7 +626,8 @@ def test_customers_that_were_created_since_they_were_read_are_counted(platform: 
     with Ledger.open(platform.folder / "ledger.sqlite") as ledger, ledger.transaction() as connection:
         for number, at in ((1, 1.0), (2, 4e9)):
             connection.execute(
-                "INSERT INTO plans VALUES (?, ?, 'customers', ?, 'sandbox', '', '', 0.0, 3)",
+                "INSERT INTO plans (plan, plan_id, kind, host, environment, folder, operations_sha256, opened_at)"
+                " VALUES (?, ?, 'customers', ?, 'sandbox', '', '', 0.0)",
                 [number, str(number), host],
             )
             connection.execute(

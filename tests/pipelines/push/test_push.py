@@ -897,7 +897,7 @@ def test_an_answer_that_is_none_is_refused_with_its_line(at: Place) -> None:
 
 
 def test_answers_about_another_plan_or_an_earlier_attempt_are_not_used(at: Place) -> None:
-    plans = [at.plan([subcategory(1, description=text)], "subcategories") for text in "ab"]
+    plans = [at.plan([subcategory(1, name=text)], "subcategories") for text in "ab"]
     at.platform.set_faults({"reset_before": 1.0})
     for plan in plans:
         at.push(plan)
@@ -1087,6 +1087,43 @@ def test_what_was_given_up_is_neither_done_nor_in_doubt(at: Place, capsys: pytes
         reported = capsys.readouterr().out
         assert "2  abandoned: not known whether it arrived\n" in reported
         assert "in doubt" not in reported
+
+
+@pytest.mark.parametrize("kind", ["subcategories", "warehouses"])
+def test_an_abandoned_create_that_may_have_landed_is_not_made_by_another_plan_until_a_person_answers(
+    at: Place, kind: KindName
+) -> None:
+    made = subcategory if kind == "subcategories" else warehouse
+    now = [1_000_000.0]
+    at.means = means(clock=lambda: now[0])
+    first = at.plan([made(1), made(2)], kind)
+    at.platform.set_faults({"lost_answer": 1.0})
+    assert at.push(first).exit_code == 6
+    at.platform.set_faults({})
+    assert at.push(first, replace(YES, abandon=frozenset({1, 2}))).exit_code == 5
+    now[0] += 2 * 900
+    other = at.plan([subcategory(1, order=9) if made is subcategory else made(1), made(2), made(3)], kind)
+    for _ in range(2):
+        assert at.push(other).exit_code == 5
+        assert outcomes(other) == {"2": "unsent.blocked", "3": "unsent.blocked", "4": "confirmed.confirmed"}
+        assert "push that plan with --landed or --not-landed" in results(other)["unsent"][0]["words"]
+    with pytest.raises(UsageError, match="not in doubt: operation 1"):
+        at.push(first, replace(YES, abandon=frozenset({1})))
+    pushed = at.push(first, replace(YES, landed=frozenset({1}), not_landed=frozenset({2})))
+    assert (pushed.exit_code, at.states(first)) == (0, ["confirmed", "confirmed"])
+    assert at.push(other).exit_code == 5
+    assert outcomes(other) == {"2": "unsent.exists_now", "3": "unsent.exists_now", "4": "confirmed.confirmed"}
+
+
+def test_an_update_that_was_given_up_takes_no_later_answer(at: Place) -> None:
+    at.platform.set_faults({"lost_answer": 1.0})
+    first = at.plan([patch(1, 1, repeatable=False, stock=5)], "variants")
+    assert at.push(first).exit_code == 6
+    at.platform.set_faults({})
+    at.push(first, replace(YES, abandon=frozenset({1})))
+    assert at.push(at.plan([patch(1, 1, repeatable=False, stock=6)], "variants")).exit_code == 0
+    with pytest.raises(UsageError, match="not in doubt: operation 1"):  # 6 would be taken for 5
+        at.push(first, replace(YES, landed=frozenset({1})))
 
 
 def test_results_that_do_not_add_up_fail_the_push(at: Place) -> None:
