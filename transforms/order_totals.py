@@ -6,7 +6,7 @@ and one row per customer. Amounts of different currencies are never added up, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -69,9 +69,9 @@ _AMOUNTS: Final = ("quantity", "unit_price", "line_total")
 _ACTIVE_DAYS: Final = (30, 90, 365)
 
 
-def lines_table(tables: Sequence[str]) -> str | None:
-    """The child table of the raw orders that holds their lines (`orders__line_items`), by its name; None for none."""
-    return next((f"orders__{name}" for name in ORDER_NAMES["lines"] if f"orders__{name}" in tables), None)
+def lines_tables(tables: Sequence[str]) -> list[str]:
+    """The child tables of the raw orders that may hold their lines (`orders__line_items`), the preferred name first."""
+    return [f"orders__{name}" for name in ORDER_NAMES["lines"] if f"orders__{name}" in tables]
 
 
 def order_lines(lines: pd.DataFrame, orders: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -79,7 +79,7 @@ def order_lines(lines: pd.DataFrame, orders: pd.DataFrame) -> tuple[pd.DataFrame
 
     Args:
         lines: `order_id`, `position` and any others, of the raw child table.
-        orders: reconciled; `order_id`, `customer_id`, `ordered_at`, `order_status`, `currency`.
+        orders: reconciled; `order_id`, `customer_id`, `ordered_at`, `order_status`, `currency`, `is_missing`.
 
     Returns:
         The columns of `ORDER_LINES` and those of the lines, by order and line; findings about lines without an
@@ -89,17 +89,19 @@ def order_lines(lines: pd.DataFrame, orders: pd.DataFrame) -> tuple[pd.DataFrame
     own = look_up(lines["order_id"], orders.assign(is_cancelled=is_cancelled(orders)), "order_id")
     is_orphan = own["order_id"].isna()
     findings = [rule_findings("order_lines", "order_missing", lines["order_id"], is_orphan)]
+    listed = lines[~own["is_missing"].fillna(True)]
+    values = {field: _first_column(lines, field, listed if len(listed) else lines) for field in ("product", *_AMOUNTS)}
     result = pd.DataFrame(
         {
             "order_id": lines["order_id"],
             "line_number": lines["position"],
             **{name: own[name] for name in ("customer_id", "ordered_at", "currency", "is_cancelled")},
-            "product": _first_column(lines, "product", texts_of),
-            **{name: _first_column(lines, name, lambda values: money(values)[0]) for name in _AMOUNTS},
+            "product": texts_of(values["product"]),
+            **{name: money(values[name])[0] for name in _AMOUNTS},
         }
     )
     for name in _AMOUNTS:
-        given = _first_column(lines, name, texts_of).notna() & ~is_orphan
+        given = texts_of(values[name]).notna() & ~is_orphan
         if unread := int((given & result[name].isna()).sum()):
             detail = f"{name}: {unread} of {int(given.sum())} values"
             findings.append(table_finding("order_lines", "amounts_unreadable", detail))
@@ -108,10 +110,13 @@ def order_lines(lines: pd.DataFrame, orders: pd.DataFrame) -> tuple[pd.DataFrame
     return result[~is_orphan].reset_index(drop=True), combine_findings(findings)
 
 
-def _first_column(lines: pd.DataFrame, field: str, read: Callable[[Column[Any]], Column[Any]]) -> Column[Any]:
-    """The column with the first of a field's names that holds a value, as `read` reads it; null where there is none."""
-    name = next((name for name in LINE_NAMES[field] if name in lines and lines[name].notna().any()), None)
-    return constant(None, lines.index) if name is None else read(lines[name])
+def _first_column(lines: pd.DataFrame, field: str, listed: pd.DataFrame) -> Column[Any]:
+    """The column with the first of a field's names that holds a value of a listed order; null where there is none.
+
+    A column that the platform has renamed keeps the values of orders that are no longer listed.
+    """
+    name = next((name for name in LINE_NAMES[field] if name in listed and listed[name].notna().any()), None)
+    return constant(None, lines.index) if name is None else lines[name]
 
 
 def customer_orders(

@@ -24,7 +24,7 @@ from transforms.dates import DateColumn, DateContext
 from transforms.findings import FINDINGS, combine_findings
 from transforms.frames import BIGINT, constant, frame, from_arrow
 from transforms.order_fields import ORDER_FIELDS, OrderFields, choose_fields
-from transforms.order_totals import ORDER_LINES, customer_orders, lines_table, order_lines
+from transforms.order_totals import ORDER_LINES, customer_orders, lines_tables, order_lines
 from transforms.orders import orders
 from transforms.price_lists import price_lists
 from transforms.promotions import promotions
@@ -142,9 +142,11 @@ def _orders(inputs: StepInputs) -> Entity:
 
 def _order_lines(inputs: StepInputs) -> Entity:
     children = inputs.build.execute(_CHILD_TABLES).fetchall()
-    table = lines_table([name for (name,) in children])
-    if table is None:
+    tables = lines_tables([name for (name,) in children])
+    if not tables:
         return Entity(frame(ORDER_LINES), frame(FINDINGS), raw_rows=0)
+    # One that the platform has renamed keeps the lines of orders that are no longer listed, or none.
+    table = max(tables, key=lambda name: inputs.build.execute(_HAS_LISTED.format(name)).fetchall())
     lines = from_arrow(inputs.build.sql(f'FROM raw."{table}"').to_arrow_table())
     return Entity(*order_lines(lines, inputs.reconciled["orders"]), raw_rows=len(lines))
 
@@ -159,6 +161,7 @@ def _customer_orders(inputs: StepInputs) -> Entity:
 _CUSTOMERS: Final = """
     SELECT customer_id, erp_code, is_missing, price_list_id, price_list_status FROM reconciled.customers
     ORDER BY customer_id"""
+_HAS_LISTED: Final = 'SELECT count(*) > 0 FROM raw."{}" WHERE _missing_since IS NULL'
 _CHILD_TABLES: Final = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'raw'"
 STEPS: Final[dict[str, Callable[[StepInputs], Entity]]] = {
     "customers": _customers,

@@ -17,7 +17,7 @@ from transforms.dates import DateContext
 from transforms.findings import FINDINGS
 from transforms.frames import BIGINT, MONEY, TEXT, TIMESTAMP, frame
 from transforms.order_fields import OrderFields
-from transforms.order_totals import CUSTOMER_ORDERS, ORDER_LINES, customer_orders, lines_table, order_lines
+from transforms.order_totals import CUSTOMER_ORDERS, ORDER_LINES, customer_orders, lines_tables, order_lines
 from transforms.orders import OrdersResult, orders
 
 AS_OF = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -249,6 +249,15 @@ def test_amounts_of_lines_that_cannot_be_read_are_found() -> None:
     ]
 
 
-def test_the_table_of_lines_is_found_by_its_name() -> None:
-    assert lines_table(["orders", "orders__discounts", "orders__line_items"]) == "orders__line_items"
-    assert lines_table(["orders", "orders__discounts"]) is None
+def test_a_column_that_only_has_values_of_orders_no_longer_listed_is_not_read() -> None:
+    made = reconciled((1, None, "5", "paid", "PEN"), (1, None, "5", "paid", "PEN")).orders
+    made["is_missing"] = made["order_id"] == "o0"
+    schema = {"order_id": TEXT, "position": BIGINT, "quantity": BIGINT, "qty": BIGINT}
+    lines = frame(schema, [{"order_id": "o0", "quantity": 3}, {"order_id": "o1", "qty": 4}])
+    assert order_lines(lines, made)[0]["quantity"].tolist() == [pd.NA, 4]
+    made["is_missing"] = True
+    assert order_lines(lines, made)[0]["quantity"].tolist() == [3, pd.NA]
+
+
+def test_the_tables_of_lines_are_found_by_their_names() -> None:
+    assert lines_tables(["orders__items", "orders__discounts", "orders__lines"]) == ["orders__lines", "orders__items"]

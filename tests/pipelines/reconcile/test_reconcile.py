@@ -150,6 +150,18 @@ def test_issue_13_13_lines_of_orders_and_orders_of_customers_are_tables(reconcil
     assert {"reconciled.order_lines", "reconciled.customer_orders"} <= totals
 
 
+def test_lines_that_the_platform_renames_are_still_the_lines(reconciled: Bridge) -> None:
+    state = reconciled.platform.state
+    gone, *others = state.records("orders")
+    state.remove("orders", gone["id"])
+    for order in others:
+        state.remove("orders", order["id"])
+        state.add("orders", {"details": order.pop("lines"), **order})
+    reconciled.pull("orders")
+    assert reconcile().rows["order_lines"] == sum(len(order["details"]) for order in state.records("orders")) > 0
+    assert reconciled.one("SELECT count(*) FROM raw.orders__lines") == len(gone["lines"])
+
+
 def test_issue_13_13_promotions_and_price_lists_have_a_history(reconciled: Bridge) -> None:
     key = reconciled.platform.state.ids("promotions")[0]
     reconciled.platform.state.change("promotions", key, {"name": "Another name"})
