@@ -147,12 +147,14 @@ def test_what_expires_soon_is_reported_of_the_instant_of_the_run(warehouse: Path
         UPDATE ops.runs SET started_at = started_at - INTERVAL 2 YEAR, ended_at = ended_at - INTERVAL 2 YEAR;
         UPDATE reconciled.promotions SET status = 'running', name = 'Ends soon', expires_at = {run} + INTERVAL 29 DAY
         WHERE promotion_id = (SELECT min(promotion_id) FROM reconciled.promotions);
+        UPDATE reconciled.promotions SET status = 'unknown', name = 'Ends today', expires_at = {run} - INTERVAL 6 HOUR
+        WHERE promotion_id = (SELECT median(promotion_id::INT)::INT FROM reconciled.promotions);
         UPDATE reconciled.promotions SET status = 'running', name = 'Ends later', expires_at = {run} + INTERVAL 31 DAY
         WHERE promotion_id = (SELECT max(promotion_id) FROM reconciled.promotions)""",
     )
     words = made(warehouse).words
-    assert "Expiring within 30 days of the run: 1" in words
-    assert "Ends soon" in words
+    assert "Expiring within 30 days of the run: 2" in words
+    assert words.index("Ends today") < words.index("Ends soon")
     assert "Ends later" not in words
 
 
