@@ -27,11 +27,17 @@ _NAMES: Final = {"customers": "price_lists", "orders": "customers"}
 """Lists whose rows name records of another list."""
 
 
-def _age(read: LastRead, later: LastRead) -> timedelta:
-    """How much later rows of another list were read, whole or as a tail; zero in the same run unless it took long."""
+def _age(build: duckdb.DuckDBPyConnection, read: LastRead, later: LastRead) -> timedelta:
+    """How much later rows of another list were read, whole or as a tail; zero in the same run unless it took long.
+
+    Where they were read later by an earlier time, a clock was set back: then the age is not known, and the maximum.
+    """
     run_id, ended_at = later.tail_run_id or later.run_id, later.tail_ended_at or later.ended_at
     age = max(ended_at - read.ended_at, timedelta())
-    return timedelta() if read.run_id == run_id and age <= PROOF_AGE else age
+    if read.run_id == run_id and age <= PROOF_AGE:
+        return timedelta()
+    is_set_back = ended_at < read.ended_at and _has_later_attempt(build, read, later.resource, run_id)
+    return timedelta.max if is_set_back else age
 
 
 def coverage_gap(build: duckdb.DuckDBPyConnection, reads: Reads, resource: str, named_by: str | None = None) -> str:
@@ -50,16 +56,23 @@ def coverage_gap(build: duckdb.DuckDBPyConnection, reads: Reads, resource: str, 
         quarantined = f", quarantined rows: {read.quarantined_rows}" if read.quarantined_rows else ""
         return f"{resource}: {read.verdict}{quarantined}"
     naming = reads.get(named_by) if named_by else None
-    age = _age(read, naming) if naming is not None else timedelta()
-    if age > PROOF_AGE or (age and _has_later_attempt(build, read)):
+    age = _age(build, read, naming) if naming is not None else timedelta()
+    if age > PROOF_AGE or (age and _has_later_attempt(build, read, resource)):
         return f"{resource}: last published read at {read.ended_at:%Y-%m-%d %H:%M} UTC, before {named_by}"
     return ""
 
 
-def _has_later_attempt(build: duckdb.DuckDBPyConnection, read: LastRead) -> bool:
-    """Whether the list was walked again and failed or was held back: then it may have changed."""
-    sql = "SELECT count(*) FROM ops.coverage WHERE resource = $resource AND ended_at > $at"
-    ((attempts,),) = build.execute(sql, {"resource": read.resource, "at": read.ended_at}).fetchall()
+def _has_later_attempt(
+    build: duckdb.DuckDBPyConnection, read: LastRead, resource: str, run_id: str | None = None
+) -> bool:
+    """Whether a list was walked after this read, by any run or this one; by `rowid`, not by times, see `ops`.
+
+    The list itself may have changed then: that walk failed or was held back.
+    """
+    sql = """
+        SELECT count(*) FROM ops.coverage WHERE resource = $1 AND run_id = coalesce($2, run_id) AND rowid > (
+            SELECT max(rowid) FROM ops.coverage WHERE resource = $3 AND run_id = $4)"""
+    ((attempts,),) = build.execute(sql, [resource, run_id, read.resource, read.run_id]).fetchall()
     return bool(attempts)
 
 
@@ -70,8 +83,8 @@ def proven_before(build: duckdb.DuckDBPyConnection, reads: Reads, entity: str) -
     read, named = reads.get(entity), reads.get(_NAMES.get(entity, ""))
     if read is None or named is None or named.verdict != "complete":
         return []
-    age = _age(named, read)
-    if not timedelta() < age <= PROOF_AGE or _has_later_attempt(build, named):
+    age = _age(build, named, read)
+    if not timedelta() < age <= PROOF_AGE or _has_later_attempt(build, named, named.resource):
         return []
     detail = (
         f"{named.resource} proven complete at {named.ended_at:%Y-%m-%d %H:%M:%S} UTC, {entity} read "

@@ -64,9 +64,10 @@ VIEWS: Final = {
     "lists": f"""
         SELECT l.resource, coalesce(w.verdict, 'never_read') AS verdict, w."distinct" AS rows, w.quarantined,
             w.ended_at AS read_at, w.run_id, (
-                SELECT max(c.ended_at) FROM ops.coverage c
+                SELECT c.ended_at FROM ops.coverage c
                 WHERE c.resource = l.resource AND c.verdict = 'tail' AND c.read_number > w.read_number
                     AND {_IS_RECONCILED}
+                ORDER BY c.read_number DESC LIMIT 1
             ) AS tail_read_at
         FROM ({" UNION ALL ".join(f"SELECT CAST('{name}' AS VARCHAR) AS resource" for name in LISTS)}) AS l LEFT JOIN (
             SELECT c.*, row_number() OVER (PARTITION BY c.resource ORDER BY c.read_number DESC) AS nth

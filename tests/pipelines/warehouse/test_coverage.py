@@ -15,6 +15,7 @@ from pipelines.reconcile.erp_files import ErpFiles
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
 from pipelines.warehouse import ops
 from pipelines.warehouse.ops import last_reads
+from pipelines.warehouse.views import VIEWS
 from sources.errors import CoverageError
 from tests.pipelines.bridge import Bridge, bridge
 
@@ -192,6 +193,22 @@ def test_issue_11_13_what_was_proven_shortly_before_stays_with_the_time_of_the_p
     assert not [rule for rule in rules(fresh) if rule.endswith("_read_before")]
 
 
+def test_a_proof_by_a_clock_that_was_ahead_does_not_hold_for_what_is_read_after_it_was_set_back(
+    published: Bridge,
+) -> None:
+    buyer = published.platform.state.ids("customers")[0]
+    published.platform.state.change("customers", buyer, {"priceListId": 999})
+    with duckdb.connect(str(published.path)) as connection:
+        connection.execute("UPDATE ops.coverage SET ended_at = ended_at + INTERVAL 1 DAY")
+    published.pull("customers")
+    reconcile()
+    assert ("price_list_not_listed", buyer) not in absences(published)
+    assert unproven(published)["customers", "price_lists_unproven"].endswith(" UTC, before customers")
+    published.pull("price_lists")
+    reconcile()
+    assert ("price_list_not_listed", buyer) in absences(published)
+
+
 def test_a_list_that_was_held_back_proves_no_absence_from_lists_of_the_same_run(published: Bridge) -> None:
     state = published.platform.state
     for gone in state.ids("price_lists")[:4]:
@@ -276,13 +293,16 @@ def test_a_read_by_a_clock_that_was_wrong_is_not_the_last_one_for_ever() -> None
         reads = [
             ("2040", "complete", "2040-01-01 00:00:00Z"),
             ("2026a", "unproven", "2026-01-01 00:00:00Z"),
+            ("2041", "tail", "2041-01-01 00:00:00Z"),
             ("t", "tail", "2026-01-02 00:00:00Z"),
         ]
-        for run_id, verdict, ended_at in reads:
+        for number, (run_id, verdict, ended_at) in enumerate(reads):
             connection.execute(
                 "INSERT INTO ops.coverage BY NAME SELECT $1 AS run_id, 'orders' AS resource, $2 AS verdict,"
-                " $3::TIMESTAMPTZ AS started_at, $3::TIMESTAMPTZ AS ended_at, true AS published",
-                [run_id, verdict, ended_at],
+                " $3::TIMESTAMPTZ AS started_at, $3::TIMESTAMPTZ AS ended_at, true AS published, $4 AS read_number",
+                [run_id, verdict, ended_at, number],
             )
         read = last_reads(connection)["orders"]
         assert (read.run_id, read.verdict, read.tail_run_id) == ("2026a", "unproven", "t")
+        sql = f"SELECT run_id, tail_read_at FROM ({VIEWS['lists']}) WHERE resource = 'orders'"
+        assert connection.execute(sql).fetchall() == [("2026a", read.tail_ended_at)]
