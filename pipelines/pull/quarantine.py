@@ -1,18 +1,19 @@
 """The quarantine file: the rows themselves that no raw table can hold, for the owner alone.
 
 In: results of walks. Out: `<warehouse>.quarantine.jsonl`, mode 0600, a row of JSON each. The warehouse has only their
-reasons and hashes, so that it can be shared.
+reasons and hashes, so that it can be shared. Rows of a list stay until a run has read it again.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sources.disk import replace_file
+from sources.disk import open_private, replace_file
+from sources.errors import UsageError
 from sources.extract.result import ListResult
 
 
@@ -25,7 +26,7 @@ def quarantine_file(path: Path) -> Path:
 def staged_quarantine(path: Path, run_id: str, lists: Sequence[ListResult]) -> Iterator[None]:
     """Writes the file next to the old one, and replaces that where the block, which publishes the build, succeeds.
 
-    Without quarantined rows the old file is removed instead.
+    Without quarantined rows the old file is removed instead. It keeps those of lists that this run did not read whole.
 
     Args:
         path: of the warehouse.
@@ -33,11 +34,13 @@ def staged_quarantine(path: Path, run_id: str, lists: Sequence[ListResult]) -> I
         lists: results of its walks.
     """
     file = quarantine_file(path)
-    if not any(walked.quarantined for walked in lists):
+    read = {walked.resource for walked in lists if walked.error is None and walked.verdict != "tail"}
+    if not any(walked.quarantined for walked in lists) and not any(_kept(file, read)):
         yield
         file.unlink(missing_ok=True)
         return
     with replace_file(file, is_only_writer=True) as out:
+        out.writelines(_kept(file, read))
         for walked in lists:
             for row in walked.quarantined:
                 record = {
@@ -53,3 +56,12 @@ def staged_quarantine(path: Path, run_id: str, lists: Sequence[ListResult]) -> I
         out.flush()  # a full disk must show before anything is published
         os.fsync(out.fileno())
         yield
+
+
+def _kept(file: Path, read: Collection[str]) -> Iterator[bytes]:
+    """The lines of the file about other lists than those that were read; none if the file is not this user's."""
+    with suppress(OSError, UsageError), os.fdopen(open_private(file), "rb") as lines:
+        for line in lines:
+            with suppress(ValueError, KeyError, TypeError):
+                if json.loads(line)["resource"] not in read:
+                    yield line
