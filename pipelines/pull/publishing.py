@@ -133,7 +133,8 @@ class Publication:
             step: what else goes into the build.
 
         Raises:
-            UsageError: the warehouse holds the data of another source, and `accept_new_source` is not set.
+            UsageError: the warehouse holds the data of another source, and `accept_new_source` is not set; or not every
+                list of another organization or environment was read.
             CoverageError: no list was merged, or a list was held back and `require_complete` is set.
         """
         result, connection = self._result, self._opened().build
@@ -141,8 +142,7 @@ class Publication:
             connection.execute(f"RESET {name}")
         at = max(walked.ended_at for walked in result.lists if walked.error is None)
         source = replace(self._targets.source, organization=organization)
-        if not self._options.accept_new_source:
-            check_source(connection, source)
+        check_source(connection, source, result.changes if self._options.accept_new_source else None)
         record_source(connection, source, result.run_id, at)
         self._hold_back()
         connection.begin()

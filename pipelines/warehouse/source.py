@@ -6,12 +6,14 @@ overwrites production and one organization never another; otherwise the row of `
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Collection
+from dataclasses import astuple, dataclass, fields, replace
 from datetime import datetime
 from typing import Final
 
 import duckdb
 
+from pipelines.warehouse.ops import last_reads
 from sources.errors import UsageError
 
 
@@ -61,14 +63,35 @@ def read_source(warehouse: duckdb.DuckDBPyConnection) -> DataSource:
     return DataSource(*row)
 
 
-def check_source(warehouse: duckdb.DuckDBPyConnection, source: DataSource) -> None:
-    """Checks that a run reads what the warehouse holds. Raises UsageError."""
-    differences = read_source(warehouse).differences(source)
-    if differences:
+def check_source(
+    warehouse: duckdb.DuckDBPyConnection, source: DataSource, replaced: Collection[str] | None = None
+) -> None:
+    """Checks that a run reads what the warehouse holds.
+
+    Args:
+        warehouse: the published one, or a build of it.
+        source: that the run reads.
+        replaced: where a new source is accepted, the lists that the run read of it.
+
+    Raises:
+        UsageError: it is another source, and none is accepted; or another organization or environment is, and a list of
+            the one before would stay beside its lists.
+    """
+    held = read_source(warehouse)
+    differences = held.differences(source)
+    if differences and replaced is None:
         raise UsageError(
             f"this warehouse holds the data of another source: {'; '.join(differences)}",
             "Name another file in WAREHOUSE__PATH. If it is the same organization, which has moved, run once more with "
             "--accept-new-source.",
+        )
+    stays = sorted(last_reads(warehouse).keys() - set(replaced or ()))
+    if stays and replace(held, legacy_host=None, public_v1_host=None).differences(source):
+        raise UsageError(
+            f"not every list was read from the new source, {', '.join(stays)} would stay that of the one before: "
+            f"{'; '.join(differences)}",
+            "Pull all lists in one run with --accept-new-source, and with --accept-shrink where they are held back; or "
+            "name another file in WAREHOUSE__PATH.",
         )
 
 

@@ -69,7 +69,13 @@ def test_issue_11_13_another_environment_or_organization_is_refused(published: B
     with pytest.raises(UsageError, match=f"another source: {column} production, not "):
         published.pull("orders")
     assert published.path.read_bytes() == before
-    assert published.code("orders", accept_new_source=True) == 0
+    with pytest.raises(
+        UsageError, match="customers, price_lists, promotions would stay that of the one before"
+    ) as left:
+        published.pull("orders", accept_new_source=True)
+    assert "Pull all lists in one run" in left.value.hint
+    assert published.path.read_bytes() == before
+    assert published.code(accept_new_source=True) == 0
     assert published.code("orders") == 0
 
 
