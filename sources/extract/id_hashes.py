@@ -80,9 +80,12 @@ class IdHashes:
         """Whether both have the same hashes, each as often."""
         return all(np.array_equal(np.sort(own), np.sort(its)) for (_, own), (_, its) in self._pairs(other))
 
-    def has_all(self, other: IdHashes) -> bool:
-        """Whether each hash of the other sweep is one of this sweep."""
-        return all(bool(np.isin(its, own).all()) for (_, own), (_, its) in self._pairs(other))
+    def has_all(self, other: IdHashes, also: Hashes | None = None) -> bool:
+        """Whether each hash of the other sweep is one of this sweep, or one of `also`."""
+        further = np.array([], np.uint64) if also is None else also
+        return all(
+            bool(np.isin(its, np.concatenate([own, further])).all()) for (_, own), (_, its) in self._pairs(other)
+        )
 
     def new_rows(self, later: Sequence[IdHashes]) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """For each row whether it was not dropped, and no later sweep has its hash."""

@@ -257,8 +257,9 @@ class _ListWalk:
         """
         last = files[-1]
         if not self._is_paged and not last.repeated.counts:
-            known = [self._options.known_ids] if self._options.known_ids else []
-            return all(map(last.ids.has_all, [earlier.ids for earlier in files[:-1]] or known))
+            if len(files) == 1:
+                return self._options.known_ids is None or last.lists_all(self._options.known_ids)
+            return all(last.ids.has_all(earlier.ids) for earlier in files[:-1])
         return len(files) > 1 and agree(*self._result.sweeps[-2:]) and files[-2].same_rows(last)
 
     def _conclude(self, files: list[PageFiles], *, is_agreed: bool) -> None:

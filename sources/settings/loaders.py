@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 from sources.errors import UsageError
 from sources.settings.root import FILES, check_private, find_root, key_paths, load_dlt, read_toml
 from sources.settings.sections import (
+    SECTIONS,
     SETTINGS,
     HttpSettings,
     LedgerSettings,
@@ -129,14 +130,16 @@ class Resolution:
 def misspelt_names() -> dict[str, str]:
     """Variables, and names in the settings files, that are no setting but look like one: name → setting.
 
-    Raises UsageError for a file that cannot be read.
+    Those in a section of ours are not among them: they are errors of that section. Raises UsageError for a file that
+    cannot be read.
     """
     written = [path for file in FILES for path in key_paths(read_toml(find_root() / ".dlt" / file))]
+    ours = {*SECTIONS, *map(variable, SECTIONS)}
     return {
         name: similar[0]
-        for names, known in ((os.environ, [variable(key) for key in SETTINGS]), (written, list(SETTINGS)))
+        for mark, names, known in (("__", os.environ, [variable(key) for key in SETTINGS]), (".", written, [*SETTINGS]))
         for name in names
-        if name not in known and (similar := get_close_matches(name, known, n=1, cutoff=0.87))
+        if name.rpartition(mark)[0] not in ours and (similar := get_close_matches(name, known, n=1, cutoff=0.87))
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -328,13 +328,15 @@ class Resized:
 class RemovedWhileRead(Platform):
     """Serves orders by a cursor that counts rows, and removes the first one after two pages of the first reading."""
 
+    notes: ClassVar[dict[int, str]] = {}
+
     def get(self, path: str, params: Any, *, check: Any) -> Any:
         self.requests.append(params)
         if len(self.requests) == 3:
             del self.ids[0]
         start, limit = int(params.get("startingAfter", 0)), int(params["limit"])
         end = start + limit
-        body: dict[str, Any] = {"data": [{"id": str(key)} for key in self.ids[start:end]]}
+        body: dict[str, Any] = {"data": [{"id": str(key), "note": self.notes.get(key)} for key in self.ids[start:end]]}
         has_more = end < len(self.ids)
         raw = json.dumps({**body, "hasMore": has_more, "nextCursor": str(end) if has_more else None}).encode()
         return check(raw), ReadResponse(200, raw, 0.0, 1, False)
@@ -365,3 +367,12 @@ def test_absent_ids_of_a_list_with_a_cursor_take_two_readings(
     assert (result.verdict, len(result.sweeps), result.distinct) == (verdict, sweeps, listed)
     assert result.position is not None
     assert result.position.limit == 10, "a tail, which has the limit of the settings, can start there"
+
+
+@pytest.mark.parametrize(("listed", "sweeps"), [(50, 1), (49, 2)])
+def test_a_known_order_that_is_quarantined_is_not_absent(tmp_path: Path, listed: int, sweeps: int) -> None:
+    platform = RemovedWhileRead([*range(1, listed + 1)], requests=[{}] * 3)
+    platform.notes = {7: "\0"}
+    result = walked(platform, tmp_path, "orders", page_limit=10, known_ids=known_ids(tmp_path))
+    assert (result.verdict, len(result.sweeps), result.distinct) == ("unproven", sweeps, listed - 1)
+    assert [row.key for row in result.quarantined] == ["7"]
