@@ -33,6 +33,7 @@ from sources.settings import (
     ledger_path,
     legacy_settings,
     misspelt_names,
+    notify_settings,
     public_v1_settings,
     reconcile_settings,
     warehouse_path,
@@ -75,8 +76,12 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
     if warehouse_settings().destination:
         yield _attempt("destination", lambda: connect_destination(warehouse_settings()))
     yield _attempt("settings of reconcile", _reconcile)
+    yield (http := _attempt("settings of http", lambda: "valid" if http_settings() else ""))
+    yield _attempt("settings of notify", lambda: "valid" if notify_settings() else "")
     yield (legacy := _attempt(f"settings of {_FAMILIES['legacy']}", lambda: legacy_settings().base_url))
     yield (public_v1 := _attempt(f"settings of {_FAMILIES['public_v1']}", lambda: public_v1_settings().base_url))
+    if http.exit_code != ExitCode.DONE:
+        return
     families: dict[Family, str] = {}
     if legacy.exit_code == ExitCode.DONE:
         families["legacy"] = legacy.message

@@ -211,3 +211,13 @@ def test_a_secret_may_be_a_mounted_file(root: Path, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(environ, "SECRET_STORAGE_PATH", f"{mounted}/%s")
     assert legacy_settings().api_key.reveal() == "mounted-key"
     assert legacy_settings().base_url == "https://a.example"
+
+
+def test_a_name_that_is_an_error_of_its_section_is_not_named_a_second_time(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, f"{LEGACY}page_limt = 7\n")
+    monkeypatch.setenv("SOURCES__LEGACY__PAGE_LIMITS", "7")
+    assert misspelt_names() == {}
+    with pytest.raises(UsageError, match="there is no setting"):
+        legacy_settings()
