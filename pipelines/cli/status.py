@@ -50,7 +50,8 @@ def lines(status: Status) -> list[str]:
     if status.failure:
         shown += _failure_lines("the last run failed and published nothing", status.failure)
     if status.destination_failure:
-        title = "the warehouse was published, but its copy to the destination failed"
+        ended = "has not ended" if status.destination_failure.get("exit_code") == ExitCode.STOPPED else "failed"
+        title = f"the warehouse was published, but its copy to the destination {ended}"
         shown += _failure_lines(title, status.destination_failure)
     if status.too_old and not status.lists:
         shown.append("nothing was ever pulled")

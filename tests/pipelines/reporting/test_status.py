@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from pipelines.cli.status import lines
 from pipelines.reporting.status import ListStatus, Status
+from pipelines.warehouse import failure as failures
 
 
 @pytest.mark.parametrize(
@@ -26,3 +28,11 @@ def test_a_list_read_in_the_future_is_too_old_for_a_monitor(age: timedelta, text
     assert read.is_older_than(24) is is_too_old
     status = Status("w.duckdb", lists=[read], too_old=["orders"] if is_too_old else [])
     assert lines(status)[1].endswith(text)
+
+
+def test_a_copy_that_is_under_way_or_was_ended_is_not_said_to_have_failed(tmp_path: Path) -> None:
+    path = tmp_path / "w.duckdb"
+    failures.record_unfinished_copy(path, "run", datetime.now(UTC), "run-1")
+    shown = lines(Status(str(path), destination_failure=failures.read(path, is_destination=True)))
+    assert shown[1].startswith("the warehouse was published, but its copy to the destination has not ended (")
+    assert "is still copying" in shown[2]
