@@ -267,7 +267,7 @@ MUTANTS: Final = (
     Mutant(
         "the-warehouse-of-another-source-is-overwritten",
         "pipelines/warehouse/source.py",
-        "    if differences:\n",
+        "    if differences and replaced is None:\n",
         "    if len(differences) > 99:\n",
         "tests/pipelines/warehouse/test_source.py",
     ),
