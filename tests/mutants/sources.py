@@ -258,7 +258,7 @@ MUTANTS: Final = (
     Mutant(
         "a-cursor-s-second-reading-without-a-row-of-the-first-is-proven",
         "sources/extract/walk.py",
-        "return all(map(last.ids.has_all, [earlier.ids for earlier in files[:-1]] or known))",
+        "return all(last.ids.has_all(earlier.ids) for earlier in files[:-1])",
         "return True",
         "tests/sources/extract/test_repeated_ids.py",
     ),
