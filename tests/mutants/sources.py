@@ -10,8 +10,8 @@ MUTANTS: Final = (
     Mutant(
         "an-order-that-one-reading-skips-is-missing",
         "sources/extract/walk.py",
-        "for earlier in files[:-1]] or known",
-        "for earlier in files[:-1]]",
+        "return self._options.known_ids is None or last.lists_all(self._options.known_ids)",
+        "return True",
         "tests/sources/extract/test_walk.py -k cursor",
     ),
     Mutant(
