@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -328,7 +330,7 @@ class Resized:
 class RemovedWhileRead(Platform):
     """Serves orders by a cursor that counts rows, and removes the first one after two pages of the first reading."""
 
-    notes: ClassVar[dict[int, str]] = {}
+    notes: Mapping[int, str] = MappingProxyType({})
 
     def get(self, path: str, params: Any, *, check: Any) -> Any:
         self.requests.append(params)
