@@ -109,8 +109,10 @@ class ParquetStore:
                 "Give each project a prefix of its own in WAREHOUSE__DESTINATION_DATASET, or run again.",
             )
         self._point({"version": version, "source": asdict(source), "tables": written})
-        for name in self._names():  # a newer one that is not the current one may be the work of another run
-            if before and _VERSION.fullmatch(name) and name < before["version"]:
+        # A newer one may be the work of another run. This one is the older one where a clock was set back.
+        oldest = min(version, before["version"]) if before else ""
+        for name in self._names():
+            if _VERSION.fullmatch(name) and name < oldest:
                 self.files.rm(f"{self.folder}/{name}", recursive=True)
 
     def _write(self, warehouse: duckdb.DuckDBPyConnection, version: str, schema: str, table: str) -> dict[str, Any]:

@@ -221,6 +221,18 @@ def test_a_copy_does_not_replace_the_pointer_of_another_that_was_faster(
     assert pointer(copy)["version"] == theirs
 
 
+def test_a_version_of_a_clock_that_was_set_back_stays(published: Bridge, bucket: Path) -> None:
+    assert copy_published()
+    copy, ahead = bucket / "orderbridge", "20990101T000000000000Z"
+    old = pointer(copy)["version"]
+    (copy / old).rename(copy / ahead)
+    (copy / POINTER).write_text((copy / POINTER).read_text("utf-8").replace(old, ahead))
+    for _ in range(2):
+        assert copy_published()
+        assert rows(copy) == tables(published.path)
+    assert versions(copy)[-1] == ahead
+
+
 def test_a_copy_leaves_newer_versions_of_another_alone(published: Bridge, bucket: Path) -> None:
     assert copy_published()
     unfinished = bucket / "orderbridge" / "99990101T000000000000Z"
