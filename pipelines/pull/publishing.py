@@ -5,6 +5,7 @@ In: results of walks. Out: a published warehouse, or an error and the old file a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -22,7 +23,7 @@ from pipelines.warehouse import disk_need, merge, ops
 from pipelines.warehouse.load import attached, load
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.schema_changes import observe_schema
-from pipelines.warehouse.source import check_source, record_source
+from pipelines.warehouse.source import check_source, read_source, record_source
 from pipelines.warehouse.table_merges import TableMerges
 from sources.contract import ORDER
 from sources.errors import CoverageError
@@ -38,6 +39,9 @@ _QUARANTINE_HINT: Final = (
 _SHRINK_HINT: Final = (
     "If the platform really lost these records, run once more with --accept-shrink. Otherwise check key and host."
 )
+
+
+log = logging.getLogger("orderbridge.pull")
 
 
 def check_coverage(result: PullResult, options: PullOptions) -> None:
@@ -144,6 +148,13 @@ class Publication:
         source = replace(self._targets.source, organization=organization)
         check_source(connection, source, result.changes if self._options.accept_new_source else None)
         record_source(connection, source, result.run_id, at)
+        if (
+            organization is None
+            and self._targets.whoami is not None
+            and (known := read_source(connection).organization)
+        ):
+            words = "GET /whoami did not report the organization of the key: the lists are published as those of %s"
+            log.warning(words, known)
         self._hold_back()
         connection.begin()
         self._record_lists(connection, at)
