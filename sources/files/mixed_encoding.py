@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 
 from sources.errors import UsageError
+from sources.files.text import measure
 
 CHUNK_BYTES: Final = 512 * 1024
 _BEYOND: Final = 5
@@ -83,13 +84,5 @@ def _mixed(path: Path, utf8: int, other: int) -> UsageError:
 
 
 def line_of(path: Path, offset: int) -> int:
-    """The 1-based line of an offset in the file."""
-    ends = 0
-    last = b""
-    with path.open("rb") as file:
-        while chunk := file.read(min(CHUNK_BYTES, offset)):
-            offset -= len(chunk)
-            ends += chunk.count(b"\n") + chunk.count(b"\r") - chunk.count(b"\r\n")
-            ends -= last == b"\r" and chunk[:1] == b"\n"
-            last = chunk[-1:]
-    return ends + 1
+    """The 1-based line of a byte that ends no line."""
+    return measure(path, "latin-1", most=offset + 1).lines
