@@ -78,12 +78,7 @@ def parse(text: NdjsonBatch, row: pa.StructType, unexpected: Literal["error", "i
     if table.num_columns != 1 or table.num_rows != len(pages):
         raise ColumnarFallback
     table.validate()
-    lists = table.column(0).combine_chunks()
-    if isinstance(lists, pa.ChunkedArray):
-        lists = pa.concat_arrays(lists.chunks)
-    if lists.null_count:
-        raise ColumnarFallback
-    rows, parents = items_of(lists)
+    rows, parents = items_of(pa.concat_arrays(table.column(0).chunks))
     numbers = _int32_array(np.array([page.number for page in pages]))
     return ParsedRows(rows, [numbers.take(parents), positions(parents)])
 

@@ -217,7 +217,7 @@ MUTANTS: Final = (
         "sweeps-agree-although-the-second-has-one-row-more",
         "sources/extract/page_files.py",
         "return self.ids.equals(other.ids)",
-        "return other._ids.has_all(self._ids)",
+        "return other.ids.has_all(self.ids)",
         "tests/sources/extract/test_walk_promises.py",
     ),
     Mutant(
@@ -367,6 +367,13 @@ MUTANTS: Final = (
         "if (canonical := rows.canonical(value)) is None:",
         "if (canonical := str(float(value))) is None:",
         "tests/sources/decode",
+    ),
+    Mutant(
+        "a-far-cell-with-a-prefix-is-not-seen",
+        "sources/files/cell_tags.py",
+        "(may_have_prefix and _PREFIXED.search(xml))",
+        "(may_have_prefix and not xml)",
+        "tests/sources/files/test_sheet_cells.py",
     ),
     Mutant(
         "a-header-with-fewer-cells-than-its-rows-is-a-preamble",
