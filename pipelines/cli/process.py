@@ -23,7 +23,7 @@ UNUSED_DLT_FOLDER: Final = "orderbridge-dlt-unused"
 
 
 class Stop:
-    """Ctrl-C and SIGTERM: the first one asks the walks to stop and unwinds the stack; files on disk stay whole.
+    """Ctrl-C, SIGTERM, a closed terminal: the first asks the walks to stop and unwinds the stack; files stay whole.
 
     Attributes:
         event: set once the process should end.
@@ -40,9 +40,10 @@ class Stop:
         self._is_gentle = False
 
     def listen(self) -> None:
-        """Handles both signals from now on."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._stop)
+        """Handles these signals from now on; `nohup` ignores that of the terminal, and so do we then."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._stop)
 
     def _stop(self, number: int, frame: object) -> None:
         if self.signal:

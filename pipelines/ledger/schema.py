@@ -73,7 +73,7 @@ def _migrate_1(connection: sqlite3.Connection) -> None:
 
 def _migrate_times(connection: sqlite3.Connection, *, has_commits: bool) -> None:
     """Versions up to 3 had no numbers of commits: microseconds have the same order, and later commits follow them."""
-    for table, name in (("plans", "recorded_in"), ("confirmed", "confirmed_in")):
+    for table, name in (("plans", "recorded_in"), ("plans", "pushes"), ("confirmed", "confirmed_in")):
         connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0")
     if not has_commits:
         connection.execute("ALTER TABLE ledger ADD COLUMN commits INTEGER NOT NULL DEFAULT 0")

@@ -186,9 +186,10 @@ class Ledger:
         )
         return StoredKeys(self.salt, {key for (key,) in rows})
 
-    def has(self, plan_id: str) -> bool:
-        """Whether a plan was pushed with this ledger."""
-        return self.connection.execute("SELECT 1 FROM plans WHERE plan_id = ?", [plan_id]).fetchone() is not None
+    def pushes(self, plan_id: str) -> int | None:
+        """How often pushes of a plan began and ended; None if it was not pushed with this ledger."""
+        row = self.connection.execute("SELECT pushes FROM plans WHERE plan_id = ?", [plan_id]).fetchone()
+        return None if row is None else int(row[0])
 
     def is_superseded(self, plan_id: str) -> bool:
         """Whether another plan has since confirmed a field that this plan had confirmed."""

@@ -135,19 +135,10 @@ def check_agreement(plan: Plan, confirm: int | None, is_agreed: bool) -> None:
 def check_current(plan: Plan, ledger: Ledger) -> None:
     """Raises UsageError for a plan, not pushed before, whose fields another push has changed since it was made."""
     manifest = plan.manifest
-    if manifest.replaces is None or ledger.has(manifest.plan_id):
+    if manifest.replaces is None or ledger.pushes(manifest.plan_id) is not None:
         return
     if manifest.replaces != replaced_sha256(confirmed_fields(ledger, manifest.host), manifest, plan.folder):
         raise UsageError(
             "another push has changed fields that this plan changes, after it was made",
             f"Nothing was sent. Plan again into a new folder, and compare: {_plan_command(manifest)}",
-        )
-
-
-def check_known(plan: Plan, ledger: Path, is_known: bool) -> None:
-    """Raises UsageError for a plan with results that is not in the ledger: everything would be sent again."""
-    if not is_known and (plan.folder / RESULTS_FOLDER).exists():
-        raise UsageError(
-            f"this plan was pushed before, but not with the ledger {ledger}",
-            "Set LEDGER__PATH to the ledger of that push, or restore a backup: otherwise all would be sent again.",
         )

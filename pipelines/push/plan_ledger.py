@@ -90,6 +90,12 @@ class PlanLedger:
         for number, method, path, fields, *rest in cursor:
             yield LedgerRow(number, method, path, _split(fields), *rest)
 
+    def count_push(self) -> int:
+        """Counts the beginning or the end of a push, and returns their number."""
+        with self.ledger.transaction() as connection:
+            connection.execute("UPDATE plans SET pushes = pushes + 1 WHERE plan = ?", [self._plan])
+        return self.ledger.pushes(self.plan_id) or 0
+
     def now(self) -> float:
         """Ledger time."""
         return self.ledger.clock.now()

@@ -24,13 +24,14 @@ from pipelines.plan.model import RESULTS_FOLDER, LineResult, Plan, PlannedOperat
 from pipelines.push.eligibility import PushRules, Withheld, next_step
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.resolutions import ANSWER_COLUMN, DOUBT_COLUMN, doubt_id
-from sources.disk import create_private, disk_errors, sync
+from sources.disk import create_private, disk_errors, sync, write_private
 from sources.errors import BridgeError, UsageError
 from sources.files.formulas import CsvFile, neutralize
 
 RESULT_COLUMNS: Final = ("line", "outcome", "operation", "method", "path", "status", "code", "words")
 _DOUBT_COLUMNS: Final = (*RESULT_COLUMNS, DOUBT_COLUMN, "values", ANSWER_COLUMN)
 """Of `in_doubt.csv`: which doubt it is, what was sent, and room for the answers of a person."""
+PUSHES_FILE: Final = ".pushes"
 RESULT_FILES: Final = ("confirmed", "rejected", "in_doubt", "unsent")
 _SEVERITY: Final = ("confirmed", "unsent", "rejected", "in_doubt")
 """Files by severity. Among operations in doubt, one that waits for a person is more severe than a repeatable one."""
@@ -85,45 +86,41 @@ def check_writable(folder: Path) -> None:
             old.rename(final)
 
 
-def mark_pushed(folder: Path) -> None:
-    """Leaves the folder of the results, before anything is sent: a killed push writes none. Raises UsageError."""
-    with _writing(folder):
-        (folder / RESULTS_FOLDER).mkdir(mode=0o700, exist_ok=True)
-        sync(folder)
-
-
-def check_ledger(plan: Plan, ledger: PlanLedger) -> None:
-    """Checks that the ledger is not older than the results: operations sent there would be sent again.
+def mark_pushed(folder: Path, ledger: PlanLedger) -> None:
+    """Counts in the ledger, then in the plan folder, that a push begins, before anything is sent, or ends.
 
     Raises:
-        UsageError: it is older, or the results cannot be read.
+        UsageError: one of them cannot be written.
     """
-    if not (plan.folder / RESULTS_FOLDER).exists():
+    with _writing(folder):
+        (folder / RESULTS_FOLDER).mkdir(mode=0o700, exist_ok=True)
+        write_private(folder / PUSHES_FILE, b"%d" % ledger.count_push(), is_only_writer=True)
+
+
+def check_ledger(plan: Plan, path: Path, pushes: int | None) -> None:
+    """Checks that the ledger at `path`, which counted these `pushes` of a plan, has all of them.
+
+    Raises:
+        UsageError: it lacks one, and what that sent would be sent again.
+    """
+    if pushes is None and (plan.folder / RESULTS_FOLDER).exists():
+        raise UsageError(
+            f"this plan was pushed before, but not with the ledger {path}",
+            "Set LEDGER__PATH to the ledger of that push, or restore a backup: otherwise all would be sent again.",
+        )
+    mark = plan.folder / PUSHES_FILE
+    try:
+        is_older = int(mark.read_text("ascii")) > (pushes or 0)
+    except FileNotFoundError:
         return
-    planned = {row.id: row.attempts for row in ledger.rows("planned")}
-    never_sent = {number for number, attempts in planned.items() if not attempts}
-    for name, unsent in (("confirmed", planned.keys()), ("in_doubt", never_sent)) if planned else ():
-        path = plan.folder / RESULTS_FOLDER / f"{name}.csv"
-        try:
-            is_older = not unsent.isdisjoint(_operations_in(path))
-        except FileNotFoundError:
-            continue
-        except (OSError, ValueError, csv.Error):
-            raise UsageError(f"{path} was changed", "Restore it.") from None
-        if is_older:
-            raise UsageError(
-                f"the ledger is an older copy: {path} contains requests that were sent and are not in it",
-                "Restore the newest ledger, or set LEDGER__PATH to it: otherwise they would be sent again.",
-            )
-
-
-def _operations_in(path: Path) -> set[int]:
-    """The operations in a file of results, also if a spreadsheet saved it with semicolons. Raises ValueError."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        header = file.readline()
-        delimiter = ";" if header.count(";") > header.count(",") else ","
-        at = next(csv.reader([header], delimiter=delimiter), []).index("operation")
-        return {int(row[at]) for row in csv.reader(file, delimiter=delimiter) if len(row) > at and row[at]}
+    except (OSError, ValueError):
+        raise UsageError(f"{mark} was changed", "Restore it.") from None
+    if is_older:
+        raise UsageError(
+            f"{path} is an older copy of the ledger: it lacks a push of this plan",
+            "Restore the newest ledger, together with its `-wal` file if there is one, or set LEDGER__PATH to it: "
+            "otherwise requests would be sent again.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,11 +70,10 @@ def push(
     path = ledger_path()
     with ledger_lock(path), Ledger.open(path, read=dependencies.read_clock) as ledger:
         results.check_writable(plan.folder)
-        checks.check_known(plan, path, ledger.has(plan.manifest.plan_id))
+        results.check_ledger(plan, path, ledger.pushes(plan.manifest.plan_id))
         checks.check_current(plan, ledger)
         plan_ledger = PlanLedger.record(ledger, plan, new_operations(plan), ledger.clock.now())
-        results.check_ledger(plan, plan_ledger)
-        results.mark_pushed(plan.folder)
+        results.mark_pushed(plan.folder, plan_ledger)
         with dependencies.client(legacy, hooks.stop) as client:
             result = _PushRun(plan, plan_ledger, options, hooks, dependencies, legacy, client).run()
     result.observed = [*observed, *result.observed]
@@ -161,6 +160,7 @@ class _PushRun:
         result.states = self.ledger.counts()
         result.observed = sorted(self.observed)
         try:
+            results.mark_pushed(self.plan.folder, self.ledger)
             remove_unsent(self.plan, self.ledger.ids("planned"))
         except UsageError as error:
             result.error = result.error or error
@@ -205,9 +205,9 @@ class _PushRun:
     def _read_customers(self, keys: Set[Key]) -> CustomerListing:
         if self.dependencies.read_customers is not None:
             return self.dependencies.read_customers(keys)
-        return read_customers(
-            self.client, self.walk_folder, keys, self.legacy.page_limit, self.hooks.on_page, self.observed
-        )
+        folder, progress = self.walk_folder, self.hooks.on_page
+        with disk_errors(folder, "The list of customers is read into a folder next to the ledger: free space there."):
+            return read_customers(self.client, folder, keys, self.legacy.page_limit, progress, self.observed)
 
     def _resolve_manually(self) -> None:
         """Applies the manual answers. An update that arrived leaves its values as if confirmed."""

@@ -83,7 +83,7 @@ def verify(folder: Path) -> VerifyResult:
     plan = Plan(folder)
     result = VerifyResult(plan.kind)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
-        if not ledger.has(plan.manifest.plan_id):
+        if ledger.pushes(plan.manifest.plan_id) is None:
             raise UsageError("this plan was never pushed", f"Push it: orderbridge push {folder}")
         rows = {row.id: row for row in PlanLedger(ledger, plan.manifest.plan_id).rows()}
     confirmed = {number for number, row in rows.items() if row.state == "confirmed"}

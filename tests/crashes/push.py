@@ -168,7 +168,7 @@ class PushCrashes:
     def _rows(self) -> list[tuple[PlannedOperation, str, int]]:
         plan = Plan(self.plan)
         with Ledger.open(self.root / "ledger.sqlite", readonly=True) as ledger:
-            if not ledger.has(plan.manifest.plan_id):
+            if ledger.pushes(plan.manifest.plan_id) is None:
                 return []
             rows = PlanLedger(ledger, plan.manifest.plan_id).rows()
             return [(operation, row.state, row.id) for operation, row in zip(plan.operations(), rows, strict=True)]

@@ -609,8 +609,8 @@ MUTANTS: Final = (
     Mutant(
         "a-ledger-older-than-the-results-is-used",
         "pipelines/push/results.py",
-        "        if is_older:\n",
-        "        if is_older is None:\n",
+        "    if is_older:\n",
+        "    if is_older is None:\n",
         f"{PUSH} -k older",
     ),
     Mutant(

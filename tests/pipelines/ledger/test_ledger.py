@@ -352,10 +352,12 @@ def test_a_ledger_of_another_user_is_refused(tmp_path: Path, name: str, readonly
 
 
 def make_older(connection: sqlite3.Connection, version: int) -> None:
-    """Turns a ledger into one of version 2 or 3: without numbers of commits, and of keys."""
-    later = [("ledger", "commits"), ("plans", "recorded_in"), ("confirmed", "confirmed_in"), ("plans", "key_version")]
-    for table, name in later[: 4 if version == 2 else 3]:
-        connection.execute(f"ALTER TABLE {table} DROP COLUMN {name}")
+    """Turns a ledger into one of version 2 or 3: without numbers of commits, pushes, and of keys."""
+    later = {"ledger": ["commits"], "plans": ["recorded_in", "pushes"], "confirmed": ["confirmed_in"]}
+    later["plans"] += ["key_version"] if version == 2 else []
+    for table, names in later.items():
+        for name in names:
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {name}")
     connection.execute(f"PRAGMA user_version = {version}")
 
 

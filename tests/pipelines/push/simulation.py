@@ -284,7 +284,7 @@ class Run:
 
     def _rows(self, ledger: Ledger, plan: Path) -> list[tuple[PlannedOperation, LedgerRow]]:
         plan_id = self.opened[plan].manifest.plan_id
-        if not ledger.has(plan_id):
+        if ledger.pushes(plan_id) is None:
             return []
         return list(zip(self.operations[plan], PlanLedger(ledger, plan_id).rows(), strict=True))
 

@@ -113,7 +113,7 @@ def test_two_pushes_at_once_create_nobody_twice(tmp_path: Path) -> None:
         assert sorted(at.codes()) == sorted({f"C{n:05d}" for n in range(1, 60)})
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_a_push_at_a_clean_point(tmp_path: Path, number: signal.Signals, code: int) -> None:
     with place(tmp_path, latency_ms=20) as at:
         plan = at.plan([customer(n) for n in range(1, 200)])

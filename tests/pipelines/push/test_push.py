@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import socket
+import sqlite3
 import stat
 import threading
 import time
@@ -775,6 +776,44 @@ def test_an_older_ledger_is_noticed_although_it_has_an_attempt_of_each_request(a
     with pytest.raises(UsageError, match="older copy"):
         at.push(plan)
     assert at.platform.state.variants[1, 1].applied == 1
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_ledger_that_lost_its_log_or_was_copied_during_a_push_is_noticed(at: Place, is_killed: bool) -> None:
+    plan = at.plan([patch(number, number, stock=5, repeatable=False) for number in (1, 2)], "variants")
+    stop = threading.Event()
+    stop.set()
+    at.push(plan, stop=stop)
+    old = at.folder / "old.sqlite"
+
+    def on_operation(done: int, total: int) -> None:
+        if not done:
+            return
+        if is_killed:
+            raise SystemExit
+        with sqlite3.connect(at.ledger) as source, sqlite3.connect(old) as target:
+            source.backup(target)
+
+    if is_killed:  # the file itself, without its log, has nothing of the second push
+        shutil.copy(at.ledger, old)
+        with pytest.raises(SystemExit):
+            at.push(plan, on_operation=on_operation)
+    else:
+        assert at.push(plan, on_operation=on_operation).exit_code == 0
+    for path in at.folder.glob("ledger.sqlite*"):
+        path.unlink()
+    shutil.copy(old, at.ledger)
+    before = at.platform.state.variants[1, 1].applied
+    for _ in range(2):
+        with pytest.raises(UsageError, match="older copy"):
+            at.push(plan)
+    assert at.platform.state.variants[1, 1].applied == before == 1
+
+
+def test_a_list_of_customers_that_cannot_be_written_is_no_internal_error(at: Place) -> None:
+    (at.folder / ".ledger.sqlite.walk").write_bytes(b"")
+    pushed = at.push(at.plan([customer(1)]))
+    assert (pushed.exit_code, outcomes(at.folder / "plan-0"), at.codes()) == (2, {"2": "unsent.not_sent"}, [])
 
 
 def test_a_plan_whose_ledger_is_older_than_its_results_is_not_sent_again(at: Place) -> None:
