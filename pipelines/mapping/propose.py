@@ -71,15 +71,19 @@ def _path(header: str, kind: str) -> str | None:
 
 @cache
 def _known(kind: str) -> dict[str, str]:
-    """Field paths by normalized column name; of each array, the first item."""
+    """Field paths by normalized column name; of each array, the first item.
+
+    A field inside another is also known by its own name if that is compound: `Name`, `Value`, `URL` or `Number` alone
+    are mostly of something else.
+    """
     common = tomllib.loads(files("pipelines.mapping").joinpath("column_names.toml").read_text("utf-8"))[kind]
     known = {normalize(word): path for path, words in common.items() for word in words.split(",")}
     for path in reversed(paths(kind)):
         first = path.replace("[]", "[0]")
         known[normalize(first.replace("[0]", ""))] = first
-        own = normalize(first.removesuffix("[0]").rpartition(".")[2])
-        if "." not in path:
-            known[own] = first
-        elif own not in {normalize(other) for other in paths(kind)}:
-            known.setdefault(own, first)
+        inside, _, own = first.removesuffix("[0]").rpartition(".")
+        if not inside:
+            known[normalize(own)] = first
+        elif own != own.lower():
+            known.setdefault(normalize(own), first)
     return known

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -30,12 +31,14 @@ from pipelines.mapping.key_positions import KeyPositions
 from pipelines.mapping.model import Formats, Lookup, MappedColumn, Mapping
 from sources.errors import UsageError
 from sources.files import ReadOptions
+from sources.files.layout import column_name
 from sources.kinds import KINDS, KindName
 
 MAX_BYTES: Final = 1 << 20
 GUIDE: Final = "See docs/mapping.md for every key."
 _Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 _Words = Annotated[tuple[StrictStr, ...], Limits(min_length=1)]
+_Name = Annotated[StrictStr, AfterValidator(column_name)]
 _Mark = Annotated[StrictStr, Limits(min_length=1, max_length=1)]
 _Thousands = Annotated[StrictStr, Limits(max_length=1)]
 
@@ -100,30 +103,30 @@ class _Passwords(_Strict):
 
 
 class _Group(_Strict):
-    by: _Words
+    by: Annotated[tuple[_Name, ...], Limits(min_length=1)]
 
 
 class _Rows(_Strict):
     empty: tuple[StrictStr, ...] | None = None
-    fill_down: tuple[StrictStr, ...] = ()
-    fill_within: tuple[StrictStr, ...] = ()
-    skip_blank: tuple[StrictStr, ...] = ()
+    fill_down: tuple[_Name, ...] = ()
+    fill_within: tuple[_Name, ...] = ()
+    skip_blank: tuple[_Name, ...] = ()
 
 
 class _Lookup(_Strict):
     file: Annotated[StrictStr, Limits(min_length=1)]
-    match: Annotated[dict[str, StrictStr], Limits(min_length=1)]
-    give: Annotated[dict[str, StrictStr], Limits(min_length=1)]
+    match: Annotated[dict[_Name, _Name], Limits(min_length=1)]
+    give: Annotated[dict[str, _Name], Limits(min_length=1)]
 
 
 class _Mapping(_Strict):
     kind: KindName
-    ignore: tuple[StrictStr, ...] = ()
+    ignore: tuple[_Name, ...] = ()
     file: _File = _File()
     numbers: _Numbers = _Numbers()
     dates: _Dates | None = None
     booleans: _Booleans | None = None
-    columns: dict[str, Annotated[_Column, BeforeValidator(_as_table)]]
+    columns: dict[_Name, Annotated[_Column, BeforeValidator(_as_table)]]
     constants: dict[str, _Scalar] = {}
     passwords: _Passwords | None = None
     group: _Group | None = None

@@ -64,6 +64,8 @@ def _kind(path: Path, head: bytes) -> tuple[str, str] | None:
         return _ole_kind(path)
     if head.startswith(_ZIP):
         members = _members(path)
+        if not members:
+            return "a damaged workbook or zip archive", "Export it again, and copy it as a whole."
         if "mimetype" in members and "content.xml" in members:
             return "an OpenDocument spreadsheet (.ods)", _SAVE_AS
         return next(((what, cure) for name, what, cure in _IN_ZIP if name in members), ("a zip archive", _UNPACK))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from typing import Final
@@ -167,7 +168,12 @@ def _joined(header: list[list[str]]) -> list[str]:
             below = any(lower[column].strip() for lower in header[depth + 1 :])
             row.append(group if below else cell)
         spread.append(row)
-    return [" ".join(" ".join(parts).split()) for parts in zip(*spread, strict=True)]
+    return [column_name(" ".join(parts)) for parts in zip(*spread, strict=True)]
+
+
+def column_name(text: str) -> str:
+    """A name as it is compared: spaces single, accents composed, which is how they are typed."""
+    return unicodedata.normalize("NFC", " ".join(text.split()))
 
 
 def _named(names: list[str], lines: tuple[int, ...], data: int, before: tuple[int, ...], dropped: int) -> Layout:

@@ -89,9 +89,9 @@ class RowShape(NamedTuple):
         return Row(line, tuple(cells))
 
     def _repeats_header(self, cells: Sequence[str]) -> bool:
-        """Whether every cell is the name of its column; the last ones may be empty."""
+        """Whether three quarters of the cells are the name of their column, as in a second row of names."""
         filled = [cell == name for cell, name in zip(cells, self.columns, strict=True) if cell]
-        return all(filled) and (len(filled) > 1 or len(self.columns) == 1)
+        return 4 * sum(filled) >= 3 * len(filled) > 3 or len(self.columns) == 1
 
 
 def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDArray[np.bool_]:

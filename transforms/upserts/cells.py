@@ -31,7 +31,7 @@ WORDS: Final = {
     "too_many_digits": "more digits than a number in JSON can hold",
     "not_yes_or_no": "not a word for yes or no: set the words under [booleans] in the mapping",
     "damaged_code": "a spreadsheet changed the code to a number and lost digits: export that column as text",
-    "formula": 'a text with the marks of a spreadsheet around it, such as ="00038" or \'00038: remove the marks',
+    "formula": "a formula of a spreadsheet: export its result",
     "damaged_text": "characters were lost when the file was written: export it again as UTF-8",
     "cell_error": "an error value of a spreadsheet",
     "not_an_id": "not an id: digits only, or letters, digits and - _ . ~ where the interface accepts them",
@@ -39,10 +39,10 @@ WORDS: Final = {
 }
 """The meaning of each code, without the value."""
 _POWER: Final = r"^[+-]?[0-9]+(([.,][0-9]+)?[eE]\+|[.,][0-9]+[eE]-)[0-9]+$"
-_CELL_ERROR: Final = r"^#([¡¿]?[\p{Lu}/0]+[!?]|N/\p{Lu}+|I/T|NV|##+)$"
-"""In all languages: #REF!, #¡VALOR!, #BEZUG!, #N/A, #N/D."""
-_MARKED_DIGITS: Final = "^'[0-9+(][0-9 ()./-]*$"
-"""An apostrophe before a code or phone number, which makes a spreadsheet keep it as text."""
+_CELL_ERROR: Final = r"^(#([¡¿]?[\p{Lu}/0]+[!?]|N/\p{Lu}+|I/T|NV|##+)|Err:5[0-9]{2})$"
+"""In all languages: #REF!, #¡VALOR!, #BEZUG!, #N/A, #N/D; in LibreOffice also Err:502."""
+_MARKED: Final = r"""^(?:="([^"]*)"|'([0-9+(][0-9 ()./-]*))$"""
+"""="00038", or an apostrophe before a code or phone number: so exported, a spreadsheet keeps it as text."""
 _LOST: Final = "\ufffd"
 _NUMBER_ID: Final = r"^[0-9]{1,18}$"
 _ID: Final = r"^[A-Za-z0-9_~-][A-Za-z0-9_.~-]{0,127}$"
@@ -96,7 +96,8 @@ class Reading:
         if self.kind in ("id", "number_id"):
             return _ids(texts, _NUMBER_ID if self.kind == "number_id" else _ID)
         if self.kind == "secret" or not self.trim:
-            texts = pc.if_else(pc.is_valid(texts), cells, pa.scalar(None, TEXT))
+            whole = cells if self.kind == "secret" else _unmarked(cells)
+            texts = pc.if_else(pc.is_valid(texts), whole, pa.scalar(None, TEXT))
         return (texts, pa.nulls(len(texts), TEXT)) if self.kind == "secret" else _whole(texts)
 
     def _numbers(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -127,9 +128,17 @@ class Reading:
 
 
 def filled(cells: pa.Array, empty: tuple[str, ...] = ()) -> pa.Array:
-    """Cells without surrounding whitespace; null where blank, or one of the texts that mean an empty cell."""
+    """Cells without surrounding whitespace and marks; null where blank, or one of the texts that mean an empty cell."""
     texts = array(clean_text(column(cells)))
+    if (plain := _unmarked(texts)) is not texts:
+        texts = array(clean_text(column(plain)))
     return pc.if_else(pc.is_in(texts, pa.array(empty, TEXT)), pa.scalar(None, TEXT), texts) if empty else texts
+
+
+def _unmarked(texts: pa.Array) -> pa.Array:
+    """Texts without the marks that make a spreadsheet keep them as text."""
+    is_marked = pc.or_(pc.starts_with(texts, '="'), pc.starts_with(texts, "'"))
+    return pc.replace_substring_regex(texts, _MARKED, r"\1\2") if pc.any(is_marked).as_py() else texts
 
 
 def _whole(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -137,9 +146,8 @@ def _whole(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     codes = pa.nulls(len(texts), TEXT)
     for code, is_damaged in (
         ("damaged_code", pc.match_substring_regex(texts, _POWER)),
-        ("cell_error", pc.and_(pc.starts_with(texts, "#"), pc.match_substring_regex(texts, _CELL_ERROR))),
+        ("cell_error", pc.match_substring_regex(texts, _CELL_ERROR)),
         ("formula", pc.and_(pc.starts_with(texts, '="'), pc.ends_with(texts, '"'))),
-        ("formula", pc.and_(pc.starts_with(texts, "'"), pc.match_substring_regex(texts, _MARKED_DIGITS))),
         ("damaged_text", pc.match_substring(texts, _LOST)),
     ):
         if pc.any(is_damaged).as_py():

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -677,5 +680,16 @@ def test_an_option_of_preview_is_named_as_a_key_of_the_mapping_and_works_there(t
 
 
 def test_12_a_text_written_as_a_formula_is_not_sent_with_its_signs(tmp_path: Path) -> None:
-    text = f'{VARIANT}erpCode\n1,2,"=""00038"""\n3,4,=00039\n'
-    assert problems(read(tmp_path, text)) == [(2, "erpCode", "erpCode", "formula")]
+    text = f'{VARIANT}erpCode\n1,2,"=""00038"""\n3,4,="00038"\n5,6,\'00038\n7,8,"=""A""&""B"""\n9,9,=00039\n'
+    sent = [item.body["erpCode"] for item in read(tmp_path, text) if isinstance(item, ReadyInput)]
+    assert sent == ["00038", "00038", "00038", "=00039"]
+    assert problems(read(tmp_path, text)) == [(5, "erpCode", "erpCode", "formula")]
+
+
+def test_a_column_is_found_whether_its_accents_are_composed_or_not(tmp_path: Path) -> None:
+    names = {"Código": "erpCode", "Razón  social": "documents[0].fiscalName", "Año": "documents[0].number"}
+    columns = "\n".join(f'"{name}" = "{field}"' for name, field in names.items())
+    text = ",".join(names) + "\nA,Bar,1\n"
+    forms = itertools.product((partial(normalize, "NFC"), partial(normalize, "NFD")), repeat=2)
+    sent = [bodies(tmp_path, file(text), f"[columns]\n{form(columns)}", kind="customers") for file, form in forms]
+    assert sent == [[{"erpCode": "A", "documents": [{"number": "1", "fiscalName": "Bar"}]}]] * 4

@@ -14,6 +14,7 @@ from pipelines.mapping import Formats, GeneratePasswords, Lookup, MappedColumn, 
 from pipelines.mapping.field_paths import FieldPath, all_paths, resolve
 from sources.errors import UsageError
 from sources.files import ReadOptions
+from sources.files.layout import column_name
 from sources.kinds import KINDS
 
 GUIDES = [Path(__file__).parents[3] / "docs" / name for name in ("mapping.md", "push.md")]
@@ -192,7 +193,7 @@ names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 
 
 @given(
-    st.dictionaries(names, st.none(), max_size=4),
+    st.dictionaries(names.map(column_name), st.none(), max_size=4),
     st.builds(
         Formats,
         decimal=st.just(","),
@@ -201,7 +202,7 @@ names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
     ),
     st.dictionaries(st.sampled_from(["firstName", "phone"]), names),
     st.sampled_from([None, "mail", "file"]),
-    names,
+    names.map(column_name),
 )
 def test_what_is_written_reads_back_as_the_same(
     tmp_path_factory: pytest.TempPathFactory,
@@ -276,6 +277,8 @@ def test_names_that_may_mean_another_field_are_not_proposed() -> None:
     """`Clave` is the customer's code in some ERPs, and not a password; `Address 2` is no second document."""
     names = ["Clave", "Cliente", "Customer", "Dirección 2", "Address2", "Empresa 2", "Correo fiscal 2"]
     assert propose(names, "customers").unknown == tuple(names)
+    assert propose(["Number", "Send"], "customers").unknown == ("Number", "Send")
+    assert propose(["Name", "Value", "URL"], "variants").unknown == ("Name", "Value", "URL")
     known = propose(["NIF 2", "Address 1"], "customers").columns
     assert [column.field for column in known.values()] == ["documents[1].number", "documents[0].fiscalAddress"]
 

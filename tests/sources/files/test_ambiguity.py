@@ -311,6 +311,12 @@ def test_12_a_repeated_header_is_not_a_row(tmp_path: Path) -> None:
     assert rejected(opened) == [(5, "repeated_header"), (9, "repeated_header")]
 
 
+def test_a_second_row_of_names_is_not_a_row(tmp_path: Path) -> None:
+    text = "CardCode,CardName,EmailAddress,ZipCode\nCardCode,CardName,E_Mail,ZipCode\nC1,Bar,a@b.com,01067\n"
+    assert rejected(table(tmp_path, text)) == [(2, "repeated_header")]
+    assert rejected(table(tmp_path, "Code,Name,Email\nCode,Bar,\nCode,Bar,a@b.com\n,Name,Email\n")) == []
+
+
 # --- 14: what is wrong, in which line, what to type ------------------------------------------------------------------
 
 

@@ -299,7 +299,7 @@ def test_a_line_or_a_cell_beyond_all_measure_is_an_error(tmp_path: Path) -> None
         (bytes(1 << 16) + b"a;b\n", "is empty"),
         (b"\xef\xbb\xbf", "is empty"),
         (b"\n\n  \n", "no table"),
-        (b"PK\x03\x04rest", "a zip archive"),
+        (b"PK\x03\x04rest", "a damaged workbook or zip archive"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "old Excel workbook"),
         (b"%PDF-1.7", "a PDF"),
         (b"\x1f\x8b\x08\0", "gzip"),

@@ -50,6 +50,7 @@ def test_a_code_that_became_a_power_of_ten_is_damaged(text: str) -> None:
     [
         "#N/A",
         "#REF!",
+        "Err:502",
         "#¡REF!",
         "#VALUE!",
         "#DIV/0!",
@@ -122,9 +123,13 @@ def test_ids_of_a_path_are_digits_or_safe_signs() -> None:
     ]  # fmt: skip
 
 
-def test_a_code_with_the_marks_of_a_spreadsheet_is_rejected() -> None:
-    marked = ['="00038"', "'00038", "'+34 600-112 (3)", "'38.1"]
-    assert read(Reading("text"), *marked) == [["formula"]] * 4
+def test_a_code_is_read_without_the_marks_that_keep_it_a_text_in_a_spreadsheet() -> None:
+    marked = ['="00038"', " '00038 ", "'+34 600-112 (3)", "'38.1", '=" "']
+    assert read(Reading("text"), *marked) == ["00038", "00038", "+34 600-112 (3)", "38.1", None]
+    assert read(Reading("text", trim=False), '=" 00038"') == [" 00038"]
+    assert read(Reading("number_id"), *marked[:2]) == ["38", "38"]
+    assert read(Reading("secret"), *marked[:4]) == marked[:4]
+    assert read(Reading("text"), '="A"&"B"', '="5"""') == [["formula"]] * 2
     texts = ["'", "'s-Hertogenbosch", "00038'", "'90s", "5'11", "d'Ors"]
     assert read(Reading("text"), *texts) == texts
 
