@@ -7,6 +7,8 @@ rejected. A property test (test_arrow_blocks.py) holds both readers equal.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv
@@ -14,6 +16,9 @@ from pyarrow import csv
 from sources.files.dialect import Dialect
 from sources.files.model import LINE_COLUMN, RejectedRow
 from sources.files.row_shape import BYTE_ORDER_MARK, RowShape, unusual_rows
+
+MAX_NAMES: Final = 200
+"""Of more columns a block has few rows, and what Arrow costs for each column takes longer than the rows."""
 
 
 class ArrowBlocks:
@@ -35,8 +40,9 @@ class ArrowBlocks:
         if self._quote in self._slow_marks and not self._is_single:
             self._slow_marks.remove(self._quote)
         is_plain = len(dialect.delimiter) == 1 and dialect.delimiter.isascii() and dialect.delimiter != " "
-        self._is_readable = is_plain and not dialect.is_padded and dialect.quote.isascii()
         self._names = [*shape.columns, *(f"\0{at}" for at in range(shape.surplus))]  # a name that no file has
+        is_narrow = len(self._names) <= MAX_NAMES
+        self._is_readable = is_plain and is_narrow and not dialect.is_padded and dialect.quote.isascii()
         self._parse = csv.ParseOptions(
             delimiter=dialect.delimiter if is_plain else ",",
             quote_char=dialect.quote if dialect.quote.isascii() and dialect.quote else False,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
 from sources.errors import UsageError
-from sources.files.model import MAX_COLUMNS, ReadOptions
+from sources.files.model import ReadOptions
 from sources.files.text import MAX_LINE
 
 DELIMITERS: Final = (";", ",", "\t", "|")
@@ -221,8 +221,6 @@ def _score(records: list[Record], dialect: Dialect) -> float:
     if not filled:
         return 0.0
     width = width_of(records)
-    if width > MAX_COLUMNS:
-        return 0.0
     rows = [record for record in filled if record.cells is not None and len(record.cells) == width]
     if not rows:
         return 0.0

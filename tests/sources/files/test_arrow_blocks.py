@@ -102,3 +102,9 @@ def test_ordinary_blocks_are_read_by_arrow(body: str) -> None:
 def test_other_blocks_are_left_to_the_exact_reader(body: str) -> None:
     blocks = ArrowBlocks(Dialect(";"), RowShape(("x", "y", "z"), fill=False), quote_given=False)
     assert blocks.read(body, 2, body.count("\n")) is None
+
+
+def test_a_wide_block_is_read_row_by_row() -> None:
+    for surplus, is_fast in ((0, True), (16_000, False)):
+        blocks = ArrowBlocks(Dialect(";"), RowShape(("x", "y"), False, surplus), quote_given=False)
+        assert (blocks.read(f"a;b{';' * surplus}\n", 2, 1) is not None) is is_fast
