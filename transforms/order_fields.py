@@ -101,7 +101,7 @@ def choose_fields(
     """Decides which columns hold the fields of an order (interface, GET /orders: not shown).
 
     Args:
-        orders: the raw orders.
+        orders: the raw orders that are listed.
         customers: the columns of `ORDERING_CUSTOMERS`, of the reconciled customers.
         configured: columns that the settings name.
         pinned: columns that the last run used.
@@ -117,13 +117,16 @@ def choose_fields(
         keeps = before is not None and before in orders
         chosen[name] = setting or (before if keeps else now)
         advice = f"set reconcile.order_{name.removeprefix('order_')}"
-        if setting is None and before is not None and now != before and (now is not None or not keeps):
-            change = (
-                f"{before} is kept, {now} fits better now"
-                if keeps
-                else f"{before} is gone, {now or 'no column'} is used"
-            )
-            findings.append(table_finding("orders", "field_changed", f"{name}: {change}; {advice}"))
+        if setting is None and before is not None and now != before:
+            if not keeps:
+                change = f"{before} is gone, {now or 'no column'} is used"
+            elif now is not None:
+                change = f"{before} is kept, {now} fits better now"
+            else:
+                is_empty = len(orders) > 0 and texts_of(orders[before]).isna().all()
+                change = f"{before} is kept, but holds no value now" if is_empty else ""
+            if change:
+                findings.append(table_finding("orders", "field_changed", f"{name}: {change}; {advice}"))
         if chosen[name] is None and name in _EXPECTED and len(orders):
             detail = f"{name}: {_candidates(name, orders, proposal.evidence)}; {advice}"
             findings.append(table_finding("orders", "field_not_found", detail))

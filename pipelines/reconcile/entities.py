@@ -126,7 +126,7 @@ def _orders(inputs: StepInputs) -> Entity:
     configured = replace(configured, customer_notation=settings.orders.customer_notation)
     last = ops.last_order_fields(inputs.build)
     pinned = OrderFields(*map(last.columns.get, ORDER_FIELDS), customer_notation=last.notation)
-    choice = choose_fields(raw, known, configured, pinned)
+    choice = choose_fields(raw[raw["_missing_since"].isna()], known, configured, pinned)
     gap = inputs.coverage_gap("customers", "orders")
     result = orders(raw, known, choice.fields, inputs.dates, gap, last.matched_share)
     used = choice.fields.columns()

@@ -265,6 +265,16 @@ def test_a_pinned_column_that_has_become_empty_stays_without_an_error_of_its_own
     assert (choice.fields.customer_id, _changes(choice)) == ("buyer_id", [])
 
 
+def test_a_pinned_column_without_any_value_is_kept_and_an_error() -> None:
+    rows = orders({"currency": OTHER, "total": MONEY})
+    rows["total"] = rows["total"].where(rows.index < 0)
+    pinned = OrderFields(total="total", currency="currency")
+    choice = choose_fields(rows, CUSTOMERS, pinned=pinned)
+    assert choice.fields == pinned
+    assert _changes(choice) == [("error", "total: total is kept, but holds no value now; set reconcile.order_total")]
+    assert _changes(choose_fields(rows[:0], CUSTOMERS, pinned=pinned)) == []
+
+
 def test_issue_13_5_texts_with_three_decimals_prove_no_total() -> None:
     rows = orders({"total": OTHER})
     rows["total"] = pd.Series(["1.234", "12.500"] * 30, dtype=rows["total"].dtype)
