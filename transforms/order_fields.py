@@ -33,7 +33,7 @@ from transforms.order_names import CUSTOMER_NAME, ORDER_NAMES, RELATED_NAMES
 CUSTOMER_ROWS_MIN: Final = 0.5
 """Share of the orders that must be of a known customer; the others may be of guests."""
 FILLED_SHARE_MIN: Final = 0.9
-"""Share of the orders that must have a date and a status."""
+"""Share of the orders that must have a date and a status, and a value in any column that is kept."""
 _PREFERRED_IDS: Final = ("customer_id", "customer__id")
 _STATUSES_MAX: Final = 40
 _DOUBLE: Final = pa.float64()
@@ -123,8 +123,9 @@ def choose_fields(
             elif now is not None:
                 change = f"{before} is kept, {now} fits better now"
             else:
-                is_empty = len(orders) > 0 and texts_of(orders[before]).isna().all()
-                change = f"{before} is kept, but holds no value now" if is_empty else ""
+                given = int(texts_of(orders[before]).count())
+                is_rare = name in _EXAMINED and given < FILLED_SHARE_MIN * len(orders)
+                change = f"{before} is kept, but {given} of {len(orders)} orders have a value" if is_rare else ""
             if change:
                 findings.append(table_finding("orders", "field_changed", f"{name}: {change}; {advice}"))
         if chosen[name] is None and name in _EXPECTED and len(orders):

@@ -265,13 +265,16 @@ def test_a_pinned_column_that_has_become_empty_stays_without_an_error_of_its_own
     assert (choice.fields.customer_id, _changes(choice)) == ("buyer_id", [])
 
 
-def test_a_pinned_column_without_any_value_is_kept_and_an_error() -> None:
+@pytest.mark.parametrize(("given", "is_error"), [(0, True), (30, True), (53, True), (54, False)])
+def test_a_pinned_column_that_many_orders_have_no_value_in_is_kept_and_an_error(given: int, is_error: bool) -> None:
     rows = orders({"currency": OTHER, "total": MONEY})
-    rows["total"] = rows["total"].where(rows.index < 0)
+    rows["total"] = rows["total"].where(rows.index < given)
     pinned = OrderFields(total="total", currency="currency")
     choice = choose_fields(rows, CUSTOMERS, pinned=pinned)
     assert choice.fields == pinned
-    assert _changes(choice) == [("error", "total: total is kept, but holds no value now; set reconcile.order_total")]
+    detail = f"total: total is kept, but {given} of 60 orders have a value; set reconcile.order_total"
+    assert _changes(choice) == ([("error", detail)] if is_error else [])
+    assert _changes(choose_fields(rows, CUSTOMERS, OrderFields(total="total"), pinned)) == []
     assert _changes(choose_fields(rows[:0], CUSTOMERS, pinned=pinned)) == []
 
 
