@@ -143,6 +143,7 @@ class Build:
         self.run_folder = self.folder / "run"
         self.file = self.run_folder / "build.duckdb"
         self.is_published = False
+        self._copied: tuple[int, ...] | None = None
 
     def locked(self, command: str) -> AbstractContextManager[None]:
         """Excludes other runs on this warehouse. Raises LockedError, UsageError."""
@@ -201,7 +202,8 @@ class Build:
         return connection
 
     def _open_copy(self) -> duckdb.DuckDBPyConnection:
-        if not self.path.exists():
+        self._copied = self._published_state()
+        if self._copied is None:
             return connect(self.file, read_only=False)
         shutil.copyfile(self.path, self.file)
         connection = connect(self.file, read_only=False)
@@ -218,11 +220,20 @@ class Build:
         newer.unlink()
         return connection
 
+    def _published_state(self) -> tuple[int, ...] | None:
+        """What is another one once a program has written to the published file; None where there is none."""
+        if not self.path.exists():
+            return None
+        status = self.path.stat()
+        return status.st_ino, status.st_size, status.st_mtime_ns
+
     def publish(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Closes the build and renames it over the published file, which keeps its owner, group and mode.
 
         Raises:
-            UsageError: the disk is full, or the folder cannot be written. The published file is unchanged.
+            UsageError: the disk is full, or the folder cannot be written; or another program has written to the
+                published file since the build was opened: it would be lost, and DuckDB would apply its log to the new
+                file. That file is unchanged.
         """
         with warehouse_errors(self.path.parent):
             connection.execute("CHECKPOINT")
@@ -233,6 +244,12 @@ class Build:
                 copy_access(self.path, self.file)
             else:
                 self.file.chmod(PRIVATE_FILE)
+            self._check_wal()
+            if self._published_state() != self._copied:
+                raise UsageError(
+                    f"another program wrote to {self.path.name} during this run: nothing was published",
+                    "Close it there, then run again.",
+                )
             try:
                 move_file(self.file, self.path)
             finally:

@@ -6,6 +6,8 @@ import errno
 import json
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -228,6 +230,31 @@ def test_a_program_that_opens_the_warehouse_for_writing_during_a_pull_does_not_c
     connect = duckdb.connect
     monkeypatch.setattr(walking, "walk", opened)
     assert published.pull("orders").exit_code == 0
+
+
+@pytest.mark.parametrize(("is_closed", "words"), [(True, "another program wrote to"), (False, r"\.wal exists")])
+def test_what_another_program_writes_during_a_pull_is_neither_lost_nor_applied_to_the_new_file(
+    published: Bridge, monkeypatch: pytest.MonkeyPatch, is_closed: bool, words: str
+) -> None:
+    """DuckDB numbers rows in its log: on the new file it deleted another record."""
+    merge_table = merge.merge_table
+
+    def written(*arguments: Any) -> None:
+        sql = "CREATE TABLE IF NOT EXISTS notes AS SELECT 'kept' AS note"
+        ends = "connection.close()" if is_closed else "os._exit(0)"
+        program = (
+            f"import duckdb, os; connection = duckdb.connect({str(published.path)!r}); connection.execute({sql!r})"
+        )
+        subprocess.run([sys.executable, "-c", f"{program}; {ends}"], check=True)
+        merge_table(*arguments)
+
+    run_id = published.one("SELECT max(run_id) FROM ops.runs")
+    monkeypatch.setattr(merge, "merge_table", written)
+    with pytest.raises(UsageError, match=words):
+        published.pull("price_lists")
+    with duckdb.connect(str(published.path)) as connection:
+        assert connection.execute("SELECT note FROM notes").fetchall() == [("kept",)]
+    assert published.one("SELECT max(run_id) FROM ops.runs") == run_id
 
 
 def test_a_walk_that_proves_nothing_marks_nothing(published: Bridge) -> None:
