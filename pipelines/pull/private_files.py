@@ -24,20 +24,19 @@ def permission_warnings(root: Path) -> Iterator[str]:
     Args:
         root: of the project, with `.dlt` in it.
     """
-    if os.name == "nt":
-        return
+    warehouse = _warehouse()
     seen = set()
-    for path in _private_paths(root):
+    for path in _private_paths(root, warehouse):
+        if path in seen:
+            continue
+        seen.add(path)
         with suppress(FileNotFoundError):
-            if path in seen:
-                continue
-            seen.add(path)
-            yield from _warnings(path, path.lstat(), is_shared=path == _warehouse())
+            yield from _warnings(path, path.lstat(), is_shared=path == warehouse)
 
 
-def _private_paths(root: Path) -> Iterator[Path]:
+def _private_paths(root: Path, warehouse: Path | None) -> Iterator[Path]:
     yield from sorted((root / ".dlt").glob("secrets.toml*"))
-    if (warehouse := _warehouse()) is not None:
+    if warehouse is not None:
         yield warehouse
         yield from sorted(warehouse.parent.glob(f"{warehouse.name}.*"))
         yield warehouse.parent / f".build-{warehouse.name}"

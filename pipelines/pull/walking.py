@@ -132,8 +132,9 @@ class ListWalks:
         finally:
             for client in clients.values():  # ends requests that nobody waits for
                 client.close()
+            until = time.monotonic() + END_WAIT_S
             merger.shutdown(cancel_futures=True)
-            wait(walks, timeout=END_WAIT_S)
+            wait(walks, timeout=until - time.monotonic())
             pool.shutdown(wait=not self._stop.is_set(), cancel_futures=True)
 
     def _walk(self, name: str, client: Client, organization: _Organization) -> ListResult:

@@ -134,8 +134,6 @@ def check_private(path: Path) -> None:
     Raises:
         UsageError: its owner is neither this user nor root, or others have write permission.
     """
-    if os.name == "nt":
-        return
     trusted = {0, os.geteuid()} | ({_code_owner()} if path.is_relative_to(_CHECKOUT) else set())
     for status in (path.lstat, path.stat):
         try:
