@@ -150,6 +150,14 @@ def test_issue_13_13_lines_of_orders_and_orders_of_customers_are_tables(reconcil
     assert {"reconciled.order_lines", "reconciled.customer_orders"} <= totals
 
 
+def test_orders_that_are_no_longer_listed_do_not_decide_which_column_is_chosen(reconciled: Bridge) -> None:
+    with duckdb.connect(reconciled.path) as warehouse:
+        warehouse.execute("UPDATE raw.orders SET total = NULL, _missing_since = now() WHERE number % 2 = 0")
+        warehouse.execute("DELETE FROM ops.order_fields")
+    assert reconcile().order_fields["total"] == "total"
+    assert reconciled.one("SELECT count(total) FROM reconciled.orders") == 15
+
+
 def test_lines_that_the_platform_renames_are_still_the_lines(reconciled: Bridge) -> None:
     state = reconciled.platform.state
     gone, *others = state.records("orders")
