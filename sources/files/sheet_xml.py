@@ -34,6 +34,8 @@ SPARSE: Final = 1_000_000
 """Cells of a rectangle that may be almost empty; a larger one must hold a cell in every hundred."""
 RESAVE: Final = "Open it in a spreadsheet and save it again as .xlsx or CSV."
 _CHUNK: Final = 1 << 18
+_ERROR: Final = "an error value such as #N/A"
+_NOT_COMPUTED: Final = "a formula without a result; open the file in a spreadsheet and save it"
 
 
 @dataclass
@@ -66,6 +68,14 @@ class SheetScan:
     def holds_table(self) -> bool:
         """Whether the sheet has two rows with two cells or more; a cover or notes do not."""
         return len(list(islice((size for size in self.row_sizes.values() if size > 1), 2))) == 2
+
+    def cells_without_value(self, left: int) -> dict[int, dict[int, str]]:
+        """By row, what cells have instead of a value, by position in a table whose first column is `left`."""
+        cells: dict[int, dict[int, str]] = {}
+        for found, words in ((self.formulas, _NOT_COMPUTED), (self.errors, _ERROR)):
+            for row, columns in found.items():
+                cells.setdefault(row, {}).update(dict.fromkeys((column - left for column in columns), words))
+        return cells
 
     def extend(self, part: SheetPart) -> None:
         """Adds what the next part of the sheet holds, without the formats."""

@@ -53,8 +53,6 @@ _LOST: Final = {
     CellKind.DATE: "a date or time in the sheet, so the text that was typed is lost",
     CellKind.OTHER_FORM: "a number that the sheet shows in another form",
 }
-_ERROR: Final = "an error value such as #N/A"
-_NOT_COMPUTED: Final = "a formula without a result; open the file in a spreadsheet and save it"
 _NUMBERS: Final = (CellKind.NUMBER, CellKind.PERCENTAGE, CellKind.OTHER_FORM)
 _DAMAGED: Final = (KeyError, OSError, EOFError, RuntimeError, NotImplementedError)
 """What reading a damaged archive raises."""
@@ -120,8 +118,7 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
     width = len(layout.columns)
     tail = _cells(columns, max(lines - 4 * MAX_FOOTNOTES, layout.data_line - 1), lines)
     left = sheet.start[1] if sheet.start else 0
-    reasons = ((scan.formulas, _NOT_COMPUTED), (scan.errors, _ERROR))
-    errors = {line: (min(cells) - left, words) for found, words in reasons for line, cells in found.items()}
+    errors = scan.cells_without_value(left)
     notes = _footnotes(tail, width, errors)
     first, end = layout.data_line - 1, (notes[0] - 1 if notes else lines)
     detected = DetectedFormat(
@@ -191,7 +188,7 @@ class SheetTable(SourceTable):
 
     Args:
         body: the cells from the first row of data to the last one, also those right of the table.
-        errors: lines with a cell without a value, the position of its column, and what it has instead.
+        errors: by line, the positions of cells without a value, with what they have instead.
         shape: of the rows.
         detected: the format.
         line: of the first row.
@@ -201,7 +198,7 @@ class SheetTable(SourceTable):
     def __init__(
         self,
         body: Sequence[SheetColumn],
-        errors: Mapping[int, tuple[int, str]],
+        errors: Mapping[int, Mapping[int, str]],
         shape: RowShape,
         detected: DetectedFormat,
         line: int,
@@ -253,6 +250,9 @@ class SheetTable(SourceTable):
         for place, row in zip(places.tolist(), map(list, cells), strict=True):
             line = self._line + place
             if place in reasons:
+                for at in self._errors.get(line, ()):  # empty, they would pass when the rejects are planned
+                    if 0 <= at < len(row):
+                        row[at] = "#N/A"
                 rejects.append(RejectedRow(line, line, *reasons[place], tuple(row)))
                 continue
             fitted = self._shape.fit(line, line, row, marks=False) if any(row) else None
@@ -275,9 +275,10 @@ class SheetTable(SourceTable):
     def _reasons(self, size: int) -> dict[int, tuple[RejectCode, str]]:
         """By position of the row: code and reason of each row with an error value or an uncertain text."""
         reasons: dict[int, tuple[RejectCode, str]] = {}
-        for line, (at, words) in self._errors.items():
+        for line, cells in self._errors.items():
             if 0 <= line - self._line < size:
-                reasons[line - self._line] = ("cell_error", f"{self._name(at)} has {words}")
+                at = min(cells)
+                reasons[line - self._line] = ("cell_error", f"{self._name(at)} has {cells[at]}")
         for at, (_, kinds) in enumerate(self._body):
             is_text = self._rules.get(at, _DEFAULT).is_text
             lost = np.isin(kinds, list(_LOST) if is_text else CellKind.PERCENTAGE)

@@ -150,8 +150,8 @@ def test_a_cell_with_an_error_refuses_its_row(tmp_path: Path) -> None:
     rows = [(2, text("A2", "1")), (3, text("A3", "2") + '<c r="C3" t="e"><v>#N/A</v></c>'), (4, text("A4", "3"))]
     table = open_table(workbook(tmp_path, ("H", sheet(HEADER, *rows))))
     refused = [row for row in table.rows() if isinstance(row, RejectedRow)]
-    assert [(row.line, row.code, row.reason) for row in refused] == [
-        (3, "cell_error", "'value' has an error value such as #N/A")
+    assert [(row.line, row.code, row.reason, row.cells) for row in refused] == [
+        (3, "cell_error", "'value' has an error value such as #N/A", ("2", "", "#N/A"))
     ]
     assert cells(table) == [("1", "", ""), ("3", "", "")]
 
@@ -178,6 +178,7 @@ def test_a_formula_without_a_result_is_not_an_empty_cell(tmp_path: Path, formula
     assert isinstance(first, RejectedRow)
     assert (first.line, first.code) == (2, "cell_error")
     assert first.reason.startswith("'value' has a formula without a result; open the file")
+    assert first.cells == ("007", "Ana", "#N/A"), "it is rejected again until it is filled in"
 
 
 def test_a_formula_at_every_end_of_a_part_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
