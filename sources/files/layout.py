@@ -10,6 +10,7 @@ import csv
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -211,6 +212,21 @@ def is_footnote(cells: list[str], width: int, *, after_blank: bool, ended: bool)
     if after_blank or _CLOSING.match(cells[0]):
         return True
     return ended and width > 2 and sum(map(bool, cells)) == 1 and len(cells) == 1
+
+
+def sheet_footnotes(tail: Sequence[tuple[int, list[str]]], width: int, errors: Mapping[int, object]) -> tuple[int, ...]:
+    """Lines at the end with only a first cell, after a blank line or with a word such as "Total"."""
+    notes: list[int] = []
+    filled = [(line, cells) for line, cells in tail if any(cells) or line in errors]
+    for at in range(len(filled) - 1, 0, -1):
+        line, cells = filled[at]
+        after_blank = filled[at - 1][0] < line - 1
+        if line in errors or not cells[0] or any(cells[1:]) or width < 3:
+            break
+        if not after_blank and not is_footnote(cells[:1], width, after_blank=False, ended=False):
+            break
+        notes.append(line)
+    return tuple(reversed(notes))
 
 
 def detect_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list[int]]:

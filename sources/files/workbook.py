@@ -19,6 +19,7 @@ from xml.etree.ElementTree import ParseError
 from xml.parsers.expat import ExpatError
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, SheetTypeEnum
@@ -26,7 +27,7 @@ from python_calamine import SheetVisibleEnum as Visible
 
 from sources.errors import UsageError
 from sources.files.dialect import Record
-from sources.files.layout import MAX_FOOTNOTES, detect_layout, is_footnote
+from sources.files.layout import MAX_FOOTNOTES, detect_layout, sheet_footnotes
 from sources.files.model import (
     BATCH_ROWS,
     LINE_COLUMN,
@@ -119,7 +120,7 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
     tail = _cells(columns, max(lines - 4 * MAX_FOOTNOTES, layout.data_line - 1), lines)
     left = sheet.start[1] if sheet.start else 0
     errors = scan.cells_without_value(left)
-    notes = _footnotes(tail, width, errors)
+    notes = sheet_footnotes(tail, width, errors)
     first, end = layout.data_line - 1, (notes[0] - 1 if notes else lines)
     detected = DetectedFormat(
         kind="workbook",
@@ -166,21 +167,6 @@ def _cells(columns: Sequence[SheetColumn], start: int, end: int) -> list[tuple[i
     """The rows of a range of lines."""
     texts = [column.texts.slice(start, end - start).to_pylist() for column in columns]
     return list(enumerate(map(list, zip(*texts, strict=True)), start + 1))
-
-
-def _footnotes(tail: Sequence[tuple[int, list[str]]], width: int, errors: Mapping[int, object]) -> tuple[int, ...]:
-    """Lines at the end with only a first cell, after a blank line or with a word such as "Total"."""
-    notes: list[int] = []
-    filled = [(line, cells) for line, cells in tail if any(cells) or line in errors]
-    for at in range(len(filled) - 1, 0, -1):
-        line, cells = filled[at]
-        after_blank = filled[at - 1][0] < line - 1
-        if line in errors or not cells[0] or any(cells[1:]) or width < 3:
-            break
-        if not after_blank and not is_footnote(cells[:1], width, after_blank=False, ended=False):
-            break
-        notes.append(line)
-    return tuple(reversed(notes))
 
 
 class SheetTable(SourceTable):
@@ -265,12 +251,19 @@ class SheetTable(SourceTable):
         """A column in the notation of its rule."""
         texts, kinds = self._body[at]
         rule = self._rules.get(at, _DEFAULT)
+        if (lost := self._lost(at)).any():  # as a text it would pass when the rejects are planned
+            texts = pc.if_else(lost, pc.binary_join_element_wise("#N/A (", texts, ")", ""), texts)
         if rule.decimal != ".":
             texts = pc.if_else(np.isin(kinds, _NUMBERS), pc.replace_substring(texts, ".", rule.decimal), texts)
         if (rule.true, rule.false) != (_DEFAULT.true, _DEFAULT.false):
             words = pc.if_else(pc.equal(texts, _DEFAULT.true), rule.true, rule.false)
             texts = pc.if_else(kinds == CellKind.LOGICAL, words, texts)
         return texts
+
+    def _lost(self, at: int) -> npt.NDArray[np.bool_]:
+        """The cells of a column for which something else was typed than what the sheet holds."""
+        is_text = self._rules.get(at, _DEFAULT).is_text
+        return np.isin(self._body[at].kinds, list(_LOST) if is_text else CellKind.PERCENTAGE)
 
     def _reasons(self, size: int) -> dict[int, tuple[RejectCode, str]]:
         """By position of the row: code and reason of each row with an error value or an uncertain text."""
@@ -280,9 +273,7 @@ class SheetTable(SourceTable):
                 at = min(cells)
                 reasons[line - self._line] = ("cell_error", f"{self._name(at)} has {cells[at]}")
         for at, (_, kinds) in enumerate(self._body):
-            is_text = self._rules.get(at, _DEFAULT).is_text
-            lost = np.isin(kinds, list(_LOST) if is_text else CellKind.PERCENTAGE)
-            for place in np.flatnonzero(lost).tolist():
+            for place in np.flatnonzero(self._lost(at)).tolist():
                 words = _LOST[CellKind(kinds[place])]
                 reasons.setdefault(place, ("cell_type", f"{self._name(at)} is {words}; {_RETYPE}"))
         return reasons

@@ -39,7 +39,7 @@ WORDS: Final = {
 }
 """The meaning of each code, without the value."""
 _POWER: Final = r"^[+-]?[0-9]+(([.,][0-9]+)?[eE]\+|[.,][0-9]+[eE]-)[0-9]+$"
-_CELL_ERROR: Final = r"^(#([¡¿]?[\p{Lu}/0]+[!?]|N/\p{Lu}+|I/T|NV|##+)|Err:5[0-9]{2})$"
+_CELL_ERROR: Final = r"^(#([¡¿]?[\p{Lu}/0]+[!?]|N/\p{Lu}+( [(].*[)])?|I/T|NV|##+)|Err:5[0-9]{2})$"
 """In all languages: #REF!, #¡VALOR!, #BEZUG!, #N/A, #N/D; in LibreOffice also Err:502."""
 _MARKED: Final = r"""^(?:="([^"]*)"|'([0-9+(][0-9 ()./-]*))$"""
 """="00038", or an apostrophe before a code or phone number: so exported, a spreadsheet keeps it as text."""

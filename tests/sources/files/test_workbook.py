@@ -346,7 +346,7 @@ def test_7_a_code_that_became_a_date_or_a_logical_value_is_rejected(tmp_path: Pa
     table = open_table(workbook(tmp_path, ("H", sheet(HEADER, *rows))))
     for found in (table, table.with_cell_rules({"code": CellRules(is_text=True)})):
         [row] = [row for row in found.rows() if isinstance(row, RejectedRow)]
-        assert (row.line, row.code) == (5, "cell_type")
+        assert (row.line, row.code, row.cells[0][:6]) == (5, "cell_type", "#N/A ("), "rejected until it is corrected"
         assert f"'code' is a {words}" in row.reason
         assert "format the column as Text and enter the value again" in row.reason
 

@@ -51,6 +51,7 @@ def test_a_code_that_became_a_power_of_ten_is_damaged(text: str) -> None:
         "#N/A",
         "#REF!",
         "Err:502",
+        "#N/A (2026-01-01)",
         "#¡REF!",
         "#VALUE!",
         "#DIV/0!",
