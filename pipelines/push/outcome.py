@@ -67,7 +67,10 @@ def classify(operation: PlannedOperation, outcome: WriteOutcome | None, is_doubt
     if reason := _doubt_about(operation, outcome):
         response["words"] = f"status {outcome.status}, but {reason}"
         return StateChange(operation.id, "in_doubt", doubt_at=now, **response)
-    return StateChange(operation.id, "confirmed", remote_id=remote_id(outcome.body), **response)
+    record_id = remote_id(outcome.body)
+    if operation.password is not None and record_id is not None and not record_id.isdecimal():
+        record_id = None  # a customer's id is a number (interface, Customer); a text may be the password, echoed
+    return StateChange(operation.id, "confirmed", remote_id=record_id, **response)
 
 
 def is_plain_success(outcome: WriteOutcome) -> bool:

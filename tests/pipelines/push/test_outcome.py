@@ -109,3 +109,9 @@ def test_a_response_that_may_not_be_about_this_write_leaves_it_in_doubt(name: st
 def test_a_response_of_the_platform_confirms(name: str) -> None:
     operation, status, body, more = CONFIRMING[name]
     assert classify(operation, outcome(status, body, more), False, 100.0).to == "confirmed"
+
+
+@pytest.mark.parametrize(("id_text", "kept"), [('"Zq37w7-2930kR"', None), ('"1042"', "1042"), ("1042", "1042")])
+def test_a_password_that_a_response_has_for_an_id_is_not_kept(id_text: str, kept: str | None) -> None:
+    change = classify(customer(1), WriteOutcome("answered", 201, b'{"id":%b}' % id_text.encode()), False, 0.0)
+    assert (change.to, change.remote_id) == ("confirmed", kept)

@@ -784,7 +784,7 @@ def test_a_ledger_that_lost_its_log_or_was_copied_during_a_push_is_noticed(at: P
     stop = threading.Event()
     stop.set()
     at.push(plan, stop=stop)
-    old = at.folder / "old.sqlite"
+    old, one_at_a_time = at.folder / "old.sqlite", replace(YES, concurrency=1)
 
     def on_operation(done: int, total: int) -> None:
         if not done:
@@ -797,9 +797,9 @@ def test_a_ledger_that_lost_its_log_or_was_copied_during_a_push_is_noticed(at: P
     if is_killed:  # the file itself, without its log, has nothing of the second push
         shutil.copy(at.ledger, old)
         with pytest.raises(SystemExit):
-            at.push(plan, on_operation=on_operation)
+            at.push(plan, one_at_a_time, on_operation=on_operation)
     else:
-        assert at.push(plan, on_operation=on_operation).exit_code == 0
+        assert at.push(plan, one_at_a_time, on_operation=on_operation).exit_code == 0
     for path in at.folder.glob("ledger.sqlite*"):
         path.unlink()
     shutil.copy(old, at.ledger)
