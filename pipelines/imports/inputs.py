@@ -199,7 +199,7 @@ def _cell_rules(bindings: Bindings) -> dict[str, CellRules]:
             rule = replace(rule, decimal=DOT)
         rules[source.column] = rule if before is None else replace(rule, is_text=rule.is_text or before.is_text)
     keys = [*bindings.mapping.group, *(name for lookup in bindings.mapping.lookups for name in lookup.match)]
-    return rules | {name: CellRules(is_text=True) for name in keys if name not in rules}
+    return dict.fromkeys(bindings.columns, CellRules()) | dict.fromkeys(keys, CellRules(is_text=True)) | rules
 
 
 def _as_input(row: RejectedRow) -> RejectedInput:

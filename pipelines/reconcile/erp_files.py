@@ -173,7 +173,8 @@ def _read_lines(file: _File) -> _Lines:
     refused, scattered = dict[int, str](), ScatteredGroups()
     texts = {name for lookup in mapping.lookups for name in lookup.match}
     texts |= {source.column for source in sources.values() if source.lookup == IN_FILE}
-    table = file.table.with_cell_rules(dict.fromkeys(texts, CellRules(is_text=True)))
+    rules = dict.fromkeys(file.used, CellRules()) | dict.fromkeys(texts, CellRules(is_text=True))
+    table = file.table.with_cell_rules(rules)
     for batch in prepared_lines(table, mapping, file.used):
         refused |= {row.line: str(row.code) for row in batch.rejected}
         skipped += len(batch.skipped)

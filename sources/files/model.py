@@ -201,7 +201,10 @@ class SourceTable(ABC):
         return [line]
 
     def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SourceTable:
-        """A copy in which the cells of these columns are written by the given rules; a text file returns itself."""
+        """A copy in which the cells of these columns are written by the given rules; a text file returns itself.
+
+        The other columns are not used: what is wrong with a cell there rejects no row.
+        """
         return self
 
     def check_line_column(self) -> None:

@@ -193,6 +193,7 @@ class SheetTable(SourceTable):
         self.format = detected
         self._body, self._errors, self._shape, self._line = body, errors, shape, line
         self._rules = self._rules_by_default() if rules is None else rules
+        self._unused = set() if rules is None else {*range(len(detected.columns))} - rules.keys()
 
     def with_cell_rules(self, rules: Mapping[str, CellRules]) -> SheetTable:
         """See `SourceTable`."""
@@ -262,15 +263,15 @@ class SheetTable(SourceTable):
 
     def _lost(self, at: int) -> npt.NDArray[np.bool_]:
         """The cells of a column for which something else was typed than what the sheet holds."""
-        is_text = self._rules.get(at, _DEFAULT).is_text
-        return np.isin(self._body[at].kinds, list(_LOST) if is_text else CellKind.PERCENTAGE)
+        kinds = _LOST if self._rules.get(at, _DEFAULT).is_text else (CellKind.PERCENTAGE,)
+        return np.isin(self._body[at].kinds, () if at in self._unused else list(kinds))
 
     def _reasons(self, size: int) -> dict[int, tuple[RejectCode, str]]:
         """By position of the row: code and reason of each row with an error value or an uncertain text."""
         reasons: dict[int, tuple[RejectCode, str]] = {}
         for line, cells in self._errors.items():
-            if 0 <= line - self._line < size:
-                at = min(cells)
+            if 0 <= line - self._line < size and (used := cells.keys() - self._unused):
+                at = min(used)
                 reasons[line - self._line] = ("cell_error", f"{self._name(at)} has {cells[at]}")
         for at, (_, kinds) in enumerate(self._body):
             for place in np.flatnonzero(self._lost(at)).tolist():

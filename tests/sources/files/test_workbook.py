@@ -156,6 +156,15 @@ def test_a_cell_with_an_error_refuses_its_row(tmp_path: Path) -> None:
     assert cells(table) == [("1", "", ""), ("3", "", "")]
 
 
+def test_a_cell_of_a_column_that_is_not_used_refuses_no_row(tmp_path: Path) -> None:
+    rows = [(2, text("A2", "1") + '<c r="B2" t="e"><v>#N/A</v></c><c r="C2" s="1"><v>0.21</v></c>')]
+    formats = '<cellXfs><xf numFmtId="0"/><xf numFmtId="9"/></cellXfs>'
+    table = open_table(workbook(tmp_path, ("H", sheet(HEADER, *rows)), styles=formats))
+    assert [type(row) for row in table.with_cell_rules({"code": CellRules(is_text=True)}).rows()] == [Row]
+    for name in ("name", "value"):
+        assert [type(row) for row in table.with_cell_rules({name: CellRules()}).rows()] == [RejectedRow]
+
+
 @pytest.mark.parametrize(
     ("formula", "is_rejected"),
     [
