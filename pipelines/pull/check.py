@@ -71,13 +71,15 @@ def check(stop: threading.Event) -> Iterator[CheckResult]:
         yield CheckResult("", warning, is_warning=True)
     for name, setting in misspelt_names().items():
         yield CheckResult("", f"`{name}` is not a setting and is not read. Did you mean `{setting}`?", is_warning=True)
-    yield _attempt("warehouse", _warehouse)
-    yield _attempt("ledger", _ledger)
-    if warehouse_settings().destination:
-        yield _attempt("destination", lambda: connect_destination(warehouse_settings()))
+    yield (warehouse := _settings("warehouse", warehouse_settings))
+    if warehouse.exit_code == ExitCode.DONE:
+        yield _attempt("warehouse", _warehouse)
+        yield _attempt("ledger", _ledger)
+        if warehouse_settings().destination:
+            yield _attempt("destination", lambda: connect_destination(warehouse_settings()))
     yield _attempt("settings of reconcile", _reconcile)
-    yield (http := _attempt("settings of http", lambda: "valid" if http_settings() else ""))
-    yield _attempt("settings of notify", lambda: "valid" if notify_settings() else "")
+    yield (http := _settings("http", http_settings))
+    yield _settings("notify", notify_settings)
     yield (legacy := _attempt(f"settings of {_FAMILIES['legacy']}", lambda: legacy_settings().base_url))
     yield (public_v1 := _attempt(f"settings of {_FAMILIES['public_v1']}", lambda: public_v1_settings().base_url))
     if http.exit_code != ExitCode.DONE:
@@ -116,6 +118,14 @@ def _attempt(what: str, action: Callable[[], str]) -> CheckResult:
         return CheckResult(what, action())
     except BridgeError as error:
         return CheckResult(what, str(error), error.exit_code)
+
+
+def _settings(section: str, load: Callable[[], object]) -> CheckResult:
+    def valid() -> str:
+        load()
+        return "valid"
+
+    return _attempt(f"settings of {section}", valid)
 
 
 def _reach(families: Mapping[Family, str]) -> list[CheckResult]:

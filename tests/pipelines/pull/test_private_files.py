@@ -125,10 +125,10 @@ def test_check_warns_of_a_variable_that_only_looks_like_a_setting(
 
 def test_check_reports_an_unknown_name_of_each_section_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
-    names = ["RECONCILE__TIMEZON", "SOURCES__HTTP__TIMEOUTS_S", "NOTIFY__WEBHOOK"]
+    names = ["WAREHOUSE__DESTINATIONS", "RECONCILE__TIMEZON", "SOURCES__HTTP__TIMEOUTS_S", "NOTIFY__WEBHOOK"]
     for name in names:
         monkeypatch.setenv(name, "1")
     results = list(check(threading.Event()))
-    assert [sum(f"`{name}`" in result.message for result in results) for name in names] == [1, 1, 1]
+    assert [sum(f"`{name}`" in result.message for result in results) for name in names] == [1, 1, 1, 1]
     wrong = [result.what for result in results if result.exit_code]
-    assert wrong[:3] == ["settings of reconcile", "settings of http", "settings of notify"]
+    assert wrong[:4] == [f"settings of {section}" for section in ("warehouse", "reconcile", "http", "notify")]
