@@ -78,15 +78,14 @@ def _read_published(
     Read before the walks: while lists are read, another program may open the file for writing.
 
     Raises:
-        UsageError: the warehouse holds the data of another source.
+        UsageError: as `check_source`.
     """
     path = run.build.path
     tail = TailStart(reason="nothing was pulled before") if options.tail else None
     if not path.exists():
         return tail, None
     with open_warehouse(path) as warehouse:
-        if not options.accept_new_source:
-            check_source(warehouse, targets.source)
+        check_source(warehouse, targets.source, names if options.accept_new_source else None)
         if options.tail and targets.public_v1 is not None:
             tail = read_tail_start(warehouse, targets.public_v1, run.started_at)
         whole = [name for name in names if name != ORDER.name or tail is None or tail.position is None]

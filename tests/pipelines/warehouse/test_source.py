@@ -70,11 +70,14 @@ def test_issue_11_13_another_environment_or_organization_is_refused(published: B
     with pytest.raises(UsageError, match=f"another source: {column} production, not "):
         published.pull("orders")
     assert published.path.read_bytes() == before
+    requests = published.platform.state.requests
     with pytest.raises(
         UsageError, match="customers, price_lists, promotions would stay that of the one before"
     ) as left:
         published.pull("orders", accept_new_source=True)
     assert "Pull all lists in one run" in left.value.hint
+    is_known_before = published.platform.state.requests == requests
+    assert is_known_before == (column == "environment"), "the settings have the environment"
     assert published.path.read_bytes() == before
     assert published.code(accept_new_source=True) == 0
     assert published.code("orders") == 0
