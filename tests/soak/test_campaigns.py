@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 
 from pipelines.warehouse.table_merges import TableMerges
+from sandbox.messages import encoded
 from sources.decode import rows
 from sources.decode.documented import decode
 from sources.decode.rows import Decoded
@@ -20,6 +21,8 @@ from sources.extract.page_files import PageFiles
 from sources.extract.result import ListResult
 from tests.soak.campaigns import block
 from tests.soak.history import history_seed
+from tests.soak.outcome import Outcome
+from tests.soak.tails import tail_seed
 from tests.soak.walks import WalkSeed, walk_seed
 
 SEEDS = 60
@@ -83,11 +86,30 @@ def test_the_judge_of_walks_catches_broken_code(name: str) -> None:
         assert any(walk_seed(seed).problems for seed in reversed(range(SEEDS)))  # the last ones find more
 
 
-def test_the_judge_of_histories_catches_short_walks_that_end_versions() -> None:
+def _merged_as_complete() -> Any:
+    """What was read in part ends the records that it lacks."""
     merge_all = TableMerges.merge_all
 
     def marking(self: TableMerges, walked: Sequence[ListResult], run_id: str) -> None:
         merge_all(self, [replace(one, verdict="complete") for one in walked], run_id)
 
-    with mock.patch.object(TableMerges, "merge_all", marking):
-        assert any(history_seed(seed).problems for seed in range(8))
+    return mock.patch.object(TableMerges, "merge_all", marking)
+
+
+@pytest.mark.parametrize("run", [history_seed, tail_seed])
+def test_the_judges_of_histories_and_tails_catch_partial_reads_that_end_records(run: Callable[[int], Outcome]) -> None:
+    with _merged_as_complete():
+        assert any(run(seed).problems for seed in range(8))
+
+
+BROKEN_SANDBOXES: dict[str, Callable[[], Any]] = {
+    "errors are cut off": lambda: mock.patch("sandbox.messages.encoded", lambda value: encoded(value)[:-1]),
+    "an exception is answered with 500": lambda: mock.patch("sandbox.legacy.compare_digest", side_effect=KeyError),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_SANDBOXES)
+def test_the_judge_of_the_sandbox_catches_broken_answers(name: str) -> None:
+    assert block(("sandbox", 0, 1))[1] == []
+    with BROKEN_SANDBOXES[name]():
+        assert block(("sandbox", 0, 1))[1]
