@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import duckdb
 
-from pipelines.warehouse.lock import run_lock
+from pipelines.warehouse.lock import run_lock, warn_of_writer
 from pipelines.warehouse.sql import sql_name, sql_text
 from sources.disk import (
     PRIVATE_FILE,
@@ -250,6 +250,8 @@ class Build:
                     f"another program wrote to {self.path.name} during this run: nothing was published",
                     "Close it there, then run again.",
                 )
+            if self._copied is not None:
+                warn_of_writer(self.path)
             try:
                 move_file(self.file, self.path)
             finally:

@@ -1,4 +1,4 @@
-"""One run at a time: a lock file that the kernel locks, naming the process that holds it.
+"""One run at a time: a lock file that the kernel locks, naming the process that holds it; and DuckDB's own lock.
 
 In: the path of a lock file. Out: the lock, held while a block runs, or LockedError with the holder. The lock ends with
 its process, however that ends. The file is removed at a good end and reused after a kill.
@@ -10,16 +10,20 @@ check the owner of one that another user prepared, and does not try again where 
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import duckdb
 from filelock import lock_descriptor
 
 from sources.disk import disk_errors, open_private
 from sources.errors import LockedError
+
+log = logging.getLogger("orderbridge.pull")
 
 
 @contextmanager
@@ -75,3 +79,13 @@ def _describe(content: bytes) -> str:
         return f"process {holder['pid']} ({holder['command']}, since {holder['since']})"
     except (ValueError, KeyError, TypeError, RecursionError):
         return "a process that is just starting"
+
+
+def warn_of_writer(file: Path) -> None:
+    """Warns where another program has a DuckDB file open for writing, although it has written nothing so far."""
+    try:
+        duckdb.connect(str(file), read_only=True).close()
+    except duckdb.Error as error:
+        if "lock" in str(error).lower():
+            words = "%s is open for writing in another program: what that program writes from now on is lost"
+            log.warning(f"{words}. Close it there, and open it again", file.name)

@@ -216,7 +216,7 @@ def test_a_row_missing_once_keeps_its_date(published: Bridge) -> None:
 
 
 def test_a_program_that_opens_the_warehouse_for_writing_during_a_pull_does_not_cost_the_orders(
-    published: Bridge, monkeypatch: pytest.MonkeyPatch
+    published: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def opened(*arguments: Any) -> ListResult:
         monkeypatch.setattr(duckdb, "connect", locked)
@@ -230,6 +230,7 @@ def test_a_program_that_opens_the_warehouse_for_writing_during_a_pull_does_not_c
     connect = duckdb.connect
     monkeypatch.setattr(walking, "walk", opened)
     assert published.pull("orders").exit_code == 0
+    assert "open for writing in another program: what that program writes from now on is lost" in caplog.text
 
 
 @pytest.mark.parametrize(("is_closed", "words"), [(True, "another program wrote to"), (False, r"\.wal exists")])
