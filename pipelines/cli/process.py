@@ -112,7 +112,7 @@ def prepare_environment() -> None:
 
 
 class Output(io.TextIOWrapper):
-    """stdout. When it cannot be written (disk full), the rest is dropped: what the command did is done all the same.
+    """stdout, stderr. When one cannot be written (full disk, closed terminal), the rest of it is dropped.
 
     `write_error` is the first error, if there was one.
     """
@@ -140,7 +140,7 @@ class Output(io.TextIOWrapper):
 
 
 def open_streams() -> None:
-    """Opens standard streams that the parent process closed, and lets stdout escape what its encoding cannot hold.
+    """Opens standard streams that the parent process closed; output escapes what its encoding cannot hold.
 
     A closed descriptor would be reused by the next file opened: the warehouse, or the ledger.
     """
@@ -151,10 +151,10 @@ def open_streams() -> None:
             os.dup2(os.open(os.devnull, os.O_RDWR), number)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
-    out = sys.stdout
-    if isinstance(out, io.TextIOWrapper):
-        encoding, by_line = out.encoding, out.line_buffering
-        sys.stdout = Output(out.detach(), encoding, "backslashreplace", line_buffering=by_line)
+    for name, out in (("stdout", sys.stdout), ("stderr", sys.stderr)):
+        if isinstance(out, io.TextIOWrapper):
+            encoding, by_line = out.encoding, out.line_buffering
+            setattr(sys, name, Output(out.detach(), encoding, "backslashreplace", line_buffering=by_line))
 
 
 def exit_process(code: int) -> NoReturn:
@@ -163,9 +163,9 @@ def exit_process(code: int) -> NoReturn:
         sys.stdout.flush()
     except BrokenPipeError:
         code = code or 128 + signal.SIGPIPE
-    if isinstance(sys.stdout, Output) and sys.stdout.write_error is not None:
-        sys.stderr.write(f"orderbridge: stdout could not be written: {sys.stdout.write_error.strerror}\n")
     with suppress(OSError):
+        if isinstance(sys.stdout, Output) and sys.stdout.write_error is not None:
+            sys.stderr.write(f"orderbridge: stdout could not be written: {sys.stdout.write_error.strerror}\n")
         sys.stderr.flush()
     os._exit(code)
 
@@ -173,4 +173,5 @@ def exit_process(code: int) -> NoReturn:
 def print_error(code: int, message: str, prefix: str = "") -> None:
     """Prints why a command failed, on stderr: text, or one JSON object where the command was asked for JSON."""
     text = event_json("error", message, exit_code=code) if STOP.as_json else f"{prefix}{escape_lines(message)}"
-    sys.stderr.write(f"{text}\n")
+    with suppress(BrokenPipeError):
+        sys.stderr.write(f"{text}\n")

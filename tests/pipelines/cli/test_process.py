@@ -94,6 +94,14 @@ def test_words_that_find_no_room_change_nothing_of_what_was_done(made: Bridge, c
     assert "internal error" not in done.err
 
 
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full")
+@pytest.mark.parametrize(
+    ("command", "code"), [("pull nothing 2>", 2), ("verify nothing 2>", 2), ("status 2>/dev/full >", 0)]
+)
+def test_errors_that_find_no_room_do_not_change_the_exit_code(made: Bridge, command: str, code: int) -> None:
+    assert shell(made, f"CMD {command} /dev/full").code == code
+
+
 def test_signs_that_the_output_cannot_hold_are_escaped(made: Bridge) -> None:
     (made.folder / "año.csv").write_text("código;año\nÑ;1\n", encoding="utf-8")
     done = shell(made, "CMD preview año.csv", PYTHONIOENCODING="ascii")
