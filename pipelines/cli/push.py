@@ -140,7 +140,7 @@ def _operations_option(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 
     "--resend", is_flag=True, help="Production: send a create again if the customer is absent after that time."
 )
 @click.option("--wait", is_flag=True, help="Wait until operations in doubt can be looked up, then continue.")
-@click.option("--accept-unproven", is_flag=True, help="Create customers although the list is not proven complete.")
+@click.option("--accept-unproven", is_flag=True, help="Create what is not proven to be absent.")
 @_operations_option("--landed", help="Operation in doubt, or abandoned create, that took effect on the platform.")
 @_operations_option("--not-landed", help="Operation in doubt, or abandoned create, that did not: it is sent again.")
 @_operations_option("--abandon", help="Operation in doubt to give up: it is never sent again.")

@@ -48,7 +48,8 @@ class PushRules:
     Attributes:
         settle_s: seconds after which a write whose response was lost has arrived, if ever.
         resend: whether a create that is absent after that time is sent again.
-        accept_unproven: whether creates are sent although the list of customers is not proven complete.
+        accept_unproven: whether creates are sent although the list of customers is not proven complete, or although
+            another plan abandoned the same create of what has no list.
         additive: fields of a variant that a repeated update would or may add to.
         increments: those of them whose values are increments: the value afterwards is unknown.
         wall_time: wall time of a ledger time, for people.
@@ -103,7 +104,8 @@ class Eligibility:
 def claimed_elsewhere(plan: Plan, ledger: PlanLedger, rules: PushRules) -> dict[int, Withheld]:
     """Operations whose record another operation is writing, or has written a moment ago."""
     settled = ledger.now() - rules.settle_s
-    claims = ledger.claimed(settled, -math.inf if rules.accept_unproven else settled)
+    listed_since, unlisted_since = (-math.inf, settled) if rules.accept_unproven else (settled, 0.0)
+    claims = ledger.claimed(settled, listed_since, unlisted_since)
     return {number: _claimed(claim, str(plan.folder)) for number, claim in claims.items()}
 
 
@@ -112,7 +114,8 @@ def _claimed(claim: Claim, own_folder: str) -> Withheld:
     if claim.state == "confirmed":
         return Withheld("exists_now", f"{plan} has created this record: pull, and plan this file again")
     if claim.state == "abandoned":
-        advice = "look on the platform, then push that plan with --landed or --not-landed"
+        advice = "look on the platform, then push that plan with --landed or --not-landed, "
+        advice += "or if it is gone and the record does not exist, this one with --accept-unproven"
         return Withheld("blocked", f"{plan} may have created this record: {advice}")
     return Withheld("blocked", f"{plan} is writing this record: finish that plan, pull, and plan this file again")
 

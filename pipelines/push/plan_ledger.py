@@ -28,7 +28,7 @@ _CLAIMED: Final = """
         OR (other.plan <> :plan AND (
             o.state IN ('in_flight', 'in_doubt', 'conflict')
             OR (o.state = 'confirmed' AND (p.kind <> 'customers' OR o.state_at > :listed_since))
-            OR (o.state = 'abandoned' AND o.doubt_at > iif(p.kind = 'customers', :since, 0)))))
+            OR (o.state = 'abandoned' AND o.doubt_at > iif(p.kind = 'customers', :since, :unlisted_since)))))
     ORDER BY mine.id, o.state = 'confirmed', p.folder"""
 _UNSETTLED: Final = """
     SELECT p.plan_id, p.folder, o.id, o.path, o.fields, o.state IN ('in_flight', 'in_doubt'),
@@ -110,16 +110,17 @@ class PlanLedger:
         sql = f"SELECT id FROM operations WHERE plan = ? AND state IN ({', '.join('?' * len(states))})"
         return {number for (number,) in self.ledger.connection.execute(sql, [self._plan, *states])}
 
-    def claimed(self, since: float, listed_since: float) -> dict[int, Claim]:
+    def claimed(self, since: float, listed_since: float, unlisted_since: float = 0.0) -> dict[int, Claim]:
         """Operations whose record another operation has in flight, in doubt or confirmed: id → claim of the other.
 
         Args:
-            since: ledger time; an abandoned customer counts if its doubt is younger, other abandoned creates always.
+            since: ledger time; an abandoned customer counts if its doubt is younger.
             listed_since: a confirmed customer counts if it is younger; older ones are in the platform's list.
+            unlisted_since: an abandoned create of what has no list counts if its doubt is younger.
         """
         claims: dict[int, Claim] = {}
-        parameters = {"plan": self._plan, "since": since, "listed_since": listed_since}
-        for number, folder, state in self.ledger.connection.execute(_CLAIMED, parameters):
+        times = {"since": since, "listed_since": listed_since, "unlisted_since": unlisted_since}
+        for number, folder, state in self.ledger.connection.execute(_CLAIMED, {"plan": self._plan, **times}):
             claims.setdefault(number, Claim(folder, state))
         return claims
 

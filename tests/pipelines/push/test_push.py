@@ -1154,6 +1154,25 @@ def test_an_abandoned_create_that_may_have_landed_is_not_made_by_another_plan_un
     assert outcomes(other) == {"2": "unsent.exists_now", "3": "unsent.exists_now", "4": "confirmed.confirmed"}
 
 
+def test_an_abandoned_create_whose_plan_is_gone_is_made_by_another_plan_if_a_person_says_so(at: Place) -> None:
+    now = [1_000_000.0]
+    at.means = means(clock=lambda: now[0])
+    first = at.plan([subcategory(1)], "subcategories")
+    at.platform.set_faults({"reset_before": 1.0})
+    assert at.push(first).exit_code == 6
+    at.platform.set_faults({})
+    assert at.push(first, replace(YES, abandon=frozenset({1}))).exit_code == 5
+    shutil.rmtree(first)
+    other = at.plan([subcategory(1, order=9)], "subcategories")
+    absent = replace(YES, accept_unproven=True, settle_s=900.0)
+    for options, code in ((YES, 5), (absent, 5)):
+        assert at.push(other, options).exit_code == code
+        assert outcomes(other) == {"2": "unsent.blocked"}  # also while it may still arrive
+    now[0] += 901
+    assert at.push(other, YES).exit_code == 5
+    assert at.push(other, absent).exit_code == 0
+
+
 def test_an_update_that_was_given_up_takes_no_later_answer(at: Place) -> None:
     at.platform.set_faults({"lost_answer": 1.0})
     first = at.plan([patch(1, 1, repeatable=False, stock=5)], "variants")
