@@ -139,9 +139,13 @@ class XmlParser:
         self._hidden: list[int] = []
 
     def read(self, xml: bytes) -> SheetPart:
-        """The cells that end in the next part. Raises xml.parsers.expat.ExpatError if it is not XML."""
+        """The cells that end in the next part; an empty one ends the sheet.
+
+        Raises:
+            xml.parsers.expat.ExpatError: it is not XML, or ends before its last tag.
+        """
         self._cells, self._uncomputed, self._hidden = [], [], []
-        self._parser.Parse(xml.translate(_CONTROLS))
+        self._parser.Parse(xml.translate(_CONTROLS), not xml)  # only the end makes newer versions read all
         rows, columns, indices = np.array(self._cells, np.int64).reshape(-1, 3).T
         attributes = [{"s": style, "t": kind} for style, kind in self._known]
         return SheetPart(rows, columns, attributes, indices, self._uncomputed, self._hidden)

@@ -163,7 +163,7 @@ class WorkbookXml:
         return result
 
     def _chunks(self, sheet: str) -> Iterator[bytes]:
-        """The XML of a sheet in parts that end before a tag."""
+        """The XML of a sheet in parts that end before a tag, the last of them empty."""
         if sheet not in self._sheets:
             raise UsageError(f"{self._name} is damaged: sheet {sheet!r} is missing", RESAVE)
         with self._archive.open(self._sheets[sheet]) as file:
@@ -178,6 +178,7 @@ class WorkbookXml:
                 yield buffer[:end]
                 buffer = buffer[end:] + chunk
             yield buffer
+            yield b""
 
     def _sheet_parts(self) -> dict[str, str]:
         """The archive member of each sheet."""
@@ -187,7 +188,7 @@ class WorkbookXml:
         }
         parts: dict[str, str] = {}
         for tag in self._parsed("xl/workbook.xml").iterfind(".//{*}sheet"):
-            link = next((value for name, value in tag.items() if name.endswith("}id")), "")
+            link = next((value for name, value in tag.items() if name.endswith("/relationships}id")), "")
             if links.get(link):
                 part = posixpath.normpath(posixpath.join("/xl", links[link])).lstrip("/")
                 parts.setdefault(tag.get("name", ""), part)

@@ -10,6 +10,7 @@ import zipfile
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
+from xml.parsers.expat import ExpatError
 
 import numpy as np
 import pytest
@@ -170,6 +171,9 @@ def test_16_4_a_cell_cannot_be_hidden_from_the_limits(tmp_path: Path) -> None:
                 xml = WorkbookXml(archive, "in.xlsx")
                 with pytest.raises(UsageError, match="row 400,000 and column 16,384"):
                     xml.scan("H")
+    torn = workbook(tmp_path, ("H", f"<!-- --><row><c {far}><v>1</v></c></row><!--"))
+    with zipfile.ZipFile(torn) as archive, pytest.raises(ExpatError):
+        WorkbookXml(archive, "in.xlsx").scan("H")
     endless = workbook(tmp_path, ("H", f"<row><c {' ' * 3 * sheet_xml._CHUNK}{far}/></row>"))
     with zipfile.ZipFile(endless) as archive, pytest.raises(UsageError, match="does not end"):
         WorkbookXml(archive, "in.xlsx").scan("H")

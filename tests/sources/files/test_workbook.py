@@ -156,6 +156,17 @@ def test_a_cell_with_an_error_refuses_its_row(tmp_path: Path) -> None:
     assert cells(table) == [("1", "", ""), ("3", "", "")]
 
 
+def test_a_sheet_is_found_by_its_relationship_whatever_other_ids_it_has(tmp_path: Path) -> None:
+    path = workbook(tmp_path, ("H", sheet(HEADER, (2, text("A2", "1")))))
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["xl/workbook.xml"] = parts["xl/workbook.xml"].replace(b"<sheet ", b'<sheet xmlns:x="urn:x" x:id="r99" ')
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    assert cells(open_table(path)) == [("1", "", "")]
+
+
 def test_a_cell_of_a_column_that_is_not_used_refuses_no_row(tmp_path: Path) -> None:
     rows = [(2, text("A2", "1") + '<c r="B2" t="e"><v>#N/A</v></c><c r="C2" s="1"><v>0.21</v></c>')]
     formats = '<cellXfs><xf numFmtId="0"/><xf numFmtId="9"/></cellXfs>'
