@@ -221,7 +221,7 @@ class Build:
         return connection
 
     def _published_state(self) -> tuple[int, ...] | None:
-        """What is another one once a program has written to the published file; None where there is none."""
+        """Inode, size and time of the published file, which change once a program writes to it; None without one."""
         if not self.path.exists():
             return None
         status = self.path.stat()
@@ -232,8 +232,8 @@ class Build:
 
         Raises:
             UsageError: the disk is full, or the folder cannot be written; or another program has written to the
-                published file since the build was opened: it would be lost, and DuckDB would apply its log to the new
-                file. That file is unchanged.
+                published file since the build was opened: that would be lost, and DuckDB would apply the log of that
+                program to the new file. The published file is unchanged.
         """
         with warehouse_errors(self.path.parent):
             connection.execute("CHECKPOINT")

@@ -30,13 +30,14 @@ _NAMES: Final = {"customers": "price_lists", "orders": "customers"}
 def _age(build: duckdb.DuckDBPyConnection, read: LastRead, later: LastRead) -> timedelta:
     """How much later rows of another list were read, whole or as a tail; zero in the same run unless it took long.
 
-    Where they were read later by an earlier time, a clock was set back: then the age is not known, and the maximum.
+    Where they were recorded later but with an earlier time, a clock was set back: the age is unknown, and taken as the
+    maximum.
     """
     run_id, ended_at = later.tail_run_id or later.run_id, later.tail_ended_at or later.ended_at
     age = max(ended_at - read.ended_at, timedelta())
     if read.run_id == run_id and age <= PROOF_AGE:
         return timedelta()
-    is_set_back = ended_at < read.ended_at and _has_later_attempt(build, read, later.resource, run_id)
+    is_set_back = ended_at < read.ended_at and _was_walked_after(build, read, later.resource, run_id)
     return timedelta.max if is_set_back else age
 
 
@@ -57,17 +58,21 @@ def coverage_gap(build: duckdb.DuckDBPyConnection, reads: Reads, resource: str, 
         return f"{resource}: {read.verdict}{quarantined}"
     naming = reads.get(named_by) if named_by else None
     age = _age(build, read, naming) if naming is not None else timedelta()
-    if age > PROOF_AGE or (age and _has_later_attempt(build, read, resource)):
+    if age > PROOF_AGE or (age and _was_walked_after(build, read, resource)):
         return f"{resource}: last published read at {read.ended_at:%Y-%m-%d %H:%M} UTC, before {named_by}"
     return ""
 
 
-def _has_later_attempt(
+def _was_walked_after(
     build: duckdb.DuckDBPyConnection, read: LastRead, resource: str, run_id: str | None = None
 ) -> bool:
-    """Whether a list was walked after this read, by any run or this one; by `rowid`, not by times, see `ops`.
+    """Whether a list was walked after this read was recorded, successfully or not; by `rowid`, not by times, see `ops`.
 
-    The list itself may have changed then: that walk failed or was held back.
+    Args:
+        build: has the tables of `ops`.
+        read: the earlier one. Where its own list was walked again, that walk failed or was held back.
+        resource: the list that may have been walked later.
+        run_id: of the run that walked it; None: any.
     """
     sql = """
         SELECT count(*) FROM ops.coverage WHERE resource = $1 AND run_id = coalesce($2, run_id) AND rowid > (
@@ -84,7 +89,7 @@ def proven_before(build: duckdb.DuckDBPyConnection, reads: Reads, entity: str) -
     if read is None or named is None or named.verdict != "complete":
         return []
     age = _age(build, named, read)
-    if not timedelta() < age <= PROOF_AGE or _has_later_attempt(build, named, named.resource):
+    if not timedelta() < age <= PROOF_AGE or _was_walked_after(build, named, named.resource):
         return []
     detail = (
         f"{named.resource} proven complete at {named.ended_at:%Y-%m-%d %H:%M:%S} UTC, {entity} read "
