@@ -211,4 +211,5 @@ class WorkbookXml:
     def _parsed(self, part: str) -> ElementTree.Element:
         if self._archive.getinfo(part).file_size > MAX_PART_BYTES:
             raise UsageError(f"{self._name} is damaged: {part} is larger than {MAX_PART_BYTES >> 20} MiB", RESAVE)
-        return ElementTree.fromstring(self._archive.read(part))  # noqa: S314 # expat limits what entities expand to
+        parser = ElementTree.XMLParser(encoding="utf-8")  # noqa: S314 # expat limits what entities expand to
+        return ElementTree.fromstring(self._archive.read(part), parser)  # noqa: S314

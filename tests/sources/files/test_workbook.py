@@ -156,11 +156,14 @@ def test_a_cell_with_an_error_refuses_its_row(tmp_path: Path) -> None:
     assert cells(table) == [("1", "", ""), ("3", "", "")]
 
 
-def test_a_sheet_is_found_by_its_relationship_whatever_other_ids_it_has(tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ["utf-8", "shift_jis", "unknown"])
+def test_a_sheet_is_found_whatever_encoding_and_other_ids_its_workbook_declares(tmp_path: Path, encoding: str) -> None:
     path = workbook(tmp_path, ("H", sheet(HEADER, (2, text("A2", "1")))))
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     parts["xl/workbook.xml"] = parts["xl/workbook.xml"].replace(b"<sheet ", b'<sheet xmlns:x="urn:x" x:id="r99" ')
+    declaration = f'<?xml version="1.0" encoding="{encoding}"?>'.encode()
+    parts["xl/workbook.xml"] = declaration + parts["xl/workbook.xml"]
     with zipfile.ZipFile(path, "w") as archive:
         for name, part in parts.items():
             archive.writestr(name, part)
