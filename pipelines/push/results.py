@@ -114,7 +114,8 @@ def check_ledger(plan: Plan, path: Path, pushes: int | None) -> None:
     except FileNotFoundError:
         return
     except (OSError, ValueError):
-        raise UsageError(f"{mark} was changed", "Restore it.") from None
+        hint = "If this is the newest ledger, remove that file: the push writes it again. If not, restore that ledger."
+        raise UsageError(f"{mark} was changed", hint) from None
     if is_older:
         raise UsageError(
             f"{path} is an older copy of the ledger: it lacks a push of this plan",

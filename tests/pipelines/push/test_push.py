@@ -810,6 +810,18 @@ def test_a_ledger_that_lost_its_log_or_was_copied_during_a_push_is_noticed(at: P
     assert at.platform.state.variants[1, 1].applied == before == 1
 
 
+def test_a_damaged_count_of_pushes_is_named_with_what_to_do(at: Place) -> None:
+    plan = at.plan([subcategory(1)], "subcategories")
+    assert at.push(plan).exit_code == 0
+    mark = plan / ".pushes"
+    mark.write_bytes(b"\xff")
+    with pytest.raises(UsageError, match="was changed") as caught:
+        at.push(plan)
+    assert "newest ledger, remove that file" in caught.value.hint
+    mark.unlink()
+    assert (at.push(plan).exit_code, mark.read_text()) == (0, "4")
+
+
 def test_a_list_of_customers_that_cannot_be_written_is_no_internal_error(at: Place) -> None:
     (at.folder / ".ledger.sqlite.walk").write_bytes(b"")
     pushed = at.push(at.plan([customer(1)]))
