@@ -2,8 +2,8 @@
 
 In: a connection. Out: its tables in the current version. `sent_at`, `doubt_at` and `state_at` of an operation are in
 ledger time (`pipelines.ledger.clock`), all other times in wall time. What came first is decided by the number of its
-commit (`recorded_in`, `confirmed_in`), not by a time. `key_version` of a plan is the version that hashed
-the keys of its claims (`pipelines.ledger.keys.key_hashes`).
+commit (`recorded_in`, `confirmed_in`), not by a time. `key_version` of a plan is the version that hashed the keys of
+its claims (`pipelines.ledger.keys.key_hashes`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
     if version in (1, 2):  # the claims of each plan are completed when it is pushed again: only the plan has its keys
         connection.execute("ALTER TABLE plans ADD COLUMN key_version INTEGER NOT NULL DEFAULT 2")
     if version in (1, 2, 3):
-        _migrate_times(connection, has_commits=version == 1)
+        _add_counts(connection, has_commits=version == 1)
     if version < VERSION:
         connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
@@ -71,8 +71,11 @@ def _migrate_1(connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE operations SET state_at = updated_at")
 
 
-def _migrate_times(connection: sqlite3.Connection, *, has_commits: bool) -> None:
-    """Versions up to 3 had no numbers of commits: microseconds have the same order, and later commits follow them."""
+def _add_counts(connection: sqlite3.Connection, *, has_commits: bool) -> None:
+    """Versions up to 3 counted neither pushes nor commits.
+
+    For the numbers of their commits, microseconds are taken: they have the same order, and later commits follow them.
+    """
     for table, name in (("plans", "recorded_in"), ("plans", "pushes"), ("confirmed", "confirmed_in")):
         connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0")
     if not has_commits:

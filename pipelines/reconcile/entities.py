@@ -146,7 +146,8 @@ def _order_lines(inputs: StepInputs) -> Entity:
     if not tables:
         return Entity(frame(ORDER_LINES), frame(FINDINGS), raw_rows=0)
     # One that the platform has renamed keeps the lines of orders that are no longer listed, or none.
-    table = max(tables, key=lambda name: inputs.build.execute(_HAS_LISTED.format(name)).fetchall())
+    listed = (name for name in tables if inputs.build.execute(_LISTED_ROW.format(name)).fetchall())
+    table = next(listed, tables[0])
     lines = from_arrow(inputs.build.sql(f'FROM raw."{table}"').to_arrow_table())
     return Entity(*order_lines(lines, inputs.reconciled["orders"]), raw_rows=len(lines))
 
@@ -161,7 +162,7 @@ def _customer_orders(inputs: StepInputs) -> Entity:
 _CUSTOMERS: Final = """
     SELECT customer_id, erp_code, is_missing, price_list_id, price_list_status FROM reconciled.customers
     ORDER BY customer_id"""
-_HAS_LISTED: Final = 'SELECT count(*) > 0 FROM raw."{}" WHERE _missing_since IS NULL'
+_LISTED_ROW: Final = 'SELECT true FROM raw."{}" WHERE _missing_since IS NULL LIMIT 1'
 _CHILD_TABLES: Final = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'raw'"
 STEPS: Final[dict[str, Callable[[StepInputs], Entity]]] = {
     "customers": _customers,

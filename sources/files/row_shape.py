@@ -89,7 +89,7 @@ class RowShape(NamedTuple):
         return Row(line, tuple(cells))
 
     def _repeats_header(self, cells: Sequence[str]) -> bool:
-        """Whether three quarters of the cells are the name of their column, as in a second row of names."""
+        """Whether three quarters of the filled cells are the name of their column, as the first cell is."""
         filled = [cell == name for cell, name in zip(cells, self.columns, strict=True) if cell]
         return 4 * sum(filled) >= 3 * len(filled) > 3 or len(self.columns) == 1
 
