@@ -15,11 +15,12 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 from sources.contract import PUBLIC_V1_PREFIX
 from sources.errors import UsageError
 
+_OWN_PORTS: Final = {"https": ":443", "http": ":80"}
 _PATH: Final = re.compile(r"(/[A-Za-z0-9._~%@:+-]+)+")
 
 
 def checked_base_url(name: str, value: object) -> str:
-    """The address of a host: https, or http on loopback; scheme and host in lower case, without trailing slashes.
+    """The address of a host: https, or http on loopback; in lower case, without the scheme's port and trailing slashes.
 
     Raises:
         UsageError: it is not such an address.
@@ -41,7 +42,8 @@ def checked_base_url(name: str, value: object) -> str:
         raise _unusable(
             name, "is http: the key would travel unencrypted", "Use https://; http is allowed for this machine only."
         )
-    return f"{url.scheme}://{url.netloc.lower()}{url.path.rstrip('/')}"
+    netloc = url.netloc.lower().removesuffix(_OWN_PORTS[url.scheme]).removesuffix(":")
+    return f"{url.scheme}://{netloc}{url.path.rstrip('/')}"
 
 
 def checked_webhook(name: str, value: object) -> str:

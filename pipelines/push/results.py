@@ -86,7 +86,7 @@ def check_writable(folder: Path) -> None:
             old.rename(final)
 
 
-def mark_pushed(folder: Path, ledger: PlanLedger) -> None:
+def count_push(folder: Path, ledger: PlanLedger) -> None:
     """Counts in the ledger, then in the plan folder, that a push begins, before anything is sent, or ends.
 
     Raises:

@@ -73,7 +73,7 @@ def push(
         results.check_ledger(plan, path, ledger.pushes(plan.manifest.plan_id))
         checks.check_current(plan, ledger)
         plan_ledger = PlanLedger.record(ledger, plan, new_operations(plan), ledger.clock.now())
-        results.mark_pushed(plan.folder, plan_ledger)
+        results.count_push(plan.folder, plan_ledger)
         with dependencies.client(legacy, hooks.stop) as client:
             result = _PushRun(plan, plan_ledger, options, hooks, dependencies, legacy, client).run()
     result.observed = [*observed, *result.observed]
@@ -160,7 +160,7 @@ class _PushRun:
         result.states = self.ledger.counts()
         result.observed = sorted(self.observed)
         try:
-            results.mark_pushed(self.plan.folder, self.ledger)
+            results.count_push(self.plan.folder, self.ledger)
             remove_unsent(self.plan, self.ledger.ids("planned"))
         except UsageError as error:
             result.error = result.error or error

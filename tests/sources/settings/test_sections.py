@@ -72,7 +72,22 @@ def test_a_key_that_would_break_its_header_is_an_error(key: str) -> None:
 
 def test_scheme_and_host_of_an_address_are_in_lower_case() -> None:
     assert legacy("HTTPS://Shop.Example:8443/Base/").base_url == "https://shop.example:8443/Base"
-    assert legacy("HTTP://LocalHost:80").base_url == "http://localhost:80"
+    assert legacy("HTTP://LocalHost:8080").base_url == "http://localhost:8080"
+
+
+@pytest.mark.parametrize(
+    ("written", "url"),
+    [
+        ("https://a.example:443/base", "https://a.example/base"),
+        ("https://a.example:", "https://a.example"),
+        ("https://[fd00::443]:443", "https://[fd00::443]"),
+        ("https://a.example:80", "https://a.example:80"),
+        ("http://localhost:80", "http://localhost"),
+    ],
+)
+def test_a_host_with_its_schemes_own_port_is_the_host_without_it(written: str, url: str) -> None:
+    """The ledger and the warehouse tell platforms apart by this text."""
+    assert legacy(written).base_url == url
 
 
 @pytest.mark.parametrize("key", ["PLANTED", "_test_PLANTED", "brand-test-PLANTED", "brand_prod_PLANTED"])
