@@ -30,13 +30,11 @@ def next_limit(sweeps: Sequence[Sweep], page_limit: int) -> int:
     if not sweeps:
         return page_limit
     size = sweeps[0].size or page_limit
-    second = max(1, int(size * SECOND_SIZE)) if size > 1 else 2
+    second = int(size * SECOND_SIZE) if size > 1 else 2
     if not sweeps[0].assumed_end:
         return second if len(sweeps) % 2 else size
     rows, used = sweeps[-1].rows, {number for sweep in sweeps for number in (sweep.limit, sweep.size)}
-    if rows == 1:
-        return len(sweeps) + 1
-    start = max(1, int(sweeps[-1].size * SECOND_SIZE))
+    start = int(sweeps[-1].size * SECOND_SIZE)
     sizes = [n for n in (*range(start, 1, -1), *range(start + 1, max(size, SMALL))) if rows % n] if rows > 2 else [1, 3]
     return next((n for n in sizes if n not in used), second)
 
@@ -60,7 +58,7 @@ def agree(before: Sweep, last: Sweep) -> bool:
 
 def ignores_limit(before: Sweep, last: Sweep) -> bool:
     """Whether both sweeps had several pages of one size: page boundaries cannot differ, so nothing can be proven."""
-    return before.size == last.size != 0 and max(before.rows, last.rows) > last.size
+    return before.size == last.size < max(before.rows, last.rows)
 
 
 def evidence_of(sweep: Sweep) -> str:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from sources.contract import LISTS, Operation
+from sources.contract import LISTS, RECORDS, Operation
 from sources.decode.table_schema import table_schema
 from sources.decode.undocumented import InferredSchema
 from sources.errors import AccessError, BridgeError, ContractBroken, HttpRejected, PlatformError, Stopped
@@ -71,7 +71,7 @@ def walk(
         Stopped: the client was stopped; the spool keeps the pages read so far.
         OSError: the disk is full or cannot be written.
     """
-    return _ListWalk(LISTS[resource], client, folder, spools, options or WalkOptions(), start).run(progress)
+    return _ListWalk(resource, client, folder, spools, options or WalkOptions(), start).run(progress)
 
 
 class _ListWalk:
@@ -79,17 +79,16 @@ class _ListWalk:
 
     def __init__(
         self,
-        operation: Operation,
+        resource: str,
         client: Client,
         folder: Path,
         spools: SpoolFolder,
         options: WalkOptions,
         start: CursorPosition | None,
     ) -> None:
-        if operation.records is None:
-            raise TypeError(f"{operation.name} is not a list")
+        operation, record = LISTS[resource], RECORDS[resource]
         self._operation, self._options, self._start = operation, options, start
-        self._record = replace(operation.records, key=options.key or operation.records.key)
+        self._record = replace(record, key=options.key or record.key)
         self._folder, self._spools = folder, spools
         self._fetcher = PageFetcher(operation, client, options.window)
         self._result = ListResult(self._record.name)
