@@ -23,7 +23,11 @@ NUMBER_DIGITS: Final = 15
 """Digits that a double holds exactly; the reader of the JSON may have no wider type."""
 INTEGER_MAX: Final = 2**53 - 1
 PAIR: Final = frozenset({"name", "value"})
-"""The fields of an attribute. Both are required by policy; the interface does not show whether they are."""
+"""The fields of an attribute."""
+ITEM_VALUES: Final = frozenset({"value", "url"})
+"""The field without which an attribute, or an image, is left out."""
+ITEM_FIELDS: Final = PAIR | ITEM_VALUES
+"""Fields of items that are required by policy; the interface does not show whether they are."""
 _INDEX: Final = re.compile(r"\[(?:\d+|\+)\]")
 _LIMITS: Final = {
     "missing": ("required", "is required"),
@@ -149,9 +153,8 @@ def _leaves(fields: Iterable[Field], prefix: str) -> Iterator[tuple[str, Field]]
 
 def _model(name: str, fields: Collection[Field], needed: frozenset[str] = frozenset()) -> type[BaseModel]:
     parts: dict[str, Any] = {}
-    is_pair = {field.name for field in fields} == PAIR
     for field in fields:
-        is_required = field.required or field.name in needed or is_pair
+        is_required = field.required or field.name in needed
         parts[field.name] = (_type(name, field), ... if is_required else None)
     created: type[BaseModel] = create_model(name, __config__=ConfigDict(strict=True, extra="forbid"), **parts)
     return created
@@ -159,7 +162,7 @@ def _model(name: str, fields: Collection[Field], needed: frozenset[str] = frozen
 
 def _type(name: str, field: Field) -> Any:  # noqa: ANN401 # a type made from data
     if field.type == "object":
-        return _model(f"{name}_{field.name}", field.fields)
+        return _model(f"{name}_{field.name}", field.fields, ITEM_FIELDS)
     if field.type == "array":
         item: Any = _type(
             name, Field(field.name, "object" if field.fields else field.items or "text", fields=field.fields)

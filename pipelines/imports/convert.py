@@ -19,7 +19,7 @@ from pipelines.imports.fields import IN_FILE, Bindings, Source
 from pipelines.imports.model import Item, Problem, ReadyInput, RejectedInput, SkippedLine
 from sources.contract import Field
 from sources.files.model import LINE_COLUMN
-from sources.inputs import fits, violations
+from sources.inputs import ITEM_FIELDS, ITEM_VALUES, fits, violations
 from sources.kinds import KINDS, PASSWORD
 from transforms.upserts.bodies import Array, Given, Object, bodies, values
 from transforms.upserts.lines import whole
@@ -121,7 +121,8 @@ class Converter:
         depth = len(prefix)
         items = [source for source in sources if source.target.steps[:depth] == prefix]
         position, _, member = rest.partition("]")
-        present = {s.target.steps[depth] for s in items if batch.columns[s.path][row] is not None}
+        deciding = [source for source in items if source.target.steps[-1] in ITEM_VALUES] or items
+        present = {s.target.steps[depth] for s in deciding if batch.columns[s.path][row] is not None}
         order = [key for key in dict.fromkeys(s.target.steps[depth] for s in items) if key in present]
         order.sort(key=lambda key: (isinstance(key, str), key if isinstance(key, int) else 0))
         steps = (*prefix, *order[int(position) : int(position) + 1], *([member[1:]] if member else []))
@@ -263,7 +264,8 @@ def needs_model_check(shape: Object, kind: str) -> bool:
             return True
         if isinstance(node, Array):
             limit = field.max_items
-            is_pair = {inner.name for inner in field.fields} == {"name", "value"}
-            if is_pair or field.min_items > 1 or (limit is not None and len(node.items) > limit):
+            needed = ITEM_FIELDS.intersection(inner.name for inner in field.fields)
+            needs_more = any(needed - {item.needs} for item in node.items if isinstance(item, Object))
+            if needs_more or field.min_items > 1 or (limit is not None and len(node.items) > limit):
                 return True
     return False

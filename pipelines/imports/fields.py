@@ -17,7 +17,7 @@ from pipelines.mapping import Blank, Formats, Mapping, Scalar
 from pipelines.mapping.field_paths import EACH, FieldPath, Step, resolve
 from sources.contract import Field
 from sources.errors import BridgeError
-from sources.inputs import pairs, required
+from sources.inputs import ITEM_VALUES, required
 from sources.kinds import KINDS, PASSWORD, LoginMode
 from transforms.numbers import COMMA, POINT, Notation
 from transforms.upserts.bodies import Array, Leaf, Node, Object
@@ -180,27 +180,25 @@ def body_shape(kind: str, sources: Iterable[Source], constants: dict[str, Scalar
         target = _resolved(kind, path)
         if target.steps:
             leaves.append((target.steps, Leaf(None, _body_value(target.field, value))))
-    return Object(tuple(_members(KINDS[kind].record.fields, leaves, pairs(kind))))
+    return Object(tuple(_members(KINDS[kind].record.fields, leaves)))
 
 
-def _members(
-    fields: Iterable[Field], leaves: Sequence[tuple[tuple[Step, ...], Leaf]], pair_arrays: frozenset[str]
-) -> list[tuple[str, Node]]:
+def _members(fields: Iterable[Field], leaves: Sequence[tuple[tuple[Step, ...], Leaf]]) -> list[tuple[str, Node]]:
     members: list[tuple[str, Node]] = []
     for field in fields:
         below = [(steps[1:], leaf) for steps, leaf in leaves if steps[0] == field.name]
         if not below:
             continue
         if field.type == "object":
-            members.append((field.name, Object(tuple(_members(field.fields, below, frozenset())))))
+            members.append((field.name, Object(tuple(_members(field.fields, below)))))
         elif field.type == "array":
-            members.append((field.name, _array(field, below, is_pair=field.name in pair_arrays)))
+            members.append((field.name, _array(field, below)))
         else:
             members.append((field.name, below[0][1]))
     return members
 
 
-def _array(field: Field, leaves: Sequence[tuple[tuple[Step, ...], Leaf]], *, is_pair: bool) -> Array:
+def _array(field: Field, leaves: Sequence[tuple[tuple[Step, ...], Leaf]]) -> Array:
     positions = sorted({steps[0] for steps, _ in leaves if isinstance(steps[0], int)})
     names = dict.fromkeys(steps[0] for steps, _ in leaves if isinstance(steps[0], str) and steps[0] != EACH)
     items: dict[Step, Node] = {}
@@ -212,10 +210,9 @@ def _array(field: Field, leaves: Sequence[tuple[tuple[Step, ...], Leaf]], *, is_
         if not field.fields:
             items[key] = below[0][1]
             continue
-        members = _members(field.fields, below, frozenset())
+        members = _members(field.fields, below)
         if key in names:
             members.insert(0, ("name", Leaf(None, str(key)[1:])))
-        has_value = any(name == "value" for name, _ in members)
-        items[key] = Object(tuple(members), "value" if is_pair and has_value else None)
+        items[key] = Object(tuple(members), next((name for name, _ in members if name in ITEM_VALUES), None))
     each = items.pop(EACH, None)
     return Array(tuple(items.values()), each)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sources.contract import Field
-from sources.inputs import PAIR, fits, model, pairs, paths, pattern, required, violations
+from sources.inputs import ITEM_FIELDS, fits, model, paths, pattern, required, violations
 from sources.kinds import KINDS
 
 RIGHT: dict[str, Any] = {
@@ -127,8 +127,8 @@ def test_a_field_may_be_absent_unless_it_is_required(kind: str, field: Field, wa
     del here[way[-1]]
     siblings = KINDS[kind].record.fields if len(way) == 1 else ()
     must = field.required or (bool(siblings) and field.name in required(kind))
-    is_pair = len(way) == 3 and set(way[::2]) & pairs(kind) and field.name in PAIR
-    assert reported(kind, body) == ([(path_of(way), "required")] if must or is_pair else [])
+    in_item = len(way) == 3 and field.name in ITEM_FIELDS
+    assert reported(kind, body) == ([(path_of(way), "required")] if must or in_item else [])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -365,7 +365,26 @@ Color = "attributes.Color"
     text = f"{VARIANT}n0,v0,n1,v1,Color\n1,1,Size,L,,,red\n1,2,Size,,,M,\n"
     items = read(tmp_path, text, mapping)
     assert items[0].body == {"attributes": [{"name": "Size", "value": "L"}, {"name": "Color", "value": "red"}]}
-    assert [(p.line, p.code) for item in items[1:] for p in item.problems] == [(3, "required")]
+    assert [(p.line, p.field, p.code) for item in items[1:] for p in item.problems] == [
+        (3, "attributes[1].name", "required")
+    ]
+
+
+def test_an_image_is_one_with_a_url(tmp_path: Path) -> None:
+    text = f"{VARIANT}sku,images[0].url,images[0].order,images[1].url,images[1].order\n"
+    assert bodies(tmp_path, f"{text}1,1,x,a,1,,2\n1,2,y,,1,b,2\n1,3,z,,1,,2\n") == [
+        {"sku": "x", "images": [{"url": "a", "order": 1}]},
+        {"sku": "y", "images": [{"url": "b", "order": 2}]},
+        {"sku": "z"},
+    ]
+
+
+def test_an_order_of_images_without_a_column_of_urls_is_rejected(tmp_path: Path) -> None:
+    items = read(tmp_path, f"{VARIANT}sku,images[0].order\n1,1,x,1\n1,2,y,\n")
+    assert [(p.line, p.field, p.code) for item in items[:1] for p in item.problems] == [
+        (2, "images[0].url", "required")
+    ]
+    assert items[1].body == {"sku": "y"}
 
 
 def test_what_all_inputs_get_makes_no_document(tmp_path: Path) -> None:
