@@ -165,7 +165,7 @@ def _is_newest_last(build: duckdb.DuckDBPyConnection, walked: ListResult, counts
         return None  # rows of several sweeps are in no sequence
     ((path, rows),) = walked.files[ORDER.name]
     new, known = counts.new, rows - counts.new
-    if new and known:
+    if new:
         values = {"path": str(path), "first": known}
         if build.execute(_KNOWN_AMONG_LAST, values).fetchall() != [(0,)]:
             return False

@@ -204,8 +204,7 @@ def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str
     for name in new:
         if name in old and old[name] != new[name]:
             common = _common_type(build, table, name, (old[name], new[name]), kept)
-            if common != new[name]:
-                casts[name] = _cast(f'l."{name}"', new[name], common)
+            casts[name] = _cast(f'l."{name}"', new[name], common)
             if common != old[name]:
                 stored = _cast(f'"{name}"', old[name], common)
                 build.execute(f'ALTER TABLE raw."{table}" ALTER "{name}" SET DATA TYPE {common} USING {stored}')

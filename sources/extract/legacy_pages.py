@@ -101,8 +101,6 @@ class LegacyPages:
         """See Paginator."""
         if request.probe:
             return self._accept_probe(page)
-        if self._ended_by:
-            return False
         pagination = page.pagination
         if pagination is not None and pagination.total is not None:
             self.total = pagination.total
@@ -151,8 +149,6 @@ class LegacyPages:
         if request.probe:
             self._probe = "done"
             self.is_page_0_unknown = not isinstance(error, HttpRejected) and self.total is None
-            return
-        if self._ended_by:
             return
         if self.size is None or error.status not in ASSUMED_END_STATUSES:
             raise error

@@ -188,7 +188,6 @@ class PageFiles:
         if self._filling.pages or not self._batches:
             self._submit()
         if self._earlier is not None and self._stream is not None and self._stream.is_complete:
-            self.abandon()
             self.is_same = True
             return self._earlier.finished
         self._decode_waiting()

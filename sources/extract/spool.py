@@ -90,16 +90,11 @@ class Spool:
         """Appends a frame. Raises OSError if the disk is full: a walk cannot continue without its spool."""
         text, packed = label.encode(), _CODEC.compress(body, asbytes=True)
         crc = zlib.crc32(packed, zlib.crc32(text, len(body)))
-        left = [
-            memoryview(part) for part in (_HEADER.pack(_MAGIC, len(text), len(packed), crc, len(body)), text, packed)
-        ]
+        left = memoryview(_HEADER.pack(_MAGIC, len(text), len(packed), crc, len(body)) + text + packed)
         while left:
-            written = os.pwritev(self._descriptor, left, self.offset)
+            written = os.pwrite(self._descriptor, left, self.offset)
             self.offset += written
-            while left and written >= len(left[0]):
-                written -= len(left.pop(0))
-            if left:
-                left[0] = left[0][written:]
+            left = left[written:]
 
     def close(self) -> None:
         """Closes the file and leaves it on disk."""

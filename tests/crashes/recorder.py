@@ -124,7 +124,7 @@ class Recorder:
     def recording(self) -> Iterator[None]:
         """Records the block. The last point is the one after it."""
         with ExitStack() as stack:
-            for name in ("replace", "rename", "unlink", "pwritev", "ftruncate", "rmdir"):
+            for name in ("replace", "rename", "unlink", "pwrite", "ftruncate", "rmdir"):
                 stack.enter_context(mock.patch.object(os, name, self._before(name, getattr(os, name))))
             stack.enter_context(mock.patch.object(os, "fsync", self._fsync(os.fsync)))
             stack.enter_context(mock.patch.object(Ledger, "transaction", self._transaction(Ledger.transaction)))

@@ -38,8 +38,8 @@ def test_v1_passes_the_cursor_on_and_keeps_its_limit() -> None:
     second = paginator.next_request()
     assert second is not None
     assert second.params == {"limit": 7, "startingAfter": "abc"}
-    paginator.accept(second, paginator.parse(v1(more=False, cursor=None)))
-    assert paginator.ended_by == "hasMore false"
+    paginator.accept(second, paginator.parse(v1(2, more=False, cursor=None)))
+    assert (paginator.ended_by, paginator.size) == ("hasMore false", 1)
 
 
 @pytest.mark.parametrize(

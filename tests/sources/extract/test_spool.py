@@ -14,7 +14,10 @@ import pytest
 from sources.extract.spool import RESUME_WITHIN_S, SpoolFolder
 
 
-def test_round_trip_and_modes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("written_at_once", [None, 1, 21])
+def test_round_trip_and_modes(tmp_path: Path, written_at_once: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, offset: pwrite(file, data[:written_at_once], offset))
     folder = SpoolFolder(tmp_path / "s", {"list": "a"})
     spool = folder.sweep(1)
     places = []

@@ -217,16 +217,26 @@ def test_a_finished_walk_is_not_gone_on_with(tmp_path: Path) -> None:
     assert "9999" in ids(walked(platform, tmp_path))
 
 
-def test_an_unreachable_platform_keeps_the_spool(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("error", "resumed_pages"),
+    [
+        pytest.param(Unreachable("away"), 5, id="unreachable"),
+        pytest.param(ContractBroken("`data` is absent"), 0, id="contract"),
+        pytest.param(HttpRejected("no", family="legacy", verb="GET", path="/customers", status=422), 0, id="rejected"),
+    ],
+)
+def test_a_walk_that_would_not_fail_the_same_way_again_keeps_its_pages(
+    tmp_path: Path, error: PlatformError, resumed_pages: int
+) -> None:
     def fail(platform: Platform) -> None:
         if len(platform.requests) == 6:
-            raise Unreachable("away", family="legacy", verb="GET", path="/customers")
+            raise error
 
     platform = Platform(list(range(1000)), before=fail)
     assert walked(platform, tmp_path, window=1).verdict == "incomplete"
     platform.requests.clear()
     platform.before = None
-    assert walked(platform, tmp_path, window=1).sweeps[0].resumed_pages == 5
+    assert walked(platform, tmp_path, window=1).sweeps[0].resumed_pages == resumed_pages
 
 
 def test_rows_that_are_refused_are_reported_and_the_list_is_not_proven(tmp_path: Path) -> None:

@@ -93,6 +93,19 @@ def test_a_page_is_on_disk_before_it_counts(tmp_path: Path) -> None:
     assert pages == sorted(set(pages))
 
 
+def test_pages_are_requested_before_the_one_before_them_has_come(tmp_path: Path) -> None:
+    class Waiting(Platform):
+        page_3 = threading.Event()
+
+        def get(self, path: str, params: Mapping[str, Any], *, check: Any) -> Any:
+            if params["page"] == 3:
+                self.page_3.set()
+            assert params["page"] != 2 or self.page_3.wait(10)
+            return super().get(path, params, check=check)
+
+    assert walked(Waiting(list(range(1, 81))), tmp_path, page_limit=10).verdict == "complete"
+
+
 def test_after_a_429_pages_are_requested_one_at_a_time(tmp_path: Path) -> None:
     class Busy(Platform):
         lock = threading.Lock()
