@@ -197,8 +197,9 @@ class Plan:
         if _version(self.folder / OPERATIONS_FILE) != self._version:
             raise _changed(self.folder, OPERATIONS_FILE)
         with _well_formed(self.folder, OPERATIONS_FILE), (self.folder / OPERATIONS_FILE).open("rb") as lines:
+            decode = _OPERATION.decode if self.manifest.mapping_toml else _decode_0_1
             for line in lines:
-                yield _OPERATION.decode(line)
+                yield decode(line)
 
     def unsent_lines(self) -> Iterator[LineResult]:
         """Each line of the input that is in no operation, in the order of the file."""
@@ -213,6 +214,15 @@ class Plan:
 
 
 _OPERATION: Final = msgspec.json.Decoder(PlannedOperation)
+_PASSWORD_SOURCES_0_1: Final[dict[str | None, str]] = {"file": "input", "mail": "mailed", "made": "stored"}
+
+
+def _decode_0_1(line: bytes) -> PlannedOperation:
+    """An operation of a plan of version 0.1, whose manifest lacks `mapping_toml`: only its plan settles a doubt."""
+    operation = msgspec.json.decode(line, type=dict[str, Any])
+    source = operation.get("password")
+    operation["password"] = _PASSWORD_SOURCES_0_1.get(source, source)
+    return msgspec.convert(operation, PlannedOperation)
 
 
 @contextmanager

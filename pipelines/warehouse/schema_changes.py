@@ -43,7 +43,8 @@ _NEW: Final = """
 _EARLIER: Final = """
     WITH earlier AS (SELECT run_id FROM ops.runs WHERE rowid < $pull)
     SELECT what, value, last_seen_at FROM ops.observations WHERE first_run_id IN (FROM earlier)
-    UNION ALL SELECT DISTINCT resource, '', NULL FROM ops.coverage WHERE published AND run_id IN (FROM earlier)
+    UNION ALL SELECT DISTINCT resource, '', NULL FROM ops.coverage SEMI JOIN earlier USING (run_id)
+        WHERE verdict <> 'incomplete'
     ORDER BY last_seen_at"""
 _FIELD_NAMES: Final = """
     SELECT left(what, -length($1)), value FROM ops.observations WHERE ends_with(what, $1) ORDER BY last_run_id, rowid"""

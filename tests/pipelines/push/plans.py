@@ -139,6 +139,7 @@ def write_plan(
         login_mode=login_mode if kind == "customers" else None,
         semantics=semantics_in(os.environ) if semantics is None else semantics,
         input=PlanFile(path=str(source), sha256=hashlib.sha256(source.read_bytes()).hexdigest()),
+        mapping_toml=f'kind = "{kind}"\n',
         lines=len(sent) + len(lines),
         outcomes=outcomes,
         operations=len(operations),

@@ -13,6 +13,7 @@ from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
 from pipelines.reconcile.erp_files import ErpFiles
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
+from pipelines.reporting.status import read_status
 from pipelines.warehouse import ops
 from pipelines.warehouse.ops import last_reads
 from pipelines.warehouse.views import VIEWS
@@ -265,6 +266,7 @@ def test_a_warehouse_of_version_0_1_is_read_and_gets_the_column_that_it_lacks(pu
         before = last_reads(connection)
         connection.execute("DROP VIEW ops.last_read; ALTER TABLE ops.coverage DROP COLUMN published")
         assert last_reads(connection) == before
+    assert not read_status().schema_changes
     first, second = published.rows("SELECT run_id FROM ops.runs ORDER BY started_at")
     assert {name: read.run_id for name, read in before.items()} == {
         "customers": second[0],
