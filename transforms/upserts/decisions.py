@@ -247,13 +247,16 @@ def _differing_fields(ours: pd.DataFrame, theirs: pd.DataFrame) -> list[pd.DataF
 def _differing_documents(
     ours: pd.DataFrame, theirs: pd.DataFrame, documents: pd.DataFrame, known_documents: pd.DataFrame
 ) -> list[pd.DataFrame]:
-    """Compares each given document with the customer's document of its number, else with the one at its position."""
+    """Compares each given document with the customer's document of its number, else with the one at its position.
+
+    Positions are counted from 0 in a body and from 1 in the warehouse.
+    """
     owners = pd.DataFrame({"input": ours["input"], "owner": theirs["id"]})
     given = documents.merge(owners, on="input", how="inner", validate="m:1")
     known = typed(known_documents, KNOWN_DOCUMENTS)
     number, position = (
         (given["owner"], clean_text(given["number"])),
-        (given["owner"], given["position"].astype(_TEXT)),
+        (given["owner"], (given["position"] + 1).astype(_TEXT)),
     )
     by_number = _first_positions(number, (known["customer_id"], clean_text(known["number"])))
     by_position = _first_positions(position, (known["customer_id"], known["position"].astype(_TEXT)))

@@ -706,6 +706,19 @@ def test_customers_are_sorted_by_what_the_platform_has(platform: Bridge) -> None
     assert ambiguous.manifest.operations == 0
 
 
+def test_documents_without_a_number_are_compared_with_those_at_their_places(platform: Bridge) -> None:
+    several = platform.rows(
+        "SELECT erp_code, email, list(fiscal_name ORDER BY position) FROM raw.customers JOIN"
+        " (SELECT customer_id AS id, fiscal_name, position FROM raw.customers__documents) USING (id)"
+        " GROUP BY ALL HAVING count(*) = 2"
+    )
+    code, email, (first, second) = several[0]
+    mapping = CUSTOMERS.replace('"phone"', '"documents[0].fiscalName"').replace(".number", ".fiscalName")
+    mapping = mapping.replace('NIF" = "documents[0]', 'NIF" = "documents[1]')
+    assert fates(customers(f"{code};;{email};{first};{second}\n", mapping)) == {2: ("exists_same", "")}
+    assert fates(customers(f"{code};;{email};{second};{first}\n", mapping)) == {2: ("exists_differs", "")}
+
+
 def test_a_file_of_which_the_intake_refuses_every_row_is_rejected_as_a_whole(platform: Bridge) -> None:
     made = customers("A\0;Ana;a@x.es;;\n")
     assert (made.exit_code, fates(made)) == (5, {2: ("rejected", "nul")})

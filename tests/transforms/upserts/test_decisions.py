@@ -155,9 +155,9 @@ def test_two_keys_that_find_the_same_customer_find_one() -> None:
 def test_a_document_is_compared_with_that_of_its_number_else_that_of_its_place() -> None:
     known = [{"id": "1", "erp_code": "A"}]
     there = [
-        {"customer_id": "1", "position": 0, "number": "X1", "fiscal_name": "One", "is_default": True},
-        {"customer_id": "1", "position": 1, "number": "X2", "fiscal_name": "Two", "is_default": False},
-        {"customer_id": "8", "position": 0, "number": "X3", "fiscal_name": "Not its own"},
+        {"customer_id": "1", "position": 1, "number": "X1", "fiscal_name": "One", "is_default": True},
+        {"customer_id": "1", "position": 2, "number": "X2", "fiscal_name": "Two", "is_default": False},
+        {"customer_id": "8", "position": 1, "number": "X3", "fiscal_name": "Not its own"},
     ]
     said = [
         {"input": 0, "position": 0, "number": "X2", "fiscalName": "Two", "isDefault": True},
