@@ -71,11 +71,10 @@ def load(lists: Sequence[ListResult], folder: Path) -> None:
             pipeline.config.restore_from_destination = False  # a new folder holds no state
             pipeline.run(resources(), loader_file_format="parquet")
     except PipelineStepFailed as error:
-        cause = error.exception if error.exception is not None else error
         if is_disk_full(error):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
         raise BridgeError(
-            f"dlt could not load the rows: step {error.step}, {type(cause).__name__}",
+            f"dlt could not load the rows: step {error.step}, {type(error.exception).__name__}",
             "Nothing was published. Please report it, with the versions that `orderbridge --version` prints.",
         ) from None
 

@@ -244,9 +244,18 @@ def test_whoami_is_read_whatever_its_names(tmp_path: Path, reading: str) -> None
     assert "prices:read" in found
 
 
-def test_a_key_without_a_required_scope_is_an_access_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("key", "exit_code", "words"),
+    [
+        (Key(scopes=("orders:read",)), 3, "missing: prices:read"),
+        (Key("LIVE"), 2, "this key is for production, its prefix is for sandbox"),
+    ],
+)
+def test_check_names_what_whoami_reports_of_a_key_that_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: Key, exit_code: int, words: str
+) -> None:
     with bridge(tmp_path):
-        monkeypatch.setitem(KEYS, os.environ["SOURCES__PUBLIC_V1__API_KEY"], Key(scopes=("orders:read",)))
+        monkeypatch.setitem(KEYS, os.environ["SOURCES__PUBLIC_V1__API_KEY"], key)
         results = list(check(threading.Event()))
-    assert worst_exit_code(results) == 3
-    assert any("missing: prices:read" in result.message and result.exit_code == 3 for result in results)
+    assert worst_exit_code(results) == exit_code
+    assert any(words in result.message and result.exit_code == exit_code for result in results)

@@ -9,14 +9,16 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import duckdb
 import pytest
 
 from pipelines.pull.quarantine import quarantine_file
-from pipelines.warehouse.build import Build, open_warehouse
+from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
 from pipelines.warehouse.failure import failure_file, record_failure
-from sources.errors import UsageError
+from sources.errors import BridgeError, UsageError
 from tests.pipelines.bridge import Bridge
 
 OLDER_CLIENT = "duckdb==1.2.2"
@@ -83,6 +85,46 @@ def test_issue_11_17_a_file_of_a_newer_storage_version_becomes_older_with_all_th
     assert os.listdir(tmp_path) == [path.name]  # noqa: PTH208 # names only
 
 
+def test_a_build_that_keeps_a_log_after_its_checkpoint_is_not_published(tmp_path: Path) -> None:
+    class KeepingLog:
+        def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+            self.execute, self._close = connection.execute, connection.close
+
+        def close(self) -> None:
+            self._close()
+            build.file.with_name("build.duckdb.wal").touch()
+
+    path = tmp_path / "w.duckdb"
+    built(path, "CREATE TABLE t AS SELECT 1 AS a")
+    before, build = path.read_bytes(), Build(path)
+    build.start()
+    connection: Any = KeepingLog(build.open())
+    with pytest.raises(BridgeError, match="kept a write-ahead log"):
+        build.publish(connection)
+    assert (path.read_bytes(), build.is_published) == (before, False)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (duckdb.IOException("Could not write: no space left on device, 'Zoë'"), "no space left on the disk"),
+        (duckdb.IOException("Could not write 'Zoë'"), "DuckDB could not write its file"),
+        (duckdb.OutOfMemoryException("'Zoë'"), "DuckDB ran out of memory"),
+    ],
+)
+def test_an_error_of_duckdb_about_the_disk_names_the_folder_and_no_value(
+    tmp_path: Path, error: duckdb.Error, words: str
+) -> None:
+    with pytest.raises(UsageError, match=words) as caught, warehouse_errors(tmp_path):
+        raise error
+    assert "Zoë" not in str(caught.value)
+
+
+def test_another_error_of_duckdb_is_a_bug(tmp_path: Path) -> None:
+    with pytest.raises(duckdb.BinderException), warehouse_errors(tmp_path):
+        raise duckdb.BinderException("no such column")
+
+
 def test_issue_11_17_publishing_keeps_the_mode(tmp_path: Path) -> None:
     path = tmp_path / "warehouse.duckdb"
     built(path, "CREATE TABLE one AS SELECT 1")
@@ -117,6 +159,35 @@ def test_a_reader_reaches_no_other_file(tmp_path: Path, query: str) -> None:
         values = connection.execute(f"SELECT value FROM duckdb_settings() WHERE name IN ({names})").fetchall()
         assert values == [("false",), ("false",)]
     assert not out.exists()
+
+
+def test_a_view_of_ours_that_reads_another_file_is_named_at_once(tmp_path: Path) -> None:
+    path, secret = tmp_path / "warehouse.duckdb", tmp_path / "secret"
+    secret.write_text("mine")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE SCHEMA reconciled; CREATE TABLE gone AS SELECT 1 AS a")
+        connection.execute("CREATE VIEW reconciled.broken AS FROM gone; DROP TABLE gone")
+    open_warehouse(path).close()  # harms only those who read the view
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE VIEW reconciled.spy AS FROM read_text('{secret}')")
+    with pytest.raises(UsageError, match=r"the view reconciled\.spy in .* reads other files"):
+        open_warehouse(path)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("Could not set lock on file: Conflicting lock is held in PID 1", "is open for writing in another program"),
+        ("The file exists, but it is not a valid DuckDB database file!", "is not a DuckDB file"),
+    ],
+)
+def test_a_file_that_cannot_be_opened_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str, words: str
+) -> None:
+    (tmp_path / "w.duckdb").touch()
+    monkeypatch.setattr(duckdb, "connect", mock.Mock(side_effect=duckdb.IOException(error)))
+    with pytest.raises(UsageError, match=words):
+        open_warehouse(tmp_path / "w.duckdb")
 
 
 def test_a_build_reaches_only_files_of_its_run(tmp_path: Path) -> None:

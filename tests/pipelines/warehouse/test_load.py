@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import dlt
 import duckdb
 import pyarrow.parquet as pq
 import pytest
@@ -92,6 +95,26 @@ def test_issue_16_7_loaded_rows_are_compared_with_walked_ones(
         attached(build, [result], tmp_path / "load"),
     ):
         pytest.fail("the totals were not compared")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected", "words"),
+    [
+        (ValueError("Zoë"), BridgeError, "^dlt could not load the rows: step extract, ResourceExtractionError"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "Zoë"), OSError, "No space left on device$"),
+    ],
+)
+def test_a_load_that_fails_has_no_value_of_a_row_in_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, expected: type[Exception], words: str
+) -> None:
+    def rows() -> Iterator[object]:
+        yield from ()
+        raise error
+
+    monkeypatch.setattr("sources.resources.file_resources", lambda _: [dlt.resource(rows, name="customers")])
+    with pytest.raises(expected, match=words) as caught:
+        load([ListResult("customers")], tmp_path / "load")
+    assert "Zoë" not in str(caught.value)
 
 
 def test_issue_16_1_a_list_is_loaded_while_another_thread_imports_pandas(

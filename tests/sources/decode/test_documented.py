@@ -185,6 +185,7 @@ def test_a_row_that_is_not_of_the_contract_is_put_aside(record: Record, row: str
         pytest.param("birthdate", '"2023-02-29"', None, "string", id="no such day"),
         pytest.param("birthdate", '"0000-01-01"', None, "string", id="year zero"),
         pytest.param("birthdate", '"1/2/1980"', None, "string", id="another form of date"),
+        pytest.param("birthdate", '"19800201"', None, "string", id="date without hyphens"),
         pytest.param("phone", "34600111222", "34600111222", "number", id="number as phone"),
         pytest.param("phone", "1.50", "1.5", "number", id="fraction as phone"),
         pytest.param("erpCode", "-0", "0", "number", id="number as code"),

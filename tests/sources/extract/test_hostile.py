@@ -111,6 +111,19 @@ def test_issue_11_2_random_pages_break_the_walk(tmp_path: Path, resource: str, m
     assert "no new id in the last" in result.error.message
 
 
+def test_rows_without_an_id_are_different_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_files, "BATCH_PAGES", 1)
+    monkeypatch.setattr(page_files, "CHECK_ROWS", 2)
+
+    def reply(params: Mapping[str, Any]) -> bytes:
+        page = int(params.get("startingAfter", 0))
+        more = {"hasMore": page < 9, "nextCursor": f"{page + 1}" if page < 9 else None}
+        return json.dumps({"data": [{"number": page * 2}, {"number": page * 2 + 1}], **more}).encode()
+
+    result = walked(Replies(reply), tmp_path, "orders")
+    assert (result.verdict, result.error, len(result.quarantined)) == ("unproven", None, 20)
+
+
 def test_issue_11_2_orders_that_ignore_the_cursor_break_the_walk(tmp_path: Path) -> None:
     calls = iter(range(10_000))
     platform = Replies(lambda _: orders(1, 2, 3, more=True, cursor=f"c{next(calls)}"))

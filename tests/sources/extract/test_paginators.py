@@ -117,6 +117,11 @@ def test_data_of_no_known_form_is_refused() -> None:
         LegacyPages(10).parse(b'{"data": {"a": 1, "b": 2}}')
 
 
+def test_data_as_an_object_with_a_broken_name_is_broken() -> None:
+    with pytest.raises(BrokenBody):
+        LegacyPages(10).parse(b'{"data": {"\xff": {"id": 1}}}')
+
+
 def test_an_echoed_page_that_is_another_breaks_the_contract() -> None:
     paginator = LegacyPages(10)
     request = paginator.next_request()
