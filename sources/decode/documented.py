@@ -149,7 +149,7 @@ def _column(field: Field, parsed: pa.Array) -> tuple[pa.Array, pa.Array | None]:
     if field.type == "text" and pa.types.is_integer(parsed.type):
         return pc.cast(parsed, pa.string()), pc.is_valid(parsed)
     if field.type == "date":
-        return _dates(parsed, bool(field.required))
+        return _dates(parsed)
     if field.type == "decimal_text":
         if pc.any(pc.invert(pc.match_substring_regex(parsed, _PLAIN_DECIMAL))).as_py():
             raise ColumnarFallback
@@ -157,11 +157,9 @@ def _column(field: Field, parsed: pa.Array) -> tuple[pa.Array, pa.Array | None]:
     return parsed, None
 
 
-def _dates(parsed: pa.Array, is_required: bool) -> tuple[pa.Array, pa.Array | None]:
+def _dates(parsed: pa.Array) -> tuple[pa.Array, pa.Array | None]:
     has_form = pc.and_(pc.match_substring_regex(parsed, _DATE), pc.invert(pc.starts_with(parsed, "0000")))
     if pc.all(has_form, min_count=0).as_py():
         return pc.cast(parsed, pa.date32()), None  # raises for a day that does not exist
-    if is_required:
-        raise ColumnarFallback
     other = pc.fill_null(pc.invert(has_form), False)
     return pc.cast(pc.if_else(other, pa.scalar(None, pa.string()), parsed), pa.date32()), other

@@ -105,7 +105,7 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
     """A value that is not null as its column holds it, and whether it is of the interface's type.
 
     Raises:
-        InvalidRow: it is not, and neither a number for a text nor a string for an optional date.
+        InvalidRow: it is not, and neither a number for a text nor a string for a date.
     """
     if isinstance(value, Number):
         match field.type:
@@ -132,8 +132,6 @@ def read_value(field: Field, value: object, path: str) -> tuple[object, bool]:
                 return _decimal(value, path), True
             case "date":
                 day = _date(value)
-                if day is None and field.required:
-                    raise InvalidRow(f"{path}: expected date YYYY-MM-DD, found another string")
                 return day, day is not None
     elif isinstance(value, bool) and field.type == "boolean":
         return value, True

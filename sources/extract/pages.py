@@ -174,10 +174,7 @@ def _decoded_members(body: bytes, names: tuple[str, ...]) -> dict[str, bytes]:
 
 def _without(body: bytes, value: bytes) -> bytes:
     """A response with an empty array in place of a value."""
-    start = body.find(value[:64])
-    if body[start : start + len(value)] != value:
-        start = body.find(value)
-    return body[:start] + b"[]" + body[start + len(value) :] if value else body
+    return body.replace(value, b"[]", 1) if value else body
 
 
 @lru_cache(maxsize=16)

@@ -126,13 +126,9 @@ class SinglePage:
         self.size: int | None = None
         self.ended_by = ""
         self.total: int | None = None
-        self._is_sent = False
 
-    def next_request(self) -> Request | None:
+    def next_request(self) -> Request:
         """The only request."""
-        if self._is_sent:
-            return None
-        self._is_sent = True
         return Request({})
 
     def parse(self, body: bytes) -> PageBody:

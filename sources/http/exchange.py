@@ -196,7 +196,7 @@ def decompress(wire: bytes, encoding: str | None, most: int) -> bytes:
     Args:
         wire: the body as transferred.
         encoding: the header `Content-Encoding`.
-        most: bytes that it may have.
+        most: bytes that it may have, decoded.
 
     Raises:
         BrokenBody: cut off, empty, or not in that encoding.
@@ -204,8 +204,6 @@ def decompress(wire: bytes, encoding: str | None, most: int) -> bytes:
     """
     names = [name for part in (encoding or "").split(",") if (name := part.strip().lower()) not in ("", "identity")]
     if not names:
-        if len(wire) > most:
-            raise UnacceptableBody(f"the body is larger than {most} bytes")
         return wire
     if len(names) > 1:
         raise UnacceptableBody("the body is encoded more than once")

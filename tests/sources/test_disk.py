@@ -7,16 +7,19 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from sources.disk import (
+    copy_access,
     create_private,
     disk_errors,
     is_disk_full,
     open_private,
     private_folder,
     replace_file,
+    resolve_link,
     write_private,
 )
 from sources.errors import UsageError
@@ -118,6 +121,24 @@ def test_what_belongs_to_another_user_is_not_used(tmp_path: Path) -> None:
         open_private(path)
     with pytest.raises(UsageError, match=r"another user \(uid 65534\)"):
         private_folder(folder)
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    assert resolve_link(link) == path
+    os.lchown(link, 65534, 65534)
+    with pytest.raises(UsageError, match=r"another user \(uid 65534\)"):
+        resolve_link(link)
+
+
+def test_without_its_group_a_file_has_no_permissions_for_one(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.touch()
+    new.touch()
+    old.chmod(0o664)
+    copy_access(old, new)
+    assert mode(new) == 0o664
+    with mock.patch.object(os, "chown", side_effect=PermissionError):
+        copy_access(old, new)
+    assert mode(new) == 0o604
 
 
 def test_a_private_folder_is_made_private_and_never_a_link(tmp_path: Path) -> None:

@@ -21,6 +21,11 @@ def recorded(made: Bridge) -> DataSource:
         return read_source(connection)
 
 
+def test_nothing_is_known_of_a_file_that_no_run_has_written() -> None:
+    with duckdb.connect() as connection:
+        assert read_source(connection) == DataSource()
+
+
 def host(made: Bridge) -> str:
     return made.platform.url.removeprefix("http://")
 

@@ -136,6 +136,9 @@ def test_identifiers_are_canonical_text(record: Record, written: str, kept: str)
         pytest.param(CUSTOMER, "null", "row: expected object, found null", id="null row"),
         pytest.param(CUSTOMER, "[1]", "row: expected object, found array", id="array row"),
         pytest.param(
+            CUSTOMER, '{"id":1,"priceListId":1e2000}', "priceListId: a number too long for an identifier", id="long"
+        ),
+        pytest.param(
             CUSTOMER, '{"id":1,"birthdate":7}', "birthdate: expected date YYYY-MM-DD, found number", id="number as date"
         ),
         pytest.param(

@@ -432,6 +432,23 @@ def test_closing_wakes_a_read_under_way() -> None:
         quiet.set()
 
 
+def test_what_a_connection_raises_is_a_stop_or_a_doubt_only_once_the_client_is_closed() -> None:
+    clients: list[Client] = []
+
+    def broken(request: httpx.Request) -> httpx.Response:
+        for one in clients:
+            one.close()
+        raise RuntimeError("as no library documents")
+
+    with pytest.raises(RuntimeError):
+        client(broken).get("/customers", check=parsed)
+    clients.append(client(broken))
+    assert clients[0].send("POST", "/customers", BODY).state == "in_doubt"
+    clients[:] = [client(broken)]
+    with pytest.raises(Stopped):
+        clients[0].get("/customers", check=parsed)
+
+
 def test_a_client_serves_several_threads() -> None:
     seen, handler = answers(httpx.Response(200, content=PAGE))
     with client(handler) as one, ThreadPoolExecutor(8) as pool:
