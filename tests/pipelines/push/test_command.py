@@ -116,7 +116,7 @@ def test_two_pushes_at_once_create_nobody_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_a_push_at_a_clean_point(tmp_path: Path, number: signal.Signals, code: int) -> None:
     with place(tmp_path, latency_ms=20) as at:
-        plan = at.plan([customer(n) for n in range(1, 200)])
+        plan = at.plan([customer(n) for n in range(1, 80)])
         with start("push", str(plan), "--yes", env=at.environment(), cwd=at.folder) as process:
             wait_for(lambda: len(at.codes()) > 3)
             process.send_signal(number)
@@ -127,9 +127,9 @@ def test_a_signal_ends_a_push_at_a_clean_point(tmp_path: Path, number: signal.Si
         found = results(plan)
         assert len(found["confirmed"]) == len(at.codes())
         assert found["in_doubt"] == []
-        assert len(found["confirmed"]) + len(found["unsent"]) == 199
+        assert len(found["confirmed"]) + len(found["unsent"]) == 79
         assert at.push(plan).exit_code == 0
-        assert sorted(at.codes()) == [f"C{n:05d}" for n in range(1, 200)]
+        assert sorted(at.codes()) == [f"C{n:05d}" for n in range(1, 80)]
 
 
 def test_no_key_and_no_password_is_anywhere_but_in_its_file(at: Place) -> None:
