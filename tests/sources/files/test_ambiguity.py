@@ -190,6 +190,8 @@ def test_12_a_false_sep_line_is_asked_about(tmp_path: Path) -> None:
     assert "--delimiter semicolon or --delimiter comma" in message
     assert table(tmp_path, text, ReadOptions(delimiter="semicolon")).columns == ("Código", "Nombre", "PVP")
     assert table(tmp_path, text.replace("=,", "=;")).columns == ("Código", "Nombre", "PVP")
+    twice = 'sep=;\n"A1;Perno"\n"A2;Tuerca"\n"A3;Clavo"\n'
+    assert "each line has a single cell; the lines may be quoted twice" in error_of(tmp_path, twice)
 
 
 def test_12_two_tables_beside_each_other_are_asked_about(tmp_path: Path) -> None:

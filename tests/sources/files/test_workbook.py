@@ -189,10 +189,13 @@ def test_a_cell_of_a_column_that_is_not_used_refuses_no_row(tmp_path: Path) -> N
         ("<f>B2</f><v>5</v>", False),
     ],
 )
-def test_a_formula_without_a_result_is_not_an_empty_cell(tmp_path: Path, formula: str, is_rejected: bool) -> None:
+@pytest.mark.parametrize("before", ["", "<!-- not the usual form -->"])
+def test_a_formula_without_a_result_is_not_an_empty_cell(
+    tmp_path: Path, before: str, formula: str, is_rejected: bool
+) -> None:
     rows = [(2, text("A2", "007") + text("B2", "Ana") + f'<c r="C2">{formula}</c>')]
     rows.append((3, text("A3", "008") + '<c r="C3" t="str"><f>B3</f><v></v></c>'))
-    opened = open_table(workbook(tmp_path, ("S", sheet(HEADER, *rows))))
+    opened = open_table(workbook(tmp_path, ("S", before + sheet(HEADER, *rows))))
     first, second = opened.rows()
     assert isinstance(second, Row)
     if not is_rejected:
@@ -255,6 +258,31 @@ def test_the_first_visible_sheet_with_cells_is_taken_or_the_one_reported(tmp_pat
         open_table(path, ReadOptions(sheet="Hoja9"))
     with pytest.raises(UsageError, match="no table"):
         open_table(path, ReadOptions(sheet="Empty"))
+    with pytest.raises(UsageError, match="no visible sheet with cells"):
+        open_table(workbook(tmp_path, ("Old", body), ("Empty", ""), name="none.xlsx", hidden=("Old",)))
+
+
+def test_rows_that_do_not_fit_the_table_are_rejected_in_their_place(tmp_path: Path) -> None:
+    error = '<c r="C{0}" t="e"><v>#N/A</v></c>'
+    rows = [
+        (2, text("A2", "1") + text("B2", "x")),
+        (3, text("A3", "code") + text("B3", "name") + text("C3", "value")),
+        (4, text("A4", "Total") + text("C4", "2")),
+        (5, text("A5", "3") + text("C5", "z")),
+        (6, text("A6", "---") + text("B6", "---")),
+        (7, text("A7", "4") + text("B7", "v")),
+        (8, text("A8", "5") + text("B8", "w") + error.format(8)),
+    ]
+    table = open_table(workbook(tmp_path, ("H", sheet(HEADER, *rows))))
+    rejects = [(3, "repeated_header"), (4, "totals"), (6, "rule"), (8, "cell_error")]
+    assert [row.line for row in table.rows()] == [2, 3, 4, 5, 6, 7, 8]
+    assert [(row.line, row.code) for row in table.rows() if isinstance(row, RejectedRow)] == rejects
+    taken: list[RejectedRow] = []
+    lines = [(batch["_line"].to_pylist(), len(taken)) for batch in table.batches(2, taken.append)]
+    assert lines == [([2, 5], 2), ([7], 3)], "a reject is passed on before the rows that follow it"
+    assert [(row.line, row.code) for row in taken] == rejects
+    with pytest.raises(UsageError, match="line 3: repeats the header"):
+        list(table.batches())
 
 
 def test_the_bytes_and_not_the_name_say_what_a_file_is(tmp_path: Path) -> None:
