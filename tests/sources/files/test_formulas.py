@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sources.files.formulas import CsvFile, csv_lines, escape, neutralize, unescape
+from sources.errors import UsageError
+from sources.files import ReadOptions, RejectedRow, open_table
+from sources.files.formulas import CsvFile, UnescapedTable, csv_lines, escape, neutralize, unescape
 
 RUNS = ["=1+1", "+cmd|'/c calc'!A1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", '=HYPERLINK("http://x")', "＝1", "+A1"]
 TEXTS = st.text(st.sampled_from("=a,;\"'\r\n é"), max_size=4)
@@ -51,3 +54,16 @@ def test_16_4_rows_written_by_columns_are_those_of_a_csv_writer(rows: list[tuple
     file = io.StringIO(newline="")
     csv.writer(file).writerows(rows)
     assert csv_lines([pa.chunked_array([column], pa.string()) for column in zip(*rows, strict=True)]) == file.getvalue()
+
+
+def test_rejected_rows_of_a_file_of_rejects_are_restored_too(tmp_path: Path) -> None:
+    (tmp_path / "rejects.csv").write_text("code;'=name\n'=1;a\n'=2;b;c\n'-x;d\n", "utf-8")
+    again = UnescapedTable(open_table(tmp_path / "rejects.csv", ReadOptions(delimiter=";")))
+    assert again.columns == ("code", "=name")
+    taken: list[RejectedRow] = []
+    rows = [row for batch in again.batches(2, taken.append) for row in batch.drop_columns("_line").to_pylist()]
+    assert rows == [{"code": "=1", "=name": "a"}, {"code": "-x", "=name": "d"}]
+    assert [row.cells for row in taken] == [("=2", "b", "c")]
+    assert [row.cells for row in again.rows()] == [("=1", "a"), ("=2", "b", "c"), ("-x", "d")]
+    with pytest.raises(UsageError, match="line 3: 3 cells"):
+        list(again.batches())

@@ -40,6 +40,21 @@ def refusals(opened: SourceTable) -> list[tuple[int, int, str]]:
     return [(row.line, row.last_line, row.code) for row in refused]
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("a;b\n1;2\n", ReadOptions(header_row=9), "no header begins on line 9"),
+        ("a;b\n1;2\n", ReadOptions(header_row=1, header_rows=3), "--header-rows is 3, but fewer rows follow"),
+        (";;a;;\n;;1;;\n;;2;;\n", ReadOptions(delimiter=";"), "no line looks like column names"),
+        (";".join(f"c{n}" for n in range(20_000)) + "\n1\n", ReadOptions(delimiter=";", header_row=1), "the limit is"),
+        ("_line;b\n1;2\n", ReadOptions(), "a column is named _line, which is reserved"),
+    ],
+)
+def test_what_cannot_be_a_header_is_an_input_error(tmp_path: Path, text: str, options: ReadOptions, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        list(table(tmp_path, text, options).batches())
+
+
 # --- texts -------------------------------------------------------------------------------------------------------
 
 
@@ -200,6 +215,12 @@ def test_preamble_and_footnotes_are_reported_and_left_out(tmp_path: Path) -> Non
 def test_a_padded_preamble_is_no_header(tmp_path: Path) -> None:
     opened = table(tmp_path, "Listado;;\r\n;;\r\n" + BASIC)
     assert (opened.format.preamble, opened.columns) == ((1,), ("Código", "Nombre", "PVP"))
+    opened = table(tmp_path, "Listado;\ncode;name\nA1;Ana\nA2;Eva\n")
+    assert (opened.format.preamble, opened.columns) == ((1,), ("code", "name"))
+    names = ("código", "nombre", "apellido", "alias", "correo", "calle", "ciudad", "barrio", "país", "nota")
+    groups = f"Persona;;;;;Domicilio;;;;\n{';'.join(names)}\n" + ";".join("abcdefghij") + "\n"
+    opened = table(tmp_path, groups)
+    assert (opened.format.preamble, opened.columns) == ((1,), names)
 
 
 def test_a_row_cut_off_at_the_end_is_refused_and_no_footnote(tmp_path: Path) -> None:
