@@ -1,9 +1,10 @@
 #!/bin/sh
-# One night for a scheduler: pull, reconcile, report; tried again if the platform failed. Prints nothing if all went well,
-# otherwise what a person should know, on stderr: cron mails it. Needs the settings in the environment and orderbridge on
-# the PATH. Writes nightly.jsonl and report.html into the current folder.
+# One night for a scheduler: pull, reconcile, report; tried again if the platform failed or another run held the lock,
+# which may be a push, or a pull of new orders alone. Prints nothing if all went well, otherwise what a person should
+# know, on stderr: cron mails it. Needs the settings in the environment and orderbridge on the PATH. Writes nightly.jsonl
+# and report.html into the current folder.
 #
-# Exit code: 0 if a new warehouse was published or another run holds the lock, otherwise that of orderbridge.
+# Exit code: 0 if a new warehouse was published, otherwise that of orderbridge.
 set -u
 umask 077
 tries=${ORDERBRIDGE_TRIES:-3}
@@ -20,7 +21,8 @@ while :; do
             *'"failure": null'*'"destination_failure": {'*) copy_failed=1 ;;
         esac
     fi
-    if [ "$code" -ne 4 ] || [ "$copy_failed" -eq 1 ] || [ "$tries" -lt 1 ]; then
+    case $code in 4 | 8) ;; *) break ;; esac
+    if [ "$copy_failed" -eq 1 ] || [ "$tries" -lt 1 ]; then
         break
     fi
     sleep "$wait_s"
@@ -40,7 +42,7 @@ case $code in
         ;;
     5) echo "orderbridge: published, without rows that are in quarantine; their reasons are in ops.quarantine" >&2 ;;
     7) echo "orderbridge: a list was not read whole or was held back; run: orderbridge status" >&2 ;;
-    8) exit 0 ;;
+    8) echo "orderbridge: another run held the lock in every try: nothing was read; see the end of nightly.jsonl" >&2 ;;
     *) echo "orderbridge: exit code $code" >&2 ;;
 esac
 
