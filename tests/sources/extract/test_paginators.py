@@ -137,7 +137,11 @@ def test_pagination_of_wrong_types_breaks_the_contract() -> None:
 
 def test_an_empty_page_below_the_total_is_a_doubt() -> None:
     paginator = LegacyPages(10)
-    for body in (b'{"data": [{"id": 1}], "pagination": {"total": 5}}', b'{"data": []}', b'{"data": []}'):
+    for body in (
+        b'{"data": [{"id": 1}], "pagination": {"total": 5}}',
+        b'{"data": []}',
+        b'{"data": [], "pagination": {}}',
+    ):
         request = paginator.next_request()
         assert request is not None
         paginator.accept(request, paginator.parse(body))
