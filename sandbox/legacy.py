@@ -76,8 +76,7 @@ class Legacy:
             record = self.state.create_subcategory(call.parts["categoryId"], body)
         else:
             record = self.state.create_warehouse(body)
-        # The interface shows a numeric status for this operation only.
-        status = 201 if operation.name == "create_warehouse" else int(self._readings["created_status"])
+        status = operation.created_status or int(self._readings["created_status"])
         bodies = {"record": record, "id_only": {"id": record["id"]}, "wrapped": {"data": record}}
         content = bodies.get(self._readings["created_body"])
         return SandboxResponse(status, b"", ()) if content is None else SandboxResponse(status, encoded(content))

@@ -80,6 +80,8 @@ class Operation:
     outcome: Literal["ok", "created", "no_content"] = "ok"
     error_code: Literal["", "integer", "string"] = ""
     """JSON type of `code` in the legacy family's `errors` array; empty if the shape is not shown."""
+    created_status: int | None = None
+    """The status of a create, where it is shown."""
 
 
 CUSTOMER_DOCUMENT: Final = Record(
@@ -263,7 +265,13 @@ UPDATE_VARIANT: Final = Operation(
     error_code="integer",
 )
 CREATE_WAREHOUSE: Final = Operation(
-    "create_warehouse", "legacy", "POST", "/logistics/warehouses", input=WAREHOUSE_CREATE, outcome="created"
+    "create_warehouse",
+    "legacy",
+    "POST",
+    "/logistics/warehouses",
+    input=WAREHOUSE_CREATE,
+    outcome="created",
+    created_status=201,
 )
 WHOAMI: Final = Operation("whoami", "public_v1", "GET", "/whoami")
 LIST_PRICE_LISTS: Final = Operation(

@@ -15,6 +15,7 @@ import msgspec
 from pipelines.ledger.keys import comparable, variant_ids
 from pipelines.ledger.model import StateChange
 from pipelines.plan.model import PlannedOperation
+from sources.contract import OPERATIONS
 from sources.gaps import GAPS
 from sources.http.responses import WriteOutcome
 from sources.kinds import KINDS
@@ -24,7 +25,8 @@ CONFIRMING: Final = {
     verb: frozenset(map(int, _READINGS[gap]))
     for verb, gap in (("POST", "created_status"), ("PATCH", "no_content_status"))
 }
-"""Statuses that confirm a write. The interface does not show the numbers, only labels."""
+"""Statuses that confirm a write. The interface does not show the numbers, only labels, except for `_SHOWN`, by path."""
+_SHOWN: Final = {op.path: (op.created_status,) for op in OPERATIONS if op.created_status}
 _OK: Final = 200
 _NO_CONTENT: Final = 204
 _JSON_TYPE: Final = "application/json"
@@ -84,7 +86,7 @@ def _doubt_about(operation: PlannedOperation, outcome: WriteOutcome) -> str | No
     201 and 204 are specific to a write and may stand without a readable body; any server between here and the platform
     may answer 200. Bodies are not shown, so an empty one is accepted unless it is declared to be something else.
     """
-    if outcome.status not in CONFIRMING[operation.method]:
+    if outcome.status not in _SHOWN.get(operation.path, CONFIRMING[operation.method]):
         return "that status neither confirms nor rejects"
     if outcome.is_broken:
         return "its body is broken" if outcome.status == _OK else None

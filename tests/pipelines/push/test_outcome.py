@@ -9,7 +9,7 @@ import pytest
 from pipelines.plan.model import PlannedOperation
 from pipelines.push.outcome import classify
 from sources.http.responses import WriteOutcome
-from tests.pipelines.push.plans import customer, patch, subcategory
+from tests.pipelines.push.plans import customer, patch, subcategory, warehouse
 
 CREATE, UPDATE, PART = customer(1), patch(1, 7, sku="A"), subcategory(1)
 JSON = {"content_type": "application/json"}
@@ -20,6 +20,7 @@ ERROR = b'{"errors":[{"code":"X1","message":"no"}]}'
 DOUBTFUL: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "a cut body": (UPDATE, 200, b"", {"is_broken": True, **JSON}),
     "a cut body of a create": (CREATE, 200, b"", {"is_broken": True, **JSON}),
+    "a status other than the one that is shown": (warehouse(1), 200, b"", {}),
     "invalid UTF-8": (CREATE, 200, b'{"id":"\xff"}', JSON),
     "half of a JSON text": (UPDATE, 200, b'{"id":', JSON),
     "another customer's record": (CREATE, 200, OTHER, JSON),
@@ -62,6 +63,7 @@ DOUBTFUL: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
 }
 CONFIRMING: dict[str, tuple[PlannedOperation, int, bytes, dict[str, Any]]] = {
     "201 with a cut body": (CREATE, 201, b"", {"is_broken": True}),
+    "the status that is shown": (warehouse(1), 201, b"", {}),
     "204": (UPDATE, 204, b"", {}),
     "204 with a broken body": (UPDATE, 204, b"", {"is_broken": True}),
     "200 without a body": (UPDATE, 200, b"", {}),
