@@ -285,6 +285,45 @@ def test_instants_of_another_zone_are_brought_to_utc() -> None:
     assert made["_last_seen_at"].tolist() == [AS_OF]
 
 
+def test_orders_that_are_no_longer_listed_cause_no_findings() -> None:
+    columns = {**COLUMNS, "state": TEXT, "coin": TEXT}
+    fields = OrderFields("buyer", "created_at", "amount", order_status="state", currency="coin")
+    old = "2026-01-01T10:00:00Z"
+    listed: list[dict[str, Any]] = [
+        {"buyer": 1, "created_at": "2026-03-02T01:00:00Z", "amount": 0.0, "state": "CANCELLED", "coin": "eur"},
+        {"buyer": 1, "created_at": old, "amount": 5.0, "state": "paid", "coin": "EUR"},
+    ]
+    others: list[dict[str, Any]] = [
+        {"buyer": 9, "created_at": "2026-03-02T03:00:00Z", "amount": -5.0, "state": "Cancelled", "coin": "USD"},
+        {"buyer": None, "created_at": old, "amount": 5.0, "state": "paid", "coin": "USD"},
+    ]
+    gone = [{**row, "_missing_since": AS_OF} for row in others]
+    result = with_dates(raw(*listed, *gone, columns=columns), CUSTOMERS, fields, AS_OF)
+    assert (found(result.findings), result.matched_share) == ([], 1.0)
+    assert result.orders["currency"].tolist() == ["EUR", "EUR", "USD", "USD"]
+    result = with_dates(raw(*listed, *others, columns=columns), CUSTOMERS, fields, AS_OF)
+    assert [
+        (rule, detail) for rule, detail in zip(result.findings["rule"], result.findings["detail"], strict=True)
+    ] == [
+        ("cancelled_with_total", "1 of 4 orders with a total are cancelled"),
+        ("currencies_mixed", "2 currencies"),
+        ("customer_missing", "buyer"),
+        ("customer_unknown", "buyer"),
+        ("ordered_at_future", "created_at 2026-03-02"),
+        ("total_negative", "amount"),
+    ]
+    for last, rules in ((0.55, False), (0.65, True)):
+        again = with_dates(raw(*listed, *others, columns=columns), CUSTOMERS, fields, AS_OF, last_matched_share=last)
+        assert ("matched_share_fell" in set(again.findings["rule"])) == rules
+
+
+@pytest.mark.parametrize("name", ["created_gmt", "created_utc"])
+def test_a_column_named_after_utc_is_in_utc_whatever_the_time_zone(name: str) -> None:
+    rows = raw({name: "2026-01-01 10:00:00"}, columns={"id": TEXT, name: TEXT, **BOOKS})
+    made, _, _ = reconciled(rows, CUSTOMERS, OrderFields(ordered_at=name), AS_OF, timezone="Europe/Madrid")
+    assert made["ordered_at"].tolist() == [datetime(2026, 1, 1, 10, tzinfo=UTC)]
+
+
 def test_a_field_without_its_column_is_an_error_that_names_the_columns() -> None:
     with pytest.raises(ValueError, match=r"total: orders have no column 'sum'; they have .*amount, buyer"):
         with_dates(raw(), CUSTOMERS, OrderFields(total="sum"), AS_OF)
