@@ -191,6 +191,25 @@ def test_documents_without_their_customer_and_numbers_held_twice_are_found() -> 
     ]
 
 
+def test_customers_that_are_no_longer_listed_cause_no_findings_about_their_fields() -> None:
+    wrong = {
+        "erp_code": " 1",
+        "email": "none",
+        "login_code": None,
+        "phone": "x",
+        "first_name": None,
+        "last_name": None,
+        "birthdate": date(2027, 1, 1),
+        "created_at": "2026-03-02T03:00:00Z",
+        "price_list_id": "9",
+    }
+    assert reconciled([row("1", **wrong, _missing_since=GONE)])[1].empty
+    rules = {"created_at_future", "email_malformed", "erp_code_padded", "birthdate_future", "name_missing"}
+    assert {*rules, "phone_without_digits", "price_list_not_listed"} <= set(reconciled([row("1", **wrong)])[1]["rule"])
+    planned = row("1", created_at="2026-03-02T01:00:00Z")  # now, in the zone that is the furthest ahead
+    assert "created_at_future" not in set(reconciled([planned])[1]["rule"])
+
+
 def test_codes_and_addresses_are_compared_among_present_customers_only() -> None:
     same = {"erp_code": "E", "email": "A@x.y", "login_code": "L"}
     alone, findings = reconciled([row("1", **same), row("2", **same, _missing_since=GONE)])
