@@ -191,6 +191,13 @@ def test_documents_without_their_customer_and_numbers_held_twice_are_found() -> 
     ]
 
 
+def test_of_price_lists_with_equal_ids_the_first_listed_one_counts() -> None:
+    lists: list[dict[str, Any]] = [{"id": "1", "name": "Old", "_missing_since": GONE}]
+    lists += [{"id": "1.0", "name": "B"}, {"id": "1.0", "name": "A"}]
+    made, _ = reconciled([row("1", price_list_id="1")], lists=lists)
+    assert made[["price_list_name", "price_list_status"]].iloc[0].tolist() == ["A", "matched"]
+
+
 def test_customers_that_are_no_longer_listed_cause_no_findings_about_their_fields() -> None:
     wrong = {
         "erp_code": " 1",
