@@ -32,14 +32,17 @@ settings.register_profile("soak", max_examples=1000, deadline=None)  # pytest --
 settings.load_profile("test")
 
 LONGEST_FIRST = (
-    "pull/test_faults.py", "test_tutorial.py", "pull/test_pull.py", "test_dlt_sources.py", "pull/test_kills.py",
-    "warehouse/test_coverage.py", "pull/test_mixtures.py", "warehouse/test_build.py", "plan/test_make.py",
-    "warehouse/test_postgres.py", "warehouse/test_destination.py", "warehouse/test_destination_files.py",
-    "push/test_push.py", "cli/test_process.py", "reconcile/test_erp_customers.py", "push/test_command.py",
-    "reconcile/test_reconcile.py", "erp/test_evidence.py", "warehouse/test_organizations.py", "cli/test_notify.py",
+    "pull/test_faults.py", "reconcile/test_reconcile.py", "test_tutorial.py", "pull/test_pull.py",
+    "test_dlt_sources.py", "pull/test_kills.py", "warehouse/test_coverage.py", "warehouse/test_postgres.py",
+    "pull/test_mixtures.py", "warehouse/test_build.py", "plan/test_make.py", "warehouse/test_destination.py",
+    "warehouse/test_destination_files.py", "push/test_push.py", "cli/test_process.py",
+    "reconcile/test_erp_customers.py", "push/test_command.py", "push/test_simulation.py",
+    "decode/test_undocumented.py", "erp/test_evidence.py", "warehouse/test_organizations.py", "cli/test_notify.py",
     "reconcile/test_cluster.py", "cli/test_two_users.py", "cli/test_files_written.py", "pull/test_order_tail.py",
     "imports/test_inputs.py", "cli/test_cli.py", "test_crashes.py", "warehouse/test_source.py", "test_campaigns.py",
-    "test_date_forms.py", "imports/test_columnar.py", "erp/test_laws.py", "test_schedules.py", "test_secrets.py",
+    "test_date_forms.py", "imports/test_columnar.py", "extract/test_walk.py", "erp/test_match.py",
+    "files/test_code_pages.py", "sandbox/test_hostile.py", "files/test_polluted.py", "extract/test_repeated_ids.py",
+    "warehouse/test_schema_changes.py", "erp/test_laws.py", "test_schedules.py", "test_secrets.py",
     "test_customers.py", "push/test_kills.py", "push/test_whole.py", "reporting/test_report.py", "pull/test_disk.py",
     "http/test_transport.py", "test_ratios.py", "warehouse/test_descriptions.py", "test_notebooks.py",
 )  # fmt: skip
