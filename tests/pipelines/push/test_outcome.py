@@ -8,6 +8,7 @@ import pytest
 
 from pipelines.plan.model import PlannedOperation
 from pipelines.push.outcome import classify
+from sources.errors import HttpRejected
 from sources.http.responses import WriteOutcome
 from tests.pipelines.push.plans import customer, patch, subcategory, warehouse
 
@@ -117,3 +118,32 @@ def test_a_response_of_the_platform_confirms(name: str) -> None:
 def test_a_password_that_a_response_has_for_an_id_is_not_kept(id_text: str, kept: str | None) -> None:
     change = classify(customer(1), WriteOutcome("answered", 201, b'{"id":%b}' % id_text.encode()), False, 0.0)
     assert (change.to, change.remote_id) == ("confirmed", kept)
+
+
+NOT_HAPPENED: dict[str, WriteOutcome | None] = {
+    "not started": None,
+    "not sent": WriteOutcome("not_sent"),
+    "no key": WriteOutcome("answered", 401),
+    "no scope": WriteOutcome("answered", 403),
+    "too many requests": WriteOutcome("answered", 429),
+}
+
+
+@pytest.mark.parametrize("name", NOT_HAPPENED)
+@pytest.mark.parametrize(("is_doubted", "state"), [(False, "planned"), (True, "in_doubt")])
+def test_an_attempt_that_did_not_happen_does_not_end_an_earlier_doubt(name: str, is_doubted: bool, state: str) -> None:
+    change = classify(UPDATE, NOT_HAPPENED[name], is_doubted, 100.0)
+    assert (change.to, change.doubt_at, change.clear) == (state, None, False)
+
+
+@pytest.mark.parametrize(("is_doubted", "state"), [(False, "rejected"), (True, "in_doubt")])
+def test_a_rejected_attempt_does_not_end_an_earlier_doubt(is_doubted: bool, state: str) -> None:
+    error = HttpRejected("status 400", family="legacy", verb="PATCH", path=UPDATE.path, status=400)
+    change = classify(UPDATE, WriteOutcome("answered", 400, error=error), is_doubted, 100.0)
+    assert (change.to, change.doubt_at) == (state, None)
+
+
+@pytest.mark.parametrize("is_doubted", [False, True])
+def test_an_attempt_in_doubt_begins_a_doubt(is_doubted: bool) -> None:
+    change = classify(UPDATE, WriteOutcome("in_doubt", 503), is_doubted, 100.0)
+    assert (change.to, change.doubt_at) == ("in_doubt", 100.0)

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 import shutil
 import socket
 import sqlite3
@@ -869,12 +870,14 @@ def test_a_plan_for_another_organization_is_refused(at: Place) -> None:
         file = plan / "plan.json"
         manifest = json.loads(file.read_bytes())
         file.write_text(json.dumps({**manifest, "organization": "org-2"}))
-        with pytest.raises(UsageError, match="made for the organization org-2, the key of public v1 is of "):
+        with pytest.raises(UsageError, match="made for the organization org-2, the key of public v1 is of ") as refused:
             at.push(plan)
         assert {entry.path for entry in at.platform.state.log} == {"/public/v1/whoami"}
     assert at.codes() == []
-    file.write_text(json.dumps(manifest))  # not known: warehouse of one family, or none
-    assert at.push(plan).exit_code == 0
+    (of_the_key,) = re.findall(r"the key of public v1 is of (.+)", refused.value.message)
+    for known in (of_the_key, manifest["organization"]):  # not known: warehouse of one family, or none
+        file.write_text(json.dumps({**manifest, "organization": known}))
+        assert at.push(plan).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -944,7 +947,13 @@ def test_an_answer_that_is_none_is_refused_with_its_line(at: Place) -> None:
     file.write_text("operation\n1\n", "utf-8")
     with pytest.raises(UsageError, match="no column 'answer'"):
         at.push(plan, replace(YES, answers=file))
+    file.write_text("operation,answer\n\N{ARABIC-INDIC DIGIT ONE},landed\n", "utf-8")
+    with pytest.raises(UsageError, match="line 2 has no valid answer"):
+        at.push(plan, replace(YES, answers=file))
     assert at.states(plan) == ["in_doubt"]
+    file.write_text("operation,answer\n1,landed\n", "utf-8")  # by hand: without the column of the doubt
+    assert at.push(plan, replace(YES, answers=file)).exit_code == 0
+    assert at.states(plan) == ["confirmed"]
 
 
 def test_answers_about_another_plan_or_an_earlier_attempt_are_not_used(at: Place) -> None:
