@@ -120,6 +120,12 @@ def test_a_password_that_a_response_has_for_an_id_is_not_kept(id_text: str, kept
     assert (change.to, change.remote_id) == ("confirmed", kept)
 
 
+@pytest.mark.parametrize("id_text", ["true", "[7]", '{"value":7}', "7.5", "null", '"a b"', '""', f'"{65 * "7"}"'])
+def test_an_id_that_is_neither_a_number_nor_a_short_text_is_not_kept(id_text: str) -> None:
+    change = classify(PART, WriteOutcome("answered", 201, b'{"id":%b}' % id_text.encode()), False, 0.0)
+    assert (change.to, change.remote_id) == ("confirmed", None)
+
+
 NOT_HAPPENED: dict[str, WriteOutcome | None] = {
     "not started": None,
     "not sent": WriteOutcome("not_sent"),

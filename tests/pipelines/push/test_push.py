@@ -29,6 +29,7 @@ from pipelines.push import passwords, send
 from pipelines.push.model import SETTLE_S, PushOptions, PushResult
 from pipelines.push.plan_ledger import PlanLedger
 from pipelines.push.send import DOUBTS_MAX, INTENT_MAX_AGE_S, INTENTS_AHEAD
+from sandbox import public_v1
 from sources.errors import HttpRejected, LockedError, Unreachable, UsageError
 from sources.http.client import Client
 from sources.http.responses import WriteOutcome
@@ -851,6 +852,13 @@ def test_the_other_familys_key_of_another_environment_is_refused(at: Place) -> N
     with pytest.raises(UsageError, match="different environments"):
         at.push(plan)
     os.environ["SOURCES__PUBLIC_V1__API_KEY"] = at.platform.v1_key
+    live = replace(public_v1.KEYS[at.platform.v1_key], environment="PRODUCTION")
+    with (
+        mock.patch.dict(public_v1.KEYS, {at.platform.v1_key: live}),
+        pytest.raises(UsageError, match="is for production according to the platform, for sandbox according to its"),
+    ):
+        at.push(plan)
+    assert at.codes() == []
     assert at.push(plan).exit_code == 0
     assert "/public/v1/whoami" in [logged.path for logged in at.platform.state.log]
 
