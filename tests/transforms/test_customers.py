@@ -181,6 +181,14 @@ def test_the_document_that_counts(
     assert findings["rule"].tolist() == rules
 
 
+@pytest.mark.parametrize("flags", [{}, {"is_default": True, "for_taxes": True}])
+def test_documents_of_a_customer_no_longer_listed_cause_no_findings(flags: dict[str, bool]) -> None:
+    documents = [document("7", 0, number=" ", **flags), document("7", 1, **flags)]
+    assert len(reconciled([row("7")], documents)[1]) == 3
+    assert reconciled([row("7", _missing_since=GONE)], documents)[1].empty
+    assert reconciled([row("7", _missing_since=GONE)])[1].empty
+
+
 def test_documents_without_their_customer_and_numbers_held_twice_are_found() -> None:
     documents = [document("8", 0), document("7", 0, number="X"), document("9", 0, number=" X")]
     _, findings = reconciled([row("7"), row("9")], documents)

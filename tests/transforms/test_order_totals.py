@@ -247,6 +247,8 @@ def test_amounts_of_lines_that_cannot_be_read_are_found() -> None:
     assert findings[["rule", "severity", "detail"]].to_records(index=False).tolist() == [
         ("amounts_unreadable", "warning", "unit_price: 1 of 2 values")
     ]
+    orphan = frame(schema, [{"order_id": "gone", "position": 0, "price": "1,50"}])
+    assert order_lines(orphan, orders_)[1]["rule"].tolist() == ["order_missing"]
 
 
 def test_a_column_that_only_has_values_of_orders_no_longer_listed_is_not_read() -> None:

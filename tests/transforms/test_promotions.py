@@ -66,6 +66,7 @@ def test_a_promotion_has_the_declared_columns() -> None:
         ({"start_date": FUTURE}, "scheduled", []),
         ({"start_date": "2026-03-01T12:00:00Z"}, "running", []),
         ({"expiration_date": "2026-03-01T12:00:00Z"}, "expired", ["active_but_expired"]),
+        ({"start_date": PAST, "expiration_date": PAST}, "expired", ["active_but_expired"]),
         ({"start_date": PAST, "expiration_date": LONG_PAST}, "expired", ["active_but_expired", "ends_before_start"]),
         ({"use_count": 10}, "exhausted", ["active_but_exhausted"]),
         ({"use_count": 11}, "exhausted", ["active_but_exhausted", "used_beyond_limit"]),
