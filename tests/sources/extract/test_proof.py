@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from sources.extract.proof import agree, evidence_of, ignores_limit, next_limit, observations_of
+from sources.extract.proof import agree, evidence_of, ignores_limit, next_limit, observations_of, shrunken_pages
 from sources.extract.result import Sweep
+from tests.soak.walks import walk_seed
 
 
 def sweep(limit: int, rows: int, end: Any = "", size: int | None = None, **more: Any) -> Sweep:
@@ -113,3 +114,27 @@ def test_the_evidence_counts_all_that_a_sweep_read() -> None:
 )
 def test_a_sweep_shows_what_its_pages_show(read: Sweep, shown: dict[str, str]) -> None:
     assert dict(observations_of("customers", read, 0)) == shown
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_shrunken"),
+    [
+        ([(100, 100)], False),
+        ([(100, 100), (61, 61)], False),
+        ([(100, 20), (12, 20)], False),
+        ([(25, 20), (12, 10)], True),
+        ([(25, 20), (12, 12), (20, 10)], True),
+        ([(25, 20), (12, 10), (20, 20)], False),
+        ([(100, 7), (4, 4), (100, 8)], False),
+    ],
+)
+def test_a_first_page_with_fewer_rows_than_an_earlier_one_is_an_issue(
+    sizes: list[tuple[int, int]], is_shrunken: bool
+) -> None:
+    sweeps = [sweep(limit, 50, size=size) for limit, size in sizes]
+    assert bool(shrunken_pages(sweeps)) == is_shrunken
+
+
+def test_a_platform_that_caps_some_requests_only_is_not_proven() -> None:
+    """A seed whose last two sweeps agree on half of the list."""
+    assert walk_seed(500152).problems == []
