@@ -43,8 +43,6 @@ class PlanLedger:
     def __init__(self, ledger: Ledger, plan_id: str) -> None:
         self.ledger, self.plan_id = ledger, plan_id
         row = ledger.connection.execute("SELECT plan, host, folder FROM plans WHERE plan_id = ?", [plan_id]).fetchone()
-        if row is None:
-            raise LedgerError(f"the ledger has no plan {plan_id}")
         self._plan, self.host, self.folder = int(row[0]), str(row[1]), str(row[2])
 
     @classmethod

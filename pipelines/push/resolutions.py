@@ -58,15 +58,15 @@ def read_answers(path: Path, plan: Plan, ledger: PlanLedger) -> Answers:
     doubts = {row.id: doubt_id(plan, row) for row in ledger.rows("in_doubt", "conflict", "abandoned")}
     answers: dict[str, set[int]] = {name: set() for name in _NAMES}
     for row in table.rows():
-        is_whole = isinstance(row, Row)
-        answer = row.cells[answer_at].strip().casefold().replace("-", "_").replace(" ", "_") if is_whole else "?"
+        cells = row.cells if isinstance(row, Row) else ["?"] * len(table.columns)
+        answer = cells[answer_at].strip().casefold().replace("-", "_").replace(" ", "_")
         if not answer:
             continue
-        number = row.cells[operation_at].strip() if is_whole else ""
+        number = cells[operation_at].strip()
         if answer not in answers or not (number.isascii() and number.isdecimal()):
             hint = "An answer is `landed`, `not-landed` or `abandon`, next to the number of an operation."
             raise UsageError(f"{path}: line {row.line} has no valid answer", hint)
-        if doubt_at is not None and row.cells[doubt_at] != doubts.get(int(number), row.cells[doubt_at]):
+        if doubt_at is not None and cells[doubt_at] != doubts.get(int(number), cells[doubt_at]):
             hint = f"Look on the platform again, and answer in {plan.folder / RESULTS_FOLDER / 'in_doubt.csv'}."
             raise UsageError(f"{path}: line {row.line} is about another plan, or about an earlier attempt", hint)
         answers[answer].add(int(number))
@@ -91,9 +91,8 @@ def manual_resolutions(ledger: PlanLedger, rules: PushRules, answers: Answers) -
             f"not in doubt: operation {', '.join(map(str, unknown))}", "results/in_doubt.csv has those that are."
         )
     for number in sorted(not_landed):
-        row = rows.get(number) or given_up[number]
-        settles_at = rules.settles_at(row)
-        if row.state != "conflict" and settles_at > ledger.now():
+        settles_at = rules.settles_at(rows.get(number) or given_up[number])
+        if settles_at > ledger.now():
             again = format_time(rules.wall_time(settles_at))
             raise UsageError(f"operation {number} may still arrive", f"Look again after {again}, then repeat this.")
     return [

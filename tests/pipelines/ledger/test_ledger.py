@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
 import pytest
 
 from pipelines.ledger.keys import body_hash, key_hashes, salted
@@ -83,6 +84,30 @@ def test_of_a_batch_with_one_change_that_must_not_be_nothing_is_kept(ledger: Led
     with pytest.raises(LedgerError):
         book.commit([StateChange(1, "in_flight"), StateChange(2, "in_flight"), StateChange(2, "conflict")], 2.0)
     assert book.counts() == {"planned": 2}
+
+
+def test_a_full_disk_is_named_and_nothing_is_kept(ledger: Ledger, tmp_path: Path) -> None:
+    book = book_of(ledger, tmp_path / "plan", [customer(1)])
+    (pages,) = ledger.connection.execute("PRAGMA page_count").fetchone()
+    ledger.connection.execute(f"PRAGMA max_page_count = {pages}")
+    words = "Zoë" * 10_000
+    with pytest.raises(UsageError, match="no space left on the disk") as raised:
+        book.commit([StateChange(1, "in_flight"), StateChange(1, "rejected", words=words)], 2.0)
+    assert "Zoë" not in str(raised.value)
+    assert book.counts() == {"planned": 1}
+
+
+def test_a_change_that_the_tables_do_not_allow_is_a_bug_and_no_damaged_file(ledger: Ledger) -> None:
+    with pytest.raises(sqlite3.IntegrityError), ledger.transaction() as connection:
+        connection.execute("UPDATE ledger SET commits = NULL")
+
+
+def test_a_plan_with_the_id_of_another_is_a_bug(ledger: Ledger, tmp_path: Path) -> None:
+    plan, other = (Plan(write_plan(tmp_path / name, HOST, [customer(n)])) for n, name in enumerate("ab", 1))
+    book = PlanLedger.record(ledger, plan, new_operations(plan), 1.0)
+    other.manifest = msgspec.structs.replace(other.manifest, plan_id=book.plan_id)
+    with pytest.raises(LedgerError, match="a different plan with the id"):
+        PlanLedger.record(ledger, other, new_operations(other), 2.0)
 
 
 def test_operations_are_recorded_once(ledger: Ledger, tmp_path: Path) -> None:
@@ -385,6 +410,7 @@ def test_a_ledger_of_version_1_goes_on_with_its_claims(tmp_path: Path, readonly:
     with Ledger.open(path) as ledger:
         book = book_of(ledger, tmp_path / "a", [customer(1), customer(2)], at=5.0)
         lead(book, 1, "in_flight", "in_doubt", at=7.0)
+        lead(book, 2, "in_flight", "confirmed", at=8.0)
     with sqlite3.connect(path) as old:  # as version 1 was: hashes without salt, no ledger time
         old.execute("DELETE FROM claims")
         for number in (1, 2):
@@ -396,11 +422,13 @@ def test_a_ledger_of_version_1_goes_on_with_its_claims(tmp_path: Path, readonly:
         old.execute("PRAGMA user_version = 1")
     old.close()
     with Ledger.open(path, readonly=readonly) as ledger:
-        assert PlanLedger(ledger, book.plan_id).counts() == {"in_doubt": 1, "planned": 1}
+        assert PlanLedger(ledger, book.plan_id).counts() == {"confirmed": 1, "in_doubt": 1}
         assert key_hashes(HOST, "email", "ana1@example.test")[0] not in keys_in(ledger)
     with Ledger.open(path) as ledger:
         mine = book_of(ledger, tmp_path / "b", [customer(1), customer(2)])
-        assert mine.claimed(0.0, 0.0) == {1: Claim(str(tmp_path / "a"), "in_doubt")}
+        in_doubt, confirmed = (Claim(str(tmp_path / "a"), state) for state in ("in_doubt", "confirmed"))
+        assert mine.claimed(0.0, 7.5) == {1: in_doubt, 2: confirmed}
+        assert mine.claimed(0.0, 8.5) == {1: in_doubt}
         assert [row.doubt_at for row in PlanLedger(ledger, book.plan_id).rows("in_doubt")] == [7.0]
 
 

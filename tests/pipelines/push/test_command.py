@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import sqlite3
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -290,7 +292,7 @@ def test_a_key_that_is_refused_is_observed_by_a_push(tmp_path: Path, kind: KindN
         os.environ["SOURCES__LEGACY__API_KEY"] = "another-key"
         (found,) = seen(at, plan)
         assert found[0] == "legacy_auth_failure"
-        assert str(found[1]).startswith("status 403, code ")
+        assert re.fullmatch("status 403, code (?!none).+", str(found[1]))
 
 
 def test_what_the_walk_of_a_push_observes_is_kept(tmp_path: Path) -> None:
@@ -369,11 +371,24 @@ def test_verify_counts_a_customer_that_is_there_twice_although_the_id_of_one_is_
     )
 
 
+@pytest.mark.parametrize(("verdict", "code"), [("complete", ExitCode.REJECTED), ("unproven", ExitCode.COVERAGE)])
+def test_a_customer_missing_from_an_unproven_list_is_no_finding_but_coverage(verdict: str, code: ExitCode) -> None:
+    assert verifying.VerifyResult("customers", Counter(missing=1, same=2), verdict=verdict).exit_code == code
+
+
 def test_verify_refuses_a_list_that_is_older_than_the_push(at: Place) -> None:
     pull(PullOptions(("customers",)))
     plan = at.plan([customer(1)])
     at.push(plan)
     with pytest.raises(UsageError, match="before the last of them was sent"):
+        verify(plan)
+    with duckdb.connect(str(at.folder / "warehouse.duckdb")) as connection:
+        connection.execute("UPDATE ops.runs SET legacy_host = 'other.test'")
+    with pytest.raises(UsageError, match=r"this warehouse is of other\.test, the plan of "):
+        verify(plan)
+    with duckdb.connect(str(at.folder / "warehouse.duckdb")) as connection:
+        connection.execute("DELETE FROM ops.coverage")
+    with pytest.raises(UsageError, match="never pulled into this warehouse"):
         verify(plan)
 
 

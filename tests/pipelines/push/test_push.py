@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import msgspec
 import pytest
 
 from pipelines.cli.push import print_result
@@ -228,9 +229,28 @@ def test_what_the_platform_refuses_is_rejected_with_its_code(at: Place, kind: Ki
 
 
 def replace_body(operation: PlannedOperation, body: dict[str, Any]) -> PlannedOperation:
-    import msgspec
-
     return msgspec.structs.replace(operation, body=body)
+
+
+def test_a_create_in_doubt_without_a_key_waits_for_a_person(at: Place) -> None:
+    plan = at.plan([msgspec.structs.replace(customer(1), keys={"email": " "})])
+    lost = WriteOutcome("in_doubt", error=Unreachable("lost"))
+    for count in (1, 0):
+        pushed, client = answered(at, plan, lost)
+        assert (pushed.exit_code, len(client.sent)) == (6, count)
+    assert "--landed" in results(plan)["in_doubt"][0]["words"]
+
+
+def test_a_create_in_doubt_that_another_plan_has_made_since_waits_for_a_person(at: Place) -> None:
+    first, other = (at.plan([subcategory(1)], "subcategories", name=name) for name in ("a", "b"))
+    lost = WriteOutcome("in_doubt", error=Unreachable("lost"))
+    answered(at, first, lost)
+    answered(at, first, asked=replace(YES, abandon=frozenset({1})))
+    answered(at, other, lost, asked=replace(YES, accept_unproven=True))
+    answered(at, first, asked=replace(YES, landed=frozenset({1})))
+    pushed, client = answered(at, other)
+    assert (pushed.exit_code, client.sent) == (6, [])
+    assert "--landed" in results(other)["in_doubt"][0]["words"]
 
 
 def test_a_refusal_after_a_doubt_leaves_the_doubt(at: Place) -> None:
@@ -955,9 +975,10 @@ def test_an_answer_that_is_none_is_refused_with_its_line(at: Place) -> None:
     file.write_text("operation\n1\n", "utf-8")
     with pytest.raises(UsageError, match="no column 'answer'"):
         at.push(plan, replace(YES, answers=file))
-    file.write_text("operation,answer\n\N{ARABIC-INDIC DIGIT ONE},landed\n", "utf-8")
-    with pytest.raises(UsageError, match="line 2 has no valid answer"):
-        at.push(plan, replace(YES, answers=file))
+    for line in ("\N{ARABIC-INDIC DIGIT ONE},landed", "1,landed,landed", "1"):
+        file.write_text(f"operation,answer\n{line}\n", "utf-8")
+        with pytest.raises(UsageError, match="line 2 has no valid answer"):
+            at.push(plan, replace(YES, answers=file))
     assert at.states(plan) == ["in_doubt"]
     file.write_text("operation,answer\n1,landed\n", "utf-8")  # by hand: without the column of the doubt
     assert at.push(plan, replace(YES, answers=file)).exit_code == 0
@@ -1221,6 +1242,10 @@ def test_results_that_do_not_add_up_fail_the_push(at: Place) -> None:
     (plan / "plan.json").write_text(json.dumps({**manifest, "lines": 2}))
     with pytest.raises(BridgeError, match="2 lines, the results have 1"):
         at.push(plan)
+    twice, orphan = (2, "skipped", None, "", "", ""), (3, "merged", 9, "", "", "")
+    for line, words in ((twice, "line 2 of the input has two results"), (orphan, "line 3 .* has no result")):
+        with pytest.raises(BridgeError, match=words):
+            at.push(at.plan([customer(1)], lines=[line]))
 
 
 def test_made_passwords_are_on_disk_before_the_send_and_stay_the_same(at: Place) -> None:

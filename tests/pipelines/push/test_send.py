@@ -85,6 +85,21 @@ def test_intents_that_expire_in_a_pause_use_no_turn_of_a_request() -> None:
     assert bench.sent[-1] - bench.sent[1] == pytest.approx(10 * (COUNT - 1), abs=5)
 
 
+def test_a_stop_ends_a_request_that_hangs_after_the_time_allowed_and_leaves_it_in_doubt() -> None:
+    bench, closed = Bench(1.0), threading.Event()
+
+    def send(*request: object) -> WriteOutcome:
+        bench.stop.set()
+        closed.wait(5.0)
+        return WriteOutcome("in_doubt", error=Unreachable("closed"))
+
+    bench.loop.client = mock.Mock(send=send, close=closed.set)
+    bench.loop.grace_s = 0.0
+    bench.run()
+    assert closed.is_set()
+    assert bench.loop.run(iter(())).in_doubt == 1
+
+
 @pytest.mark.parametrize("rate", [0.0066, 0.0, -1.0, float("nan")])
 def test_a_rate_at_which_an_intent_cannot_be_sent_in_time_is_a_usage_error(rate: float) -> None:
     with pytest.raises(UsageError, match=r"^--rate \S+ is less than one request in 150 seconds") as raised:
