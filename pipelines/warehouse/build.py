@@ -192,12 +192,13 @@ class Build:
     def open(self) -> duckdb.DuckDBPyConnection:
         """Opens the build for writing: a copy of the published file, or a new one.
 
-        Queries reach files in `run_folder` only: the copied file may hold views of unknown origin.
+        Queries reach the published file and files in `run_folder` only: the copy may hold views of unknown origin.
         """
         connection = self._open_copy()
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(f"SET temp_directory = {sql_text(self.run_folder / 'spill')}")
         connection.execute(f"SET allowed_directories = [{sql_text(self.run_folder)}]")
+        connection.execute("SET allowed_paths = $1", [[str(self.path), str(_wal(self.path))]])  # for `warn_of_writer`
         connection.execute("SET enable_external_access = false")
         return connection
 
@@ -237,6 +238,8 @@ class Build:
         """
         with warehouse_errors(self.path.parent):
             connection.execute("CHECKPOINT")
+            if self._copied is not None:
+                warn_of_writer(connection, self.path)
             connection.close()
             if _wal(self.file).exists():
                 raise BridgeError("the build kept a write-ahead log after its checkpoint")
@@ -250,8 +253,6 @@ class Build:
                     f"another program wrote to {self.path.name} during this run: nothing was published",
                     "Close it there, then run again.",
                 )
-            if self._copied is not None:
-                warn_of_writer(self.path)
             try:
                 move_file(self.file, self.path)
             finally:

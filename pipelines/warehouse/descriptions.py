@@ -111,8 +111,8 @@ def write_comments(build: duckdb.DuckDBPyConnection) -> None:
         if text and text != comment:
             name = sql_name(*filter(None, (schema, table, column)))
             statements.append(f"COMMENT ON {kind} {name} IS {sql_text(text)};")
-    if statements:  # one transaction: each of its own would be written to disk
-        build.execute("BEGIN;" + "".join(statements) + "COMMIT")
+    if statements:  # one transaction: each of its own would be written to disk; a third of the time is the optimizer's
+        build.execute("BEGIN; PRAGMA disable_optimizer;" + "".join(statements) + "PRAGMA enable_optimizer; COMMIT")
 
 
 def column_comment(schema: str, table: str, column: str) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 import duckdb
 from filelock import lock_descriptor
 
+from pipelines.warehouse.sql import sql_text
 from sources.disk import disk_errors, open_private
 from sources.errors import LockedError
 
@@ -81,10 +82,11 @@ def _describe(content: bytes) -> str:
         return "a process that is just starting"
 
 
-def warn_of_writer(file: Path) -> None:
+def warn_of_writer(build: duckdb.DuckDBPyConnection, file: Path) -> None:
     """Warns where another program has a DuckDB file open for writing, although it has written nothing so far."""
     try:
-        duckdb.connect(str(file), read_only=True).close()
+        build.execute(f"ATTACH {sql_text(file)} AS published (READ_ONLY)")
+        build.execute("DETACH published")
     except duckdb.Error as error:
         if "lock" in str(error).lower():
             words = "%s is open for writing in another program: what that program writes from now on is lost"

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -218,18 +219,20 @@ def test_a_row_missing_once_keeps_its_date(published: Bridge) -> None:
 def test_a_program_that_opens_the_warehouse_for_writing_during_a_pull_does_not_cost_the_orders(
     published: Bridge, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def opened(*arguments: Any) -> ListResult:
-        monkeypatch.setattr(duckdb, "connect", locked)
-        return walk(*arguments)
+    program = (
+        f"import duckdb, sys; connection = duckdb.connect({str(published.path)!r}); print(flush=True); sys.stdin.read()"
+    )
+    with ExitStack() as programs:
 
-    def locked(file: str, **options: Any) -> duckdb.DuckDBPyConnection:
-        if file == str(published.path):
-            raise duckdb.IOException("Could not set lock on file")
-        return connect(file, **options)
+        def opened(*arguments: Any) -> ListResult:
+            started = [sys.executable, "-c", program]
+            other = programs.enter_context(subprocess.Popen(started, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+            assert other.stdout is not None
+            other.stdout.readline()
+            return walk(*arguments)
 
-    connect = duckdb.connect
-    monkeypatch.setattr(walking, "walk", opened)
-    assert published.pull("orders").exit_code == 0
+        monkeypatch.setattr(walking, "walk", opened)
+        assert published.pull("orders").exit_code == 0
     assert "open for writing in another program: what that program writes from now on is lost" in caplog.text
 
 
