@@ -100,6 +100,17 @@ def test_a_stop_ends_a_request_that_hangs_after_the_time_allowed_and_leaves_it_i
     assert bench.loop.run(iter(())).in_doubt == 1
 
 
+def test_requests_in_flight_together_are_one_setback_and_too_many_in_a_row_end_the_push() -> None:
+    now = 10.0
+    gate = pace.Pace(None, RetryPolicy(base_s=0.0, cap_s=0.0), threading.Event(), lambda: now)
+    for round_number in range(pace.SETBACKS_MAX + 1):
+        started_at, now = now, now + 1.0
+        answers = {gate.set_back(started_at, None) for _ in range(4)}
+        assert answers == {round_number < pace.SETBACKS_MAX}
+    gate.reset()
+    assert gate.set_back(now, None)
+
+
 @pytest.mark.parametrize("rate", [0.0066, 0.0, -1.0, float("nan")])
 def test_a_rate_at_which_an_intent_cannot_be_sent_in_time_is_a_usage_error(rate: float) -> None:
     with pytest.raises(UsageError, match=r"^--rate \S+ is less than one request in 150 seconds") as raised:

@@ -256,6 +256,8 @@ def test_403_is_about_access() -> None:
         pytest.param(legacy_error(422, "two words"), "legacy", "", id="words"),
         pytest.param(legacy_error(422, "x" * 65), "legacy", "", id="long"),
         pytest.param(legacy_error(422, f"key:{KEY.upper()}"), "legacy", "", id="the key"),
+        pytest.param(legacy_error(422, KEY[-6:]), "legacy", "", id="a revealing part of the key"),
+        pytest.param(legacy_error(422, KEY[-5:]), "legacy", KEY[-5:], id="digits as in the key"),
         pytest.param(httpx.Response(404, content=b"<html>"), "legacy", "", id="HTML"),
         pytest.param(httpx.Response(404, content=b"[" * 100_000), "legacy", "", id="deep"),
         pytest.param(httpx.Response(404, json={"errors": []}), "legacy", "", id="no errors"),
@@ -288,10 +290,23 @@ def test_redirects_are_an_error_and_nothing_reaches_the_other_host(status: int) 
         assert other.seen == []
 
 
-def test_a_redirect_to_something_that_is_no_address_is_rejected_like_any_other() -> None:
-    error = refused(httpx.Response(302, headers={"Location": "//[x"}))
-    assert isinstance(error, HttpRejected)
-    assert "redirected to an unreadable address" in str(error)
+@pytest.mark.parametrize(
+    ("location", "words"),
+    [
+        ("//[x", "an unreadable address"),
+        ("https://\x1b[31m.test/", "an unreadable address"),
+        ("https://a_planted_host.test/", "an unreadable address"),
+        ("https://PLANTED-0123456789.test/", "an unreadable address"),
+        ("/login", "the same host"),
+    ],
+)
+def test_a_redirect_is_an_error_that_names_the_host_if_it_is_one_and_not_the_key(location: str, words: str) -> None:
+    _, handler = answers(httpx.Response(302, headers=[(b"Location", location.encode())]))
+    with pytest.raises(HttpRejected) as caught:
+        Client("legacy", "https://shop.test", "planted-0123456789", transport=httpx.MockTransport(handler)).get(
+            "/orders", check=parsed
+        )
+    assert f"redirected to {words} " in str(caught.value)
 
 
 # --- the wire ------------------------------------------------------------------------------------------------------
@@ -467,6 +482,8 @@ def test_a_client_serves_several_threads() -> None:
         pytest.param(legacy_error(400, 12), "answered", "12", id="400"),
         pytest.param(legacy_error(409, "TAKEN"), "answered", "TAKEN", id="409"),
         pytest.param(legacy_error(409, PASSWORD), "answered", "", id="an echoed password"),
+        pytest.param(httpx.Response(409, json={"errors": [{"code": 7}]}), "answered", "7", id="a code alone"),
+        pytest.param(httpx.Response(409, json={"errors": [{"message": "no"}]}), "answered", "", id="a message alone"),
         pytest.param(httpx.Response(401), "answered", "", id="401"),
         pytest.param(httpx.Response(403, content=b"no"), "answered", "", id="403"),
         pytest.param(httpx.Response(429, headers={"Retry-After": "9"}), "answered", "", id="429"),
