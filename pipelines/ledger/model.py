@@ -109,7 +109,6 @@ class UnsettledUpdate:
     path: str
     fields: frozenset[str]
     is_open: bool
-    doubt_at: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,13 +265,11 @@ class UnsettledUpdates:
         for update in ledger.unsettled(since):
             self._updates[update.path].append(update)
 
-    def add(self, operation: PlannedOperation, at: float) -> None:
+    def add(self, operation: PlannedOperation) -> None:
         """From now on, an update of this push that is in doubt blocks others on the same fields."""
         if operation.method == "PATCH":
             fields, path = frozenset(operation.body), operation.path
-            self._updates[path].append(
-                UnsettledUpdate(self._plan_id, self._folder, operation.id, path, fields, True, at)
-            )
+            self._updates[path].append(UnsettledUpdate(self._plan_id, self._folder, operation.id, path, fields, True))
 
     def conflict(self, operation: PlannedOperation) -> str | None:
         """Why an update must wait: another one on the same fields may still arrive and undo it. None if it need not."""

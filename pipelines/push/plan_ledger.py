@@ -31,8 +31,7 @@ _CLAIMED: Final = """
             OR (o.state = 'abandoned' AND o.doubt_at > iif(p.kind = 'customers', :since, :unlisted_since)))))
     ORDER BY mine.id, o.state = 'confirmed', p.folder"""
 _UNSETTLED: Final = """
-    SELECT p.plan_id, p.folder, o.id, o.path, o.fields, o.state IN ('in_flight', 'in_doubt'),
-        coalesce(o.doubt_at, o.sent_at)
+    SELECT p.plan_id, p.folder, o.id, o.path, o.fields, o.state IN ('in_flight', 'in_doubt')
     FROM operations o JOIN plans p USING (plan)
     WHERE p.host = ? AND o.fields <> '' AND (o.state IN ('in_flight', 'in_doubt') OR o.doubt_at > ?)"""
 
@@ -136,8 +135,8 @@ class PlanLedger:
         """Variant updates of this host, of any plan, that may still arrive: in doubt now, or after `since`."""
         rows = self.ledger.connection.execute(_UNSETTLED, [self.host, since])
         return [
-            UnsettledUpdate(plan_id, folder, number, path, frozenset(_split(fields)), bool(is_open), at)
-            for plan_id, folder, number, path, fields, is_open, at in rows
+            UnsettledUpdate(plan_id, folder, number, path, frozenset(_split(fields)), bool(is_open))
+            for plan_id, folder, number, path, fields, is_open in rows
         ]
 
     def recover(self, deadline_s: float, now: float) -> int:

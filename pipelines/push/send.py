@@ -231,7 +231,7 @@ class SendLoop:
             return change._replace(values=self.rules.confirmed_values(operation))
         if change.to == "in_doubt":
             self._result.in_doubt += 1
-            self._unsettled.add(operation, now)
+            self._unsettled.add(operation)
         return change
 
     def _react(self, completed: CompletedTask, outcome: WriteOutcome, change: StateChange) -> bool:

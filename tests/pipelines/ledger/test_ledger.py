@@ -138,6 +138,15 @@ def test_a_doubt_stays_when_the_operation_is_sent_again_unless_it_surely_did_not
     assert book.unsettled(since=6.0) == []
 
 
+def test_updates_of_a_killed_push_and_of_this_host_alone_may_still_arrive(ledger: Ledger, tmp_path: Path) -> None:
+    book = book_of(ledger, tmp_path / "a", [patch(1, 7)], "variants")
+    killed = book_of(ledger, tmp_path / "b", [patch(1, 7), patch(2, 7)], "variants")
+    elsewhere = Plan(write_plan(tmp_path / "c", "http://127.0.0.1:8", [patch(1, 7)], "variants"))
+    lead(killed, 2, "in_flight")
+    lead(PlanLedger.record(ledger, elsewhere, new_operations(elsewhere), 1.0), 1, "in_flight")
+    assert [(u.plan_id, u.id, u.is_open) for u in book.unsettled(since=0.0)] == [(killed.plan_id, 2, True)]
+
+
 @pytest.mark.parametrize(
     ("states", "blocks"),
     [
@@ -175,6 +184,13 @@ def test_a_customer_confirmed_long_ago_is_left_to_the_list(ledger: Ledger, tmp_p
     lead(other, 1, "in_flight", "confirmed", at=50.0)
     assert mine.claimed(0.0, 49.0) == {1: Claim(str(tmp_path / "a"), "confirmed")}
     assert mine.claimed(0.0, 50.0) == {}
+
+
+def test_of_two_plans_with_a_key_the_one_that_has_not_ended_is_named(ledger: Ledger, tmp_path: Path) -> None:
+    confirmed, doubted, mine = (book_of(ledger, tmp_path / name, [customer(1, phone=name)]) for name in "abc")
+    lead(doubted, 1, "in_flight", "in_doubt")
+    lead(confirmed, 1, "in_flight", "confirmed")
+    assert mine.claimed(0.0, 0.0) == {1: Claim(str(tmp_path / "b"), "in_doubt")}
 
 
 def test_a_key_twice_in_one_plan_is_the_first_ones(ledger: Ledger, tmp_path: Path) -> None:
@@ -237,6 +253,7 @@ def test_a_plan_is_overtaken_where_another_has_confirmed_one_of_its_fields_since
     other = book_of(ledger, tmp_path / "b", [patch(1, 7, order=2)], "variants", at=15.0)
     lead(other, 1, "in_flight", "confirmed", values={"order": "2"}, at=20.0)
     assert not ledger.is_superseded(first.plan_id)
+    assert not other.superseded()
     third = book_of(ledger, tmp_path / "c", [patch(1, 7, weight=2)], "variants", at=25.0)
     lead(third, 1, "in_flight", "confirmed", values={"weight": "2"}, at=30.0)
     assert ledger.is_superseded(first.plan_id)

@@ -238,6 +238,7 @@ def test_401_has_a_hint_for_each_code() -> None:
         assert (error.code, error.request_id, error.status, error.exit_code) == (code, "req-1", 401, 3)
         hints.add(error.hint)
     hints.add(refused(httpx.Response(401)).hint)
+    assert "sources.legacy.api_key" in refused(legacy_error(401, "KEY_EXPIRED")).hint
     assert len(hints) == 5
 
 
