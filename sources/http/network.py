@@ -174,8 +174,7 @@ class DeadlineStream(httpcore.NetworkStream):
             exchange.has_body = False
             self._head = buffer
             return
-        if self._head:
-            buffer, self._head = self._head + buffer, b""
+        buffer, self._head = self._head + buffer, b""
         for start in range(0, len(buffer), _WRITE_BYTES):
             left = exchange.remaining_s(timeout, httpcore.WriteTimeout)
             exchange.is_sent |= self._carries_requests

@@ -115,6 +115,8 @@ def test_operations_are_recorded_once(ledger: Ledger, tmp_path: Path) -> None:
     lead(PlanLedger.record(ledger, plan, new_operations(plan), 1.0), 1, "in_flight", "confirmed")
     assert PlanLedger.record(ledger, plan, new_operations(plan), 5.0).counts() == {"confirmed": 1}
     assert [row.attempts for row in PlanLedger(ledger, plan.manifest.plan_id).rows()] == [1]
+    moved = Plan(plan.folder.rename(tmp_path / "moved"))
+    assert PlanLedger.record(ledger, moved, new_operations(moved), 6.0).folder == str(tmp_path / "moved")
 
 
 def test_a_killed_push_leaves_doubts_no_older_than_what_it_can_have_sent(ledger: Ledger, tmp_path: Path) -> None:
@@ -184,6 +186,15 @@ def test_a_customer_confirmed_long_ago_is_left_to_the_list(ledger: Ledger, tmp_p
     lead(other, 1, "in_flight", "confirmed", at=50.0)
     assert mine.claimed(0.0, 49.0) == {1: Claim(str(tmp_path / "a"), "confirmed")}
     assert mine.claimed(0.0, 50.0) == {}
+
+
+def test_a_later_doubt_counts_and_the_id_that_a_conflict_found_is_kept(ledger: Ledger, tmp_path: Path) -> None:
+    book = book_of(ledger, tmp_path / "plan", [customer(1)])
+    lead(book, 1, "in_flight", "in_doubt", at=5.0)
+    lead(book, 1, "in_flight", "in_doubt", at=9.0)
+    lead(book, 1, "conflict", remote_id="77")
+    lead(book, 1, "confirmed")
+    assert [(row.doubt_at, row.remote_id) for row in book.rows()] == [(9.0, "77")]
 
 
 def test_of_two_plans_with_a_key_the_one_that_has_not_ended_is_named(ledger: Ledger, tmp_path: Path) -> None:

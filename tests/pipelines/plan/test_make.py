@@ -239,6 +239,8 @@ def test_the_semantics_of_additive_fields_are_part_of_the_plan(work: Path) -> No
         {"price": "unknown", "stock": "set"},
     ]
     assert first.manifest.plan_id != second.manifest.plan_id
+    os.environ |= {"SOURCES__LEGACY__LOGIN_MODE": "code"}
+    assert variants(work, "1;1;a;1,00;7\n").manifest.plan_id == second.manifest.plan_id  # variants do not log in
 
 
 def test_a_column_of_changes_must_say_so(work: Path) -> None:

@@ -141,7 +141,7 @@ def test_a_value_that_the_platform_lacks_differs() -> None:
 
 
 def test_several_customers_are_ambiguous_and_each_is_reported_with_the_key_that_found_it() -> None:
-    known = [{"id": "1", "erp_code": "A"}, {"id": "2", "email": "a@x"}, {"id": "3", "erp_code": "C"}]
+    known = [{"id": "1", "erp_code": "A"}, {"id": "2", "erp_code": "a", "email": "a@x"}, {"id": "3", "erp_code": "C"}]
     made, differences = decided([{"erpCode": "A", "email": "A@x"}, {"erpCode": "C"}], known)
     assert made == [("ambiguous", None), ("exists_same", "3")]
     assert differences == [(0, "1", "erpCode", "A", "A"), (0, "2", "email", "A@x", "a@x")]
