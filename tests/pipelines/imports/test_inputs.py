@@ -633,9 +633,13 @@ def test_a_warehouses_own_code_is_no_column_of_a_reject_file(tmp_path: Path) -> 
 
 
 def test_a_constant_gives_what_the_file_lacks_and_holds_its_limits(tmp_path: Path) -> None:
-    columns = '[columns]\nvariantId = "variantId"\nsku = "sku"\n[constants]\nproductId = 17\njumpFactor = {}\n'
+    columns = (
+        '[columns]\nvariantId = "variantId"\nsku = "sku"\n[constants]\nproductId = 17\njumpFactor = {}\nweight = 0.1\n'
+    )
     items = read(tmp_path, "variantId,sku\n1,a\n", columns.replace("{}", "2"))
-    assert items == [ReadyInput((2,), {"productId": "17", "variantId": "1"}, {"sku": "a", "jumpFactor": 2})]
+    assert items == [
+        ReadyInput((2,), {"productId": "17", "variantId": "1"}, {"sku": "a", "jumpFactor": 2, "weight": Decimal("0.1")})
+    ]
     assert "the constant jumpFactor is less than 1" in refused(
         tmp_path, "variantId,sku\n1,a\n", columns.replace("{}", "0")
     )
