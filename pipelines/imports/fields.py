@@ -137,7 +137,7 @@ def _resolved(kind: str, path: str) -> FieldPath:
 def _body_value(field: Field, value: Scalar) -> Any:  # noqa: ANN401 # of the field's type
     """A TOML value as it appears in a body."""
     if field.type == "number":
-        return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+        return Decimal(str(value))
     return str(value) if field.type == "identifier" else value
 
 

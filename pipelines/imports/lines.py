@@ -46,12 +46,12 @@ def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str])
     for batch in table.batches(BATCH_ROWS, rejected.append):
         lines = batch.select(columns)
         numbers = lines[LINE_COLUMN].to_numpy()
-        is_torn = is_skipped = np.zeros(len(numbers), np.bool_)
+        is_skipped = np.zeros(len(numbers), np.bool_)
         if mapping.skip_blank:
             is_skipped = blank_lines(lines, mapping.skip_blank, empty)
         if fill is not None:
             lines, is_torn = fill.add(lines, rejected)
-        elif mapping.fill_down:
+        else:
             is_torn = _unfilled(batch, mapping)
         rejected += map(_torn, numbers[is_torn & ~is_skipped].tolist())
         is_left_out = is_skipped | is_torn

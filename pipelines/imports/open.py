@@ -67,7 +67,7 @@ def open_inputs(
         sources = [source for source in sources if source.path != LOGIN_FIELDS["code"]]
         notes.append("loginCode is not sent: customers log in by e-mail, and the platform ignores it")
     _check_required(file, mapping, sources, login_mode)
-    _check_constants(mapping)
+    _check_values(mapping)
     return Inputs(file, table, Bindings(mapping, sources, open_lookups(mapping, sources), login_mode), notes)
 
 
@@ -195,11 +195,14 @@ def _check_required(file: Path, mapping: Mapping, sources: Sequence[Source], log
         )
 
 
-def _check_constants(mapping: Mapping) -> None:
-    """The constants are within their limits."""
-    body: dict[str, Any] = bodies(body_shape(mapping.kind, (), mapping.constants), Given({}, 1, {}))[0]
+def _check_values(mapping: Mapping) -> None:
+    """The constants and the defaults are within their limits."""
+    columns = [one for one in mapping.columns.values() if one.default is not None]
+    defaults = {path.replace("[+]", "[0]"): one.default for one in columns for path in (one.field, *one.also) if path}
+    body: dict[str, Any] = bodies(body_shape(mapping.kind, (), defaults | mapping.constants), Given({}, 1, {}))[0]
     for violation in violations(mapping.kind, [body], with_password=False):
         if violation.code != "required":
+            name, table = ("default of", "columns") if violation.field in defaults else ("constant", "constants")
             raise UsageError(
-                f"the constant {violation.field} {violation.words}", "Change it in the mapping, under [constants]."
+                f"the {name} {violation.field} {violation.words}", f"Change it in the mapping, under [{table}]."
             )

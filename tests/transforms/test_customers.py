@@ -241,6 +241,8 @@ def test_codes_and_addresses_are_compared_among_present_customers_only() -> None
 @pytest.mark.parametrize(
     ("fields", "rule"),
     [
+        ({"birthdate": date(2026, 3, 1), "created_at": "2026-03-02T02:00:00Z"}, None),  # in Kiribati
+        ({"birthdate": date(1906, 3, 1)}, None),
         ({"erp_code": None}, "erp_code_missing"),
         ({"erp_code": "E "}, "erp_code_padded"),
         ({"email": " "}, "login_missing"),
@@ -253,9 +255,9 @@ def test_codes_and_addresses_are_compared_among_present_customers_only() -> None
         ({"created_at": "yesterday"}, "created_at_unreadable"),
     ],
 )
-def test_a_field_that_cannot_be_right_is_found(fields: dict[str, Any], rule: str) -> None:
+def test_a_field_that_cannot_be_right_is_found(fields: dict[str, Any], rule: str | None) -> None:
     _, findings = reconciled([row("1"), row("2", **fields)])
-    assert found(findings) == [("2", rule)]
+    assert found(findings) == ([("2", rule)] if rule else [])
 
 
 def test_a_column_of_dates_without_a_proven_form_is_one_finding() -> None:

@@ -265,6 +265,7 @@ def test_totals_are_decimal(kind: pa.DataType, given_total: Any, total: str | No
 def test_dates_and_totals_that_cannot_be_right_are_found() -> None:
     good = {"buyer": 1, "created_at": "2026-01-01T10:00:00Z", "amount": 1.0}
     rows = [good, {**good, "created_at": "soon"}, {**good, "created_at": "2026-03-04"}, {**good, "amount": -1.0}]
+    rows += [{**good, "created_at": "2026-03-02T02:00:00Z", "amount": 0.0}]  # 14 hours ahead
     _, findings, _ = reconciled(raw(*rows), CUSTOMERS, FIELDS, AS_OF)
     assert found(findings) == [("o2", "ordered_at_future"), ("o1", "ordered_at_unreadable"), ("o3", "total_negative")]
     _, findings, _ = reconciled(raw({**good, "created_at": "01/02/2026"}), CUSTOMERS, FIELDS, AS_OF)

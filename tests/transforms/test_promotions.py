@@ -69,6 +69,7 @@ def test_a_promotion_has_the_declared_columns() -> None:
         ({"start_date": PAST, "expiration_date": PAST}, "expired", ["active_but_expired"]),
         ({"start_date": PAST, "expiration_date": LONG_PAST}, "expired", ["active_but_expired", "ends_before_start"]),
         ({"use_count": 10}, "exhausted", ["active_but_exhausted"]),
+        ({"use_count": 0}, "running", []),
         ({"use_count": 11}, "exhausted", ["active_but_exhausted", "used_beyond_limit"]),
         ({"usage_limit": 0}, "unknown", ["usage_limit_not_positive"]),
         ({"usage_limit": -1}, "unknown", ["usage_limit_not_positive"]),

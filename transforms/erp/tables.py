@@ -92,7 +92,7 @@ def customers_table(
         customer_id=take_or_null(customers[["customer_id"]], customer[rows])["customer_id"],
         difference_count=column(pa.array(counts[rows], mask=customer[rows] < 0)),
         line=lines["_line"].array,
-        name=(names if len(names) == len(lines) else names.iloc[rows]).array,
+        name=names.iloc[rows].array,
     )
     is_matched = np.zeros(len(customers), np.bool_)
     is_matched[customer[customer >= 0]] = True

@@ -137,9 +137,10 @@ variantId = "variantId"
 sku = { field = "sku", blank = "clear" }
 price = { field = "price", blank = "reject" }
 stock = { field = "stock", default = 7 }
+weight = { field = "weight", default = 0.1 }
 """
-    items = read(tmp_path, f"{VARIANT}sku,price,stock\n1,1,,5,\n1,2,a,,3\n", mapping)
-    assert items[0].body == {"sku": "", "price": Decimal(5), "stock": 7}
+    items = read(tmp_path, f"{VARIANT}sku,price,stock,weight\n1,1,,5,,\n1,2,a,,3,\n", mapping)
+    assert items[0].body == {"sku": "", "price": Decimal(5), "stock": 7, "weight": Decimal("0.1")}
     assert problems(items) == [(3, "price", "price", "blank")]
 
 
@@ -428,6 +429,7 @@ def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.Monk
         ("A,Ana,1\nB,Bo,2\nB,Bo\n", [((3,), "group_torn"), ((4,), "too_short")]),  # A is complete
         ("A,Ana,1\nA ,Eva,2\n", [((2, 3), "lines_differ")]),
         (",Ana,1\n,Eva,2\n", [((2, 3), "group_blank")]),
+        ("A\n", [((2,), "too_short")]),
         ("A,Ana,7.5E+12\nA,,2\n", [((2, 3), "damaged_code")]),
     ],
 )
@@ -643,6 +645,19 @@ def test_a_constant_gives_what_the_file_lacks_and_holds_its_limits(tmp_path: Pat
     assert "the constant jumpFactor is less than 1" in refused(
         tmp_path, "variantId,sku\n1,a\n", columns.replace("{}", "0")
     )
+
+
+@pytest.mark.parametrize(("field", "value"), [("price", "nan"), ("jumpFactor", "0"), ("images[+].order", "inf")])
+def test_a_default_holds_the_limits_of_its_field(tmp_path: Path, field: str, value: str) -> None:
+    mapping = f"""[columns]
+productId = "productId"
+variantId = "variantId"
+x = {{ field = "{field}", default = {value} }}
+[group]
+by = ["variantId"]
+"""
+    message = refused(tmp_path, f"{VARIANT}x\n1,1,\n", mapping)
+    assert f"the default of {field.replace('+', '0')} " in message
 
 
 def test_a_file_with_nothing_but_a_header_has_no_inputs(tmp_path: Path) -> None:
