@@ -197,8 +197,12 @@ def _check_required(file: Path, mapping: Mapping, sources: Sequence[Source], log
 
 def _check_values(mapping: Mapping) -> None:
     """The constants and the defaults are within their limits."""
-    columns = [one for one in mapping.columns.values() if one.default is not None]
-    defaults = {path.replace("[+]", "[0]"): one.default for one in columns for path in (one.field, *one.also) if path}
+    defaults = {
+        path.replace("[+]", "[0]"): one.default
+        for one in mapping.columns.values()
+        for path in (one.field, *one.also)
+        if path is not None and one.default is not None
+    }
     body: dict[str, Any] = bodies(body_shape(mapping.kind, (), defaults | mapping.constants), Given({}, 1, {}))[0]
     for violation in violations(mapping.kind, [body], with_password=False):
         if violation.code != "required":

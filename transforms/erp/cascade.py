@@ -148,7 +148,7 @@ def settle(
         lines, customers = _counts(groups, size)
     is_pair = (lines == 1) & (customers == 1)
     is_pair[groups.customers[groups.customers.index.duplicated(keep=False)]] = False
-    is_ambiguous = (lines > 0) & ~is_pair & ((customers > 0) | ((lines > 1) & (key == "erp_code")))
+    is_ambiguous = ~is_pair & ((customers > 0) | ((lines > 1) & (key == "erp_code")))
 
     paired = groups.customers[is_pair[groups.customers]]
     ours, theirs = (rows[is_ambiguous[rows]] for rows in groups)

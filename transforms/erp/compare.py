@@ -144,7 +144,7 @@ def _documents_of_lines(
     """The row of the document that each line means: the first with its number, else the default one; -1 for none."""
     owner = documents["customer"].to_numpy(np.int64)
     chosen = default_row_per_owner(owner, documents["is_default"].fillna(False).to_numpy(np.bool_), customers)
-    if numbers is not None and len(numbers):
+    if numbers is not None:
         named = pd.Series(numbers.array, customer[numbers.index])
         named = named[named.index >= 0]
         rows = np.flatnonzero(np.isin(owner, named.index))

@@ -109,6 +109,14 @@ def test_a_customer_that_goes_missing_and_returns_has_a_gap(made: Warehouse) -> 
     assert periods(made) == [("Ana", 0, 1, "missing"), ("Ana", 3, None, None)]
 
 
+def test_a_return_and_a_loss_between_two_reconciles_are_a_version(made: Warehouse) -> None:
+    for number, listed in enumerate([{"1": "Ana"}, {}, {"1": "Ana"}, {}]):
+        made.pull(number, listed, proven=True)
+        if number != 2:
+            made.reconcile()
+    assert periods(made) == [("Ana", 0, 1, "missing"), ("Ana", 2, 3, "missing")]
+
+
 def test_a_walk_that_proves_nothing_ends_no_version(made: Warehouse) -> None:
     made.pull(0, {"1": "Ana", "2": "Eva"}, proven=True)
     made.reconcile()
@@ -124,6 +132,21 @@ def test_what_changed_and_then_went_missing_unseen_is_both(made: Warehouse) -> N
     made.pull(2, {}, proven=True)
     made.reconcile()
     assert periods(made) == [("Ana", 0, 1, "changed"), ("Eva", 1, 2, "missing")]
+
+
+def test_no_version_ends_before_it_begins_where_a_clock_went_back(made: Warehouse) -> None:
+    for number, listed in ((5, {"1": "Ana"}), (3, {"1": "Eva"}), (1, {}), (6, {"1": "Eva"}), (4, {"1": "Ana"})):
+        made.pull(number, listed, proven=True)
+        made.reconcile()
+    made.pull(2, {}, proven=True)
+    made.pull(3, {"1": "Ana"}, proven=True)
+    made.reconcile()
+    assert periods(made) == [
+        ("Ana", 5, 5, "changed"),
+        ("Eva", 5, 5, "missing"),
+        ("Eva", 6, 6, "changed"),
+        ("Ana", 6, None, None),
+    ]
 
 
 def test_a_document_makes_a_version_and_our_own_way_to_write_a_phone_makes_none(made: Warehouse) -> None:

@@ -292,6 +292,11 @@ def test_lists_that_were_never_pulled_are_empty_tables(tmp_path: Path) -> None:
         assert reported.order_fields == dict.fromkeys(
             ("customer_id", "ordered_at", "total", "order_status", "currency")
         )
+        assert made.rows("SELECT DISTINCT order_count FROM reconciled.customer_orders") == [(None,)]
+    with bridge(tmp_path / "other") as made:
+        made.pull("price_lists")
+        reconcile()
+        assert made.rows("SELECT DISTINCT customer_count FROM reconciled.price_lists") == [(None,)]
 
 
 @pytest.mark.parametrize("shape", ["nested", "flat", "wide"])

@@ -47,3 +47,5 @@ def test_rows_that_any_key_connects_share_a_bucket() -> None:
     numbers = buckets(homes, roots, 2**40)
     assert len(set(numbers[:4])) == 1
     assert len(set(numbers)) == 3
+    nothing = components(connected_homes(links([], homes)))
+    assert buckets(homes, nothing, 7).tolist() == (homes % np.uint64(7)).tolist(), "nothing connects them"
