@@ -42,7 +42,8 @@ class LegacyPages:
     requested, and a short page is not the end. The list ends with an empty page, a page that repeats the one before, or
     `hasNextPage` false. A page repeats the one before if it has the same ids; one that has no new id otherwise ends the
     list too, and proves nothing. A 404 or 400 after the first page is an assumed end (`assumed_end`). A page 0 that can
-    neither be read nor is rejected (status 500, or a body that is no page) proves nothing without a `total`.
+    neither be read nor is rejected (status 500, or a body that is no page) proves nothing without a `total`. Nor does
+    one that is rejected where page 1 is empty: it may be the only page, and was perhaps rejected by mistake.
 
     Args:
         limit: rows to request per page.
@@ -50,7 +51,7 @@ class LegacyPages:
         first_page: number of the first page, if an earlier sweep found it; None: 1, unless page 0 has other rows.
 
     Attributes:
-        is_page_0_unknown: page 0 failed, and no `total` shows that the list is whole without it.
+        is_page_0_unknown: page 0 failed, or was rejected while page 1 is empty, and no `total` shows the list whole.
     """
 
     def __init__(self, limit: int, key: str = "id", first_page: int | None = None) -> None:
@@ -148,7 +149,7 @@ class LegacyPages:
         """See Paginator."""
         if request.probe:
             self._probe = "done"
-            self.is_page_0_unknown = not isinstance(error, HttpRejected) and self.total is None
+            self.is_page_0_unknown = self.total is None and not (self.size and isinstance(error, HttpRejected))
             return
         if self.size is None or error.status not in ASSUMED_END_STATUSES:
             raise error

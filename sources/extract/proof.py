@@ -57,19 +57,8 @@ def agree(before: Sweep, last: Sweep) -> bool:
 
 
 def ignores_limit(before: Sweep, last: Sweep) -> bool:
-    """Whether both sweeps had several pages of one size: page boundaries cannot differ, so nothing can be proven."""
-    return before.size == last.size < max(before.rows, last.rows)
-
-
-def shrunken_pages(sweeps: Sequence[Sweep]) -> list[str]:
-    """Whether page 1 of the last sweep had fewer rows than an earlier one's, although its limit admits as many.
-
-    A platform that caps some requests only skips the rows between a page of one size and the next page of another.
-    """
-    last, size = sweeps[-1], max((sweep.size for sweep in sweeps[:-1]), default=0)
-    if last.size >= min(last.limit, size):
-        return []
-    return [f"page 1 had {last.size} rows, in an earlier sweep {size}"]
+    """Whether both sweeps had pages of one size, even one page each: with equal boundaries, both miss the same rows."""
+    return before.size == last.size and max(before.rows, last.rows) > 1
 
 
 def evidence_of(sweep: Sweep) -> str:

@@ -22,7 +22,7 @@ from sources.extract.fetch import PageFetcher
 from sources.extract.legacy_pages import LegacyPages
 from sources.extract.page_files import PageFiles
 from sources.extract.pages import Paginator
-from sources.extract.proof import agree, evidence_of, ignores_limit, next_limit, observations_of, shrunken_pages
+from sources.extract.proof import agree, evidence_of, ignores_limit, next_limit, observations_of
 from sources.extract.repeated_ids import distinct_rows
 from sources.extract.result import ListResult, Progress, Sweep, WalkOptions, no_progress
 from sources.extract.spool import SpoolFolder
@@ -247,7 +247,6 @@ class _ListWalk:
         self._result.observations.update(counts.observations)
         if isinstance(paginator, LegacyPages):
             sweep.assumed_end = paginator.assumed_end
-            sweep.issues += shrunken_pages(self._result.sweeps)
             self._result.observations.update(observations_of(name, sweep, paginator.first_page))
 
     def _is_agreed(self, files: list[PageFiles]) -> bool:

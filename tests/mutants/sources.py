@@ -151,7 +151,7 @@ MUTANTS: Final = (
     Mutant(
         "a-page-0-that-fails-proves-a-list",
         "sources/extract/legacy_pages.py",
-        "not isinstance(error, HttpRejected) and self.total is None",
+        "self.total is None and not (self.size and isinstance(error, HttpRejected))",
         "False",
         "tests/sources/extract/test_walk.py -k page_0",
     ),
@@ -205,6 +205,20 @@ MUTANTS: Final = (
         "SECOND_SIZE: Final = 0.61",
         "SECOND_SIZE: Final = 1.0",
         "tests/sources/extract/test_walk.py",
+    ),
+    Mutant(
+        "single-pages-of-one-size-prove-a-list",
+        "sources/extract/proof.py",
+        "return before.size == last.size and max(before.rows, last.rows) > 1",
+        "return before.size == last.size < max(before.rows, last.rows)",
+        "tests/sources/extract/test_proof.py",
+    ),
+    Mutant(
+        "a-rejected-page-0-proves-an-empty-list",
+        "sources/extract/legacy_pages.py",
+        "not (self.size and isinstance(error, HttpRejected))",
+        "not isinstance(error, HttpRejected)",
+        "tests/sources/extract/test_paginators.py",
     ),
     Mutant(
         "an-end-assumed-after-a-full-page-is-proven",

@@ -17,6 +17,7 @@ from tests.pipelines.push.simulation import Run, Wrong, simulate
 from tests.sandbox.fuzz import fuzz
 from tests.soak.history import history_seed
 from tests.soak.outcome import Outcome
+from tests.soak.platforms import platform_seed
 from tests.soak.tails import tail_seed
 from tests.soak.walks import walk_seed
 from tests.sources.files.peers import unexplained
@@ -77,6 +78,7 @@ class Campaign:
 
 CAMPAIGNS: Final = {
     "pull": Campaign(walk_seed),
+    "platforms": Campaign(platform_seed),
     "push": Campaign(push_seed),
     "files": Campaign(polluted_files),
     "sandbox": Campaign(sandbox_fuzz),

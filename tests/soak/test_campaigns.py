@@ -35,6 +35,12 @@ def test_issue_16_6_walks_with_random_faults_and_stops_are_judged_right() -> Non
     assert min(counts["complete"], counts["unproven"], counts["stops"], counts["faults"]) > 5
 
 
+def test_walks_of_platforms_that_page_unusually_are_judged_right() -> None:
+    counts, problems = block(("platforms", 0, SEEDS))
+    assert problems == []
+    assert min(counts["complete"], counts["unproven"]) > 15
+
+
 def test_issue_16_6_a_seed_can_be_run_again() -> None:
     assert WalkSeed.drawn(7) == WalkSeed.drawn(7)
     assert [walk_seed(seed) for seed in range(8)] == [walk_seed(seed) for seed in range(8)]

@@ -193,6 +193,19 @@ def test_an_empty_first_page_ends_the_list_only_once_page_0_was_looked_at() -> N
     assert (paginator.ended_by, paginator.first_page) == ("empty page", 0)
 
 
+@pytest.mark.parametrize(("data", "is_doubted"), [("[]", True), ('[{"id": 1}]', False)])
+def test_a_rejected_page_0_is_a_doubt_where_page_1_is_empty(data: str, is_doubted: bool) -> None:
+    paginator = LegacyPages(10)
+    first = paginator.next_request()
+    assert first is not None
+    paginator.accept(first, paginator.parse(b'{"data": %b}' % data.encode()))
+    probe = paginator.next_request()
+    assert probe is not None
+    assert probe.probe
+    paginator.reject(probe, HttpRejected("no", family="legacy", verb="GET", path="/customers", status=400))
+    assert bool(paginator.issues()) is is_doubted
+
+
 @pytest.mark.parametrize(("ids", "is_doubted"), [((1,), False), ((), False), ((1, 2), True)])
 def test_a_page_0_that_has_more_rows_than_page_1_is_a_doubt(ids: tuple[int, ...], is_doubted: bool) -> None:
     paginator = LegacyPages(10)
