@@ -136,9 +136,8 @@ class UnusualPlatform(httpx.BaseTransport):
         if rows and deletes:
             rows.pop(draw.randrange(len(rows)))
         if rows and touches:
-            rows.append(
-                replace(rows.pop(draw.randrange(len(rows))), changed=now + 1)
-            )  # never at the same moment as an insert
+            touched = rows.pop(draw.randrange(len(rows)))
+            rows.append(replace(touched, changed=now + 1))  # never at the same moment as an insert
         self.states.append(rows)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:

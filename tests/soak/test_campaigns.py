@@ -22,6 +22,7 @@ from sources.extract.result import ListResult
 from tests.soak.campaigns import block
 from tests.soak.history import history_seed
 from tests.soak.outcome import Outcome
+from tests.soak.platforms import platform_seed
 from tests.soak.tails import tail_seed
 from tests.soak.walks import WalkSeed, walk_seed
 
@@ -90,6 +91,14 @@ BROKEN_WALKS: dict[str, Callable[[], Any]] = {
 def test_the_judge_of_walks_catches_broken_code(name: str) -> None:
     with BROKEN_WALKS[name]():
         assert any(walk_seed(seed).problems for seed in reversed(range(SEEDS)))  # the last ones find more
+
+
+@pytest.mark.parametrize("name", ["any two sweeps agree", "a lone sweep proves a list", "the decoder loses a row"])
+def test_the_judge_of_platforms_catches_broken_code(name: str) -> None:
+    seed = 900004
+    assert platform_seed(seed).problems == []
+    with BROKEN_WALKS[name]():
+        assert platform_seed(seed).problems
 
 
 def _merged_as_complete() -> Any:
