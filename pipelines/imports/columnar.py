@@ -107,7 +107,7 @@ def _convert(source: Source, cells: pa.Array) -> tuple[pa.Array, pa.Array]:
     if source.blank == "clear":
         texts = pc.coalesce(texts, '""')
     if source.default is not None:
-        texts = pc.coalesce(texts, json_text(source.default))
+        texts = pc.coalesce(texts, json_text(source.default) if source.target.steps else str(source.default))
     return texts, is_valid
 
 

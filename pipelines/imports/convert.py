@@ -38,8 +38,8 @@ class Converter:
     def __init__(self, bindings: Bindings) -> None:
         self._kind = bindings.mapping.kind
         self._bindings = bindings
-        constants = bindings.mapping.constants
-        self._params = {name: str(constants[name]) if name in constants else None for name in bindings.params}
+        known = {source.path: source.default for source in bindings.sources} | bindings.mapping.constants
+        self._params = {name: known.get(name) for name in bindings.params}
         self._checks_all = bool(bindings.mapping.group) or needs_model_check(bindings.shape, self._kind)
 
     def convert(self, table: pa.Table, bounds: Bounds = ()) -> list[Item]:
@@ -81,10 +81,12 @@ class Converter:
         """The parameters of each request's path."""
         names_in_file = {s.path: s.column for s in self._bindings.sources if s.lookup == IN_FILE}
         columns: list[Sequence[str | None]] = []
-        for name, constant in self._params.items():
-            column = batch.columns.get(name, [constant] * batch.size)
-            for row, value in enumerate(column) if name not in batch.complete else ():
-                if value is None:
+        for name, default in self._params.items():
+            column = batch.columns.get(name, [None] * batch.size)
+            if default is not None:
+                column = [str(default) if value is None else value for value in column]
+            elif name not in batch.complete:
+                for row in (row for row, value in enumerate(column) if value is None):
                     batch.report(row, name, "required", _REQUIRED, names_in_file.get(name, ""))
             columns.append(column)
         names = tuple(self._params)

@@ -164,8 +164,6 @@ class ScatteredGroups:
 
     def add(self, table: pa.Table, columns: Sequence[str]) -> None:
         """Adds the next lines of the file."""
-        if not table.num_rows:
-            return
         keys = group_keys(table, columns)
         for key in keys.filter(pa.array(changes(table, columns))).to_pylist():
             if key is not None and key != self._last:

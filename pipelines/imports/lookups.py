@@ -86,4 +86,4 @@ def _joined(table: pa.Table, columns: Sequence[str], *, keep_null: bool = False)
     texts = [filled(whole(table, name)) for name in columns]
     if keep_null:
         texts = [pc.fill_null(column, "") for column in texts]
-    return pc.binary_join_element_wise(*texts, _SEPARATOR) if texts else pa.nulls(table.num_rows, TEXT)
+    return pc.binary_join_element_wise(*texts, _SEPARATOR)

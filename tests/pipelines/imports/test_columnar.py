@@ -21,7 +21,7 @@ kind = "variants"
 decimal = ","
 thousands = "."
 [columns]
-a = "productId"
+a = { field = "productId", default = 17 }
 b = "variantId"
 c = { field = "sku", blank = "clear" }
 d = { field = "price", blank = "reject" }

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.imports import Inputs, ReadyInput, RejectedInput, SkippedLine, open_inputs
+from pipelines.imports import CleanBatch, Inputs, ReadyInput, RejectedInput, SkippedLine, open_inputs
 from pipelines.imports import lines as walking
 from pipelines.mapping import load
 from pipelines.mapping.field_paths import all_paths
@@ -142,6 +142,16 @@ weight = { field = "weight", default = 0.1 }
     items = read(tmp_path, f"{VARIANT}sku,price,stock,weight\n1,1,,5,,\n1,2,a,,3,\n", mapping)
     assert items[0].body == {"sku": "", "price": Decimal(5), "stock": 7, "weight": Decimal("0.1")}
     assert problems(items) == [(3, "price", "price", "blank")]
+
+
+def test_a_default_of_the_path_is_its_text(tmp_path: Path) -> None:
+    mapping = '[columns]\nproductId = { field = "productId", default = 17 }\nvariantId = "variantId"\nsku = "sku"\n'
+    text = "productId,variantId,sku\n7,1,a\n,2,b\n"
+    expected = [{"productId": "7", "variantId": "1"}, {"productId": "17", "variantId": "2"}]
+    assert [item.path for item in read(tmp_path, text, mapping)] == expected
+    (clean,) = opened(tmp_path, text, mapping).in_columns()
+    assert isinstance(clean, CleanBatch)
+    assert clean.columns["productId"].to_pylist() == ["7", "17"]
 
 
 def test_a_column_fills_several_fields(tmp_path: Path) -> None:
