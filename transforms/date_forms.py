@@ -241,7 +241,7 @@ def _read_numeric(order: DateOrder | None, fields: pa.StructArray) -> DateReadin
     if is_short.all():
         readings["year_first"] = _dated("year_first", fields, full_year(first), second, third)
         possible = [one for one in readings.values() if one.is_real.sum() >= SHARE_MIN * len(first)]
-        if len(possible) == 1 and possible[0].is_real.any():
+        if len(possible) == 1:
             return replace(possible[0], notes=notes)
         return _ambiguous(readings["day_first"], (*notes, "years of two digits"))
     if by_day >= least and not by_month:

@@ -165,13 +165,9 @@ class _Batch:
         column_name = source.column if source.lookup == IN_FILE else ""
         self.report_codes(column_name, [source.path], codes, source.reading.words)
         column, distinct = values(source.reading.kind, parsed)
-        is_complete = not parsed.null_count
-        if source.change:
-            column = [value or None for value in column]  # a change by 0 is not sent
-            is_complete = False
         self.lines[source.path] = column
         self.distinct[source.path] = distinct
-        if is_complete:
+        if not parsed.null_count and not source.change:
             self.complete.add(source.path)
 
     def report_codes(self, column: str, paths: Sequence[str], codes: pa.Array, words: Callable[[str], str]) -> None:
@@ -207,6 +203,8 @@ class _Batch:
                 column = self._merged(source, column)
             if source.blank != "omit" and source.path not in self.complete:
                 column = self._blanks(source, column)
+            if source.change:
+                column = [value or None for value in column]  # a change by 0 is not sent
             self.columns[source.path] = column
 
     def password_lines(self, column: str) -> list[int | None]:

@@ -89,6 +89,8 @@ def _column(column: MappedColumn, target: FieldPath) -> Iterator[str]:
         yield f'the interface cannot clear {target.path}; use blank = "omit" or "reject"'
     if column.change and target.path not in ADDED_FIELDS:
         yield f"only {' and '.join(ADDED_FIELDS)} can be changes"
+    if column.change and column.default:
+        yield "the default of changes can only be 0: a change by 0 is not sent"
     if (formats.decimal is not None or formats.thousands is not None) and kind not in ("number", "integer"):
         yield f"{target.path} is not a number; remove decimal and thousands"
     if (formats.yes is not None or formats.no is not None) and kind != "boolean":

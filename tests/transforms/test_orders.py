@@ -212,12 +212,15 @@ def test_a_notation_holds_for_its_own_column_and_a_setting_before_it() -> None:
     assert result.customer_notation is None, "nothing shows it: 9 is neither"
 
 
-def test_codes_that_are_the_ids_are_not_pinned_while_some_customers_have_none() -> None:
+@pytest.mark.parametrize("count", [8, 6])
+def test_codes_that_are_the_ids_are_not_pinned_while_some_customers_have_none(count: int) -> None:
     """The next run would report a change although nothing changed."""
-    table = [{"customer_id": str(n), "erp_code": str(n) if n < 9 else None} for n in range(1, 11)]
+    table = [{"customer_id": str(n), "erp_code": str(n) if n <= count else None} for n in range(1, 11)]
     rows = raw(*({"customer_code": n} for n in range(1, 11)), columns={"id": TEXT, "customer_code": BIGINT, **BOOKS})
     result = with_dates(rows, frame(ORDERING_CUSTOMERS, table), OrderFields("customer_code"), AS_OF)
     assert result.customer_notation is None
+    assert set(result.findings["rule"]) == {"customer_unknown"}, "both readings give an order to the same customer"
+    assert result.orders["customer_id"].count() == count
 
 
 def test_a_customer_of_zero_is_a_guest_unless_a_customer_has_that_id() -> None:

@@ -597,6 +597,8 @@ def test_changes_must_be_said_where_the_platform_adds(tmp_path: Path) -> None:
     assert "sources.legacy.stock_semantics is set" in refused(tmp_path, text, columns + change, semantics=replaces)
     items = read(tmp_path, text, columns + change, semantics=adds)
     assert [getattr(item, "body", None) for item in items] == [{"stock": 5}, None, {"stock": -2}]
+    strict = change.replace("true", 'true, blank = "reject"')
+    assert read(tmp_path, text, columns + strict, semantics=adds) == items, "a change by 0 is no empty cell"
     assert [body["stock"] for body in bodies(tmp_path, text, semantics=replaces)] == [5, 0, -2]
 
 

@@ -124,6 +124,7 @@ give = { variantId = "id" }
         ('C\n[columns]\nA = { field = "email", blank = "null" }\n', "line 3: columns › A"),
         ('C\n[columns]\nA = { field = "email", blank = "reject", default = "x" }\n', "has both a default and"),
         ('C\n[columns]\nA = { field = "email", change = true }\n', "only price and stock can be changes"),
+        ('V\n[columns]\nA = { field = "stock", change = true, default = 5 }\n', "default of changes can only be 0"),
         ('C\n[columns]\nA = { field = "email", decimal = "," }\n', "email is not a number"),
         ('C\n[columns]\nA = { field = "email", yes = ["S"], no = ["N"] }\n', "email is not true or false"),
         ('C\n[columns]\nA = { field = "email", date = "DD/MM/YYYY" }\n', "email is not a date"),
