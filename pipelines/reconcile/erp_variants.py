@@ -80,16 +80,13 @@ def read_erp_variants(files: ErpFiles) -> ErpVariants | None:
             ids = {"product_id": one.path["productId"], "variant_id": one.path["variantId"]}
             rows.append({"_line": one.lines[0], **ids, **fields})
     names = dict.fromkeys(name for row in rows for name in row if name not in VARIANT_LINES)
-    path = ledger_path()
-    confirmed = frame(CONFIRMED)
-    if path.exists():
-        with Ledger.open(path, readonly=True) as ledger:
-            values = ledger.confirmed(settings.base_url).select(list(CONFIRMED))
-            doubtful = [dict(zip(FIELD_KEY, one, strict=True)) for one in sorted(ledger.doubtful(settings.base_url))]
-        confirmed = from_arrow(values.cast(pa.schema(list(CONFIRMED.items()))))
-        if doubtful:
-            known = pd.concat([confirmed, frame(CONFIRMED, doubtful)])
-            confirmed = known.drop_duplicates(FIELD_KEY, ignore_index=True)
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        values = ledger.confirmed(settings.base_url).select(list(CONFIRMED))
+        doubtful = [dict(zip(FIELD_KEY, one, strict=True)) for one in sorted(ledger.doubtful(settings.base_url))]
+    confirmed = from_arrow(values.cast(pa.schema(list(CONFIRMED.items()))))
+    if doubtful:
+        known = pd.concat([confirmed, frame(CONFIRMED, doubtful)])
+        confirmed = known.drop_duplicates(FIELD_KEY, ignore_index=True)
     return ErpVariants(frame(VARIANT_LINES | dict.fromkeys(names, TEXT), rows), confirmed, refused)
 
 
