@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -24,6 +25,8 @@ if (
 ):
     # there a fsync takes no time; pytest keeps the folders of failed tests only
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup` ignores it, for the commands too that tests start
 
 gc.disable()  # until all is imported and collected: nothing of that can be freed
 

@@ -37,7 +37,7 @@ BATCH_PAGES: Final = 400
 PENDING_MAX: Final = 2
 """Batches that wait for the decoder; fetching waits when there are more, so memory stays flat."""
 CHECK_ROWS: Final = 20_000
-"""Rows after which there must be new ids, and again after each doubling."""
+"""Rows of which a tenth must have new ids, and again after each doubling."""
 
 
 @dataclass(slots=True)
@@ -160,18 +160,18 @@ class PageFiles:
         self._check_progress(batch.rows + len(decoded.quarantined))
 
     def _check_progress(self, rows: int) -> None:
-        """Breaks a walk that reads the same rows again and again: at each doubling there must be new ids.
+        """Breaks a walk that reads the same rows again and again: at each doubling there must be enough new ids.
 
         Raises:
-            ContractBroken: there are none.
+            ContractBroken: there are fewer than a tenth of the rows; some come from a list that grows meanwhile.
         """
         self._rows += rows
         if self._rows < self._next_check:
             return
         distinct = self.ids.count_distinct()
         distinct += len({row.key or row.row_hash for row in self.quarantined})
-        if distinct == self._distinct:
-            words = f"no new id in the last {self._next_check // 2} rows"
+        if (distinct - self._distinct) * 10 < self._next_check // 2:
+            words = f"{distinct - self._distinct} new ids in the last {self._next_check // 2} rows"
             raise ContractBroken(words, "The list would never end. Report it to the platform's operator.")
         self._distinct, self._next_check = distinct, max(self._rows, self._next_check) * 2
 

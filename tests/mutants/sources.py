@@ -207,6 +207,13 @@ MUTANTS: Final = (
         "tests/sources/extract/test_walk.py",
     ),
     Mutant(
+        "a-few-new-ids-keep-an-endless-walk-going",
+        "sources/extract/page_files.py",
+        "if (distinct - self._distinct) * 10 < self._next_check // 2:",
+        "if distinct == self._distinct:",
+        "tests/sources/extract/test_hostile.py -k orders-2",
+    ),
+    Mutant(
         "single-pages-of-one-size-prove-a-list",
         "sources/extract/proof.py",
         "return before.size == last.size and max(before.rows, last.rows) > 1",

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 import httpx
 import pyarrow as pa
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 
 from sandbox.config import LEGACY_KEY, V1_KEY
 from sources.contract import LISTS
+from sources.extract import page_files
 from sources.extract.id_hashes import IdHashes, hash_ids
 from sources.extract.result import ListResult, WalkOptions
 from sources.extract.spool import SpoolFolder
@@ -30,6 +32,8 @@ from tests.soak.outcome import Outcome
 from tests.soak.transport import requested_url
 from tests.soak.walks import MEMORY, inline
 
+GROWTH_MAX: Final = 1000
+"""Requests after which the list does not grow any more: pages in a random order would never end."""
 AGE_MAX: Final = 40
 """Moments by which a replica or a cache is behind at most; the list existed for as long before the walk."""
 STEPS: Final = (1, 2, 5, 10, 20, 50)
@@ -130,7 +134,7 @@ class UnusualPlatform(httpx.BaseTransport):
     def _change(self) -> None:
         rows, draw, now = list(self.states[-1]), self._draw, self._drawn.count + 2 * len(self.states)
         inserts, deletes, touches = (draw.random() < rate for rate in self._drawn.changes)
-        if inserts:
+        if inserts and self.requests < GROWTH_MAX:
             self._serial += 1
             rows.append(Record(self._serial, now))
         if rows and deletes:
@@ -138,7 +142,7 @@ class UnusualPlatform(httpx.BaseTransport):
         if rows and touches:
             touched = rows.pop(draw.randrange(len(rows)))
             rows.append(replace(touched, changed=now + 1))  # never at the same moment as an insert
-        self.states.append(rows)
+        self.states.append(rows if rows != self.states[-1] else self.states[-1])
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """See BaseTransport."""
@@ -216,7 +220,11 @@ def platform_seed(seed: int) -> Outcome:
     platform = UnusualPlatform(seed, drawn)
     family = LISTS[drawn.resource].family
     key = LEGACY_KEY if family == "legacy" else V1_KEY
-    with tempfile.TemporaryDirectory(prefix="walk-", dir=MEMORY) as name, inline():
+    with (
+        tempfile.TemporaryDirectory(prefix="walk-", dir=MEMORY) as name,
+        inline(),
+        mock.patch.object(page_files, "CHECK_ROWS", 1000),
+    ):
         folder = Path(name)
         known = IdHashes(folder / "known.ids")
         known.append(hash_ids(pa.chunked_array([[str(row.id) for row in platform.states[-1]]], pa.string())))
