@@ -59,7 +59,7 @@ class PlatformSeed:
         order: `id` or `changed`, ascending or descending; `unstable` for any order in each answer.
         end: after the last page: `empty`, `repeat`, `status_404`, or `wrap` (from page 1 again).
         pagination: members of the object; none where there is none.
-        shrunk: rate of pages with half of the rows; `is_shifted` if such a page also begins earlier.
+        shrunk: rate of pages with half of the rows, but not the last page; `is_shifted` if it also begins earlier.
         capped_from: number of the request from which on `cap` holds.
         lags: moments by which each replica is behind; `balancing` by page, at random or in turn.
         cached_by: what a proxy knows an answer by, `url` or `page`; `ttl` is its moments.
@@ -150,10 +150,11 @@ class UnusualPlatform(httpx.BaseTransport):
         self._change()
         url, drawn = requested_url(request), self._drawn
         query = dict(url.params)
-        key = str(url) if drawn.cached_by == "url" else query.get("page", query.get("startingAfter", ""))
+        is_cursor = LISTS[drawn.resource].paging == "cursor"
+        # a cursor is bound to its limit: no answer to it is used for another one
+        key = query["page"] if drawn.cached_by == "page" and not is_cursor else str(url)
         if drawn.cached_by and key in self._cache and self.requests - self._cache[key][0] <= drawn.ttl:
             return self._cache[key][1]
-        is_cursor = LISTS[drawn.resource].paging == "cursor"
         answer = self._cursor_page(query) if is_cursor else self._numbered_page(query)
         self._cache[key] = self.requests, answer
         return answer
@@ -179,14 +180,14 @@ class UnusualPlatform(httpx.BaseTransport):
         drawn, page = self._drawn, max(1, int(query["page"]))
         rows, stride = self._state(page, drawn.order), self._size(int(query["limit"]))
         is_shrunk = self._draw.random() < drawn.shrunk
-        size = max(1, stride // 2) if is_shrunk else stride
-        stride = size if drawn.is_shifted else stride
+        half = max(1, stride // 2)
+        stride = half if is_shrunk and drawn.is_shifted else stride
         pages = max(1, -(-len(rows) // stride))
         if page > pages:
             if drawn.end == "status_404":
                 return httpx.Response(404, json={"errors": []})
             page = {"repeat": pages, "wrap": (page - 1) % pages + 1}.get(drawn.end, page)
-        begin = (page - 1) * stride
+        begin, size = (page - 1) * stride, half if is_shrunk and page < pages else stride
         values = dict(zip(PAGINATION, (page, pages, len(rows), page > 1, page < pages), strict=True))
         members = {name: values[name] for name in drawn.pagination}
         return _response(rows[begin : begin + size], {"pagination": members} if members else {})
