@@ -51,6 +51,7 @@ class LegacyPages:
         first_page: number of the first page, if an earlier sweep found it; None: 1, unless page 0 has other rows.
 
     Attributes:
+        is_page_0_larger: page 0 has rows of page 1, and others: it is still not known whether the list has a page 0.
         is_page_0_unknown: page 0 failed, or was rejected while page 1 is empty, and no `total` shows the list whole.
     """
 
@@ -66,7 +67,7 @@ class LegacyPages:
         self._next_page = self.first_page
         self._probe: Literal["open", "due", "sent", "done"] = "open" if first_page is None else "done"
         self._page_1_ids: frozenset[bytes] = frozenset()
-        self._is_page_0_larger = False
+        self.is_page_0_larger = False
         self.is_page_0_unknown = False
         self._pages = self._pages_reported = 0
         self._is_continued = False
@@ -137,7 +138,7 @@ class LegacyPages:
         """Page 0 belongs to the list if it has rows and shares none with page 1."""
         self._probe = "done"
         if page.count == 0 or page.ids & self._page_1_ids:
-            self._is_page_0_larger = not page.ids <= self._page_1_ids
+            self.is_page_0_larger = not page.ids <= self._page_1_ids
             return False
         self.first_page = 0
         self.size = page.count
@@ -170,7 +171,7 @@ class LegacyPages:
             issues.append(f"the pagination announces further rows after {self._pages} pages")
         if self.is_page_0_unknown:
             issues.append("page 0 could not be read, and nothing shows whether the list has one")
-        if self._is_page_0_larger:
+        if self.is_page_0_larger:
             issues.append("page 0 has rows of page 1, and others")
         if self._ended_by == WITHOUT_NEW_ID:
             issues.append("a page had no new id")

@@ -56,9 +56,12 @@ def agree(before: Sweep, last: Sweep) -> bool:
     return "single" in by_end and (other is None or (other.rows > other.size == other.limit))
 
 
-def ignores_limit(before: Sweep, last: Sweep) -> bool:
-    """Whether both sweeps had pages of one size, even one page each: with equal boundaries, both miss the same rows."""
-    return before.size == last.size and max(before.rows, last.rows) > 1
+def have_equal_pages(sweeps: Sequence[Sweep]) -> bool:
+    """Whether the last two sweeps had pages of one size, even one page each: both may miss the same rows.
+
+    Only a list of which no sweep saw a second row has no boundaries to vary.
+    """
+    return sweeps[-2].size == sweeps[-1].size and max(sweep.rows for sweep in sweeps) > 1
 
 
 def evidence_of(sweep: Sweep) -> str:

@@ -22,7 +22,7 @@ from sources.extract.fetch import PageFetcher
 from sources.extract.legacy_pages import LegacyPages
 from sources.extract.page_files import PageFiles
 from sources.extract.pages import Paginator
-from sources.extract.proof import agree, evidence_of, ignores_limit, next_limit, observations_of
+from sources.extract.proof import agree, evidence_of, have_equal_pages, next_limit, observations_of
 from sources.extract.repeated_ids import distinct_rows
 from sources.extract.result import ListResult, Progress, Sweep, WalkOptions, no_progress
 from sources.extract.spool import SpoolFolder
@@ -207,8 +207,8 @@ class _ListWalk:
             if isinstance(paginator, LegacyPages):
                 if paginator.is_page_0_unknown:
                     break  # no further sweep can prove the list
-                first_page = paginator.first_page
-            if number > 1 and self._is_paged and ignores_limit(*sweeps[-2:]):
+                first_page = None if paginator.is_page_0_larger else paginator.first_page
+            if number > 1 and self._is_paged and have_equal_pages(sweeps):
                 if sweeps[-2].is_clean and sweeps[-1].is_clean:
                     sweeps[-1].issues.append("the platform ignores `limit`: both sweeps had pages of the same size")
                 break  # further sweeps cannot prove more

@@ -216,8 +216,22 @@ MUTANTS: Final = (
     Mutant(
         "single-pages-of-one-size-prove-a-list",
         "sources/extract/proof.py",
-        "return before.size == last.size and max(before.rows, last.rows) > 1",
-        "return before.size == last.size < max(before.rows, last.rows)",
+        "return sweeps[-2].size == sweeps[-1].size and max(sweep.rows for sweep in sweeps) > 1",
+        "return sweeps[-2].size == sweeps[-1].size < max(sweep.rows for sweep in sweeps[-2:])",
+        "tests/sources/extract/test_proof.py",
+    ),
+    Mutant(
+        "two-sweeps-of-one-row-prove-a-list-that-had-more",
+        "sources/extract/proof.py",
+        "max(sweep.rows for sweep in sweeps) > 1",
+        "max(sweep.rows for sweep in sweeps[-2:]) > 1",
+        "tests/sources/extract/test_proof.py",
+    ),
+    Mutant(
+        "a-contradicted-page-0-is-not-requested-again",
+        "sources/extract/walk.py",
+        "first_page = None if paginator.is_page_0_larger else paginator.first_page",
+        "first_page = paginator.first_page",
         "tests/sources/extract/test_proof.py",
     ),
     Mutant(
@@ -265,7 +279,7 @@ MUTANTS: Final = (
     Mutant(
         "a-platform-that-ignores-limit-is-proven",
         "sources/extract/walk.py",
-        "if number > 1 and self._is_paged and ignores_limit(*sweeps[-2:]):",
+        "if number > 1 and self._is_paged and have_equal_pages(sweeps):",
         "if number < 0:",
         "tests/sources/extract/test_walk.py",
     ),

@@ -29,7 +29,7 @@ REQUESTS_A_SEED: Final = 200
 def whole_pull(seed: int) -> Outcome:
     """A first pull of all lists over sockets, with dlt and DuckDB, of a platform with random readings and faults."""
     with tempfile.TemporaryDirectory(prefix="soak-pull-") as folder:
-        return Outcome({}, judge(mixture(seed), Path(folder)))
+        return judge(mixture(seed), Path(folder))
 
 
 def push_seed(seed: int) -> Outcome:

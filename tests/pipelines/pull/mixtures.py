@@ -1,11 +1,12 @@
 """Pulls of a platform with faults and readings mixed at random, each judged against what the platform held.
 
-`make soak CAMPAIGNS=pull SEEDS=1000` judges any number of them, and prints each problem with its seed.
+`make soak CAMPAIGNS=whole-pull SEEDS=1000` judges any number of them, and prints each problem with its seed.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from sources.errors import BridgeError
 from sources.gaps import GAPS
 from tests.pipelines.bridge import Bridge, bridge
 from tests.pipelines.pull.truth import RESOURCES, ids, same
+from tests.soak.outcome import Outcome
 from tests.sources.http.backoff import without_backoff
 
 SLOW = {"stall", "drip", "drip_headers", "gzip_bomb"}
@@ -118,9 +120,10 @@ def _bounds(platform: Sandbox, name: str) -> tuple[set[str], set[str]]:
     return set(platform.state.always(name)), set(platform.state.ever(name))
 
 
-def judge(mixed: Mixture, folder: Path) -> list[str]:
-    """What was reported wrongly of a first pull of that platform."""
+def judge(mixed: Mixture, folder: Path) -> Outcome:
+    """The verdicts of a first pull of that platform, and what was reported wrongly."""
     config = {"seed": mixed.seed, "customers": mixed.customers, "faults": mixed.faults, "readings": mixed.readings}
     with without_backoff(), bridge(folder, page_limit=10, stall_s=1, **config) as made:
         done, code = pulled(made, *RESOURCES)
-        return list(wrongs(made, done, code, bool(ALTERED & set(mixed.faults))))
+        verdicts = Counter([walked.verdict for walked in done.lists] if done is not None else [f"exit {code}"])
+        return Outcome(verdicts, list(wrongs(made, done, code, bool(ALTERED & set(mixed.faults)))))
