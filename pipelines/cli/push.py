@@ -143,7 +143,7 @@ def _operations_option(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 
 @click.option("--accept-unproven", is_flag=True, help="Create what is not proven to be absent.")
 @_operations_option("--landed", help="Operation in doubt, or abandoned create, that took effect on the platform.")
 @_operations_option("--not-landed", help="Operation in doubt, or abandoned create, that did not: it is sent again.")
-@_operations_option("--abandon", help="Operation in doubt to give up: it is never sent again.")
+@_operations_option("--abandon", help="Operation in doubt, or not sent, to give up: it is never sent.")
 @path_option(
     "--answers",
     help="A copy of results/in_doubt.csv with its column `answer` filled in: landed, not-landed or abandon.",

@@ -249,6 +249,22 @@ def test_a_field_whose_last_write_surely_did_not_happen_stays_confirmed(
     assert ledger.confirmed(HOST)["value"].to_pylist() == ["1"]
 
 
+def test_a_doubt_about_a_field_is_that_of_its_host_and_outlives_its_confirmation(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    book = book_of(ledger, tmp_path / "a", [patch(n, n, sku="A", weight=1) for n in (5, 6, 7)], "variants")
+    lead(book, 5, "in_flight")
+    lead(book, 6, "in_flight", "in_doubt")
+    lead(book, 6, "in_flight", "confirmed")
+    lead(book, 7, "in_flight", "confirmed", values={"sku": '"A"'})
+    host = "http://127.0.0.1:8"
+    plan = Plan(write_plan(tmp_path / "b", host, [patch(1, 7, sku="B")], "variants"))
+    lead(PlanLedger.record(ledger, plan, new_operations(plan), 1.0), 1, "in_flight")
+    assert ledger.doubtful(HOST) == {("1", variant, field) for variant in "56" for field in ("sku", "weight")}
+    assert ledger.doubtful(host) == {("1", "7", "sku")}
+    assert ledger.confirmed(HOST)["value"].to_pylist() == ['"A"']
+
+
 def test_a_field_with_an_unknown_value_is_forgotten(ledger: Ledger, tmp_path: Path) -> None:
     book = book_of(ledger, tmp_path / "a", [patch(1, 7, stock=1), patch(2, 7, stock=2)], "variants")
     lead(book, 1, "in_flight", "confirmed", values={"stock": "1"})

@@ -557,6 +557,15 @@ def test_a_customer_that_exists_by_now_is_not_created(at: Place) -> None:
     assert at.push(plan).exit_code == 5
     assert outcomes(plan) == {"2": "confirmed.confirmed", "3": "unsent.exists_now"}
     assert at.codes() == ["C00001"]
+    answers = at.folder / "answers.csv"
+    answers.write_text(
+        "operation,answer\n" + "".join(f"{row['operation']},abandon\n" for row in results(plan)["unsent"])
+    )
+    for options in (YES, replace(YES, answers=answers), YES):
+        assert at.push(plan, options).exit_code == 5
+        with Ledger.open(at.ledger, readonly=True) as ledger:
+            assert bool(ledger.open_plans()) == (options is YES and "abandoned" not in at.states(plan))
+    assert (outcomes(plan)["3"], at.codes()) == ("unsent.abandoned", ["C00001"])
 
 
 def test_creates_wait_for_a_list_that_is_proven_complete(tmp_path: Path) -> None:
