@@ -140,6 +140,14 @@ def test_a_doubt_stays_when_the_operation_is_sent_again_unless_it_surely_did_not
     assert book.unsettled(since=6.0) == []
 
 
+def test_an_attempt_in_flight_has_nothing_of_the_response_to_the_one_before(ledger: Ledger, tmp_path: Path) -> None:
+    book = book_of(ledger, tmp_path / "plan", [patch(1, 1)], "variants")
+    lead(book, 1, "in_flight", "in_doubt", status=502, code="BAD", request_id="r-1", words="bad gateway")
+    lead(book, 1, "in_flight")
+    (row,) = book.rows()
+    assert (row.status, row.code, row.request_id, row.words, row.attempts) == (None, "", "", "", 2)
+
+
 def test_updates_of_a_killed_push_and_of_this_host_alone_may_still_arrive(ledger: Ledger, tmp_path: Path) -> None:
     book = book_of(ledger, tmp_path / "a", [patch(1, 7)], "variants")
     killed = book_of(ledger, tmp_path / "b", [patch(1, 7), patch(2, 7)], "variants")
