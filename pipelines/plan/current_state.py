@@ -120,12 +120,13 @@ def confirmed_variants(ledger: Ledger, host: str) -> pd.DataFrame:
 
 
 def new_plan_id(ledger: Ledger, content: bytes, length: int) -> str:
-    """The id of a plan, derived from its content; a new one if that plan was pushed and later plans superseded it.
+    """The id of a plan, derived from its content; a new one if that plan was superseded by later ones, or all rejected.
 
-    Otherwise a price that goes from 5 to 6 and back to 5 would be taken for the first plan and not be sent.
+    Otherwise a price that goes from 5 to 6 and back to 5 would be taken for the first plan and not be sent, and what
+    the platform rejected once would never be sent again, although it may accept it by now.
     """
     plan_id = hashlib.sha256(content).hexdigest()[:length]
-    while ledger.is_superseded(plan_id):
+    while ledger.is_superseded(plan_id) or ledger.connection.execute(_REJECTED, [plan_id]).fetchone():
         plan_id = hashlib.sha256(plan_id.encode() + content).hexdigest()[:length]
     return plan_id
 
@@ -157,6 +158,9 @@ def earlier_changes(ledger: Ledger, host: str, plan: Plan, increments: Set[str])
     return EarlierChanges(len({row[0] for row in changed}), changed[-1][2], not others)
 
 
+_REJECTED: Final = """
+    SELECT 1 FROM operations o JOIN plans USING (plan) WHERE plan_id = ?
+    GROUP BY plan HAVING min(o.state) = 'rejected' AND max(o.state) = 'rejected'"""
 _UPDATES: Final = """
     SELECT o.path, o.fields, p.folder, p.plan_id FROM operations o JOIN plans p USING (plan)
     WHERE p.host = ? AND o.path IN (SELECT value FROM json_each(?))

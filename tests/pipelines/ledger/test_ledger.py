@@ -148,13 +148,17 @@ def test_an_attempt_in_flight_has_nothing_of_the_response_to_the_one_before(ledg
     assert (row.status, row.code, row.request_id, row.words, row.attempts) == (None, "", "", "", 2)
 
 
-def test_updates_of_a_killed_push_and_of_this_host_alone_may_still_arrive(ledger: Ledger, tmp_path: Path) -> None:
+def test_updates_given_up_or_of_a_killed_push_and_of_this_host_alone_may_still_arrive(
+    ledger: Ledger, tmp_path: Path
+) -> None:
     book = book_of(ledger, tmp_path / "a", [patch(1, 7)], "variants")
     killed = book_of(ledger, tmp_path / "b", [patch(1, 7), patch(2, 7)], "variants")
     elsewhere = Plan(write_plan(tmp_path / "c", "http://127.0.0.1:8", [patch(1, 7)], "variants"))
+    lead(killed, 1, "in_flight", "in_doubt", "abandoned")
     lead(killed, 2, "in_flight")
     lead(PlanLedger.record(ledger, elsewhere, new_operations(elsewhere), 1.0), 1, "in_flight")
-    assert [(u.plan_id, u.id, u.is_open) for u in book.unsettled(since=0.0)] == [(killed.plan_id, 2, True)]
+    found = sorted((u.plan_id, u.id, u.is_open) for u in book.unsettled(since=0.0))
+    assert found == [(killed.plan_id, 1, False), (killed.plan_id, 2, True)]
 
 
 @pytest.mark.parametrize(

@@ -81,14 +81,15 @@ def test_prices_arrive_exactly_and_a_second_plan_has_nothing_to_send(tmp_path: P
         assert made.platform.state.requests == requests
 
 
-def test_a_price_that_is_changed_back_is_sent_again(tmp_path: Path) -> None:
+def test_a_price_that_is_changed_back_or_was_rejected_is_sent_again(tmp_path: Path) -> None:
     with place(tmp_path) as made:
         env = made.environment(SOURCES__LEGACY__PRICE_SEMANTICS="set")
-        for number, price in enumerate(("5,00", "6,00", "5,00")):
+        for number, (price, code, kept) in enumerate((("5,00", 0, 5), ("6,00", 0, 6), ("5,00", 5, 6), ("5,00", 0, 5))):
             file = tmp_path / f"precio-{price[0]}.csv"
             file.write_text(f"productId;variantId;price\n17;1003;{price}\n", "utf-8")
             done = command("plan", "variants", file.name, "--out", f"plan-{number}", env=env, cwd=tmp_path)
             assert done.code == 0, done.said
+            made.platform.set_faults({"echoed_key": float(code == 5)})
             pushed = command("push", f"plan-{number}", "--yes", env=env, cwd=tmp_path)
-            assert pushed.code == 0, pushed.said
-            assert made.platform.state.variants[17, 1003].fields == {"price": int(price[0])}
+            assert pushed.code == code, pushed.said
+            assert made.platform.state.variants[17, 1003].fields == {"price": kept}
