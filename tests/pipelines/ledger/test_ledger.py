@@ -216,6 +216,12 @@ def test_of_two_plans_with_a_key_the_one_that_has_not_ended_is_named(ledger: Led
     assert mine.claimed(0.0, 0.0) == {1: Claim(str(tmp_path / "b"), "in_doubt")}
 
 
+def test_what_another_host_has_is_not_taken_here(ledger: Ledger, tmp_path: Path) -> None:
+    elsewhere = Plan(write_plan(tmp_path / "a", "http://127.0.0.1:8", [warehouse(1)], "warehouses"))
+    lead(PlanLedger.record(ledger, elsewhere, new_operations(elsewhere), 1.0), 1, "in_flight", "confirmed")
+    assert book_of(ledger, tmp_path / "b", [warehouse(1)], "warehouses").claimed(0.0, 0.0) == {}
+
+
 def test_a_key_twice_in_one_plan_is_the_first_ones(ledger: Ledger, tmp_path: Path) -> None:
     book = book_of(ledger, tmp_path / "a", [customer(1), customer(2, email="ana1@example.test")])
     assert book.claimed(0.0, 0.0) == {2: Claim(str(tmp_path / "a"), "planned")}
