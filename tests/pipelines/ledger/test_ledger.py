@@ -297,7 +297,13 @@ def test_a_plan_is_overtaken_where_another_has_confirmed_one_of_its_fields_since
     lead(first, 1, "in_flight", "confirmed", values={"sku": '"A"', "weight": "1"}, at=10.0)
     other = book_of(ledger, tmp_path / "b", [patch(1, 7, order=2)], "variants", at=15.0)
     lead(other, 1, "in_flight", "confirmed", values={"order": "2"}, at=20.0)
+    elsewhere = Plan(write_plan(tmp_path / "d", "http://127.0.0.1:8", [patch(1, 7, sku="B")], "variants"))
+    lead(
+        PlanLedger.record(ledger, elsewhere, new_operations(elsewhere), 20.0),
+        1, "in_flight", "confirmed", values={"sku": '"B"'},
+    )  # fmt: skip
     assert not ledger.is_superseded(first.plan_id)
+    assert not first.superseded().keys() & {("1", "7", "sku")}
     assert not other.superseded()
     third = book_of(ledger, tmp_path / "c", [patch(1, 7, weight=2)], "variants", at=25.0)
     lead(third, 1, "in_flight", "confirmed", values={"weight": "2"}, at=30.0)
