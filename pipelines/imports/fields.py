@@ -21,16 +21,8 @@ from sources.inputs import ITEM_VALUES, required
 from sources.kinds import KINDS, PASSWORD, LoginMode
 from transforms.numbers import COMMA, POINT, Notation
 from transforms.upserts.bodies import Array, Leaf, Node, Object
-from transforms.upserts.cells import NO, YES, Reading, ValueKind
+from transforms.upserts.cells import NO, YES, Reading
 
-_KINDS: Final[dict[str, ValueKind]] = {
-    "text": "text",
-    "decimal_text": "text",
-    "integer": "integer",
-    "number": "number",
-    "boolean": "boolean",
-    "date": "date",
-}
 IN_FILE: Final = -1
 """The `lookup` of a source whose column is in the input file itself."""
 
@@ -116,9 +108,10 @@ def field_sources(mapping: Mapping) -> list[Source]:
                 continue
             target = _resolved(mapping.kind, path)
             reading, detects = _reading(target, column.formats.over(mapping.formats), trim=column.trim)
-            default = None if column.default is None else _body_value(target.field, column.default)
-            change = column.change and not target.is_item
-            sources.append(Source(target, reading, name, IN_FILE, detects, column.blank, default, change))
+            default = None
+            if column.default is not None and not column.change:  # of changes, it is 0, which is not sent
+                default = _body_value(target.field, column.default)
+            sources.append(Source(target, reading, name, IN_FILE, detects, column.blank, default, column.change))
     for index, lookup in enumerate(mapping.lookups):
         for path, name in lookup.give.items():
             target = _resolved(mapping.kind, path)
@@ -143,15 +136,11 @@ def _body_value(field: Field, value: Scalar) -> Any:  # noqa: ANN401 # of the fi
 
 def _reading(target: FieldPath, formats: Formats, *, trim: bool) -> tuple[Reading, bool]:
     """How a field's cells are parsed, and whether their notation has to be detected."""
-    field = target.field
     if target.path == PASSWORD:
         return Reading("secret"), False
-    kind: ValueKind = (
-        ("number_id" if field.json == "integer" else "id") if field.type == "identifier" else _KINDS[field.type]
-    )
     notation = _notation(formats)
     reading = Reading(
-        kind,
+        target.value_kind,
         notation,
         yes=formats.yes or YES,
         no=formats.no or NO,
@@ -159,7 +148,7 @@ def _reading(target: FieldPath, formats: Formats, *, trim: bool) -> tuple[Readin
         empty=formats.empty or (),
         trim=trim,
     )
-    return reading, kind in ("integer", "number") and notation is None
+    return reading, reading.kind in ("integer", "number") and notation is None
 
 
 def _notation(formats: Formats) -> Notation | None:

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import pyarrow as pa
+
 from pipelines.mapping.field_paths import FieldPath, resolve
 from pipelines.mapping.model import Formats, MappedColumn, Mapping
 from sources.kinds import ADDED_FIELDS, KINDS, PASSWORD
-from transforms.upserts.cells import is_date_form
+from transforms.frames import TEXT
+from transforms.upserts.cells import Reading, is_date_form
 
 Mistake = tuple[tuple[str, ...], str]
 """The key in the file, outermost table first, and the message."""
@@ -140,7 +143,7 @@ def _constants(mapping: Mapping) -> Iterator[Mistake]:
 def _value(target: FieldPath, value: object, name: str) -> Iterator[str]:
     expected = {
         "text": "a text in quotes",
-        "identifier": "a text or a whole number",
+        "identifier": "an id as the platform writes it, without leading zeros and spaces",
         "boolean": "true or false",
         "integer": "a whole number",
     }
@@ -150,10 +153,16 @@ def _value(target: FieldPath, value: object, name: str) -> Iterator[str]:
         "boolean": is_boolean,
         "integer": isinstance(value, int) and not is_boolean,
         "number": isinstance(value, int | float) and not is_boolean,
-        "identifier": isinstance(value, str | int) and not is_boolean,
+        "identifier": isinstance(value, str | int) and not is_boolean and _is_id(target, str(value)),
     }.get(kind, isinstance(value, str))
     if not is_valid:
         yield f"the {name} must be {expected.get(kind, f'a {kind}')}"
+
+
+def _is_id(target: FieldPath, text: str) -> bool:
+    """Whether a cell with this text is an id, and read as it is."""
+    cells = pa.array([text], TEXT)
+    return bool(Reading(target.value_kind).read(cells)[0].equals(cells))
 
 
 def _rows(mapping: Mapping) -> Iterator[Mistake]:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from sources.contract import Field
 from sources.inputs import pairs, paths, pattern
 from sources.kinds import KINDS
+from transforms.upserts.cells import ValueKind
 
 EACH: Final = "+"
 _STEP: Final = re.compile(r"([A-Za-z0-9]+)(?:\[(\d{1,3}|\+)\])?")
@@ -35,6 +36,17 @@ class FieldPath(NamedTuple):
     field: Field
     steps: tuple[Step, ...]
     pair: str | None = None
+
+    @property
+    def value_kind(self) -> ValueKind:
+        """How a cell of the field is read."""
+        match self.field.type:
+            case "identifier":
+                return "number_id" if self.field.json == "integer" else "id"
+            case ("integer" | "number" | "boolean" | "date") as kind:
+                return kind
+            case _:
+                return "text"
 
     @property
     def is_item(self) -> bool:

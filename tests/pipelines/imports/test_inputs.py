@@ -599,6 +599,14 @@ def test_changes_must_be_said_where_the_platform_adds(tmp_path: Path) -> None:
     assert [getattr(item, "body", None) for item in items] == [{"stock": 5}, None, {"stock": -2}]
     strict = change.replace("true", 'true, blank = "reject"')
     assert read(tmp_path, text, columns + strict, semantics=adds) == items, "a change by 0 is no empty cell"
+    default = columns + change.replace("true", "true, default = 0")
+    assert read(tmp_path, text, default, semantics=adds) == items, "a change by 0 is not sent, also as a default"
+    unsent = opened(tmp_path, f"{VARIANT}stock\n1,1,0\n1,2,\n", default, semantics=adds).in_columns()
+    assert all(isinstance(item, SkippedLine) for item in unsent)
+    group = columns + change + '[group]\nby = ["productId"]\n'
+    assert problems(read(tmp_path, f"{VARIANT}stock\n1,1,5\n1,1,0\n", group, semantics=adds)) == [
+        (3, "stock", "stock", "lines_differ")
+    ], "a change by 0 contradicts another"
     assert [body["stock"] for body in bodies(tmp_path, text, semantics=replaces)] == [5, 0, -2]
 
 

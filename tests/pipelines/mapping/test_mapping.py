@@ -129,6 +129,12 @@ give = { variantId = "id" }
         ('C\n[columns]\nA = { field = "email", yes = ["S"], no = ["N"] }\n', "email is not true or false"),
         ('C\n[columns]\nA = { field = "email", date = "DD/MM/YYYY" }\n', "email is not a date"),
         ('C\n[columns]\nA = { field = "email", default = 5 }\n', "the default must be a text"),
+        *(
+            (f'V\n[columns]\n[constants]\nproductId = {value}\n', "productId: the constant must be an id as the")
+            for value in ('"../x"', '"A1"', '"007"', '" 7"', '""', "-5", "1.0", "true", "9" * 19)
+        ),
+        ('S\n[columns]\n[constants]\ncategoryId = "a b"\n', "line 4: categoryId: the constant must be an id as the"),
+        ('V\n[columns]\nA = { field = "variantId", default = "1,5" }\n', "'A': the default must be an id as the"),
         ('C\n[columns]\n[constants]\npriceListId = "1"\n', "line 4: priceListId: the constant must be"),
         ('C\n[columns]\n[constants]\npassword = "hunter2"\n', "it cannot be a constant or a lookup"),
         ('C\n[columns]\nA = { field = "password", default = "x" }\n', "it cannot be a constant or a lookup"),
@@ -150,9 +156,9 @@ give = { variantId = "id" }
     ],
 )  # fmt: skip
 def test_a_mistake_is_reported_with_its_place_and_the_nearest_name(tmp_path: Path, text: str, words: str) -> None:
-    kinds = {"C": 'kind = "customers"', "V": 'kind = "variants"'}
+    kinds = {"C": 'kind = "customers"', "V": 'kind = "variants"', "S": 'kind = "subcategories"'}
     assert words in refused(
-        tmp_path, re.sub("^[CV]$", lambda short: kinds[short[0]], text, count=1, flags=re.MULTILINE)
+        tmp_path, re.sub("^[CSV]$", lambda short: kinds[short[0]], text, count=1, flags=re.MULTILINE)
     )
 
 
