@@ -115,6 +115,7 @@ def write_comments(build: duckdb.DuckDBPyConnection) -> None:
         build.execute("BEGIN; PRAGMA disable_optimizer;" + "".join(statements) + "PRAGMA enable_optimizer; COMMIT")
 
 
+@cache
 def column_comment(schema: str, table: str, column: str) -> str:
     """The description of a column with its source in the interface."""
     source = column_source(table, column) if schema == "raw" else ""

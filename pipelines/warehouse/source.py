@@ -85,8 +85,9 @@ def check_source(
             "Name another file in WAREHOUSE__PATH. If it is the same organization, which has moved, run once more with "
             "--accept-new-source.",
         )
-    stays = sorted(last_reads(warehouse).keys() - set(replaced or ()))
-    if stays and replace(held, legacy_host=None, public_v1_host=None).differences(source):
+    if not replace(held, legacy_host=None, public_v1_host=None).differences(source):
+        return
+    if stays := sorted(last_reads(warehouse).keys() - set(replaced or ())):
         raise UsageError(
             f"not every list was read from the new source, {', '.join(stays)} would stay that of the one before: "
             f"{'; '.join(differences)}",
