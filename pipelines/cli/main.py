@@ -16,7 +16,7 @@ import click
 
 from pipelines.cli.process import STOP, Output, exit_process, open_streams, print_error
 from pipelines.cli.terminal import escape
-from pipelines.warehouse.failure import was_published
+from pipelines.warehouse.failure import describe_error, was_published
 from sources import __version__
 from sources.errors import BridgeError, ExitCode, UsageError
 
@@ -145,10 +145,12 @@ def main() -> None:
     except MemoryError:
         code = ExitCode.USAGE
         print_error(code, "out of memory\n  Free some, or run on a machine with more.", "orderbridge: ")
-    except Exception as error:  # the last resort: reported as a bug
+    except Exception as error:  # the last resort
+        code, message, hint = describe_error(error)
         if STOP.signal:
             code = _stopped(error)  # DuckDB turns the exception of a signal into a RuntimeError while a query runs
-        else:
-            code = ExitCode.BUG
+        elif code == ExitCode.BUG:
             print_error(code, _internal_error(error))
+        else:
+            print_error(code, f"{message}\n  {hint}", "orderbridge: ")
     exit_process(code)

@@ -66,7 +66,7 @@ def ignore_private_files(folder: Path) -> list[str]:
     """Adds the missing lines to the project's `.gitignore`. Returns them. Raises UsageError."""
     path = folder / ".gitignore"
     with disk_errors(f"{path} cannot be written", _HINT):
-        text = path.read_text("utf-8") if path.exists() else ""
+        text = path.read_text("utf-8", errors="replace") if path.exists() else ""
         present = {line.strip() for line in text.splitlines()}
         missing = [line for line in IGNORED if line not in present]
         if missing:

@@ -88,6 +88,9 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
     """Exit code, message and hint of an error, without values of rows."""
     if isinstance(error, BridgeError):
         return error.exit_code, error.message, error.hint
+    if isinstance(error, OSError) and error.filename:
+        hint = "Check its name, and whether this user may use it and the folders above."
+        return ExitCode.USAGE, f"{error.filename} cannot be used: {error.strerror}", hint
     # its text may hold values of rows
     return ExitCode.BUG, f"internal error in orderbridge: {type(error).__name__}", "The run wrote where to stderr."
 

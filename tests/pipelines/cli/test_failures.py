@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import threading
@@ -114,6 +115,14 @@ def test_check_lists_the_settings_that_are_set_with_their_origin(tmp_path: Path)
     assert "sources.public_v1.api_key = *** (SOURCES__PUBLIC_V1__API_KEY)" in done.out
     assert "read_timeout_s" not in done.out
     assert key not in done.said
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["--project", "x" * 300, "status"]], ids=["warehouse", "project"])
+def test_a_path_that_the_system_rejects_is_named_and_no_bug(tmp_path: Path, arguments: list[str]) -> None:
+    environment = {**os.environ, "WAREHOUSE__PATH": "x" * 300}
+    done = command(*arguments, env=environment, cwd=tmp_path)
+    assert done.code == 2, done.said
+    assert re.search("x{300} cannot be used: File name too long", done.err), done.err
 
 
 def test_settings_of_another_user_end_every_command_with_2(tmp_path: Path) -> None:

@@ -111,13 +111,13 @@ def test_what_exists_is_kept_and_gitignore_gets_the_lines_that_it_lacks(
     monkeypatch.chdir(made)
     (made / ".dlt").mkdir()
     (made / ".dlt/secrets.toml").write_text("# mine\n")
-    (made / ".gitignore").write_text("mine\n*.duckdb")
+    (made / ".gitignore").write_bytes(b"mine\n*.duckdb\n# a\xf1o")
     for _ in range(2):
         done = CliRunner().invoke(orderbridge, ["init", "--sandbox"])
         assert "exists: not changed" in done.stdout
     assert (made / ".dlt/secrets.toml").read_text() == "# mine\n"
-    lines = (made / ".gitignore").read_text().splitlines()
-    assert lines[:2] == ["mine", "*.duckdb"]
+    lines = (made / ".gitignore").read_text("latin-1").splitlines()
+    assert lines[:3] == ["mine", "*.duckdb", "# año"]
     assert set(project_files.IGNORED) <= set(lines)
     assert len(lines) == len(set(lines))
 
