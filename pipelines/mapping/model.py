@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from sources.files import ReadOptions
+from sources.kinds import KINDS
 
 Scalar = str | int | float | bool
 Blank = Literal["omit", "clear", "reject"]
@@ -122,8 +123,12 @@ class Mapping:
     unknown: tuple[str, ...] = ()
 
     def with_passwords(self, generate: GeneratePasswords | None) -> Mapping:
-        """A copy with this choice of generated passwords; None leaves it."""
-        return replace(self, generate_passwords=generate or self.generate_passwords)
+        """A copy with this choice of generated passwords; None leaves it, and kinds without a login have none."""
+        return (
+            replace(self, generate_passwords=generate or self.generate_passwords)
+            if KINDS[self.kind].has_login
+            else self
+        )
 
     def explain(self) -> list[str]:
         """One line per column, aligned: the column and the fields it fills."""

@@ -81,9 +81,7 @@ def _known(kind: str) -> dict[str, str]:
     for path in reversed(paths(kind)):
         first = path.replace("[]", "[0]")
         known[normalize(first.replace("[0]", ""))] = first
-        inside, _, own = first.removesuffix("[0]").rpartition(".")
-        if not inside:
-            known[normalize(own)] = first
-        elif own != own.lower():
+        own = first.removesuffix("[0]").rpartition(".")[2]
+        if own != own.lower():
             known.setdefault(normalize(own), first)
     return known

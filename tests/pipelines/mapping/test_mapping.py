@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -207,7 +208,7 @@ names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
         thousands=st.sampled_from([None, "", ".", " "]),
         empty=st.none() | st.tuples(names),
     ),
-    st.dictionaries(st.sampled_from(["firstName", "phone"]), names),
+    st.fixed_dictionaries({"documents[0].isDefault": st.booleans()}, optional={"firstName": names, "phone": names}),
     st.sampled_from([None, "mail", "file"]),
     names.map(column_name),
 )
@@ -215,7 +216,7 @@ def test_what_is_written_reads_back_as_the_same(
     tmp_path_factory: pytest.TempPathFactory,
     ignored: dict[str, None],
     formats: Formats,
-    constants: dict[str, str],
+    constants: dict[str, Any],
     make: GeneratePasswords | None,
     name: str,
 ) -> None:
@@ -238,8 +239,9 @@ def test_what_is_written_reads_back_as_the_same(
 
 
 def test_a_proposal_saved_reads_back_and_its_unknown_columns_are_left_to_be_named(tmp_path: Path) -> None:
-    proposed = propose(["Código", "Descripción del producto", "PVP"], "variants")
+    proposed = propose(["Código", "Descripción del producto", "PVP", "a\u202eb\x7f"], "variants")
     text = to_toml(proposed)
+    assert all(line.isprintable() for line in text.splitlines())
     assert '# "Descripción del producto" = ""' in text
     assert load(written(tmp_path, text)).columns == proposed.columns
 
@@ -286,8 +288,12 @@ def test_names_that_may_mean_another_field_are_not_proposed() -> None:
     assert propose(names, "customers").unknown == tuple(names)
     assert propose(["Number", "Send"], "customers").unknown == ("Number", "Send")
     assert propose(["Name", "Value", "URL"], "variants").unknown == ("Name", "Value", "URL")
-    known = propose(["NIF 2", "Address 1"], "customers").columns
-    assert [column.field for column in known.values()] == ["documents[1].number", "documents[0].fiscalAddress"]
+    known = propose(["NIF 2", "Address 1", "For taxes"], "customers").columns
+    assert [column.field for column in known.values()] == [
+        "documents[1].number",
+        "documents[0].fiscalAddress",
+        "documents[0].forTaxes",
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)

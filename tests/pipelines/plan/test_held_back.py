@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from pipelines.mapping import load
 from pipelines.plan.make import PlanOptions, make_plan
 from pipelines.plan.summary import PlanStatistics, summary
 from sources.errors import ExitCode
@@ -28,6 +29,7 @@ def test_issue_16_7_a_plan_rests_on_the_last_walk_that_was_not_held_back(tmp_pat
             "customers", tmp_path / "in.csv", tmp_path / "mapping.toml", tmp_path / "plan", passwords="mail"
         )
         read = make_plan(options).manifest.read
+    assert load(tmp_path / "plan/mapping.toml").generate_passwords == "mail"
     assert read is not None
     assert (read.run_id, read.verdict, read.rows) == (first.run_id, "complete", 12)
 
@@ -43,8 +45,11 @@ def test_issue_16_7_notes_stand_in_their_order(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("Producto;Variante;Código\n1;2;X\n", "utf-8")
     columns = 'kind = "variants"\n[columns]\nProducto = "productId"\nVariante = "variantId"\n"Código" = "sku"\n'
     (tmp_path / "mapping.toml").write_text(columns, "utf-8")
-    options = PlanOptions("variants", tmp_path / "in.csv", tmp_path / "mapping.toml", tmp_path / "plan")
+    options = PlanOptions(
+        "variants", tmp_path / "in.csv", tmp_path / "mapping.toml", tmp_path / "plan", passwords="mail"
+    )
     manifest = make_plan(options).manifest
+    assert load(tmp_path / "plan/mapping.toml").generate_passwords is None, "variants have no passwords"
     notes = [f"column {number}: decimal comma" for number in range(12)]
     text = summary(manifest, PlanStatistics(1, notes=notes), Path())
     assert [line for line in text.splitlines() if "decimal comma" in line] == [f"- {note}" for note in notes]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from pipelines.cli.status import lines
-from pipelines.reporting.status import ListStatus, Status
+from pipelines.reporting.status import ListStatus, Status, read_status
 from pipelines.warehouse import failure as failures
+from sources.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -28,6 +30,11 @@ def test_a_list_read_in_the_future_is_too_old_for_a_monitor(age: timedelta, text
     assert read.is_older_than(24) is is_too_old
     status = Status("w.duckdb", lists=[read], too_old=["orders"] if is_too_old else [])
     assert lines(status)[1].endswith(text)
+
+
+def test_an_age_that_is_no_number_makes_no_list_fresh() -> None:
+    with pytest.raises(UsageError, match="not a number of hours"):
+        read_status(math.nan)
 
 
 def test_a_copy_that_is_under_way_or_was_ended_is_not_said_to_have_failed(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -193,7 +194,17 @@ def test_paths_are_relative_to_the_current_folder(root: Path, tmp_path: Path, mo
     assert warehouse_settings().destination == "postgres"
 
 
-@pytest.mark.parametrize("path", ["", " ", "."])
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [('[warehouse]\npath = "a\\u0000b"\n', warehouse_path), ("[reconcile]\ncountry = 34\n", reconcile_settings)],
+)
+def test_a_value_that_only_a_file_can_hold_is_an_error(root: Path, text: str, read: Callable[[], object]) -> None:
+    write(root, "", text)
+    with pytest.raises(UsageError, match="is not"):
+        read()
+
+
+@pytest.mark.parametrize("path", ["", " ", ".", "~no-such-user/w.duckdb"])
 def test_a_path_that_is_not_a_file_is_an_error(root: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.setenv("WAREHOUSE__PATH", path)
     with pytest.raises(UsageError, match="WAREHOUSE__PATH"):
