@@ -25,14 +25,16 @@ _ASSUMED_ENDS: Final = {
 def next_limit(sweeps: Sequence[Sweep], page_limit: int) -> int:
     """Rows to request per page in the next sweep: L, then ⌊0.61·L⌋ of the size L that page 1 had, then both in turn.
 
-    Where the end is only assumed (a 404), a short last page proves it: then a size is chosen that leaves one.
+    It is never the limit of the sweep before, whose pages a cache may have. Where the end is only assumed (a 404), a
+    short last page proves it: then a size is chosen that leaves one.
     """
     if not sweeps:
         return page_limit
     size = sweeps[0].size or page_limit
     second = int(size * SECOND_SIZE) if size > 1 else 2
     if not sweeps[0].assumed_end:
-        return second if len(sweeps) % 2 else size
+        limit = second if len(sweeps) % 2 else size
+        return limit if limit != sweeps[-1].limit else limit + 1
     rows, used = sweeps[-1].rows, {number for sweep in sweeps for number in (sweep.limit, sweep.size)}
     start = int(sweeps[-1].size * SECOND_SIZE)
     sizes = [n for n in (*range(start, 1, -1), *range(start + 1, max(size, SMALL))) if rows % n] if rows > 2 else [1, 3]

@@ -18,6 +18,7 @@ from tests.sandbox.fuzz import fuzz
 from tests.soak.history import history_seed
 from tests.soak.outcome import Outcome
 from tests.soak.platforms import platform_seed
+from tests.soak.reconciled import reconciled_seed
 from tests.soak.tails import tail_seed
 from tests.soak.walks import walk_seed
 from tests.sources.files.peers import unexplained
@@ -84,6 +85,7 @@ CAMPAIGNS: Final = {
     "sandbox": Campaign(sandbox_fuzz),
     "history": Campaign(history_seed),
     "tails": Campaign(tail_seed),
+    "reconcile": Campaign(reconciled_seed),
     "whole-pull": Campaign(whole_pull, 1000),
     "crashes": Campaign(all_crashes, 4),
 }

@@ -160,8 +160,11 @@ class UnusualPlatform(httpx.BaseTransport):
         return answer
 
     def _state(self, page: int, order: str) -> list[Record]:
-        """What the replica that answers has."""
-        lags, draw = self._drawn.lags, self._draw
+        """What the replica that answers has: always the first one where a cursor (page 0) follows the last changes.
+
+        A row that moves to the end is on no page where the last one comes from an older replica.
+        """
+        lags, draw = self._drawn.lags if page or order != "changed" else self._drawn.lags[:1], self._draw
         number = {"page": page, "random": draw.randrange(len(lags)), "turn": self.requests}[self._drawn.balancing]
         rows = self.states[-1 - lags[number % len(lags)]]
         if order == "unstable":

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from pipelines.warehouse.table_merges import TableMerges
@@ -23,10 +26,14 @@ from tests.soak.campaigns import block
 from tests.soak.history import history_seed
 from tests.soak.outcome import Outcome
 from tests.soak.platforms import platform_seed
+from tests.soak.reconciled import reconciled_seed
 from tests.soak.tails import tail_seed
 from tests.soak.walks import WalkSeed, walk_seed
+from transforms import customers, documents, keys, order_totals, price_lists, promotions
+from transforms.keys import clean_text
 
 SEEDS = 60
+DATES_AT_THE_INSTANT = 42
 
 
 def test_issue_16_6_walks_with_random_faults_and_stops_are_judged_right() -> None:
@@ -115,6 +122,37 @@ def _merged_as_complete() -> Any:
 def test_the_judges_of_histories_and_tails_catch_partial_reads_that_end_records(run: Callable[[int], Outcome]) -> None:
     with _merged_as_complete():
         assert any(run(seed).problems for seed in range(8))
+
+
+def _one_step(source: Any) -> Any:
+    return source, (source != np.arange(len(source))).astype(np.int64)
+
+
+def _by_owner(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.sort_values("owner", ignore_index=True, kind="stable")
+
+
+def test_reconciled_tables_are_what_plain_python_makes_of_the_records() -> None:
+    counts, problems = block(("reconcile", 0, 3))
+    assert problems == []
+    assert min(counts["records"], counts["findings"]) > 50
+
+
+BROKEN_TRANSFORMS: dict[str, Callable[[], Any]] = {
+    "ids are compared as they are written": lambda: mock.patch.object(customers, "canonical_id", clean_text),
+    "times without an offset are exact": lambda: mock.patch.object(promotions, "OFFSET_MAX", timedelta()),
+    "a last day is over when it begins": lambda: mock.patch.object(promotions, "day_ends", lambda starts, zone: starts),
+    "cancelled orders count": lambda: mock.patch.object(order_totals, "is_cancelled", lambda rows: rows["is_missing"]),
+    "the row seen first is kept": lambda: mock.patch.object(keys, "_most_relevant_first", lambda rows: rows.iloc[::-1]),
+    "a chain ends after one source": lambda: mock.patch.object(price_lists, "_ends", _one_step),
+    "documents have any order": lambda: mock.patch.object(documents, "sort_documents", _by_owner),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_TRANSFORMS)
+def test_the_judge_of_reconciled_tables_catches_broken_transforms(name: str) -> None:
+    with BROKEN_TRANSFORMS[name]():
+        assert any(reconciled_seed(seed).problems for seed in (DATES_AT_THE_INSTANT, *range(8)))
 
 
 BROKEN_SANDBOXES: dict[str, Callable[[], Any]] = {

@@ -59,6 +59,7 @@ def test_sweeps_with_the_same_ids_prove_a_list(before: Sweep, last: Sweep, is_pr
         ([sweep(100, 2, "single")], 1),
         ([sweep(1, 2, "full")], 3),
         ([sweep(100, 1, "single")], 3),
+        ([sweep(61, 200, size=100)], 62),
         ([sweep(1, 1, "full"), sweep(3, 1, "single")], 2),
     ],
 )
