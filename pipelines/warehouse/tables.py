@@ -17,7 +17,6 @@ def replace(build: duckdb.DuckDBPyConnection, table: str, frame: pd.DataFrame) -
     """Creates or replaces a table of `reconciled`."""
     import pyarrow as pa
 
-    columns = {name: pa.array(values, from_pandas=True) for name, values in frame.items()}
-    build.register("reconciled_frame", pa.table(columns))
+    build.register("reconciled_frame", pa.Table.from_pandas(frame, preserve_index=False))
     build.execute(f'CREATE OR REPLACE TABLE reconciled."{table}" AS FROM reconciled_frame')
     build.unregister("reconciled_frame")
