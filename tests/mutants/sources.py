@@ -228,6 +228,13 @@ MUTANTS: Final = (
         "tests/sources/extract/test_proof.py",
     ),
     Mutant(
+        "a-sweep-repeats-the-limit-of-the-one-before",
+        "sources/extract/proof.py",
+        "return limit if limit != sweeps[-1].limit else limit + 1",
+        "return limit",
+        "tests/sources/extract/test_proof.py",
+    ),
+    Mutant(
         "a-contradicted-page-0-is-not-requested-again",
         "sources/extract/walk.py",
         "first_page = None if paginator.is_page_0_larger else paginator.first_page",
