@@ -148,21 +148,16 @@ def _value(target: FieldPath, value: object, name: str) -> Iterator[str]:
         "integer": "a whole number",
     }
     kind = target.field.type
-    is_boolean = isinstance(value, bool)
+    is_boolean, cells = isinstance(value, bool), pa.array([str(value)], TEXT)
+    is_as_read = Reading(target.value_kind).read(cells)[0].equals(cells)
     is_valid = {
         "boolean": is_boolean,
         "integer": isinstance(value, int) and not is_boolean,
         "number": isinstance(value, int | float) and not is_boolean,
-        "identifier": isinstance(value, str | int) and not is_boolean and _is_id(target, str(value)),
+        "identifier": isinstance(value, str | int) and not is_boolean and is_as_read,
     }.get(kind, isinstance(value, str))
     if not is_valid:
         yield f"the {name} must be {expected.get(kind, f'a {kind}')}"
-
-
-def _is_id(target: FieldPath, text: str) -> bool:
-    """Whether a cell with this text is an id, and read as it is."""
-    cells = pa.array([text], TEXT)
-    return bool(Reading(target.value_kind).read(cells)[0].equals(cells))
 
 
 def _rows(mapping: Mapping) -> Iterator[Mistake]:

@@ -135,6 +135,7 @@ give = { variantId = "id" }
             for value in ('"../x"', '"A1"', '"007"', '" 7"', '""', "-5", "1.0", "true", "9" * 19)
         ),
         ('S\n[columns]\n[constants]\ncategoryId = "a b"\n', "line 4: categoryId: the constant must be an id as the"),
+        ('S\n[columns]\n[constants]\ncategoryId = true\n', "line 4: categoryId: the constant must be an id as the"),
         ('V\n[columns]\nA = { field = "variantId", default = "1,5" }\n', "'A': the default must be an id as the"),
         ('C\n[columns]\n[constants]\npriceListId = "1"\n', "line 4: priceListId: the constant must be"),
         ('C\n[columns]\n[constants]\npassword = "hunter2"\n', "it cannot be a constant or a lookup"),

@@ -32,6 +32,11 @@ def test_a_list_read_in_the_future_is_too_old_for_a_monitor(age: timedelta, text
     assert lines(status)[1].endswith(text)
 
 
+def test_a_tail_counts_as_a_read() -> None:
+    read = ListStatus("orders", "complete", 5, 0, datetime.now(UTC), "run", 30, datetime.now(UTC), 2)
+    assert [read.is_older_than(hours) for hours in (1, 3)] == [True, False]
+
+
 def test_an_age_that_is_no_number_makes_no_list_fresh() -> None:
     with pytest.raises(UsageError, match="not a number of hours"):
         read_status(math.nan)
