@@ -25,7 +25,7 @@ from pipelines.plan.suspicious import SuspiciousValues
 from sources.disk import create_private
 from sources.errors import BridgeError
 from sources.kinds import KINDS
-from transforms.frames import TEXT, Ints, from_arrow
+from transforms.frames import TEXT, Bools, Ints, from_arrow
 from transforms.upserts.decisions import duplicates as find_duplicates
 from transforms.upserts.decisions import sharing
 
@@ -69,6 +69,7 @@ def partition(
                 {name: c.filter(is_unsent) for name, c in columns.items()},
             )
             duplicates.merge(rows, table["lines"], outcome_of_row, outcomes)
+            suspicious.add_merged(table.filter(pa.array(duplicates.are_merged(rows))))
     counts.sent = sum(map(len, sent))
     counts.suspicious = suspicious.reasons()
     lines = pa.concat_arrays([*sent, outcomes.table()["line"].combine_chunks()])
@@ -139,9 +140,13 @@ class _Duplicates:
             words = f"line {other} has the same {key} and other values"
             outcomes.add(lines[at].as_py(), "rejected", field=key, code=CONFLICTING_LINES, words=words)
 
+    def are_merged(self, rows: Ints) -> Bools:
+        """Which of these inputs equal an earlier one."""
+        return ~self.is_conflicting[rows] & (self.first[rows] < rows)
+
     def merge(self, rows: Ints, lines: pa.ChunkedArray, decided: npt.NDArray[np.int8], outcomes: Outcomes) -> None:
         """Adds the outcome of those of these inputs that equal an earlier one."""
-        where = np.flatnonzero(~self.is_conflicting[rows] & (self.first[rows] < rows))
+        where = np.flatnonzero(self.are_merged(rows))
         if not len(where):
             return
         first = self.first[rows[where]]

@@ -107,6 +107,13 @@ class SuspiciousValues:
                 code, words, check = _CHECKS[name]
                 self._count(name, code, words, check(texts), lines)
 
+    def add_merged(self, table: pa.Table) -> None:
+        """Checks inputs that equal an earlier one and are merged with it: each of their increments may be meant."""
+        lines = first_of(table["lines"].combine_chunks())
+        for name in sorted(self._increments.intersection(table.column_names)):
+            words = f"{name}: an equal change of an earlier line, so it is sent once; add up changes that are all meant"
+            self._count(name, "merged", words, pc.is_valid(table[name].combine_chunks()), lines)
+
     def _count(self, field: str, code: str, words: str, is_hit: pa.Array, lines: object) -> None:
         hits = pa.array(lines).filter(pc.fill_null(is_hit, False))
         if len(hits):

@@ -862,6 +862,10 @@ def test_values_that_are_rarely_meant_are_pointed_out(work: Path) -> None:
     mapping = VARIANTS.replace('"Existencias" = "stock"', '"Existencias" = { field = "stock", change = true }')
     made = variants(work, "1;1;a;1;-2\n", mapping)
     assert made.statistics.suspicious == []
+    ((field, code, words, lines, first_lines),) = variants(work, "1;1;a;1;3\n" * 3, mapping).statistics.suspicious
+    assert (field, code, lines, first_lines) == ("stock", "merged", 2, [3, 4])
+    assert "is sent once" in words
+    assert variants(work, "1;1;a;1;\n" * 2, mapping).statistics.suspicious == []
 
 
 @pytest.mark.parametrize("text", ["x\u200b", "\ufeffx", "x\u202ey", "x\x07", "x\x85", "x\u2066y", "x\x1f", "a\u00adb"])
