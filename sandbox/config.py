@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
 from difflib import get_close_matches
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -80,8 +81,8 @@ class SandboxConfig:
         object.__setattr__(self, "readings", {**first, **self.readings})
         check_faults(self.faults)
         for name in ("customers", "orders", "promotions", "price_lists", "latency_ms", "stall_s", "drip_s", "late_s"):
-            if getattr(self, name) < 0:
-                raise SandboxConfigError(f"{name} is {getattr(self, name)}. Use 0 or more")
+            if not 0 <= getattr(self, name) < inf:
+                raise SandboxConfigError(f"{name} is {getattr(self, name)}. Use a number from 0 on")
         if self.rate_per_s < 1:
             raise SandboxConfigError(f"rate_per_s is {self.rate_per_s}. Use 1 or more")
         if self.login_mode not in ("email", "code"):
