@@ -69,8 +69,10 @@ def publish_push_log(plan_id: str = "", observed: Sequence[tuple[str, str]] = ()
             build.start()
             try:
                 with warehouse_errors(path.parent), build.open() as connection:
+                    connection.begin()  # otherwise each statement would be synced to disk
                     update_push_log(connection)
                     ops.record_observations(connection, plan_id, datetime.now(UTC), observed)
+                    connection.commit()
                     build.publish(connection)
             finally:
                 build.clear()

@@ -17,6 +17,7 @@ import pandas as pd
 from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.customers_on_cluster import customers_on_cluster
 from pipelines.warehouse import coverage, ops
+from pipelines.warehouse.sql import table_names
 from sources.errors import UsageError
 from sources.settings import ReconcileSettings
 from transforms.customers import customers
@@ -141,8 +142,7 @@ def _orders(inputs: StepInputs) -> Entity:
 
 
 def _order_lines(inputs: StepInputs) -> Entity:
-    children = inputs.build.execute(_CHILD_TABLES).fetchall()
-    tables = lines_tables([name for (name,) in children])
+    tables = lines_tables(table_names(inputs.build, "raw"))
     if not tables:
         return Entity(frame(ORDER_LINES), frame(FINDINGS), raw_rows=0)
     # One that the platform has renamed keeps the lines of orders that are no longer listed, or none.
@@ -163,7 +163,6 @@ _CUSTOMERS: Final = """
     SELECT customer_id, erp_code, is_missing, price_list_id, price_list_status FROM reconciled.customers
     ORDER BY customer_id"""
 _LISTED_ROW: Final = 'SELECT true FROM raw."{}" WHERE _missing_since IS NULL LIMIT 1'
-_CHILD_TABLES: Final = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'raw'"
 STEPS: Final[dict[str, Callable[[StepInputs], Entity]]] = {
     "customers": _customers,
     "promotions": _promotions,

@@ -107,8 +107,9 @@ def record_history(build: duckdb.DuckDBPyConnection, history: History) -> tuple[
     columns = {name: kind for name, kind in columns_of(build, "seen").items() if name not in _NOT_IN_HISTORY}
     declared = ", ".join(f'"{name}" {kind}' for name, kind in (PERIOD | columns).items())
     build.execute(f"CREATE TABLE IF NOT EXISTS {history.table} ({declared})")
-    for name, kind in columns.items():
-        build.execute(f'ALTER TABLE {history.table} ADD COLUMN IF NOT EXISTS "{name}" {kind}')
+    stored = columns_of(build, history.table)
+    for name in [name for name in columns if name not in stored]:
+        build.execute(f'ALTER TABLE {history.table} ADD COLUMN "{name}" {columns[name]}')
     build.execute(
         f"""
         CREATE OR REPLACE TEMP TABLE latest AS

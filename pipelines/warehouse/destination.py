@@ -33,7 +33,7 @@ from pipelines.warehouse.destination_postgres import (
 )
 from pipelines.warehouse.load import computed_once, without_settings
 from pipelines.warehouse.source import SOURCE_COLUMNS, DataSource, read_source
-from pipelines.warehouse.sql import sql_name, sql_text
+from pipelines.warehouse.sql import sql_name, sql_text, table_names
 from sources.errors import PlatformError, UsageError
 from sources.settings import WarehouseSettings
 
@@ -81,7 +81,7 @@ def copy_to_destination(path: Path, settings: WarehouseSettings) -> bool:
         return False
     with tempfile.TemporaryDirectory(prefix="orderbridge-") as folder, open_warehouse(path) as warehouse:
         source = read_source(warehouse)
-        tables = {schema: _tables(warehouse, schema) for schema in SCHEMAS}
+        tables = {schema: table_names(warehouse, schema) for schema in SCHEMAS}
         with _settings(), destination_errors(settings):
             if (store := _parquet_store(settings, Path(folder))) is not None:
                 store.copy(warehouse, ((schema, name) for schema in SCHEMAS for name in tables[schema]), source)
@@ -259,11 +259,6 @@ def _execute(client: Any, statements: list[str]) -> None:  # noqa: ANN401 # dlt'
     with client.begin_transaction() if client.capabilities.supports_ddl_transactions else nullcontext():
         for statement in statements:
             client.execute_sql(statement)
-
-
-def _tables(warehouse: duckdb.DuckDBPyConnection, schema: str) -> list[str]:
-    sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = $1 ORDER BY 1"
-    return [name for (name,) in warehouse.execute(sql, [schema]).fetchall()]
 
 
 def _rows(warehouse: duckdb.DuckDBPyConnection, table: str) -> Iterator[Any]:

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from pipelines.warehouse.load import LOADED
+from pipelines.warehouse.sql import table_names
 from sources.contract import RECORDS
 from sources.decode.table_schema import PLACE, schema_of
 from sources.extract.result import ListResult
@@ -58,14 +59,17 @@ class MergeCounts:
 def create_missing(build: duckdb.DuckDBPyConnection) -> None:
     """Makes the tables that the interface names, where there is none yet: a query never fails for want of one."""
     build.execute("CREATE SCHEMA IF NOT EXISTS raw")
+    known = table_names(build, "raw")
     for record in RECORDS.values():
         key = [] if record.fields else [pa.field("id", pa.string())]  # the fields of an order are not shown
         for table, schema in schema_of(record).items():
+            if table in known:
+                continue
             columns = [column for column in schema if column.name not in dict(PLACE)]
             # A reader and no table: pyarrow imports pandas to make one without rows, which takes 0.3 s.
             no_rows = pa.RecordBatchReader.from_batches(pa.schema([*key, *columns, *_BOOKKEEPING]), [])
             build.register("declared", no_rows)
-            build.execute(f'CREATE TABLE IF NOT EXISTS raw."{table}" AS FROM declared')
+            build.execute(f'CREATE TABLE raw."{table}" AS FROM declared')
             build.unregister("declared")
 
 
@@ -167,8 +171,7 @@ def merge_table(build: duckdb.DuckDBPyConnection, walked: ListResult, table: str
 
 
 def _children(build: duckdb.DuckDBPyConnection, resource: str) -> list[str]:
-    sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'raw' AND starts_with(table_name, $1)"
-    return [name for (name,) in build.execute(sql, [f"{resource}__"]).fetchall()]
+    return [name for name in table_names(build, "raw") if name.startswith(f"{resource}__")]
 
 
 def columns_of(build: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:

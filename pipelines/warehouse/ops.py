@@ -48,6 +48,14 @@ RECONCILED_READS: Final = "reconciled.lists"
 """Entity of the control total `read_number`: the last read that the reconciled tables were made from."""
 _PUBLISHED_0_1: Final = "c.verdict <> 'incomplete' AND c.evidence NOT LIKE '%held back:%'"
 """`published` in warehouses of version 0.1, which lack the column. Newer code reads the column."""
+_ADDED: Final = (
+    ("coverage", "published", "BOOLEAN", _PUBLISHED_0_1),
+    ("coverage", "read_number", "BIGINT", "rowid + 1"),
+    ("quarantine", "duplicate_id", "VARCHAR", "NULL"),
+    ("order_fields", "notation", "VARCHAR", "NULL"),
+)
+"""Columns that tables of earlier versions lack: table, column, type, and the value in their rows."""
+_COLUMNS: Final = "SELECT table_name, list(column_name) FROM duckdb_columns() WHERE schema_name = 'ops' GROUP BY ALL"
 _LAST_READ: Final = """
     SELECT c.*, r.environment, r.legacy_host, r.public_v1_host, (
         SELECT count(DISTINCT q.row_hash) FROM ops.quarantine q WHERE q.run_id = c.run_id AND q.resource = c.resource
@@ -100,8 +108,7 @@ class LastRead:
 
 def last_reads(warehouse: duckdb.DuckDBPyConnection) -> dict[str, LastRead]:
     """The last published whole read of each list, by list; empty where nothing was pulled."""
-    sql = "SELECT table_name, list(column_name) FROM duckdb_columns() WHERE schema_name = 'ops' GROUP BY table_name"
-    tables = dict(warehouse.execute(sql).fetchall())
+    tables = dict(warehouse.execute(_COLUMNS).fetchall())
     if not {"coverage", "quarantine", "runs"} <= tables.keys():
         return {}
     published = "c.published" if "published" in tables["coverage"] else _PUBLISHED_0_1
@@ -113,16 +120,16 @@ def last_reads(warehouse: duckdb.DuckDBPyConnection) -> dict[str, LastRead]:
 
 
 def create_missing(build: duckdb.DuckDBPyConnection) -> None:
-    """Creates the tables and the view that the build lacks, and adds `published` to a warehouse of version 0.1."""
+    """Creates the tables and the view that the build lacks, and adds the columns that earlier versions did not have."""
     build.execute("CREATE SCHEMA IF NOT EXISTS ops")
+    known = dict(build.execute(_COLUMNS).fetchall())
     for name, columns in TABLES.items():
-        build.execute(f"CREATE TABLE IF NOT EXISTS ops.{name} ({columns})")
-    build.execute("ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS published BOOLEAN")
-    build.execute("ALTER TABLE ops.coverage ADD COLUMN IF NOT EXISTS read_number BIGINT")
-    build.execute("UPDATE ops.coverage SET read_number = rowid + 1 WHERE read_number IS NULL")
-    build.execute("ALTER TABLE ops.quarantine ADD COLUMN IF NOT EXISTS duplicate_id VARCHAR")
-    build.execute("ALTER TABLE ops.order_fields ADD COLUMN IF NOT EXISTS notation VARCHAR")
-    build.execute(f"UPDATE ops.coverage c SET published = {_PUBLISHED_0_1} WHERE published IS NULL")
+        if name not in known:
+            build.execute(f"CREATE TABLE ops.{name} ({columns})")
+    for table, column, kind, value in _ADDED:
+        if table in known and column not in known[table]:
+            build.execute(f"ALTER TABLE ops.{table} ADD COLUMN {column} {kind}")
+            build.execute(f"UPDATE ops.{table} c SET {column} = {value}")
     build.execute(f"CREATE OR REPLACE VIEW ops.last_read AS {_LAST_READ.format(published='c.published')}")
 
 

@@ -14,6 +14,7 @@ from typing import Final
 import duckdb
 
 from pipelines.warehouse.ops import last_reads
+from pipelines.warehouse.sql import table_names
 from sources.errors import UsageError
 
 
@@ -50,8 +51,7 @@ SOURCE_COLUMNS: Final = tuple(field.name for field in fields(DataSource))
 
 def read_source(warehouse: duckdb.DuckDBPyConnection) -> DataSource:
     """Whose data the warehouse holds; nothing is known of a new one."""
-    sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ops'"
-    tables = {name for (name,) in warehouse.execute(sql).fetchall()}
+    tables = table_names(warehouse, "ops")
     if "warehouse" in tables:
         for row in warehouse.execute(f"SELECT {', '.join(SOURCE_COLUMNS)} FROM ops.warehouse").fetchall():
             return DataSource(*row)

@@ -1,4 +1,4 @@
-"""Quoted names and texts of SQL, and whether a table exists."""
+"""Quoted names and texts of SQL, and which tables exist."""
 
 from __future__ import annotations
 
@@ -17,5 +17,10 @@ def sql_name(*parts: str) -> str:
 
 def has_table(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> bool:
     """Whether a warehouse has this table."""
-    sql = "FROM duckdb_tables() WHERE schema_name = $1 AND table_name = $2"
-    return bool(connection.execute(sql, [schema, name]).fetchall())
+    return name in table_names(connection, schema)
+
+
+def table_names(connection: duckdb.DuckDBPyConnection, schema: str) -> list[str]:
+    """The tables of a schema, sorted."""
+    sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = $1 ORDER BY ALL"
+    return [name for (name,) in connection.execute(sql, [schema]).fetchall()]

@@ -14,6 +14,7 @@ from typing import Final
 import duckdb
 
 from pipelines.warehouse.ops import RECONCILED_READS
+from pipelines.warehouse.sql import table_names
 from sources.contract import LISTS
 from transforms.order_names import CANCELLED_WORDS
 
@@ -80,8 +81,7 @@ and new ones are the last."""
 
 def create_views(build: duckdb.DuckDBPyConnection) -> None:
     """Makes the views in a build whose reconciled tables are there, unless a schema of that name holds tables."""
-    sql = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = $1"
-    if build.execute(sql, [SCHEMA]).fetchall() != [(0,)]:
+    if table_names(build, SCHEMA):
         return
     for statement in statements():
         build.execute(statement)
