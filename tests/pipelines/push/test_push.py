@@ -13,6 +13,7 @@ import sqlite3
 import stat
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -822,7 +823,7 @@ def test_a_ledger_that_lost_its_log_or_was_copied_during_a_push_is_noticed(at: P
             return
         if is_killed:
             raise SystemExit
-        with sqlite3.connect(at.ledger) as source, sqlite3.connect(old) as target:
+        with closing(sqlite3.connect(at.ledger)) as source, closing(sqlite3.connect(old)) as target:
             source.backup(target)
 
     if is_killed:  # the file itself, without its log, has nothing of the second push
