@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from copy import copy
+from copy import copy, deepcopy
 from functools import cache, wraps
 from inspect import signature
 from pathlib import Path
@@ -28,6 +28,8 @@ from dlt.common.configuration.providers.environ import EnvironProvider
 from dlt.common.configuration.specs import base_configuration as specs
 from dlt.common.destination import utils
 from dlt.common.destination.reference import Destination
+from dlt.common.schema import schema
+from dlt.common.schema import utils as schema_utils
 from dlt.destinations.impl.duckdb import configuration as duckdb_configuration
 
 QUESTIONS: tuple[Callable[..., Any], ...] = (
@@ -77,12 +79,13 @@ NO_SECRET_FILES = not Path("/run/secrets").is_dir()
 @cache
 def environment_names(
     key: str, pipeline: str | None, section: str | None, explicit: tuple[str, ...], embedded: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[LookupTrace, ...]]:
-    """The environment variables that may hold a field, and dlt's record that none of them is set."""
+) -> tuple[tuple[Any, ...], tuple[LookupTrace, ...]]:
+    """The encoded names of variables that may hold a field, and dlt's record that none of them is set."""
     paths = resolve._build_section_lookup_paths(explicit, embedded, section or "", True)
     names = tuple(EnvironProvider.get_key_name(key, pipeline or "", *path) for path in paths)
     record = zip(paths, names, strict=True)
-    return names, tuple(LookupTrace(ENVIRONMENT, list(path), name, None, "") for path, name in record)
+    traces = tuple(LookupTrace(ENVIRONMENT, list(path), name, None, "") for path, name in record)
+    return tuple(map(vars(os.environ)["encodekey"], names)), traces
 
 
 def look_up(
@@ -97,7 +100,7 @@ def look_up(
     """`resolve_single_provider_value`, which is called only where one of the environment variables is set."""
     if provider.name == ENVIRONMENT and NO_SECRET_FILES:
         names, traces = environment_names(key, pipeline, section, explicit, embedded)
-        if not any(name in os.environ for name in names):
+        if vars(os.environ)["_data"].keys().isdisjoint(names):
             return None, list(traces)
     return resolve_provider_value(provider, key, hint, pipeline, section, explicit, embedded)
 
@@ -118,6 +121,13 @@ def capabilities(destination: Any, config: Any = None, naming: Any = None) -> An
     if type(naming) not in computed:
         computed[type(naming)] = compute_capabilities(destination, None, naming)
     return copy(computed[type(naming)])
+
+
+def copied(value: Any) -> Any:
+    """`deepcopy` of plain dicts and lists, without a look for circles."""
+    if type(value) is dict:
+        return {name: copied(one) for name, one in value.items()}
+    return [copied(one) for one in value] if type(value) is list else deepcopy(value)
 
 
 hints: dict[type, dict[str, Any]] = {}
@@ -160,6 +170,8 @@ REPLACEMENTS: tuple[tuple[Any, str, Any], ...] = (
     (resolve, "resolve_single_provider_value", look_up),
     (resolve, "log_traces", log_resolved),
     (validation, "get_type_hints", hints_of),
+    (schema, "deepcopy", copied),
+    (schema_utils, "deepcopy", copied),
     (duckdb_configuration, "is_valid_filepath", cache(vars(duckdb_configuration)["is_valid_filepath"])),
     (Destination, "capabilities", capabilities),
     (specs.BaseConfiguration, "get_resolvable_fields", classmethod(fields_of)),

@@ -18,7 +18,7 @@ from pipelines.ledger.store import Ledger
 from pipelines.pull.private_files import permission_warnings
 from pipelines.pull.targets import Targets, read_targets
 from pipelines.pull.whoami import read_whoami
-from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
+from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.destination import connect_destination
 from pipelines.warehouse.disk_need import disk_need
 from sources.contract import LISTS, Family, Operation
@@ -148,8 +148,9 @@ def _warehouse() -> str:
             pass
     if not path.exists():
         return f"{path} (does not exist yet; its folder is writable)"
-    Build(path).check()
-    with open_warehouse(path) as warehouse:
+    build = Build(path)
+    build.check()
+    with build.published() as warehouse:
         need, free = (size / 1e6 for size in disk_need(warehouse, path, tuple(LISTS)))
     return f"{path} (a pull needs about {need:,.0f} MB of disk space next to it; {free:,.0f} MB are free)"
 

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from pipelines.warehouse.merge import MergeCounts
 from pipelines.warehouse.ops import last_reads
-from pipelines.warehouse.sql import has_table
+from pipelines.warehouse.sql import table_names
 from sources.contract import ORDER
 from sources.extract.result import ListResult
 from sources.extract.tail import CursorPosition, is_usable_cursor
@@ -123,7 +123,7 @@ class _SavedCursor(NamedTuple):
 
 
 def _saved(warehouse: duckdb.DuckDBPyConnection) -> _SavedCursor | None:
-    if not has_table(warehouse, "ops", "order_cursor"):
+    if "order_cursor" not in table_names(warehouse, "ops"):
         return None
     sql = f"SELECT {_COLUMNS}, is_newest_last FROM ops.order_cursor WHERE page_rows > 0"
     row = warehouse.execute(sql).fetchone()

@@ -14,7 +14,7 @@ from pipelines.pull.order_tail import TailStart, read_tail_start
 from pipelines.pull.publishing import Publication, check_coverage
 from pipelines.pull.targets import Targets, read_targets
 from pipelines.pull.walking import KnownOrders, ListWalks
-from pipelines.warehouse.build import open_warehouse, warehouse_errors
+from pipelines.warehouse.build import warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_last_read
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.source import check_source
@@ -84,7 +84,7 @@ def _read_published(
     tail = TailStart(reason="nothing was pulled before") if options.tail else None
     if not path.exists():
         return tail, None
-    with open_warehouse(path) as warehouse:
+    with run.build.published() as warehouse:
         check_source(warehouse, targets.source, names if options.accept_new_source else None)
         if options.tail and targets.public_v1 is not None:
             tail = read_tail_start(warehouse, targets.public_v1, run.started_at)
@@ -92,8 +92,7 @@ def _read_published(
         compare_with_last_read(warehouse, path, whole)
         if ORDER.name not in names:
             return tail, None
-        with warehouse_errors(path.parent):
-            return tail, KnownOrders.of(warehouse, run.build.run_folder / "orders.ids")
+        return tail, KnownOrders.of(warehouse, run.build.run_folder / "orders.ids")
 
 
 def _unreachable(result: PullResult) -> list[str]:

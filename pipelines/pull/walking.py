@@ -25,7 +25,7 @@ from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_first_page
 from pipelines.warehouse.load import import_loader
 from pipelines.warehouse.schema_changes import field_names
-from pipelines.warehouse.sql import has_table
+from pipelines.warehouse.sql import table_names
 from sources import __version__
 from sources.contract import LISTS, ORDER
 from sources.decode.schema_inference import FieldNames
@@ -59,7 +59,7 @@ class KnownOrders(NamedTuple):
     def of(cls, warehouse: duckdb.DuckDBPyConnection, file: Path) -> Self:
         """Those of a published warehouse; `file` is created for the hashes of the ids."""
         ids = IdHashes(file)
-        if has_table(warehouse, "raw", ORDER.name):
+        if ORDER.name in table_names(warehouse, "raw"):
             listed = warehouse.sql(f"SELECT id FROM raw.{ORDER.name} WHERE _missing_since IS NULL")
             for batch in listed.to_arrow_reader():
                 ids.append(hash_ids(pa.chunked_array([batch.column(0)])))

@@ -83,12 +83,15 @@ def reconcile(files: ErpFiles | None = None) -> ReconcileResult:
         if not run.build.path.exists():
             raise UsageError(f"there is no warehouse at {run.build.path}", "Run `orderbridge pull` first.")
         reconciling = Reconciling(files)
-    with run.building() as build, warehouse_errors(build.path.parent), build.open() as connection:
-        connection.begin()  # otherwise each statement would be synced to disk
-        result = reconciling.build_tables(connection, run.run_id, run.started_at)
-        connection.commit()
-        run.record(connection, result.exit_code)
-        build.publish(connection)
+    with run.building() as build, warehouse_errors(build.path.parent):
+        with build.published():
+            pass  # it can be built on
+        with build.open() as connection:
+            connection.begin()  # otherwise each statement would be synced to disk
+            result = reconciling.build_tables(connection, run.run_id, run.started_at)
+            connection.commit()
+            run.record(connection, result.exit_code)
+            build.publish(connection)
     return result
 
 

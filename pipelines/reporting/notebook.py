@@ -15,7 +15,7 @@ from typing import Any, Final
 import duckdb
 import pandas as pd
 
-from pipelines.warehouse.sql import has_table
+from pipelines.warehouse.sql import table_names
 
 MASK: Final = "•••"
 HARMLESS: Final = frozenset(
@@ -81,4 +81,4 @@ def has_rows(warehouse: duckdb.DuckDBPyConnection, table: str) -> bool:
     """Whether a table, named with its schema, exists and has a row."""
     schema, _, name = table.partition(".")
     rows = f'SELECT 1 FROM "{schema}"."{name}" LIMIT 1'
-    return has_table(warehouse, schema, name) and bool(warehouse.execute(rows).fetchall())
+    return name in table_names(warehouse, schema) and bool(warehouse.execute(rows).fetchall())

@@ -104,20 +104,6 @@ def _views(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
     return connection.execute(sql, [list(SCHEMAS)]).fetchall()
 
 
-def _check_table_names(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Finds views that have the name of a table that a run creates. Raises UsageError."""
-    from pipelines.warehouse.descriptions import table_description
-
-    ours = ("ops", "last_read")
-    taken = [view for view in _views(connection) if table_description(*view) and view != ours]
-    if taken:
-        names = ", ".join(".".join(view) for view in taken)
-        raise UsageError(
-            f"{file} has a view with the name of a table that orderbridge creates: {names}",
-            "Rename or drop the view, then run again. Views of your own are safe in a schema of your own.",
-        )
-
-
 def _no_database(file: Path) -> UsageError:
     return UsageError(
         f"{file} is not a DuckDB file that this version can read",
@@ -165,9 +151,21 @@ class Build:
         if self.path.exists() and not self.path.is_file():
             raise UsageError(f"{self.path} is not a file", "Name a file in WAREHOUSE__PATH.")
         self._check_wal()
-        if self.path.exists():
-            with connect(self.path, read_only=True) as connection:
-                _check_table_names(connection, self.path)
+
+    @contextmanager
+    def published(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Opens the published file for reading; raises UsageError also for a view with the name of a table of ours."""
+        from pipelines.warehouse.descriptions import table_description
+
+        with warehouse_errors(self.path.parent), open_warehouse(self.path) as connection:
+            views = [view for view in _views(connection) if table_description(*view) and view != ("ops", "last_read")]
+            if views:
+                names = ", ".join(".".join(view) for view in views)
+                raise UsageError(
+                    f"{self.path} has a view with the name of a table that orderbridge creates: {names}",
+                    "Rename or drop the view, then run again. Views of your own are safe in a schema of your own.",
+                )
+            yield connection
 
     def _check_wal(self) -> None:
         if _wal(self.path).exists():

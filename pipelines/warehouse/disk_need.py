@@ -16,7 +16,7 @@ from typing import Final
 import duckdb
 
 from pipelines.warehouse.build import Build
-from pipelines.warehouse.sql import has_table
+from pipelines.warehouse.sql import table_names
 from sources.extract.result import ListResult
 
 log = logging.getLogger("orderbridge.pull")
@@ -45,7 +45,7 @@ def disk_need(warehouse: duckdb.DuckDBPyConnection, path: Path, lists: Sequence[
     """
     need = 2 * path.stat().st_size - sum(_spooled(Build(path), name) for name in lists)
     need += LOGGED_CELL_BYTES * warehouse.execute(_LOGGED, [list(lists)]).fetchall()[0][0]
-    if has_table(warehouse, "ops", "control_totals"):
+    if "control_totals" in table_names(warehouse, "ops"):
         ((bytes_,),) = warehouse.execute(_LAST, [list(lists)]).fetchall()
         need += bytes_
     return need, shutil.disk_usage(path.parent).free

@@ -50,13 +50,13 @@ class WarehouseRun:
 
     @contextmanager
     def preparation(self) -> Iterator[None]:
-        """Wraps what a command checks before it begins, then checks the destination and the warehouse file.
+        """Wraps what a command checks before it begins, then checks the destination and the path of the warehouse.
 
         A failure is recorded where a warehouse exists. Nothing is locked, created or fetched yet, except the folder
         of the warehouse.
 
         Raises:
-            UsageError: the destination, the path or the published file cannot be used.
+            UsageError: the destination or the path cannot be used.
         """
         with record_failure(self.build.path, self.command, self.started_at):
             yield

@@ -16,7 +16,7 @@ from typing import Final, Literal
 import duckdb
 
 from pipelines.warehouse.ops import record_observations
-from pipelines.warehouse.sql import has_table
+from pipelines.warehouse.sql import table_names
 from sources.decode.schema_inference import FieldNames
 from sources.decode.table_schema import ABSENT, FIELD, MISTYPED, UNKNOWN
 from sources.decode.undocumented import FOUND
@@ -101,7 +101,7 @@ def observe_schema(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) 
 def field_names(warehouse: duckdb.DuckDBPyConnection) -> FieldNames:
     """The names that fields of undocumented records have in a warehouse."""
     names: dict[str, dict[str, str]] = {}
-    if not has_table(warehouse, "ops", "observations"):
+    if "observations" not in table_names(warehouse, "ops"):
         return names
     for name, field in warehouse.execute(_FIELD_NAMES, [f": {FIELD}"]).fetchall():  # of several, the last
         table, _, column = name.rpartition(".")

@@ -15,11 +15,6 @@ def sql_name(*parts: str) -> str:
     return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
 
-def has_table(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> bool:
-    """Whether a warehouse has this table."""
-    return name in table_names(connection, schema)
-
-
 def table_names(connection: duckdb.DuckDBPyConnection, schema: str) -> list[str]:
     """The tables of a schema, sorted."""
     sql = "SELECT table_name FROM duckdb_tables() WHERE schema_name = $1 ORDER BY ALL"

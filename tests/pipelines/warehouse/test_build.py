@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 from pipelines.pull.quarantine import quarantine_file
-from pipelines.warehouse.build import Build, open_warehouse, warehouse_errors
+from pipelines.warehouse.build import Build, connect, open_warehouse, warehouse_errors
 from pipelines.warehouse.failure import failure_file, record_failure
 from sources.errors import BridgeError, UsageError
 from tests.pipelines.bridge import Bridge
@@ -325,3 +325,9 @@ def test_what_a_run_leaves_is_not_committed(tmp_path: Path) -> None:
     build.start()
     assert (build.folder / ".gitignore").read_text() == "*\n"
     build.clear()
+
+
+def test_a_later_pull_opens_the_published_file_once(published: Bridge) -> None:
+    with mock.patch("pipelines.warehouse.build.connect", wraps=connect) as opened:
+        published.pull("price_lists")
+    assert [call.args[0].name for call in opened.call_args_list] == ["warehouse.duckdb", "build.duckdb"]
