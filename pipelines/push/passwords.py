@@ -153,7 +153,7 @@ def read_from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:
     """The passwords on these lines of the plan's input, read with its mapping.
 
     Raises:
-        UsageError: the input cannot be read, or was changed meanwhile.
+        UsageError: the input cannot be read, or it or the mapping was changed meanwhile.
     """
     from pipelines.imports import open_inputs
     from pipelines.mapping import load
@@ -164,6 +164,7 @@ def read_from_input(plan: Plan, lines: Set[int]) -> Mapping[int, str]:
     mapping = load(Path(manifest.mapping.path), manifest.kind, lookups) if manifest.mapping is not None else None
     inputs = open_inputs(manifest.kind, path, mapping, login_mode=manifest.login_mode)
     passwords = inputs.passwords(lines)
-    if file_sha256(path) != manifest.input.sha256:
-        raise UsageError(f"{path} was changed while it was read", PLAN_AGAIN)
+    for file in filter(None, (manifest.input, manifest.mapping)):
+        if file_sha256(Path(file.path)) != file.sha256:
+            raise UsageError(f"{file.path} was changed during the push", "Restore it, then push again.")
     return passwords

@@ -1334,6 +1334,40 @@ def test_passwords_of_the_file_are_read_again_by_line(at: Place) -> None:
     assert not [path for path in at.folder.rglob("*") if path.is_file() and b"planted-" in path.read_bytes()]
 
 
+@pytest.mark.parametrize(
+    ("changed", "before", "after"),
+    [
+        ("clientes.csv", "planted-one", "planted-two"),
+        ("clientes.toml", 'Clave = "password"\nTel = "phone"', 'Clave = "phone"\nTel = "password"'),
+    ],
+)
+def test_passwords_of_an_input_or_mapping_edited_while_the_push_waits_are_not_sent(
+    at: Place, changed: str, before: str, after: str
+) -> None:
+    contents = {
+        "clientes.csv": "Codigo;Correo;Clave;Tel\nC00001;ana1@example.test;planted-one;600111222\n",
+        "clientes.toml": 'kind = "customers"\n[columns]\nCodigo = "erpCode"\nCorreo = "email"\nClave = "password"\n'
+        'Tel = "phone"\n',
+    }
+    files = []
+    for name, content in contents.items():
+        (at.folder / name).write_text(content, "utf-8")
+        files.append({"path": str(at.folder / name), "sha256": hashlib.sha256(content.encode()).hexdigest()})
+    plan = at.plan([customer(1, password="input")])
+    manifest = json.loads((plan / "plan.json").read_text("utf-8")) | {"input": files[0], "mapping": files[1]}
+    (plan / "plan.json").write_text(json.dumps(manifest), "utf-8")
+
+    def edit(*progress: object) -> None:
+        (at.folder / changed).write_text(contents[changed].replace(before, after), "utf-8")
+
+    pushed = at.push(plan, on_page=edit)
+    assert (pushed.exit_code, f"{changed} was changed" in str(pushed.error)) == (2, True), pushed.error
+    assert at.codes() == []
+    (at.folder / changed).write_text(contents[changed], "utf-8")
+    assert at.push(plan).exit_code == 0
+    assert [body["password"] for body in at.platform.state.customer_inputs] == ["planted-one"]
+
+
 def test_a_line_without_its_password_is_reported_before_anything_is_sent(at: Place) -> None:
     at.means = replace(at.means, read_passwords=lambda plan, lines: {2: "one"})
     plan = at.plan([customer(1, password="input"), customer(2, password="input")])
