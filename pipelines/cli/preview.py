@@ -59,6 +59,8 @@ def preview(path: Path, read: ReadOptions, options: PreviewOptions) -> ExitCode:
     from sources.files.model import LINE_COLUMN
 
     table = open_table(path, read)
+    if read.sheet is not None and table.format.kind == "text":
+        raise UsageError(f"{path.name} is a text file, which has no sheets", "Leave out --sheet.")
     shown = _Shown(options)
     with _target(options, path, table) as target:
         if options.keep_broken or LINE_COLUMN in table.columns:

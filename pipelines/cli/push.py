@@ -92,6 +92,8 @@ def _lines(result: PushResult) -> list[str]:
     lines.append(f"result of each line: {folder / RESULTS_FOLDER}")
     if (folder / PASSWORDS_FILE).exists():
         lines.append(f"generated passwords: {folder / PASSWORDS_FILE}")
+    if any(file == "rejected" for file, _ in result.lines):
+        lines.append("results/rejected.csv has each reason; correct these lines in a file of their own, and plan it")
     if result.lines["unsent", "blocked"]:
         lines.append("results/unsent.csv has the reason for each blocked line, and what to do")
     if result.broke:

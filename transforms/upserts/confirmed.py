@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -20,6 +21,8 @@ JUMP: Final = 8.0
 """From this factor on, up or down, a price looks as if its decimal point had slipped."""
 _NUMBER: Final = r"^-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$"
 _WHOLE: Final = r"^-?[0-9]+$"
+_SMALL_IN_LIST: Final = r"^[\[{].*(?:0\.00000|E-)"
+"""A list or object that may have a number that the ledger has with an exponent: `5e-7`."""
 
 
 def changed_fields(inputs: pd.DataFrame, confirmed: pd.DataFrame) -> pd.DataFrame:
@@ -65,9 +68,16 @@ def _last_confirmed(keys: Column[Any], confirmed: pd.DataFrame, field: str) -> C
 
 def _is_same(given: Column[Any], known: Column[Any]) -> Column[Any]:
     """Whether two JSON texts are equal, numbers that are not both whole as doubles; false where one is null."""
+    is_small = given.str.contains(_SMALL_IN_LIST, regex=True).fillna(False)
+    given = given.mask(is_small, given[is_small].map(_as_confirmed).astype(given.dtype))
     are_whole = [texts.str.contains(_WHOLE, regex=True).fillna(False) for texts in (given, known)]
     is_equal_number = pd.Series(_doubles(given) == _doubles(known), given.index) & ~(are_whole[0] & are_whole[1])
     return (given == known).fillna(False) | is_equal_number
+
+
+def _as_confirmed(text: str) -> str:
+    """A JSON text as the ledger has it."""
+    return msgspec.json.encode(msgspec.json.decode(text)).decode()
 
 
 def _doubles(texts: Column[Any]) -> npt.NDArray[np.float64]:

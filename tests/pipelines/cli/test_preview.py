@@ -113,6 +113,11 @@ def test_json_is_for_machines(file: Path, capsys: pytest.CaptureFixture[str]) ->
     assert facts["first_rejected"][0]["code"] == "too_long"
 
 
+def test_a_text_file_has_no_sheets(file: Path) -> None:
+    with pytest.raises(UsageError, match=r"in\.csv is a text file, which has no sheets"):
+        shown(file, sheet="x")
+
+
 def test_words_stand_for_signs_that_a_shell_eats() -> None:
     made = ReadOptions(delimiter="tab", quote="single", escape="backslash")
     assert (made.delimiter, made.quote, made.escape) == ("\t", "'", "\\")

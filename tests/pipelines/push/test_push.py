@@ -212,7 +212,9 @@ def test_a_platform_that_is_not_there_leaves_everything_planned(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_the_platform_refuses_is_rejected_with_its_code(at: Place, kind: KindName) -> None:
+def test_what_the_platform_refuses_is_rejected_with_its_code(
+    at: Place, kind: KindName, capsys: pytest.CaptureFixture[str]
+) -> None:
     bad = {
         "customers": customer(1, firstName=7),
         "variants": patch(1, 1, sku=7),
@@ -225,7 +227,10 @@ def test_what_the_platform_refuses_is_rejected_with_its_code(at: Place, kind: Ki
     assert (row["line"], row["outcome"], row["status"]) == ("2", "rejected", "400")
     assert row["code"]
     assert outcomes(plan)["3"] == "confirmed.confirmed"
-    assert at.push(plan).exit_code == 5
+    again = at.push(plan)
+    assert again.exit_code == 5
+    print_result(again, "plain")
+    assert "\nresults/rejected.csv has each reason; correct these lines" in capsys.readouterr().out
     assert written(at, kind) == 1
 
 

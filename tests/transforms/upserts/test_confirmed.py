@@ -23,6 +23,14 @@ def test_only_fields_that_differ_from_the_last_confirmed_are_asked_for() -> None
     assert made["sku"].tolist() == [False, True, True]
 
 
+def test_small_numbers_in_a_list_are_equal_in_every_notation() -> None:
+    value = '[{"url":"u","order":5e-7}]'
+    confirmed = frame(CONFIRMED, [{"key": key, "field": "images", "value": value} for key in ("1/1", "2/2", "3/3")])
+    images = ['[{"url":"u","order":0.0000005}]', '[{"url":"u","order":5E-7}]', '[{"url":"u","order":0.0000006}]']
+    made = changed_fields(texts(key=["1/1", "2/2", "3/3"], images=list(images)), confirmed)
+    assert made["images"].tolist() == [False, False, True]
+
+
 def test_whole_numbers_beyond_a_double_are_reported_apart() -> None:
     confirmed = frame(CONFIRMED, [{"key": "1/1", "field": "order", "value": "9007199254740993"}])
     assert changed_fields(texts(key=["1/1"], order=["9007199254740992"]), confirmed)["order"].tolist() == [True]
