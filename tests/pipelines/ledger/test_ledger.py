@@ -338,8 +338,10 @@ def test_a_body_is_the_same_however_its_fields_are_ordered() -> None:
 
 
 def test_open_plans_are_those_with_operations_that_have_not_ended(ledger: Ledger, tmp_path: Path) -> None:
-    done = book_of(ledger, tmp_path / "a", [warehouse(1)], "warehouses")
+    done = book_of(ledger, tmp_path / "a", [warehouse(1), warehouse(2), warehouse(3)], "warehouses")
     lead(done, 1, "in_flight", "confirmed")
+    lead(done, 2, "in_flight", "rejected")
+    lead(done, 3, "abandoned")
     left = book_of(ledger, tmp_path / "b", [customer(1), customer(2), customer(3)])
     lead(left, 1, "in_flight", "in_doubt", at=7.0)
     lead(left, 2, "in_flight", "rejected")
