@@ -23,7 +23,7 @@ from sources import __version__
 from sources.contract import CUSTOMER
 from sources.decode.rows import InvalidRow, Number, canonical, parse
 from sources.decode.table_schema import snake
-from sources.extract.result import ListResult, Progress, WalkOptions
+from sources.extract.result import Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
 from sources.extract.table_files import TableFile, read_batches
 from sources.extract.walk import walk
@@ -116,7 +116,9 @@ def read_customers(
             numbers[name].add(number)
     quarantined_keys = {key for row in quarantined for key in row.keys} & keys
     unidentified = sum(not row.is_certain for row in quarantined)
-    return CustomerListing(_is_whole(result), result.verdict, records, quarantined_keys, unidentified, dict(numbers))
+    # Sweeps that agree, rows in quarantine included, are not merged; those rows alone prevent the verdict `complete`.
+    is_whole = len(result.used_sweeps) < len(result.sweeps)
+    return CustomerListing(is_whole, result.verdict, records, quarantined_keys, unidentified, dict(numbers))
 
 
 def _numbers(files: Iterable[TableFile]) -> defaultdict[str, set[str]]:
@@ -145,13 +147,6 @@ def _may_be(key: str, numbers: Set[str]) -> bool:
     if "" in numbers or not key[:1].isalpha() or any(c.isnumeric() and not c.isdecimal() for c in key):
         return True
     return "".join(str(int(c)) for c in key if c.isdecimal()).strip("0") in numbers
-
-
-def _is_whole(result: ListResult) -> bool:
-    """Whether the last two sweeps agree, including rows in quarantine, which alone prevent the verdict `complete`."""
-    return (
-        len(result.sweeps) > 1 and len(result.used_sweeps) == 1 and all(sweep.is_clean for sweep in result.sweeps[-2:])
-    )
 
 
 class RowKeys(NamedTuple):
