@@ -214,8 +214,7 @@ def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(
         foreign = Plan(first.folder)  # changes of another host are not those of this one
         foreign.manifest = msgspec.structs.replace(foreign.manifest, plan_id="foreign", host="https://other.test")
         plan_ledger = PlanLedger.record(ledger, foreign, new_operations(foreign), 1.0)
-        for state in ("in_flight", "confirmed"):
-            plan_ledger.commit([StateChange(2, state)], 3.0)
+        plan_ledger.commit([StateChange(2, "in_flight"), StateChange(2, "confirmed")], 3.0)
     same = variants(work, "1;1001;;;7\n1;1002;;;2\n", mapping)
     other = variants(work, "1;1001;;;7\n1;1002;;;3\n", mapping)
     pushed = str(first.folder.absolute())
@@ -235,8 +234,8 @@ def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(
     assert partly.earlier_changes == (1, str(other.folder.absolute()), False)  # only 1001 was sent by this plan
     with Ledger.open(work / "ledger.sqlite") as ledger:
         plan_ledger = PlanLedger(ledger, other.manifest.plan_id)
-        for state in ("in_flight", "confirmed"):  # before the first plan's was confirmed
-            plan_ledger.commit([StateChange(1, state)], 2.5)
+        # before the first plan's was confirmed
+        plan_ledger.commit([StateChange(1, "in_flight"), StateChange(1, "confirmed")], 2.5)
     assert variants(work, "1;1001;;;1\n", mapping).earlier_changes == (1, pushed, False)
 
 

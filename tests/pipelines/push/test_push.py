@@ -938,6 +938,8 @@ def test_nothing_is_sent_without_consent(at: Place, environment: Any, asked: Pus
     with pytest.raises(UsageError) as refused:
         at.push(plan, asked)
     assert wanted in str(refused.value)
+    text = "2 customers would be sent to .*, and the platform would send 2 messages to customers"
+    assert bool(re.search(text, str(refused.value))) == (wanted != "--settle")
     assert at.platform.state.requests == 0
 
 
