@@ -77,8 +77,8 @@ HISTORIES: Final = (
         ),
         # As JSON, in the order of their values: no order of documents is shown.
         records=f"""SELECT c.*, coalesce(d.documents, '[]') AS documents FROM reconciled.customers c LEFT JOIN (
-            SELECT customer_id, to_json(list(struct_pack({", ".join(f"{c} := {c}" for c in _DOCUMENT)})
-                ORDER BY {", ".join(_DOCUMENT)}))::VARCHAR AS documents
+            SELECT customer_id, to_json(list_sort(list(struct_pack({", ".join(f"{c} := {c}" for c in _DOCUMENT)})))
+                )::VARCHAR AS documents
             FROM raw.customers__documents GROUP BY customer_id) d USING (customer_id)""",
     ),
     History(
@@ -110,13 +110,8 @@ def record_history(build: duckdb.DuckDBPyConnection, history: History) -> tuple[
     stored = columns_of(build, history.table)
     for name in [name for name in columns if name not in stored]:
         build.execute(f'ALTER TABLE {history.table} ADD COLUMN "{name}" {columns[name]}')
-    build.execute(
-        f"""
-        CREATE OR REPLACE TEMP TABLE latest AS
-        FROM {history.table} QUALIFY row_number() OVER (PARTITION BY {history.key} ORDER BY version DESC) = 1"""
-    )
     _rebuild(build, history, list(columns))
-    build.execute("DROP TABLE seen; DROP TABLE latest")
+    build.execute("DROP TABLE seen; DROP TABLE newest")
     ((versions, current),) = build.execute(
         f"SELECT count(*), count(*) FILTER (is_current) FROM {history.table}"
     ).fetchall()
@@ -130,35 +125,35 @@ def _rebuild(build: duckdb.DuckDBPyConnection, history: History, columns: list[s
     one ended as missing and the record was seen since. It ends at once where the record is missing by now. No version
     ends before it begins, even if a clock went back.
     """
-    key = history.key
+    key, table = history.key, history.table
     differs = "(" + " OR ".join(f'l."{name}" IS DISTINCT FROM s."{name}"' for name in history.fields) + ")"
-    kept, old, now = (", ".join(f'{alias}"{name}"' for name in columns) for alias in ("", "l.", "s."))
-    began = "greatest(s._last_seen_at, coalesce(l.valid_to, l.valid_from, s._last_seen_at))"
-    is_missing = "s._missing_since IS NOT NULL"
-
-    def ending(begin: str) -> str:
-        return f"""CASE WHEN {is_missing} THEN greatest(s._missing_since, {begin}) END AS valid_to,
-            NOT ({is_missing}) AS is_current,
-            CASE WHEN {is_missing} THEN 'missing' END AS ended_by"""
-
+    kept, old, now = (", ".join(f'{alias}"{name}"' for name in columns) for alias in ("", "h.", "s."))
     build.execute(
         f"""
-        CREATE OR REPLACE TABLE {history.table} AS
-        SELECT {", ".join(PERIOD)}, {kept} FROM {history.table} WHERE NOT is_current
+        CREATE OR REPLACE TEMP TABLE newest AS
+        SELECT {key}, coalesce(l.is_current AND NOT {differs}, false) AS goes_on,
+            coalesce(l.version, 0) + CASE WHEN goes_on THEN 0 ELSE 1 END AS version,
+            CASE WHEN goes_on THEN l.valid_from
+                ELSE greatest(s._last_seen_at, coalesce(l.valid_to, l.valid_from, s._last_seen_at)) END AS begins,
+            CASE WHEN s._missing_since IS NOT NULL THEN greatest(s._missing_since, begins) END AS ends,
+            greatest(s._last_seen_at, l.valid_from) AS last_ends
+        FROM seen s LEFT JOIN (
+            FROM {table} SEMI JOIN (SELECT {key}, max(version) AS version FROM {table} GROUP BY ALL)
+            USING ({key}, version)
+        ) l USING ({key})
+        WHERE l.version IS NULL OR l.is_current OR s._missing_since IS NULL OR s._last_seen_at > l.valid_to"""
+    )
+    build.execute(
+        f"""
+        CREATE OR REPLACE TABLE {table} AS
+        SELECT {", ".join(PERIOD)}, {kept} FROM {table} WHERE NOT is_current
         UNION ALL BY NAME
-        SELECT l.version, l.valid_from, greatest(s._last_seen_at, l.valid_from) AS valid_to, false AS is_current,
-            'changed' AS ended_by, {old}
-        FROM latest l JOIN seen s USING ({key}) WHERE l.is_current AND {differs}
+        SELECT h.version, h.valid_from, n.last_ends AS valid_to, n.version IS NULL AS is_current,
+            CASE WHEN n.version IS NOT NULL THEN 'changed' END AS ended_by, {old}
+        FROM {table} h LEFT JOIN newest n USING ({key}) WHERE h.is_current AND n.goes_on IS NOT true
         UNION ALL BY NAME
-        SELECT l.version, l.valid_from, {ending("l.valid_from")}, {now}
-        FROM latest l JOIN seen s USING ({key}) WHERE l.is_current AND NOT {differs}
-        UNION ALL BY NAME
-        SELECT coalesce(l.version, 0) + 1 AS version, {began} AS valid_from, {ending(began)}, {now}
-        FROM seen s LEFT JOIN latest l USING ({key})
-        WHERE l.version IS NULL OR (l.is_current AND {differs})
-            OR (NOT l.is_current AND (s._missing_since IS NULL OR s._last_seen_at > l.valid_to))
-        UNION ALL BY NAME
-        SELECT {", ".join(f"l.{name}" for name in PERIOD)}, {old}
-        FROM latest l ANTI JOIN seen s USING ({key}) WHERE l.is_current
+        SELECT n.version, n.begins AS valid_from, n.ends AS valid_to, n.ends IS NULL AS is_current,
+            CASE WHEN n.ends IS NOT NULL THEN 'missing' END AS ended_by, {now}
+        FROM seen s JOIN newest n USING ({key})
         ORDER BY {key}, version"""
     )
