@@ -7,7 +7,7 @@ written here: a run pins them in `ops.order_fields` for the next one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -20,14 +20,15 @@ from pipelines.warehouse import coverage, ops
 from pipelines.warehouse.sql import table_names
 from sources.errors import UsageError
 from sources.settings import ReconcileSettings
+from transforms.customer_index import ORDERING_CUSTOMERS
 from transforms.customers import customers
 from transforms.dates import DateColumn, DateContext
 from transforms.findings import FINDINGS, combine_findings
 from transforms.frames import BIGINT, constant, frame, from_arrow
 from transforms.order_fields import ORDER_FIELDS, OrderFields, choose_fields
 from transforms.order_totals import ORDER_LINES, customer_orders, lines_tables, order_lines
-from transforms.orders import orders
-from transforms.price_lists import price_lists
+from transforms.orders import ORDERS, orders
+from transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
 from transforms.promotions import promotions
 
 ENTITIES: Final = ("customers", "promotions", "price_lists", "orders")
@@ -45,9 +46,7 @@ class StepInputs:
         settings: of reconciling.
         dates: the instant of the run, and how dates are read.
         cluster: that makes the customers; None: this process.
-        raw: the raw tables; without those that the cluster reads.
         reads: the last published read of each list.
-        reconciled: the tables made so far.
     """
 
     build: duckdb.DuckDBPyConnection
@@ -55,14 +54,24 @@ class StepInputs:
     settings: ReconcileSettings
     dates: DateContext
     cluster: Cluster | None
-    raw: Mapping[str, pd.DataFrame] = field(init=False)
     reads: Mapping[str, ops.LastRead] = field(init=False)
-    reconciled: dict[str, pd.DataFrame] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = {*ENTITIES, DOCUMENTS} - ({"customers", DOCUMENTS} if self.cluster is not None else set())
-        self.raw = {name: from_arrow(self.build.sql(f"FROM raw.{name}").to_arrow_table()) for name in names}
         self.reads = ops.last_reads(self.build)
+
+    def raw(self, table: str) -> pd.DataFrame:
+        """A raw table. It is read when it is needed and not kept: lists may have millions of rows."""
+        return from_arrow(self.build.sql(f'FROM raw."{table}"').to_arrow_table())
+
+    def reconciled(self, table: str, columns: Iterable[str] = ("*",)) -> pd.DataFrame:
+        """A table that an earlier step made, sorted by its first column; see `raw`."""
+        sql = f"SELECT {', '.join(columns)} FROM reconciled.{table} ORDER BY 1"
+        return from_arrow(self.build.sql(sql).to_arrow_table())
+
+    def row_count(self, table: str) -> int:
+        """The number of rows of a table of the build, which is named with its schema."""
+        ((count,),) = self.build.execute(f"SELECT count(*) FROM {table}").fetchall()
+        return int(count)
 
     def coverage_gap(self, listed: str, named_by: str | None = None) -> str:
         """Why a list may hold records that its raw table lacks; empty where it is proven to hold none."""
@@ -74,49 +83,45 @@ class Entity:
     """A reconciled table.
 
     Attributes:
-        table: its rows; only the columns that other entities are made from where `is_stored`.
+        table: its rows; None: the build has them already.
         findings: about them.
         dates: how its dates were read; None where it has none.
         raw_rows: of the table that it is made from; None: the raw table of its name.
-        is_stored: the build has the table already.
         order_fields: of orders: the columns of the raw table by the field that they hold.
         proposed: of orders: the fields that no setting names, with their evidence.
     """
 
-    table: pd.DataFrame
+    table: pd.DataFrame | None
     findings: pd.DataFrame
     dates: DateColumn | None = None
     raw_rows: int | None = None
-    is_stored: bool = False
     order_fields: Mapping[str, str | None] = field(default_factory=dict)
     proposed: Mapping[str, str] = field(default_factory=dict)
 
 
 def _customers(inputs: StepInputs) -> Entity:
-    raw = inputs.raw
-    options = (raw["price_lists"], inputs.dates, inputs.coverage_gap("price_lists", "customers"))
+    options = (inputs.raw("price_lists"), inputs.dates, inputs.coverage_gap("price_lists", "customers"))
     if inputs.cluster is None:
-        return Entity(*customers(raw["customers"], raw[DOCUMENTS], *options))
-    findings, dates = customers_on_cluster(inputs.build, *options, inputs.cluster)
-    table = from_arrow(inputs.build.sql(_CUSTOMERS).to_arrow_table())
-    ((raw_rows,),) = inputs.build.execute("SELECT count(*) FROM raw.customers").fetchall()
-    return Entity(table, findings, dates, raw_rows=raw_rows, is_stored=True)
+        return Entity(*customers(inputs.raw("customers"), inputs.raw(DOCUMENTS), *options))
+    return Entity(None, *customers_on_cluster(inputs.build, *options, inputs.cluster))
 
 
 def _promotions(inputs: StepInputs) -> Entity:
-    return Entity(*promotions(inputs.raw["promotions"], inputs.dates))
+    return Entity(*promotions(inputs.raw("promotions"), inputs.dates))
 
 
 def _price_lists(inputs: StepInputs) -> Entity:
     gap = inputs.coverage_gap("price_lists")
-    table, findings = price_lists(inputs.raw["price_lists"], inputs.reconciled["customers"], gap)
+    known = inputs.reconciled("customers", CUSTOMER_PRICE_LISTS)
+    table, findings = price_lists(inputs.raw("price_lists"), known, gap)
     if "customers" not in inputs.reads:
         table["customer_count"] = constant(None, table.index, BIGINT)
     return Entity(table, findings)
 
 
 def _orders(inputs: StepInputs) -> Entity:
-    raw, known, settings = inputs.raw["orders"], inputs.reconciled["customers"], inputs.settings
+    raw, settings = inputs.raw("orders"), inputs.settings
+    known = inputs.reconciled("customers", ORDERING_CUSTOMERS)
     configured = OrderFields(**{name: getattr(settings.orders, name.removeprefix("order_")) for name in ORDER_FIELDS})
     for name, column in configured.columns().items():
         if column not in raw:
@@ -148,20 +153,17 @@ def _order_lines(inputs: StepInputs) -> Entity:
     # One that the platform has renamed keeps the lines of orders that are no longer listed, or none.
     listed = (name for name in tables if inputs.build.execute(_LISTED_ROW.format(name)).fetchall())
     table = next(listed, tables[0])
-    lines = from_arrow(inputs.build.sql(f'FROM raw."{table}"').to_arrow_table())
-    return Entity(*order_lines(lines, inputs.reconciled["orders"]), raw_rows=len(lines))
+    lines = inputs.raw(table)
+    return Entity(*order_lines(lines, inputs.reconciled("orders", ORDERS)), raw_rows=len(lines))
 
 
 def _customer_orders(inputs: StepInputs) -> Entity:
-    orders, known = inputs.reconciled["orders"], inputs.reconciled["customers"]
+    orders, known = inputs.reconciled("orders", ORDERS), inputs.reconciled("customers", ["customer_id"])
     is_known = "orders" in inputs.reads and (orders.empty or orders["customer_status"].isin(["matched", "none"]).any())
     table = customer_orders(orders, known, inputs.dates.as_of, is_known=bool(is_known))
     return Entity(table, frame(FINDINGS), raw_rows=len(known))
 
 
-_CUSTOMERS: Final = """
-    SELECT customer_id, erp_code, is_missing, price_list_id, price_list_status FROM reconciled.customers
-    ORDER BY customer_id"""
 _LISTED_ROW: Final = 'SELECT true FROM raw."{}" WHERE _missing_since IS NULL LIMIT 1'
 STEPS: Final[dict[str, Callable[[StepInputs], Entity]]] = {
     "customers": _customers,

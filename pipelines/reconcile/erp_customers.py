@@ -71,7 +71,7 @@ def match_customers(inputs: StepInputs, erp: ErpCustomers | None) -> tuple[Match
     if inputs.cluster is not None:
         match_findings, repeated = match_on_cluster(build, erp.rows, country, inputs.cluster)
     else:
-        customers, documents = inputs.reconciled["customers"], inputs.raw[DOCUMENTS]
+        customers, documents = inputs.reconciled("customers"), inputs.raw(DOCUMENTS)
         result = match(erp.rows, customers, documents, country=country, hash_texts=hash_texts)
         match_findings, repeated = result.findings, result.repeated
         replace(build, "erp_customers", result.customers)

@@ -148,14 +148,13 @@ class Reconciling:
         findings, observed = [], []
         for name, step in STEPS.items():
             entity = step(inputs)
-            raw_rows = len(inputs.raw[name]) if entity.raw_rows is None else entity.raw_rows
-            _record_entity(build, result, name, raw_rows, entity)
-            inputs.reconciled[name] = entity.table
+            _record_entity(inputs, result, name, entity)
             findings.append(entity.findings)
             result.order_fields |= entity.order_fields
             result.proposed |= entity.proposed
             if entity.dates is not None:
                 observed.append(("date_format", f"{name}: {entity.dates.form}"))
+            del entity  # its rows are in the build: they need not be held while the next step works
         for history in HISTORIES:
             result.rows[history.name], current = record_history(build, history)
             totals = {"versions": result.rows[history.name], "current": current}
@@ -184,19 +183,18 @@ _FINDINGS: Final = """
     ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, count(*) DESC, entity, rule"""
 
 
-def _record_entity(
-    build: duckdb.DuckDBPyConnection, result: ReconcileResult, name: str, raw_rows: int, entity: Entity
-) -> None:
+def _record_entity(inputs: StepInputs, result: ReconcileResult, name: str, entity: Entity) -> None:
     """Writes the table of an entity and its totals.
 
     Raises:
         BridgeError: a raw row is neither in the table nor in a finding of severity `error` (design, promise 2).
     """
-    rows, errors = len(entity.table), int((entity.findings["severity"] == "error").sum())
+    if entity.table is not None:
+        replace(inputs.build, name, entity.table)
+    rows, errors = inputs.row_count(f"reconciled.{name}"), int((entity.findings["severity"] == "error").sum())
+    raw_rows = inputs.row_count(f"raw.{name}") if entity.raw_rows is None else entity.raw_rows
     if not raw_rows - errors <= rows <= raw_rows:
         raise BridgeError(f"{name}: {raw_rows} raw rows, {rows} reconciled, {errors} errors: the totals do not balance")
-    if not entity.is_stored:
-        replace(build, name, entity.table)
     result.rows[name] = rows
     totals = {"raw": raw_rows, "reconciled": rows, "findings": len(entity.findings)}
-    ops.record_totals(build, result.run_id, f"reconciled.{name}", totals)
+    ops.record_totals(inputs.build, result.run_id, f"reconciled.{name}", totals)
