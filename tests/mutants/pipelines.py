@@ -631,8 +631,8 @@ MUTANTS: Final = (
     Mutant(
         "a-short-walk-closes-a-version",
         "pipelines/reconcile/history.py",
-        'is_missing = "s._missing_since IS NOT NULL"',
-        'is_missing = "s._last_seen_at < (SELECT max(_last_seen_at) FROM seen)"',
+        "CASE WHEN s._missing_since IS NOT NULL THEN greatest",
+        "CASE WHEN s._last_seen_at < (SELECT max(_last_seen_at) FROM seen) THEN greatest",
         "tests/pipelines/reconcile/test_history.py",
     ),
     Mutant(
