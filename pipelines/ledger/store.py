@@ -192,7 +192,7 @@ class Ledger:
         return None if row is None else int(row[0])
 
     def is_superseded(self, plan_id: str) -> bool:
-        """Whether another plan has since confirmed a field that this plan had confirmed."""
+        """Whether another plan has since confirmed a field that this plan had confirmed or has not sent yet."""
         rows = self.connection.execute(
             "SELECT c.product_id, c.variant_id, c.field FROM confirmed c JOIN plans p ON p.host = c.host"
             " WHERE p.plan_id = :plan_id AND c.plan_id <> :plan_id AND c.confirmed_in > p.recorded_in",
@@ -201,12 +201,12 @@ class Ledger:
         others = set(rows)
         if not others:
             return False
-        confirmed = self.connection.execute(
+        own = self.connection.execute(
             "SELECT path, fields FROM operations JOIN plans USING (plan)"
-            " WHERE plan_id = ? AND state = 'confirmed' AND fields <> ''",
+            " WHERE plan_id = ? AND state IN ('confirmed', 'planned')",
             [plan_id],
         )
-        return any(field in others for field in _fields_of(confirmed))
+        return any(field in others for field in _fields_of(own))
 
     def created_since(self, host: str, kind: str, at: float) -> int:
         """Number of creates of a kind confirmed after `at`, epoch seconds."""

@@ -122,8 +122,9 @@ def confirmed_variants(ledger: Ledger, host: str) -> pd.DataFrame:
 def new_plan_id(ledger: Ledger, content: bytes, length: int) -> str:
     """The id of a plan, derived from its content; a new one if that plan was superseded by later ones, or all rejected.
 
-    Otherwise a price that goes from 5 to 6 and back to 5 would be taken for the first plan and not be sent, and what
-    the platform rejected once would never be sent again, although it may accept it by now.
+    Otherwise a price that goes from 5 to 6 and back to 5 would be taken for the first plan and not be sent, what a push
+    withholds because a later plan was sent could not be planned again, and what the platform rejected once would never
+    be sent again, although it may accept it by now.
     """
     plan_id = hashlib.sha256(content).hexdigest()[:length]
     while ledger.is_superseded(plan_id) or ledger.connection.execute(_REJECTED, [plan_id]).fetchone():

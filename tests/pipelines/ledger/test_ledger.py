@@ -312,6 +312,16 @@ def test_a_plan_is_overtaken_where_another_has_confirmed_one_of_its_fields_since
     assert not ledger.is_superseded("a plan of which it knows nothing")
 
 
+def test_customers_created_since_are_those_confirmed_after_that_time(ledger: Ledger, tmp_path: Path) -> None:
+    book = book_of(ledger, tmp_path / "a", [customer(1), customer(2), customer(3)])
+    lead(book, 1, "in_flight", "confirmed", at=5.0)
+    lead(book, 2, "in_flight", "rejected", at=5.0)
+    assert [ledger.created_since(HOST, "customers", at) for at in (4.0, 5.0)] == [1, 0]
+    assert (
+        ledger.created_since(HOST, "warehouses", 4.0) == ledger.created_since("https://o.test", "customers", 4.0) == 0
+    )
+
+
 def test_created_has_the_bodies_that_were_confirmed(ledger: Ledger, tmp_path: Path) -> None:
     book = book_of(ledger, tmp_path / "a", [subcategory(1), subcategory(2)], "subcategories")
     lead(book, 1, "in_flight", "confirmed")

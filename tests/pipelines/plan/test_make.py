@@ -237,6 +237,13 @@ def test_changes_that_an_earlier_push_may_have_sent_are_pointed_out(
         # before the first plan's was confirmed
         plan_ledger.commit([StateChange(1, "in_flight"), StateChange(1, "confirmed")], 2.5)
     assert variants(work, "1;1001;;;1\n", mapping).earlier_changes == (1, pushed, False)
+    given_up = variants(work, "1;1003;;;4\n1;1004;;;4\n", mapping)
+    with Ledger.open(work / "ledger.sqlite") as ledger:
+        plan_ledger = PlanLedger.record(ledger, Plan(given_up.folder), new_operations(Plan(given_up.folder)), 7.0)
+        plan_ledger.commit([StateChange(1, "in_flight"), StateChange(1, "in_doubt", doubt_at=7.0)], 7.0)
+        plan_ledger.commit([StateChange(1, "abandoned"), StateChange(2, "abandoned")], 8.0)  # the second was not sent
+    again = variants(work, "1;1003;;;5\n1;1004;;;5\n", mapping)
+    assert again.earlier_changes == (1, str(given_up.folder.absolute()), False)
 
 
 def test_the_semantics_of_additive_fields_are_part_of_the_plan(work: Path) -> None:

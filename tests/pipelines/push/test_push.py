@@ -676,6 +676,26 @@ def test_a_plan_made_before_a_push_that_changed_the_same_fields_is_refused(at: P
     assert at.platform.state.variants[1, 7].fields == {"sku": "A", "weight": 3}
 
 
+def test_a_line_withheld_because_of_a_later_plan_can_be_planned_again(at: Place) -> None:
+    """The later plans left the values that the first one replaces, so that the same plan is made from its file."""
+
+    def make(sku: str) -> Path:
+        file = at.folder / f"{sku}.csv"
+        file.write_text(f"productId,variantId,sku\n1,7,{sku}\n", "utf-8")
+        folder = at.folder / f"made-{len(list(at.folder.glob('made-*')))}"
+        return make_plan(PlanOptions(kind="variants", file=file, out=folder)).folder
+
+    assert at.push(make("A")).exit_code == 0
+    first, stop = make("B"), threading.Event()
+    stop.set()
+    assert at.push(first, stop=stop).stopped
+    assert [at.push(make(sku)).exit_code for sku in "CA"] == [0, 0]
+    assert (at.push(first).exit_code, outcomes(first)) == (5, {"2": "unsent.blocked"})
+    assert at.push(make("B")).exit_code == 0
+    assert at.platform.state.variants[1, 7].fields == {"sku": "B"}
+    assert (at.push(first).exit_code, at.platform.state.requests) == (5, 4)
+
+
 def test_a_second_push_at_once_is_refused(at: Place) -> None:
     from pipelines.push.run import ledger_lock
 
