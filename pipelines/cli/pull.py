@@ -5,6 +5,7 @@ In: names of lists and how strict to be. Out: stderr for progress, stdout for th
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -12,7 +13,7 @@ import click
 from pipelines.cli.options import log_option, pull_options
 from pipelines.cli.process import STOP, exit_process, origin_line, settings_origin, start
 from pipelines.cli.terminal import Style, print_json, print_lines
-from sources.contract import LISTS
+from sources.contract import LISTS, ORDER
 from sources.words import number
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from sources.extract.result import ListResult
 
 _COUNTS: Final = ("rows", "new", "changed", "missing", "quarantined", "sweeps")
+_REASONS_SHOWN: Final = 3
+"""Reasons of quarantined rows that are printed for each list, the most frequent first."""
 
 
 @click.command("pull", epilog="Example: orderbridge pull customers orders --require-complete")
@@ -72,6 +75,11 @@ def print_result(result: PullResult, style: Style) -> None:
 
         file = quarantine_file(result.path).name
         print_lines(f"{number(quarantined, 'row')} quarantined: reasons in ops.quarantine, rows in {file}")
+        for walked in result.lists:
+            for reason, count in Counter(row.reason for row in walked.quarantined).most_common(_REASONS_SHOWN):
+                print_lines(f"  {walked.resource}: {number(count, 'row')}: {reason}")
+            if walked.resource == ORDER.name and walked.quarantined and not walked.distinct:
+                print_lines("  If another field identifies an order, name it in sources.public_v1.order_key.")
     if result.published:
         print_lines(f"published {result.path} (run {result.run_id})")
     print_lines(origin_line())

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pipelines.cli.pull import print_result
 from pipelines.pull.check import check, worst_exit_code
 from pipelines.pull.model import PullResult
 from sandbox.public_v1 import KEYS, Key
@@ -172,9 +173,16 @@ def test_the_platforms_have_every_reading_of_what_is_not_shown() -> None:
     assert {reading for readings in PLATFORMS for reading in readings.items()} == every
 
 
-def test_orders_under_another_key_are_read_once_the_setting_names_it(tmp_path: Path) -> None:
+def test_orders_under_another_key_are_read_once_the_setting_names_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with bridge(tmp_path, readings={"order_key": "uuid"}) as made:
-        assert made.code("orders") != 0
+        refused = made.pull("orders")
+        print_result(refused, "plain")
+        said = capsys.readouterr().out
+        assert refused.exit_code == 5
+        assert f"  orders: {len(refused.lists[0].quarantined)} rows: id: expected an identifier, found nothing\n" in said
+        assert "name it in sources.public_v1.order_key" in said
         os.environ["SOURCES__PUBLIC_V1__ORDER_KEY"] = "uuid"
         assert made.code("orders") == 0
         assert [key for (key,) in made.rows("SELECT id FROM raw.orders ORDER BY 1")] == made.platform.state.ids(
