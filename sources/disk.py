@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from sources.errors import UsageError
+from sources.errors import UsageError, causes
 
 PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
@@ -31,8 +31,11 @@ _LOCATION_ERRNOS: Final = (
     errno.EACCES,
     errno.EPERM,
     errno.EROFS,
+    errno.ENAMETOOLONG,
 )
 _TEMPORARY_SUFFIX: Final = ".new"
+_SUFFIX_CHARACTERS: Final = 32
+"""What the name of a lock or a note next to a file has more than the file's own, at most."""
 
 
 @contextmanager
@@ -56,14 +59,29 @@ def disk_errors(subject: str | Path, hint: str, location_hint: str = "") -> Iter
 
 def is_disk_full(error: BaseException) -> bool:
     """Whether an error, or one of its causes, is a full disk, an exceeded quota or a file size limit."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError) and cause.errno in _DISK_FULL_ERRNOS:
-            return True
-        if any(text in str(cause).lower() for text in _DISK_FULL_TEXTS):
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False
+    return any(
+        (isinstance(cause, OSError) and cause.errno in _DISK_FULL_ERRNOS)
+        or any(text in str(cause).lower() for text in _DISK_FULL_TEXTS)
+        for cause in causes(error)
+    )
+
+
+def usable_path(path: Path) -> Path:
+    """The path itself.
+
+    Raises:
+        UsageError: a name in it is not UTF-8, so that Arrow and DuckDB could not open it, or it is too long for the
+            names of the files next to it.
+    """
+    try:
+        str(path).encode()
+        path.with_name("." * _SUFFIX_CHARACTERS + path.name).lstat()
+    except UnicodeEncodeError:
+        raise UsageError(f"{path}: a name in this path is not UTF-8", "Rename it, or use another folder.") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise UsageError(f"{path}: {error.strerror}", "Use a shorter name.") from None
+    return path
 
 
 def sync(path: Path) -> None:

@@ -51,6 +51,21 @@ class ExitCode(IntEnum):
         return "130, 143" if self is ExitCode.STOPPED else str(int(self))
 
 
+def causes(error: BaseException) -> list[BaseException]:
+    """An error and those behind it, the last first."""
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return chain
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error, or one behind it, is a lack of memory or of threads."""
+    return any(isinstance(cause, MemoryError) or str(cause) == "can't start new thread" for cause in causes(error))
+
+
 class BridgeError(Exception):
     """The base of all errors of this project. `hint` is what to do about it."""
 

@@ -18,6 +18,7 @@ from pipelines.cli.process import STOP, Output, exit_process, open_streams, prin
 from pipelines.cli.terminal import escape
 from pipelines.warehouse.failure import describe_error, was_published
 from sources import __version__
+from sources.disk import disk_errors
 from sources.errors import BridgeError, ExitCode, UsageError
 
 COMMANDS: Final = (
@@ -72,6 +73,8 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
             "orderbridge does not run on Windows itself: it protects its files by POSIX owners and modes",
             "Run it in WSL 2 or in a container (docs/orchestrators/Dockerfile).",
         )
+    with disk_errors("the current folder", "It was removed: change to one that exists."):
+        Path.cwd()
     os.umask(0o077)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # idle threads of NumPy's linear algebra, not used here, spin
     import resource  # which Windows has not
@@ -142,9 +145,6 @@ def main() -> None:
     except BridgeError as error:
         code = error.exit_code
         print_error(code, str(error), "orderbridge: ")
-    except MemoryError:
-        code = ExitCode.USAGE
-        print_error(code, "out of memory\n  Free some, or run on a machine with more.", "orderbridge: ")
     except Exception as error:  # the last resort
         code, message, hint = describe_error(error)
         if STOP.signal:

@@ -25,6 +25,7 @@ from sources.disk import (
     is_disk_full,
     move_file,
     private_folder,
+    usable_path,
 )
 from sources.errors import BridgeError, UsageError
 from sources.settings import warehouse_path
@@ -142,7 +143,7 @@ class Build:
                 f"a warehouse cannot be named {self.path.name}: `{self.path.stem}` is a schema in it",
                 "Name another file in WAREHOUSE__PATH, such as warehouse.duckdb.",
             )
-        unusable = sorted(set(_UNUSABLE_CHARACTERS) & set(str(self.path)))
+        unusable = sorted(set(_UNUSABLE_CHARACTERS) & set(str(usable_path(self.path))))
         if unusable:
             raise UsageError(
                 f"the path of the warehouse must not contain {' '.join(unusable)}: {self.path}",

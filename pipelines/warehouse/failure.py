@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sources.disk import write_private
-from sources.errors import BridgeError, ExitCode
+from sources.errors import BridgeError, ExitCode, is_out_of_memory
 
 _STAYS: Final = {"pull": ("reconcile",), "reconcile": ("pull", "run")}
 """Commands whose failure stays after a success of this one."""
@@ -91,6 +91,9 @@ def describe_error(error: Exception) -> tuple[int, str, str]:
     if isinstance(error, OSError) and error.filename:
         hint = "Check its name, and whether this user may use it and the folders above."
         return ExitCode.USAGE, f"{error.filename} cannot be used: {error.strerror}", hint
+    if is_out_of_memory(error):
+        hint = "Free some, or run where this user may use more of it, and start more threads."
+        return ExitCode.USAGE, "out of memory", hint
     # its text may hold values of rows
     return ExitCode.BUG, f"internal error in orderbridge: {type(error).__name__}", "The run wrote where to stderr."
 

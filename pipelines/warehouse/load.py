@@ -21,7 +21,7 @@ import duckdb
 
 from pipelines.warehouse.sql import sql_text
 from sources.disk import is_disk_full
-from sources.errors import BridgeError
+from sources.errors import BridgeError, is_out_of_memory
 from sources.extract.result import ListResult
 from sources.settings import load_dlt
 
@@ -46,6 +46,7 @@ def load(lists: Sequence[ListResult], folder: Path) -> None:
     Raises:
         BridgeError: dlt failed. Its own text is left out: it can hold values of rows.
         OSError: the disk is full.
+        MemoryError: there was no memory, or no thread, left.
     """
     load_dlt()
     import dlt
@@ -73,6 +74,8 @@ def load(lists: Sequence[ListResult], folder: Path) -> None:
     except PipelineStepFailed as error:
         if is_disk_full(error):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+        if is_out_of_memory(error):
+            raise MemoryError from None
         raise BridgeError(
             f"dlt could not load the rows: step {error.step}, {type(error.exception).__name__}",
             "Nothing was published. Please report it, with the versions that `orderbridge --version` prints.",

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 import httpx
 
-from sources.errors import ConnectionReason
+from sources.errors import ConnectionReason, causes
 
 FailureKind = Literal["dns", "connect", "timeout", "protocol", "broken_body", "certificate", "contract"]
 """A failure without a status. A `certificate` that does not verify and a broken `contract` are permanent."""
@@ -104,20 +104,11 @@ def _connection_reason(error: BaseException) -> ConnectionReason:
         (httpx.ConnectTimeout, "timeout"),
         (ssl.SSLError, "tls"),
     )
-    chain = _causes(error)
+    chain = causes(error)
     return next((reason for kind, reason in reasons if any(isinstance(cause, kind) for cause in chain)), "network")
-
-
-def _causes(error: BaseException) -> list[BaseException]:
-    chain: list[BaseException] = []
-    cause: BaseException | None = error
-    while cause is not None and cause not in chain:
-        chain.append(cause)
-        cause = cause.__cause__ or cause.__context__
-    return chain
 
 
 def _system_words(error: BaseException) -> str:
     """The operating system's words for an error number: they hold nothing of a request."""
-    words = next((cause.strerror for cause in _causes(error) if isinstance(cause, OSError) and cause.strerror), "")
+    words = next((cause.strerror for cause in causes(error) if isinstance(cause, OSError) and cause.strerror), "")
     return f" ({words})" if words else ""

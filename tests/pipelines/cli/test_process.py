@@ -161,9 +161,24 @@ def test_a_warehouse_that_cannot_take_the_log_of_a_push_hides_nothing_of_its_out
     assert "in doubt" in done.out
 
 
-def test_want_of_memory_is_no_bug(tmp_path: Path) -> None:
-    script = "from pipelines.cli import main as cli\ndef f(): raise MemoryError\ncli._invoke = f\ncli.main()"
+@pytest.mark.parametrize("error", ["MemoryError", 'RuntimeError("can\'t start new thread")'], ids=["bytes", "threads"])
+def test_want_of_memory_is_no_bug(tmp_path: Path, error: str) -> None:
+    script = f"from pipelines.cli import main as cli\ndef f(): raise {error}\ncli._invoke = f\ncli.main()"
     done = subprocess.run([sys.executable, "-c", script], cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "orderbridge: out of memory")
     with pytest.raises(UsageError, match="DuckDB ran out of memory"), warehouse_errors(tmp_path):
         raise duckdb.OutOfMemoryException("a value of a row")
+
+
+def test_a_current_folder_that_was_removed_is_named_and_no_bug(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = (
+        "import os, sys\nfrom pipelines.cli.main import main\nos.rmdir(os.getcwd())\nsys.argv[1:] = ['status']\nmain()"
+    )
+    environment = {"PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run([sys.executable, "-c", script], cwd=gone, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        2,
+        "orderbridge: the current folder: No such file or directory",
+    )

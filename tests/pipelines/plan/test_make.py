@@ -403,6 +403,12 @@ def test_the_same_input_gives_the_same_bytes_anywhere_and_at_any_time(work: Path
         assert files_of(elsewhere / f"plan{seed}") == expected
 
 
+def test_a_folder_whose_name_is_not_utf_8_is_refused(work: Path) -> None:
+    with pytest.raises(UsageError, match="not UTF-8"):
+        variants(work, "1;1;a;;\n", out=work / "\udcff")
+    assert not list(work.glob(".orderbridge-plan-*"))
+
+
 def test_another_input_or_mapping_is_another_plan(work: Path) -> None:
     made = [
         variants(work, "1;1;a;;\n"),

@@ -294,6 +294,13 @@ def test_a_path_that_dlt_cannot_bear_is_refused(made: Bridge, name: str) -> None
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "words"), [("x" * 240, "File name too long"), ("\udcff", "not UTF-8")], ids=["length", "bytes"]
+)
+def test_a_name_that_cannot_be_used_is_refused(made: Bridge, name: str, words: str) -> None:
+    refused(made, made.folder / f"{name}.duckdb", words, "ame")
+
+
 def test_a_link_to_the_warehouse_stays_a_link(made: Bridge, tmp_path: Path) -> None:
     link = tmp_path / "link.duckdb"
     link.symlink_to(made.path)

@@ -181,7 +181,8 @@ def test_orders_under_another_key_are_read_once_the_setting_names_it(
         print_result(refused, "plain")
         said = capsys.readouterr().out
         assert refused.exit_code == 5
-        assert f"  orders: {len(refused.lists[0].quarantined)} rows: id: expected an identifier, found nothing\n" in said
+        rows = len(refused.lists[0].quarantined)
+        assert f"  orders: {rows} rows: id: expected an identifier, found nothing\n" in said
         assert "name it in sources.public_v1.order_key" in said
         os.environ["SOURCES__PUBLIC_V1__ORDER_KEY"] = "uuid"
         assert made.code("orders") == 0

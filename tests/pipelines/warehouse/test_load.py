@@ -102,6 +102,7 @@ def test_issue_16_7_loaded_rows_are_compared_with_walked_ones(
     [
         (ValueError("Zoë"), BridgeError, "^dlt could not load the rows: step extract, ResourceExtractionError"),
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "Zoë"), OSError, "No space left on device$"),
+        (RuntimeError("can't start new thread"), MemoryError, "^$"),
     ],
 )
 def test_a_load_that_fails_has_no_value_of_a_row_in_its_error(
