@@ -71,7 +71,8 @@ def unconnected(error: BaseException, host: str) -> Failure:
     """Why no connection to a host was made, from what the socket or the transport raised, its causes attached."""
     reason = _connection_reason(error)
     words, hint = _CONNECTION_WORDS[reason]
-    kind: FailureKind = "dns" if reason == "dns" else "certificate" if reason == "certificate" else "connect"
+    no_answer = any(isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN for cause in causes(error))
+    kind: FailureKind = "connect" if no_answer or reason not in {"dns", "certificate"} else reason
     detail = _system_words(error) if reason == "network" else ""
     return Failure(kind, f"cannot connect to {host}: {words}{detail}", hint, reason=reason)
 

@@ -27,7 +27,7 @@ class RetryPolicy:
 
     Attributes:
         attempts: requests at most.
-        dns_attempts: the same while the host's name does not resolve: mostly it is misspelt.
+        dns_attempts: the same where name servers do not know the host: mostly it is misspelt.
         base_s, cap_s: the delay is drawn from 0 to base_s, then from 0 to twice that, up to cap_s.
         retry_after_max_s: a longer `Retry-After` is not waited for.
         budget_s: seconds for all attempts and delays together.

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
+from unittest import mock
 
 import httpx
 import pytest
@@ -608,6 +609,18 @@ def test_issue_11_10_a_name_that_does_not_resolve_is_reported_at_once(monkeypatc
     assert "base_url" in error.hint
     assert len(lookups) == 2
     with Client("public_v1", "https://no-such-host.example", KEY) as two:
+        assert two.send("POST", "/customers", BODY).state == "not_sent"
+
+
+def test_name_servers_that_do_not_answer_are_asked_as_often_as_a_host_that_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lookups = mock.Mock(side_effect=socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"))
+    monkeypatch.setattr(socket, "getaddrinfo", lookups)
+    error = failure_of(Client("public_v1", "https://a.example", KEY, retry=RetryPolicy(attempts=5, base_s=0.01)))
+    assert error.reason == "dns"
+    assert lookups.call_count == 5
+    with Client("public_v1", "https://a.example", KEY) as two:
         assert two.send("POST", "/customers", BODY).state == "not_sent"
 
 
