@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -81,5 +82,5 @@ def _mark(resource: str, status: Status) -> str:
 
 def _plan_line(plan: OpenPlan) -> str:
     left = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in sorted(plan.states.items()))
-    resume = f"orderbridge push {plan.folder}"
+    resume = f"orderbridge push {shlex.quote(str(plan.folder))}"
     return f"  open plan {plan.plan_id}  {plan.kind}: {left}; to resume: {resume}"

@@ -7,6 +7,7 @@ field at once. No row is converted yet.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Pairs
 from pathlib import Path
@@ -154,7 +155,8 @@ def _check_columns(file: Path, columns: Sequence[str], mapping: Mapping) -> None
             'Map each one to a field in the mapping, or ignore it by name: ignore = ["…"].'
             if mapping.path is not None
             else "Create a mapping, map or ignore each of them there, and add --mapping: "
-            f"orderbridge template {mapping.kind} --mapping --for {file.name} > {file.stem}.toml"
+            f"orderbridge template {mapping.kind} --mapping --for {shlex.quote(file.name)} > "
+            + shlex.quote(f"{file.stem}.toml")
         )
         raise UsageError(f"{file.name}: {count} no field of {mapping.kind}: {names}", hint)
 

@@ -7,6 +7,7 @@ differs. Only customers can be read back (interface, GET /customers); the rest i
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
@@ -84,7 +85,7 @@ def verify(folder: Path) -> VerifyResult:
     result = VerifyResult(plan.kind)
     with Ledger.open(ledger_path(), readonly=True) as ledger:
         if ledger.pushes(plan.manifest.plan_id) is None:
-            raise UsageError("this plan was never pushed", f"Push it: orderbridge push {folder}")
+            raise UsageError("this plan was never pushed", f"Push it: orderbridge push {shlex.quote(str(folder))}")
         rows = {row.id: row for row in PlanLedger(ledger, plan.manifest.plan_id).rows()}
     confirmed = {number for number, row in rows.items() if row.state == "confirmed"}
     result.outcomes["unsettled"] = len(rows) - len(confirmed)

@@ -616,7 +616,11 @@ def test_changes_must_be_said_where_the_platform_adds(tmp_path: Path) -> None:
 def test_every_column_that_fits_no_field_is_reported_at_once_with_the_nearest(tmp_path: Path) -> None:
     reported = refused(tmp_path, f"{VARIANT}wieght,Descripción\n1,1,1,1\n")
     assert "2 columns match no field of variants: 'wieght' (did you mean weight?), 'Descripción'" in reported
-    assert "template variants --mapping --for file.csv" in reported
+    assert "template variants --mapping --for file.csv > file.toml" in reported
+    (tmp_path / "a file.csv").write_text(f"{VARIANT}wieght\n1,1,1\n")
+    with pytest.raises(UsageError) as error:
+        open_inputs("variants", tmp_path / "a file.csv")
+    assert error.value.hint.endswith("--for 'a file.csv' > 'a file.toml'")
 
 
 def test_of_thousands_of_columns_that_fit_no_field_the_first_are_named(tmp_path: Path) -> None:

@@ -190,13 +190,13 @@ def test_an_error_of_our_own_shows_no_password(at: Place) -> None:
 
 
 def test_status_shows_open_plans(at: Place) -> None:
-    plan = at.plan([warehouse(1), warehouse(2)], "warehouses")
+    plan = at.plan([warehouse(1), warehouse(2)], "warehouses").rename(at.folder / "a plan")
     at.platform.set_faults({"reset_before": 1.0})
     at.push(plan)
     done = command("status", env=at.environment(), cwd=at.folder)
     assert done.code == 0
     assert "warehouses: 2 in doubt" in done.out
-    assert f"orderbridge push {plan}" in done.out
+    assert f"orderbridge push '{plan}'" in done.out
     reported = json.loads(command("status", "--json", env=at.environment(), cwd=at.folder).out)
     assert [plan["states"] for plan in reported["open_plans"]] == [{"in_doubt": 2}]
 
@@ -308,9 +308,10 @@ def query(at: Place, sql: str) -> list[tuple[object, ...]]:
 
 def test_verify_holds_what_was_sent_against_what_was_pulled_since(at: Place) -> None:
     document = {"number": "B1", "isDefault": True}
-    plan = at.plan([customer(n, documents=[document]) for n in range(1, 5)])
-    with pytest.raises(UsageError, match="never pushed"):
+    plan = at.plan([customer(n, documents=[document]) for n in range(1, 5)]).rename(at.folder / "a plan")
+    with pytest.raises(UsageError, match="never pushed") as caught:
         verify(plan)
+    assert caught.value.hint == f"Push it: orderbridge push '{plan}'"
     assert at.push(plan).exit_code == 0
     with pytest.raises(UsageError, match="no warehouse"):
         verify(plan)
