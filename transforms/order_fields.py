@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Final
 
 import pandas as pd
@@ -37,10 +38,11 @@ FILLED_SHARE_MIN: Final = 0.9
 _PREFERRED_IDS: Final = ("customer_id", "customer__id")
 _STATUSES_MAX: Final = 40
 _DOUBLE: Final = pa.float64()
-_KINDS: Final = (TEXT, BIGINT, _DOUBLE)
+_KINDS: Final = (TEXT, BIGINT, MONEY, _DOUBLE)
 _CURRENCY_CODE: Final = r"[A-Za-z]{3}"
 _DECIMAL: Final = r"-?[0-9]{1,20}(\.[0-9]{1,9})?"
 """An amount. The sum of a billion of them fits into MONEY: Arrow's sums overflow without an error."""
+_AMOUNT_LIMIT: Final = pa.scalar(Decimal(10) ** 20, MONEY)
 _LONG_DECIMAL: Final = r"-?[0-9]{1,20}\.[0-9]{10,17}"
 _THOUSANDS_OR_DECIMALS: Final = r"-?[1-9][0-9]{0,2}\.[0-9]{3}"
 
@@ -233,6 +235,9 @@ _EXAMINED: Final[dict[str, tuple[Callable[[Column[Any]], tuple[int, str]], float
 def texts_of(values: Column[Any]) -> Column[Any]:
     """A column of text, of numbers or of anything else as text; null where blank. Whole doubles have no exponent."""
     plain = array(values)
+    if plain.type == MONEY:
+        text = pc.replace_substring_regex(plain.cast(TEXT), r"(\.[0-9]*?)0+$", r"\1")  # has 9 decimals
+        plain = pc.if_else(pc.equal(plain, 0), "0", pc.replace_substring_regex(text, r"\.$", ""))
     if plain.type == _DOUBLE:
         is_whole = pc.and_(pc.equal(pc.floor(plain), plain), pc.less(pc.abs(plain), 2.0**53))
         whole = pc.if_else(is_whole, plain, None).cast(BIGINT).cast(TEXT)
@@ -253,6 +258,9 @@ def money(values: Column[Any]) -> tuple[Column[Any], bool]:
     kind = array(values).type
     if kind == BOOLEAN:
         return column(pa.nulls(len(values), MONEY), values.index), False
+    if kind == MONEY:
+        plain = array(values)
+        return column(pc.if_else(pc.less(pc.abs(plain), _AMOUNT_LIMIT), plain, None), values.index), False
     texts = texts_of(values)
     is_decimal, is_ambiguous = texts.str.fullmatch(_DECIMAL).fillna(False), False
     if kind == TEXT:

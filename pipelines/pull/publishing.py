@@ -190,6 +190,8 @@ class Publication:
             change = self._result.changes.get(walked.resource)
             ops.record_coverage(connection, run_id, walked, published=change is not None)
             ops.record_observations(connection, run_id, at, walked.observations)
+            if change is not None:
+                ops.record_field_kinds(connection, run_id, at, walked)
             totals = {
                 "read": walked.total("rows"),
                 "loaded": walked.distinct if change else 0,

@@ -24,11 +24,12 @@ from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_first_page
 from pipelines.warehouse.load import import_loader
+from pipelines.warehouse.ops import field_kinds
 from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.sql import table_names
 from sources import __version__
 from sources.contract import LISTS, ORDER
-from sources.decode.schema_inference import FieldNames
+from sources.decode.schema_inference import FieldNames, KeptKinds
 from sources.errors import BridgeError, Stopped
 from sources.extract.id_hashes import IdHashes, hash_ids
 from sources.extract.result import ListResult, Progress, WalkOptions
@@ -50,9 +51,10 @@ log = logging.getLogger("orderbridge.pull")
 
 
 class KnownOrders(NamedTuple):
-    """The names of fields, and the ids of the orders that were listed, as the last read of the orders left them."""
+    """The names and kinds of fields, and the ids of the orders that were listed, as the last read of them left them."""
 
     names: FieldNames
+    kinds: KeptKinds
     ids: IdHashes
 
     @classmethod
@@ -63,7 +65,7 @@ class KnownOrders(NamedTuple):
             listed = warehouse.sql(f"SELECT id FROM raw.{ORDER.name} WHERE _missing_since IS NULL")
             for batch in listed.to_arrow_reader():
                 ids.append(hash_ids(pa.chunked_array([batch.column(0)])))
-        return cls(field_names(warehouse), ids)
+        return cls(field_names(warehouse), field_kinds(warehouse, ORDER.name), ids)
 
 
 class ListWalks:
@@ -166,8 +168,9 @@ class ListWalks:
             "version": __version__,
         }
         key = settings.order_key if name == ORDER.name and isinstance(settings, PublicV1Settings) else ""
-        names, known_ids = self._known if self._known is not None and name == ORDER.name else (None, None)
-        options = WalkOptions(settings.page_limit, self._sweeps, key=key, names=names, known_ids=known_ids)
+        known = self._known if name == ORDER.name else None
+        names, kinds, known_ids = known or (None, None, None)
+        options = WalkOptions(settings.page_limit, self._sweeps, key=key, names=names, kinds=kinds, known_ids=known_ids)
         place = name if start is None else f"{name}-tail"
         published_at = path.stat().st_mtime if path.exists() else 0.0
         spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal(), published_at)

@@ -16,6 +16,7 @@ import pandas as pd
 
 from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.customers_on_cluster import customers_on_cluster
+from pipelines.reconcile.odd_values import odd_values
 from pipelines.warehouse import coverage, ops
 from pipelines.warehouse.sql import table_names
 from sources.errors import UsageError
@@ -140,7 +141,7 @@ def _orders(inputs: StepInputs) -> Entity:
     ops.record_order_fields(inputs.build, inputs.run_id, pins)
     detected = {name: column for name, column in used.items() if name not in configured.columns()}
     proposed = {name: choice.evidence.get(column, "used by the last run") for name, column in detected.items()}
-    findings = combine_findings([choice.findings, result.findings])
+    findings = combine_findings([choice.findings, result.findings, *odd_values(inputs.build, "orders", inputs.reads)])
     return Entity(
         result.orders, findings, result.dates, order_fields=dict.fromkeys(ORDER_FIELDS) | used, proposed=proposed
     )

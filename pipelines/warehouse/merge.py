@@ -15,7 +15,7 @@ import pyarrow as pa
 from pipelines.warehouse.load import LOADED
 from pipelines.warehouse.sql import table_names
 from sources.contract import RECORDS
-from sources.decode.table_schema import PLACE, schema_of
+from sources.decode.table_schema import DECIMAL, PLACE, schema_of
 from sources.extract.result import ListResult
 
 _TIME: Final = pa.timestamp("us", "UTC")
@@ -24,7 +24,7 @@ _BOOKKEEPING: Final = pa.schema(
 )
 SHRINK_SHARE: Final = 0.02
 SHRINK_ROWS: Final = 5
-_EXACT_DOUBLE: Final = 2**53
+_DECIMAL: Final = f"DECIMAL({DECIMAL.precision},{DECIMAL.scale})"
 _DIGITS: Final = "regexp_replace(split_part({x}::VARCHAR, 'e', 1), '[-.]', '', 'g')"
 _PLAIN_DOUBLE: Final = r"""CASE WHEN NOT isfinite({x}) THEN NULL
     WHEN NOT contains({x}::VARCHAR, 'e') THEN regexp_replace(({x} + 0)::VARCHAR, '\.0$', '')
@@ -217,7 +217,7 @@ def _align(build: duckdb.DuckDBPyConnection, table: str, resource: str, key: str
 def _common_type(build: duckdb.DuckDBPyConnection, table: str, name: str, kinds: tuple[str, str], kept: str) -> str:
     """The narrowest type that holds the loaded values of a column and its `kept` ones exactly, at worst text.
 
-    Values of replaced rows do not count: a column becomes narrow again as soon as its values are.
+    Values of replaced rows do not count. A double, which version 0.2 made, is rounded to the decimals of the column.
     """
     old, new = kinds
     if not _number(build, f'SELECT count("{name}") FROM {LOADED}."{table}"'):
@@ -228,10 +228,9 @@ def _common_type(build: duckdb.DuckDBPyConnection, table: str, name: str, kinds:
         return new
     if {old, new} == {"INTEGER", "BIGINT"}:
         return "BIGINT"
-    if {old, new} == {"BIGINT", "DOUBLE"}:
-        integers = f'raw."{table}"' if old == "BIGINT" else f'{LOADED}."{table}"'
-        largest = _number(build, f'SELECT coalesce(max(abs("{name}"::HUGEINT)), 0) FROM {integers}')
-        return "DOUBLE" if largest <= _EXACT_DOUBLE else "VARCHAR"
+    if {old, new} <= {"INTEGER", "BIGINT", _DECIMAL, "DOUBLE"}:
+        lost = f"SELECT count({stored}) FILTER (try_cast({stored} AS {_DECIMAL}) IS NULL) FROM {kept}"
+        return "VARCHAR" if _number(build, lost) else _DECIMAL
     return "VARCHAR"
 
 
@@ -241,7 +240,9 @@ def _cast(value: str, kind: str, to: str) -> str:
 
 
 def _text(value: str, kind: str) -> str:
-    """A value as text, in SQL: a double in plain form, as the text of a number is read (`10` for 10.0)."""
+    """A value as text, in SQL: a number in plain form, as the text of a number is read (`10` for 10.0)."""
+    if kind == _DECIMAL:
+        return f"rtrim(rtrim({value}::VARCHAR, '0'), '.')"
     if kind != "DOUBLE":
         return f"{value}::VARCHAR"
     return _PLAIN_DOUBLE.format(x=value, digits=_DIGITS.format(x=value))

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
+from pipelines.warehouse.sql import table_names
+
 if TYPE_CHECKING:
+    from sources.decode.schema_inference import ColumnKind
     from sources.extract.result import ListResult
     from transforms.customer_index import CustomerNotation
 
@@ -39,6 +42,9 @@ TABLES: Final = {
         run_id VARCHAR, cursor VARCHAR, page_limit INTEGER, page_rows INTEGER, page_digest VARCHAR, base_url VARCHAR,
         environment VARCHAR, organization VARCHAR, order_key VARCHAR, is_newest_last BOOLEAN""",
     "order_fields": "run_id VARCHAR, field VARCHAR, column_name VARCHAR, matched_share DOUBLE, notation VARCHAR",
+    "field_kinds": """
+        resource VARCHAR, path VARCHAR, kind VARCHAR, values_seen BIGINT, previous_kind VARCHAR, run_id VARCHAR,
+        decided_at TIMESTAMPTZ, PRIMARY KEY (resource, path)""",
     "push_log": """
         plan_id VARCHAR, operation_id VARCHAR, kind VARCHAR, method VARCHAR, path VARCHAR, state VARCHAR,
         status INTEGER, attempts INTEGER, updated_at TIMESTAMPTZ""",
@@ -201,6 +207,25 @@ def record_observations(
         """INSERT INTO ops.observations SELECT unnest($whats), unnest($values), $run, $at, $run, $at
         ON CONFLICT DO UPDATE SET last_run_id = excluded.last_run_id, last_seen_at = excluded.last_seen_at""",
         {"whats": [what for what, _ in pairs], "values": [value for _, value in pairs], "run": run_id, "at": at},
+    )
+
+
+def field_kinds(warehouse: duckdb.DuckDBPyConnection, resource: str) -> dict[str, ColumnKind]:
+    """The kind of each place of an undocumented list, by its path, as the walks up to now decided it."""
+    if "field_kinds" not in table_names(warehouse, "ops"):
+        return {}
+    return dict(warehouse.execute("SELECT path, kind FROM ops.field_kinds WHERE resource = ?", [resource]).fetchall())
+
+
+def record_field_kinds(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, walked: ListResult) -> None:
+    """Records the kinds that a published walk decided, for later walks: new ones, and those that became wider."""
+    paths, kinds, values = map(list, zip(*walked.kinds, strict=True)) if walked.kinds else ([], [], [])
+    build.execute(
+        """INSERT INTO ops.field_kinds
+        SELECT $resource, unnest($paths), unnest($kinds), unnest($values), NULL, $run, $at
+        ON CONFLICT DO UPDATE SET kind = excluded.kind, previous_kind = field_kinds.kind, run_id = excluded.run_id,
+            decided_at = excluded.decided_at WHERE field_kinds.kind <> excluded.kind""",
+        {"resource": walked.resource, "paths": paths, "kinds": kinds, "values": values, "run": run_id, "at": at},
     )
 
 

@@ -28,7 +28,7 @@ ENUMERATION_MAX: Final = 12
 _TYPE: Final = "type of a field"
 _VALUE: Final = "value"
 _ALIASES: Final = {"adjustment_types": f"price_lists.adjustment_type: {_VALUE}"}
-_SAFE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_. -]{0,79})?")
+_SAFE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_. -]{0,79}(\([0-9,]+\))?)?")
 _KINDS: Final[dict[str, ChangeKind]] = {
     FOUND: "new_field", UNKNOWN: "new_field", _TYPE: "changed_type", _VALUE: "new_value",
     MISTYPED: "unexpected_type", ABSENT: "absent",

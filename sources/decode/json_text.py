@@ -1,4 +1,4 @@
-"""Values of undocumented fields that no single Arrow type parses: JSON text, and fields of several types.
+"""Values of undocumented fields that no single Arrow type parses: JSON text, and texts among which are other scalars.
 
 In: the types seen, and pages. Out: the type to declare to the parser, and the columns that it leaves out, read by
 msgspec with every field named, so that an unknown one is noticed.
@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 import pyarrow as pa
@@ -22,132 +22,97 @@ from sources.decode.ndjson import ColumnarFallback, NdjsonBatch
 from sources.decode.rows import InvalidRow, Number, Page
 from sources.decode.schema_inference import (
     ARROW,
-    WHOLE,
     ColumnKind,
+    Count,
     InferredColumn,
     InferredNode,
     InferredTable,
     Seen,
-    survives,
+    plain_text,
 )
+from sources.decode.table_schema import DECIMAL
 
-# A double may not keep more than 15 digits with a point, nor an exponent. The first pattern is fast and matches too
-# much; the numbers of pages that it matches are checked one by one.
-_INEXACT: Final = r"[0-9]{7}\.[0-9]|\.[0-9]{9}|[:\[,]\s*-?[0-9.]+[eE]"
-_FRACTION: Final = re.compile(rb"[:\[,]\s*(-?[0-9]+(?:\.[0-9]+(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+))")
 _compact: Final = partial(msgspec.json.format, indent=-1)
 _CACHE_MAX: Final = 100_000
 
 
-class KindMismatch(Exception):
-    """A value is not of its column's kind."""
-
-
 @dataclass(frozen=True, slots=True)
 class DeclaredType:
-    """The type to parse rows with; whether it has doubles, and whether fields are left out of it."""
+    """The type to parse rows with.
+
+    Attributes:
+        has_raw: whether fields are left out of it.
+        decimals: the names of fields with decimals.
+    """
 
     type: pa.StructType
-    has_double: bool
     has_raw: bool
+    decimals: frozenset[str]
 
 
 def parse_type(root: InferredNode, key: str) -> DeclaredType:
     """The type to parse rows with; `key` is the field of their identifier."""
-    leaves: list[pa.DataType | None] = []
+    leaves: list[tuple[str, pa.DataType | None]] = []
     declared = _struct(root, leaves, key)
-    return DeclaredType(declared, pa.float64() in leaves or pa.list_(pa.float64()) in leaves, None in leaves)
+    types = [kind for _, kind in leaves]
+    decimals = frozenset(name for name, kind in leaves if kind == DECIMAL)
+    return DeclaredType(declared, None in types, decimals)
 
 
-def _struct(node: InferredNode, leaves: list[pa.DataType | None], key: str | None = None) -> pa.StructType:
+def _struct(node: InferredNode, leaves: list[tuple[str, pa.DataType | None]], key: str | None = None) -> pa.StructType:
     """The type of an object without the fields that are left out; adds the types of its fields to `leaves`."""
-    types = {name: _type(inner, leaves, name == key) for name, inner in node.fields.items()}
+    types = {}
+    for name, inner in node.fields.items():
+        if name == key:
+            leaves.append((name, _key_type(inner)))
+        elif inner.kind in ("object", "table"):
+            types[name] = _struct(inner, leaves)
+            if inner.kind == "table":
+                types[name] = pa.list_(types[name])
+            continue
+        else:
+            leaves.append((name, _leaf(inner)))
+        types[name] = leaves[-1][1]
     return pa.struct([(name, kind) for name, kind in types.items() if kind is not None])
 
 
-def _type(node: InferredNode, leaves: list[pa.DataType | None], is_key: bool) -> pa.DataType | None:
-    if node.kind == "object" and not is_key:
-        return _struct(node, leaves)
-    if node.kind == "table" and node.items is not None and not is_key:
-        return pa.list_(_struct(node.items, leaves))
-    leaves.append(_leaf(node, is_key))
-    return leaves[-1]
+def _key_type(node: InferredNode) -> pa.DataType | None:
+    return {Seen.TEXT: pa.string(), Seen.WHOLE: pa.int64()}.get(node.seen)
 
 
-def _leaf(node: InferredNode, is_key: bool) -> pa.DataType | None:
+def _leaf(node: InferredNode) -> pa.DataType | None:
     """The type of a field; None for one that is left out."""
-    seen, kind = node.seen, node.kind
-    if is_key:
-        return pa.string() if seen == Seen.TEXT else pa.int64() if seen and not seen & ~WHOLE else None
-    if kind == "json":
-        return _json_type(node)
-    if kind == "bigint" and Seen.POINT in seen:
-        return None if Seen.WIDE in seen else pa.float64()
-    if kind == "text":
-        # Always null so far: the parser is to reject anything else, so that it is noticed.
-        return pa.string() if seen == Seen.TEXT else None if seen else pa.null()
-    return ARROW[kind]
-
-
-def _json_type(node: InferredNode) -> pa.DataType | None:
-    """The type of a field that is kept as JSON text, where Arrow can parse it and write it again."""
-    if node.seen == Seen.OBJECT:
-        return None if node.is_wide else pa.struct([])  # always empty
-    items = node.items.seen if node.items is not None else Seen.NOTHING
-    if node.seen != Seen.ARRAY:
+    if node.kind == "list":
+        return _list_type(node.items)
+    if node.kind == "empty":  # the parser rejects anything else, so that it is noticed
+        empty = {Count.EMPTY_OBJECT: pa.struct([]), Count.EMPTY_LIST: pa.list_(pa.null())}
+        return empty[next(iter(node.counts))] if len(node.counts) == 1 else None if node.counts else pa.null()
+    if node.kind == "text" and node.seen & ~Seen.TEXT:
         return None
-    if not items:
-        return pa.list_(pa.null())
-    if items == Seen.TEXT:
-        return pa.list_(pa.string())
-    if not items & ~WHOLE:
-        return pa.list_(pa.int64())
-    return pa.list_(pa.float64()) if not items & ~(Seen.INTEGER | Seen.POINT | Seen.FRACTION) else None
+    return None if node.kind == "json" else ARROW[node.kind]
 
 
-def numbers_survive(text: NdjsonBatch) -> bool:
-    """Whether doubles keep every number that is written with a point or an exponent."""
-    if not _may_be_inexact(text.as_value(pa.large_binary())):
-        return True
-    return all(
-        survives(number.decode())
-        for page in text.pages
-        if _may_be_inexact(pa.array([page.rows], pa.large_binary()))
-        for number in set(_FRACTION.findall(page.rows))
-    )
+def _list_type(items: Seen) -> pa.DataType | None:
+    """The type of lists, where Arrow can parse them and write them again."""
+    return {Seen.TEXT: pa.list_(pa.string()), Seen.WHOLE: pa.list_(pa.int64())}.get(items)
 
 
-def _may_be_inexact(text: pa.Array) -> bool:
-    return bool(pc.any(pc.match_substring_regex(text, _INEXACT)).as_py())
+def has_odd_texts(text: NdjsonBatch, names: frozenset[str]) -> bool:
+    """Whether a text that begins like a code may be where a decimal is expected: Arrow takes `"007"` as a number."""
+    if not names:
+        return False
+    fields = "|".join(map(re.escape, sorted(msgspec.json.encode(name).decode() for name in names)))
+    pattern = rf"(?:{fields})\s*:\s*\"[-+]?(?:0[0-9]|[+.]|[0-9]+\.\"|[0-9.]*[eE])"
+    return bool(pc.any(pc.match_substring_regex(text.as_value(pa.large_binary()), pattern)).as_py())
 
 
-def coerce(kind: ColumnKind, value: object) -> object:
-    """A parsed value as its column holds it. Raises KindMismatch if it is of another kind."""
+def column_value(kind: ColumnKind | Literal["key"], value: object) -> object:
+    """A parsed value that fits its column (`InferredNode.fit`) as the column holds it."""
     if value is None:
         return None
-    if kind == "json":
+    if kind in ("json", "list"):
         return dump(value)
-    if kind in ("text", "key"):
-        return _plain(value)
-    if kind == "boolean" and isinstance(value, bool):
-        return value
-    if isinstance(value, Number):
-        if kind == "double":
-            return float(value)
-        whole = rows.integer(value)
-        if kind == "bigint" and whole is not None:
-            return whole
-    raise KindMismatch
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Number):
-        return rows.canonical(value) or str(value)
-    if isinstance(value, str):
-        return value
-    raise KindMismatch
+    return plain_text(value) if kind == "key" else value
 
 
 def dump(value: object) -> str:
@@ -167,7 +132,8 @@ class RawReader:
     def __init__(self, root: InferredNode) -> None:
         self._attributes: dict[str, str] = {}
         self._decoder = msgspec.json.Decoder(list[self._struct(root)])  # type: ignore[misc]
-        self._values: dict[tuple[ColumnKind, bytes], object] = {}
+        self._values: dict[tuple[str, bytes], object] = {}
+        self._parsed: dict[bytes, object] = {}
 
     def _struct(self, node: InferredNode) -> type[msgspec.Struct]:
         members: list[tuple[str, Any, Any]] = []
@@ -182,11 +148,10 @@ class RawReader:
             raise ColumnarFallback from None
 
     def _member(self, node: InferredNode) -> Any:  # noqa: ANN401 — a type expression
-        is_empty = node.seen == Seen.OBJECT and not node.fields and not node.is_wide
-        if node.kind == "object" or is_empty:  # an object that was always empty must stay so
-            return self._struct(node) | None | UnsetType
-        if node.kind == "table" and node.items is not None:
-            return list[self._struct(node.items)] | None | UnsetType  # type: ignore[misc]
+        if node.kind == "object" or (node.kind == "empty" and node.counts.keys() == {Count.EMPTY_OBJECT}):
+            return self._struct(node) | None | UnsetType  # an object that was always empty must stay so
+        if node.kind == "table":
+            return list[self._struct(node)] | None | UnsetType  # type: ignore[misc]
         return Raw | UnsetType
 
     def read(self, pages: Sequence[Page]) -> list[msgspec.Struct]:
@@ -212,11 +177,27 @@ class RawReader:
         return [below for item in items for below in self._at(item, table.keys) or ()]
 
     def column(self, column: InferredColumn, items: Sequence[msgspec.Struct]) -> pa.Array:
-        """A column of values left as bytes. Raises KindMismatch, or ColumnarFallback for the row-by-row path."""
+        """A column of values left as bytes. Raises ColumnarFallback if one is for the row-by-row path."""
         raw = [self._at(item, column.keys) for item in items]
-        return pa.array(
-            [None if value is None else self._value(column.kind, bytes(value)) for value in raw], ARROW[column.kind]
-        )
+        return pa.array([None if value is None else self._value(column, value) for value in raw], ARROW[column.kind])
+
+    def fields(self, name: str, items: Sequence[msgspec.Struct]) -> list[Any]:
+        """The values of a field: bytes, objects, or lists of objects; nulls and absent ones are left out."""
+        values = (self._at(item, (name,)) for item in items)
+        return [value for value in values if value is not None]
+
+    def parsed(self, data: Raw) -> object:
+        """A value left as bytes. Raises ColumnarFallback if its row is to be quarantined."""
+        text = bytes(data)
+        if text not in self._parsed:
+            if len(self._parsed) > _CACHE_MAX:
+                self._parsed.clear()
+            try:
+                # The row parser takes objects: the value is wrapped in one.
+                self._parsed[text] = rows.parse(b'{"":' + text + b"}")[""]
+            except InvalidRow:
+                raise ColumnarFallback from None
+        return self._parsed[text]
 
     def _at(self, item: msgspec.Struct, keys: tuple[str, ...]) -> Any:  # noqa: ANN401 — Raw, Struct, list or None
         value: Any = item
@@ -226,17 +207,18 @@ class RawReader:
                 return None
         return value
 
-    def _value(self, kind: ColumnKind, data: bytes) -> object:
-        known = (kind, data)
+    def _value(self, column: InferredColumn, data: Raw) -> object:
+        known = (column.kind, bytes(data))
         if known not in self._values:
             if len(self._values) > _CACHE_MAX:
                 self._values.clear()
-            try:
-                # The row parser takes objects: the value is wrapped in one.
-                value = rows.parse(b'{"":' + data + b"}")[""]
-            except InvalidRow:
-                raise ColumnarFallback from None
-            if kind == "key" and (isinstance(value, bool) or (isinstance(value, Number) and not rows.canonical(value))):
+            value, odd = self.parsed(data), dict[str, object]()
+            if column.kind == "key":
+                if not isinstance(value, str) or (isinstance(value, Number) and not rows.canonical(value)):
+                    raise ColumnarFallback
+            else:
+                value = column.node.fit(value, "", odd)
+            if odd:
                 raise ColumnarFallback
-            self._values[known] = coerce(kind, value)
+            self._values[known] = column_value(column.kind, value)
         return self._values[known]

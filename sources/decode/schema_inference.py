@@ -1,67 +1,87 @@
-"""The tables and types that hold all values of an undocumented record.
+"""The tables and types of an undocumented record: those of the bulk of its rows, and of earlier walks.
 
-In: parsed rows (`rows.parse`). Out: the tables of the record, each column with the narrowest type that holds every
-value exactly. A node only ever widens, and text is the widest type, so the types depend on the rows and not on their
-order. Names depend on the set of fields and on earlier names. An object with too many fields (one keyed by ids) becomes
-JSON text.
+In: parsed rows (`rows.parse`), and the kinds that earlier walks kept. Out: the tables of the record, and the kind of
+each column. A place (a field, or a field of the objects in an array) has one form in all rows: a scalar, an object or a
+list. A first walk takes the form and the type of the bulk of the values; a later one keeps them, except that whole
+numbers become decimals where one has a fraction. A value of another kind is odd: it stays in its row (`fit`). Counts
+decide, so that kinds depend on the rows and not on their order. Names depend on the set of fields and on earlier names.
+An object with too many fields (one keyed by ids) becomes JSON text.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from enum import Flag, auto
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from enum import Enum, Flag, auto
 from functools import cached_property
-from typing import Final, Literal
+from typing import Final, Literal, cast, get_args
 
 import msgspec
 import pyarrow as pa
 
-from sources.contract import Record
+from sources.contract import INT64_MAX, Record
 from sources.decode import rows
 from sources.decode.rows import Number
-from sources.decode.table_schema import KEY_COLUMN, PLACE, parent_key, shorten, snake
+from sources.decode.table_schema import DECIMAL, KEY_COLUMN, PLACE, parent_key, shorten, snake
 
-DOUBLE_EXACT: Final = 2**53 - 1
-"""Up to here a double shows which integer was written; 2^53 may also have been 2^53 + 1."""
 FIELDS_MAX: Final = 200
 """Fields of an object in a record that become columns. With more it is JSON text."""
 NODES_MAX: Final = 500
 """Fields of a whole record, over all its tables. With more, an object with a new field becomes JSON text, and a
 new field of the record itself goes to `_extra`."""
+BULK: Final = 0.75
+"""Share of the values of a place from which their form is that of the place; below it the place is JSON text."""
+ODD_MAX: Final = 0.05
+"""Largest share of scalars of another type, from which a column is text."""
+LIST_SHARE: Final = 0.1
+"""Share of the values from which lists make single objects or scalars lists of one item."""
+KEPT_VALUES_MIN: Final = 20
+"""Values from which a kind is kept: a new field is not judged for good by the first few orders that have it."""
 RESERVED: Final = frozenset(
     {"_extra", "_page", "_position", "_run_id", "_first_seen_at", "_last_seen_at", "_missing_since"}
 )
+NUMERIC_TEXT: Final = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
+"""A text that is a number, without the zeros or signs of a code."""
+WHOLE_TEXT: Final = r"^-?(0|[1-9][0-9]{0,17})$"
+DECIMAL_TEXT: Final = r"^-?(0|[1-9][0-9]{0,28})(\.[0-9]{1,9})?$"
+"""Numbers in texts that a column of whole numbers, and one of decimals, holds exactly."""
+_NUMERIC: Final = re.compile(NUMERIC_TEXT.replace("$", r"\Z"))
+_WHOLE_TEXT: Final = re.compile(WHOLE_TEXT.replace("$", r"\Z"))
+_DECIMAL_TEXT: Final = re.compile(DECIMAL_TEXT.replace("$", r"\Z"))
+_INDEX: Final = re.compile(r"0|[1-9][0-9]*")
 
 
 class Seen(Flag):
-    """The values of a field. Null does not count: every column takes it."""
+    """The scalars of a place, or the items of its lists. Null does not count: every column takes it."""
 
     NOTHING = 0
     BOOLEAN = auto()
-    INTEGER = auto()  # whole, in any notation, up to 53 bits
-    WIDE = auto()  # whole, up to 64 bits
-    POINT = auto()  # written with a point or an exponent
-    FRACTION = auto()  # not whole, or large, and exact as a double
-    HUGE = auto()  # any other number
+    WHOLE = auto()  # written without a point or an exponent, up to 64 bits
+    DECIMAL = auto()  # any other number that a decimal column holds exactly
+    LONG = auto()  # any other number
     TEXT = auto()
-    OBJECT = auto()
-    ARRAY = auto()
-    NULL_ITEM = auto()  # of the items of an array only
+    OTHER = auto()  # of items only: null, object, list
 
 
-WHOLE: Final = Seen.INTEGER | Seen.WIDE
-
-ColumnKind = Literal["key", "text", "bigint", "double", "boolean", "json", "object", "table"]
+ColumnKind = Literal["text", "bigint", "decimal", "boolean", "json", "list", "object", "table", "empty"]
+"""How the values of a place are held. `json` holds any value, `list` lists without objects; both are JSON text. Nothing
+was seen of an `empty` place but null, `[]` and `{}`."""
+COLUMN_KINDS: Final[tuple[ColumnKind, ...]] = get_args(ColumnKind)
 ARROW: Final = {
     "key": pa.string(),
     "text": pa.string(),
     "bigint": pa.int64(),
-    "double": pa.float64(),
+    "decimal": DECIMAL,
     "boolean": pa.bool_(),
     "json": pa.string(),
+    "list": pa.string(),
+    "empty": pa.string(),
 }
+KeptKinds = Mapping[str, ColumnKind]
+"""The kinds of earlier walks, by the path of the place (`path_text`)."""
 
 
 @dataclass(slots=True)
@@ -71,39 +91,93 @@ class NodeBudget:
     left: int = NODES_MAX
 
 
+class Count(Enum):
+    """What is counted at a place. Numbers in texts are counted apart: they are numbers only among numbers."""
+
+    WHOLE = auto()
+    DECIMAL = auto()
+    LONG = auto()
+    WHOLE_TEXT = auto()
+    DECIMAL_TEXT = auto()
+    LONG_TEXT = auto()
+    TEXT = auto()
+    EMPTY_TEXT = auto()
+    TRUE = auto()
+    FALSE = auto()
+    OBJECT = auto()
+    KEYED_OBJECT = auto()  # its names are whole numbers: a list, where others are lists
+    EMPTY_OBJECT = auto()
+    LIST = auto()
+    LIST_OF_ONE = auto()  # a single object
+    EMPTY_LIST = auto()
+    OBJECT_ITEM = auto()
+    OTHER_ITEM = auto()
+
+
+_NUMBERS: Final = (Count.WHOLE, Count.DECIMAL, Count.LONG)
+_NUMERIC_TEXTS: Final = (Count.WHOLE_TEXT, Count.DECIMAL_TEXT, Count.LONG_TEXT)
+_NOT_WHOLE: Final = (Count.DECIMAL, Count.LONG, Count.DECIMAL_TEXT, Count.LONG_TEXT)
+_LONG: Final = (Count.LONG, Count.LONG_TEXT)
+_BOOLEANS: Final = (Count.TRUE, Count.FALSE)
+
+
 @dataclass(slots=True)
 class InferredNode:
-    """A place in the record: the values seen, the fields of an object, the items of an array.
+    """A place in the record: the values seen, and the fields of the objects there.
+
+    Objects in a list have the same fields as a single object: converters from XML write a list of one as its item.
 
     Attributes:
-        is_wide: it is an object with too many fields: its fields are no longer looked at.
+        kept: its kind in earlier walks.
+        fields: of the object, or of the objects in the list.
+        is_wide: objects with too many fields were seen: more are not looked at.
+        seen: the scalars.
+        items: the items of lists.
+        counts: of the values, but null.
+        kind: as `settle` found it.
     """
 
-    seen: Seen = Seen.NOTHING
+    kept: ColumnKind | None = None
     fields: dict[str, InferredNode] = field(default_factory=dict)
-    items: InferredNode | None = None
     is_wide: bool = False
+    seen: Seen = Seen.NOTHING
+    items: Seen = Seen.NOTHING
+    counts: Counter[Count] = field(default_factory=Counter)
+    kind: ColumnKind = "empty"
 
     def widen(self, value: object, budget: NodeBudget, is_root: bool = False) -> None:
         """Takes a parsed value into account."""
-        if value is None:
-            return
-        self.seen |= seen_in(value)
         if isinstance(value, dict):
-            self._widen_object(value, budget, is_root)
+            if not value:
+                self.counts[Count.EMPTY_OBJECT] += 1
+            elif is_keyed(value) and not is_root:
+                self.counts[Count.KEYED_OBJECT] += 1
+                self._widen_items(list(value.values()), budget)
+            else:
+                self.counts[Count.OBJECT] += 1
+                self._widen_fields(value, budget, is_root)
         elif isinstance(value, list):
-            self.items = self.items or InferredNode()
-            for item in value:
-                if item is None:
-                    self.items.seen |= Seen.NULL_ITEM
-                self.items.widen(item, budget)
+            self._widen_items(value, budget)
+            self.counts[_list_count(value)] += 1
+        elif value is not None:
+            self.seen |= seen_in(value)
+            self.counts[scalar_count(value)] += 1
 
-    def _widen_object(self, value: dict[str, object], budget: NodeBudget, is_root: bool) -> None:
+    def _widen_items(self, value: list[object], budget: NodeBudget) -> None:
+        for item in value:
+            self.items |= seen_in(item)
+            if isinstance(item, dict):
+                self.counts[Count.OBJECT_ITEM] += 1
+                self._widen_fields(item, budget)
+            elif item is not None:
+                self.counts[Count.OTHER_ITEM] += 1
+
+    def _widen_fields(self, value: dict[str, object], budget: NodeBudget, is_root: bool = False) -> None:
         for name, inner in value.items():
             if name not in self.fields:
                 if self.is_wide or not budget.left or (len(self.fields) >= FIELDS_MAX and not is_root):
                     self.is_wide = True
-                    if not is_root:
+                    if not is_root and self.kept is None:
                         budget.left += self.size - 1
                         self.fields = {}
                         return
@@ -115,26 +189,159 @@ class InferredNode:
     @property
     def size(self) -> int:
         """The fields at and below this place."""
-        below = sum(node.size for node in self.fields.values())
-        return 1 + below + (self.items.size - 1 if self.items is not None else 0)
+        return 1 + sum(node.size for node in self.fields.values())
+
+    def keep(self, kept: KeptKinds, budget: NodeBudget) -> None:
+        """Takes over kinds of earlier walks."""
+        for path, kind in kept.items():
+            node = self
+            for name in msgspec.json.decode(path, type=tuple[str, ...]):
+                if name not in node.fields:
+                    node.fields[name] = InferredNode()
+                    budget.left -= 1
+                node = node.fields[name]
+            node.kept = kind
+
+    def settle(self) -> None:
+        """Sets the kinds of this place and of all below it."""
+        self.kind = self._kind()
+        for node in self.fields.values():
+            node.settle()
+
+    def known_kinds(self, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ColumnKind, int]]:
+        """The path, the kind and the number of values of each place whose kind is to be kept."""
+        for name, node in self.fields.items():
+            at = (*above, name)
+            if node.kept is not None or node._values >= KEPT_VALUES_MIN:
+                yield path_text(at), node.kind, node._values
+            yield from node.known_kinds(at)
+
+    def _kind(self) -> ColumnKind:
+        """As earlier walks kept it, but that whole numbers widen; else that of most values."""
+        if self.kept is not None:
+            return "decimal" if self.kept == "bigint" and self._count(*_NOT_WHOLE) else self.kept
+        objects = self._count(Count.OBJECT) and self._count(Count.OBJECT, Count.EMPTY_OBJECT)
+        singles, lists = self.counts[Count.LIST_OF_ONE], self.counts[Count.LIST]
+        keyed, scalars, total = self.counts[Count.KEYED_OBJECT], self._scalars, self._values
+        if not total:
+            return self._scalar_kind if self._count(Count.EMPTY_TEXT, Count.FALSE) else "empty"
+        listed = lists + keyed if lists + singles else 0
+        if self.counts[Count.OBJECT_ITEM] >= BULK * self._count(Count.OBJECT_ITEM, Count.OTHER_ITEM):
+            is_list = singles > objects if not listed else listed >= LIST_SHARE * (listed + objects + singles)
+            best = listed + singles + objects if is_list else objects + singles
+            kind: ColumnKind = "table" if is_list else "object"
+        else:
+            best = listed + scalars if listed >= LIST_SHARE * (listed + scalars) else listed
+            kind = "json" if self.counts[Count.OBJECT_ITEM] else "list"
+            if objects + singles > best:
+                best, kind = objects + singles, "object"
+        if scalars > best:
+            best, kind = scalars, self._scalar_kind
+        if best < BULK * total or (self.is_wide and kind in ("object", "table")):
+            return "json"
+        return kind
+
+    def _count(self, *counts: Count) -> int:
+        return sum(self.counts[count] for count in counts)
 
     @property
-    def kind(self) -> ColumnKind:
-        """How the values are held. Objects that are wide or always empty, and other arrays, are JSON text."""
-        seen = self.seen
-        if seen == Seen.OBJECT and self.fields:
-            return "object"
-        if seen == Seen.ARRAY and self.items is not None and self.items.seen == Seen.OBJECT and not self.items.is_wide:
-            return "table"
-        if seen & (Seen.OBJECT | Seen.ARRAY):
-            return "json"
-        if seen == Seen.BOOLEAN:
+    def _values(self) -> int:
+        """The values that are not empty."""
+        objects = self._count(Count.OBJECT) and self._count(Count.OBJECT, Count.EMPTY_OBJECT)
+        return objects + self._count(Count.LIST_OF_ONE, Count.LIST, Count.KEYED_OBJECT) + self._scalars
+
+    @property
+    def _scalars(self) -> int:
+        """The scalars that are a value also where others are objects or lists."""
+        falses = self.counts[Count.FALSE] if self.counts[Count.TRUE] else 0
+        return falses + self._count(*_NUMBERS, *_NUMERIC_TEXTS, Count.TEXT, Count.TRUE)
+
+    @property
+    def _scalar_kind(self) -> ColumnKind:
+        booleans = self._count(*_BOOLEANS)
+        numbers = self._count(*_NUMBERS, *_NUMERIC_TEXTS)
+        total = booleans + numbers + self.counts[Count.TEXT]
+        if booleans and total - booleans <= ODD_MAX * total:
             return "boolean"
-        if seen and not seen & ~(WHOLE | Seen.POINT):
-            return "bigint"
-        if seen and not seen & ~(Seen.INTEGER | Seen.POINT | Seen.FRACTION):
-            return "double"
-        return "text"
+        if not self._count(*_NUMBERS) or total - numbers > ODD_MAX * total or self._count(*_LONG) > ODD_MAX * numbers:
+            return "text"
+        return "decimal" if self._count(*_NOT_WHOLE) else "bigint"
+
+    def fit_fields(self, value: dict[str, object], path: str, odd: dict[str, object]) -> dict[str, object]:
+        """The fields of an object as their columns and tables hold them.
+
+        Args:
+            value: the object.
+            path: of the object in its row or item.
+            odd: takes values that no column or table holds, by the path of their field.
+        """
+        fitted: dict[str, object] = {}
+        for name, inner in value.items():
+            node, at = self.fields.get(name), f"{path}.{name}" if path else name
+            if node is not None:
+                fitted[name] = node.fit(inner, at, odd)
+            elif inner is not None:
+                odd[at] = inner
+        return fitted
+
+    def fit(self, value: object, path: str, odd: dict[str, object]) -> object:
+        """A value as its column or table holds it; None where it is odd, see `fit_fields`, or empty."""
+        kind = self.kind
+        if value is None or kind in ("json", "empty"):
+            return None if kind == "empty" else value
+        if kind in ("list", "table"):
+            items = _items(value, are_objects=kind == "table")
+            if items is None or kind == "list":
+                fitted: object = items
+            else:
+                fitted = [_item(item, f"{path}[{n}]", odd) for n, item in enumerate(items, 1)]
+        elif kind == "object":
+            single: object = value[0] if isinstance(value, list) and len(value) == 1 else value
+            is_object = isinstance(single, dict) and bool(single) and not is_keyed(single)
+            fitted = self.fit_fields(cast("dict[str, object]", single), path, odd) if is_object else None
+        else:
+            fitted = coerced(kind, value)
+            if isinstance(fitted, Decimal) and fitted != _decimal(value):
+                odd[path] = value  # more decimals than the column has: rounded there, exact here
+        if fitted is None and not is_nothing(value, kind):
+            odd[path] = value
+        return fitted
+
+
+def _items(value: object, *, are_objects: bool) -> list[object] | None:
+    """The items of a list, of an object that is one, or of a single item; None if the value is none of them."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict):
+        if not value:
+            return []
+        if is_keyed(value):
+            return [item for _, item in sorted(value.items(), key=lambda pair: int(pair[0]))]
+        return [value] if are_objects else None
+    return None if are_objects or value in ("", False) else [value]
+
+
+def _item(value: object, path: str, odd: dict[str, object]) -> dict[str, object] | None:
+    """An item of a table: an object, or None for another value, which is odd if it is not empty."""
+    if isinstance(value, dict):
+        return value
+    if not is_nothing(value, "table"):
+        odd[path] = value
+    return None
+
+
+def is_nothing(value: object, kind: ColumnKind) -> bool:
+    """Whether a value that is not of its place's kind is empty: nothing is lost where it is left out."""
+    if value is None or value == [] or value == {}:
+        return True
+    if value == "" and not isinstance(value, Number):
+        return True
+    return value is False and kind in ("object", "table", "list")
+
+
+def is_keyed(value: dict[str, object]) -> bool:
+    """Whether all names of an object are whole numbers, as in a list that PHP writes after it removed an item."""
+    return bool(value) and all(map(_INDEX.fullmatch, value))
 
 
 def seen_in(value: object) -> Seen:
@@ -142,33 +349,92 @@ def seen_in(value: object) -> Seen:
     if isinstance(value, bool):
         return Seen.BOOLEAN
     if isinstance(value, Number):
-        written = Seen.POINT if set(value) & set(".eE") else Seen.NOTHING
-        whole = rows.integer(value)
-        if whole is not None:
-            return written | (Seen.INTEGER if abs(whole) <= DOUBLE_EXACT else Seen.WIDE)
-        return written | (Seen.FRACTION if written and survives(value) else Seen.HUGE)
-    if isinstance(value, str):
-        return Seen.TEXT
-    return Seen.ARRAY if isinstance(value, list) else Seen.OBJECT
+        return _number_seen(value)
+    return Seen.TEXT if isinstance(value, str) else Seen.OTHER
 
 
-def survives(number: str) -> bool:
-    """Whether the shortest form of the double is the number."""
-    value = float(number)
-    return abs(value) != float("inf") and Decimal(repr(value)) == Decimal(number)
+def _number_seen(number: str) -> Seen:
+    if number.lstrip("-").isdigit() and -INT64_MAX - 1 <= int(number[:DIGITS]) <= INT64_MAX and len(number) < DIGITS:
+        return Seen.WHOLE
+    value = _decimal(number)
+    return Seen.LONG if value is None or round_decimal(value) != value else Seen.DECIMAL
+
+
+DIGITS: Final = 25
+"""More than a number of 64 bits has."""
+_CONTEXT: Final = Context(prec=DECIMAL.precision + DIGITS, rounding=ROUND_HALF_EVEN)
+_UNIT: Final = Decimal(1).scaleb(-DECIMAL.scale)
+_LIMIT: Final = Decimal(10) ** (DECIMAL.precision - DECIMAL.scale)
+
+
+def _decimal(number: object) -> Decimal | None:
+    """The value of a number, or of a text of one; None where it is none, or its plain form is too long."""
+    if not isinstance(number, str) or not (isinstance(number, Number) or _NUMERIC.fullmatch(number)):
+        return None
+    return rows.exact(Number(number))
+
+
+def round_decimal(value: Decimal) -> Decimal | None:
+    """A number with the decimals of a column; None if it is too large for one."""
+    if abs(value) >= _LIMIT:
+        return None
+    rounded = value.quantize(_UNIT, context=_CONTEXT)
+    return rounded if abs(rounded) < _LIMIT else None
+
+
+def scalar_count(value: object) -> Count:
+    """What a scalar is counted as."""
+    if isinstance(value, bool):
+        return Count.TRUE if value else Count.FALSE
+    if isinstance(value, Number):
+        return _NUMBERS[_NUMBER_SEEN.index(_number_seen(value))]
+    if not isinstance(value, str) or not _NUMERIC.fullmatch(value):
+        return Count.TEXT if value else Count.EMPTY_TEXT
+    if _WHOLE_TEXT.fullmatch(value):
+        return Count.WHOLE_TEXT
+    return Count.DECIMAL_TEXT if _DECIMAL_TEXT.fullmatch(value) else Count.LONG_TEXT
+
+
+_NUMBER_SEEN: Final = (Seen.WHOLE, Seen.DECIMAL, Seen.LONG)
+
+
+def _list_count(value: list[object]) -> Count:
+    if all(item is None for item in value):
+        return Count.EMPTY_LIST
+    return Count.LIST_OF_ONE if len(value) == 1 and isinstance(value[0], dict) else Count.LIST
+
+
+def coerced(kind: ColumnKind, value: object) -> object:
+    """A scalar as a column of this kind holds it; None if it does not. Decimals may be rounded."""
+    if kind == "text":
+        return plain_text(value)
+    if kind == "boolean":
+        return value if isinstance(value, bool) else None
+    number = _decimal(value)
+    if number is None:
+        return None
+    if kind == "bigint":
+        return int(number) if number == number.to_integral_value() and -INT64_MAX - 1 <= number <= INT64_MAX else None
+    return round_decimal(number)
+
+
+def plain_text(value: object) -> str | None:
+    """A scalar as text, a number in plain form; None if it is none."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Number):
+        return rows.canonical(value) or str(value)
+    return value if isinstance(value, str) else None
 
 
 @dataclass(frozen=True, slots=True)
 class InferredColumn:
-    """A column, the names that lead to its value inside the row or item, and how the value is held.
-
-    `is_wide`: integers beyond 53 bits have been seen; the column is the same without.
-    """
+    """A column, the names that lead to its value inside the row or item, and how the value is held."""
 
     name: str
     keys: tuple[str, ...]
-    kind: ColumnKind
-    is_wide: bool = field(default=False, compare=False)
+    kind: ColumnKind | Literal["key"]
+    node: InferredNode = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -178,6 +444,7 @@ class InferredTable:
     Attributes:
         keys: the names that lead to the array from the row or item that holds it; empty for the rows.
         places: the columns before its own: the record's identifier, the positions of the items that hold it, its own.
+        node: of the rows, or of the array.
     """
 
     name: str
@@ -185,6 +452,7 @@ class InferredTable:
     places: tuple[str, ...]
     columns: tuple[InferredColumn, ...]
     children: tuple[InferredTable, ...]
+    node: InferredNode = field(compare=False, repr=False)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -246,7 +514,7 @@ def inferred_table(record: Record, root: InferredNode, earlier: FieldNames | Non
     earlier = earlier or {}
     names = _Names({KEY_COLUMN} | RESERVED, earlier.get(record.name, {}))
     columns, children = _contents(root, names, frozenset({(record.key,)}))
-    key = InferredColumn(KEY_COLUMN, (record.key,), "key")
+    key = InferredColumn(KEY_COLUMN, (record.key,), "key", root.fields[record.key])
     tables = _Names({record.name}, earlier.get(CHILD_TABLES, {}))
 
     def child(at: tuple[str, ...], items: InferredNode, above: tuple[str, ...], holders: list[str]) -> InferredTable:
@@ -256,10 +524,10 @@ def inferred_table(record: Record, root: InferredNode, earlier: FieldNames | Non
         name = tables.add(f"{record.name}__{path}", (*above, *at))
         columns, children = _contents(items, _Names(set(places) | RESERVED, earlier.get(name, {})), frozenset())
         below = tuple(child(inner, node, (*above, *at), [*holders, path]) for inner, node in children)
-        return InferredTable(name, at, places, columns, below)
+        return InferredTable(name, at, places, columns, below, items)
 
     below = tuple(child(at, node, (), []) for at, node in children)
-    return InferredTable(record.name, (), (), (key, *columns), below)
+    return InferredTable(record.name, (), (), (key, *columns), below, root)
 
 
 _Place = tuple[tuple[str, ...], InferredNode]
@@ -268,16 +536,16 @@ _Place = tuple[tuple[str, ...], InferredNode]
 def _contents(
     node: InferredNode, names: _Names, skipped: frozenset[tuple[str, ...]]
 ) -> tuple[tuple[InferredColumn, ...], list[_Place]]:
-    """The columns of a table, and the arrays of objects in it with their items."""
+    """The columns of a table, and the arrays of objects in it."""
     places = [place for place in _places(node, ()) if place[0] not in skipped]
     # A name that needs no change keeps it, so that a clash renames as little as possible.
     places.sort(key=lambda place: (_joined(place[0]) != "__".join(place[0]), place[0]))
     columns = [
-        InferredColumn(names.add(_joined(at), at), at, inner.kind, Seen.WIDE in inner.seen)
+        InferredColumn(names.add(_joined(at), at), at, inner.kind, inner)
         for at, inner in places
         if inner.kind != "table"
     ]
-    tables = [(at, inner.items) for at, inner in places if inner.kind == "table" and inner.items is not None]
+    tables = [(at, inner) for at, inner in places if inner.kind == "table"]
     return tuple(sorted(columns, key=lambda column: column.keys)), tables
 
 

@@ -1,16 +1,15 @@
-"""Undocumented records: pages to Arrow tables, typed over the whole walk.
+"""Undocumented records: pages to Arrow tables, typed over the whole walk and as earlier walks kept it.
 
-In: pages of JSON rows. Out: the tables of `schema_inference`, with types that hold everything seen so far, and the rows
-that cannot be loaded. A batch is parsed as a whole with the types known (`pyarrow.json`, all declared, none guessed: a
-string like a date stays text). What does not fit is read row by row, the types widen, and the batch is parsed again.
-`version` counts the widenings: tables of an earlier version are decoded again from their pages, which is exact where a
-cast would not be (1.50 read as a double, an object that became text).
+In: pages of JSON rows. Out: the tables of `schema_inference`, and the rows that cannot be loaded. A batch is parsed as
+a whole with the types known (`pyarrow.json`, all declared, none guessed: a string like a date stays text). What does
+not fit is read row by row, the types may change, and the batch is parsed again. `version` counts the changes: tables
+of an earlier version are decoded again from their pages, which is exact where a cast would not be.
 
 An array of objects is a child table with the record's identifier (`order_id`) and the item's `position`, from 1; in
 nested arrays the position of each holder comes before it (`orders__lines__taxes`: `order_id`, `lines_position`,
-`position`). Objects are flattened (`customer__id`). Other arrays, fields that are an object in one row and something
-else in another, and objects with too many fields are compact JSON text, numbers in plain form (`1.5` for 1.50).
-`_extra` has the remaining fields of a record with too many.
+`position`). Objects are flattened (`customer__id`). Other arrays, places without a form that most values have, and
+objects with too many fields are compact JSON text, numbers in plain form (`1.5` for 1.50). `_extra` has odd values, by
+the path of their field, and the remaining fields of a record with too many.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
@@ -27,39 +26,51 @@ import pyarrow.compute as pc
 
 from sources.contract import Record
 from sources.decode import rows
-from sources.decode.json_text import KindMismatch, RawReader, coerce, dump, numbers_survive, parse_type
+from sources.decode.json_text import RawReader, column_value, dump, has_odd_texts, parse_type
 from sources.decode.ndjson import ColumnarFallback, NdjsonBatch, has_empty, items_of, parse, positions, text_scalar
 from sources.decode.rows import Decoded, Page
 from sources.decode.schema_inference import (
     ARROW,
-    DOUBLE_EXACT,
+    DECIMAL_TEXT,
+    NUMERIC_TEXT,
+    WHOLE_TEXT,
+    ColumnKind,
+    Count,
     FieldNames,
     InferredColumn,
     InferredNode,
     InferredTable,
+    KeptKinds,
     NodeBudget,
     inferred_table,
+    path_text,
 )
 from sources.decode.table_schema import FIELD, merged, shorten, tables_from_lines
 
 FOUND: Final = "field found, not shown by the interface"
 _PLAIN_TEXT: Final = r'[\x00-\x1f"\\]'
-_NOT_PLAIN: Final = "[en]|^-0$"
-"""A double that Arrow writes in another form than the row-by-row path: 1e+15, inf, -0."""
 
 
 class InferredSchema:
     """The types of an undocumented record (only its name and key are used), and the decoder of its pages.
 
-    `names` are earlier names of its fields.
+    Args:
+        record: its name and key.
+        names: earlier names of its fields.
+        kept: kinds of earlier walks.
+
+    Attributes:
+        version: how often the tables changed.
     """
 
-    def __init__(self, record: Record, names: FieldNames | None = None) -> None:
+    def __init__(self, record: Record, names: FieldNames | None = None, kept: KeptKinds | None = None) -> None:
         self.record, self._names = record, names
         self.version = 0
-        self._root, self._budget = InferredNode(), NodeBudget()
+        self._root, self._budget = InferredNode(kept="object"), NodeBudget()
+        self._root.keep(kept or {}, self._budget)
+        self._root.fields[record.key] = self._key = InferredNode(kept="json")
+        self._root.settle()
         self._table = inferred_table(record, self._root, names)
-        self._columns: set[str] = set()
 
     def schema_of(self) -> dict[str, pa.Schema]:
         """The tables and columns known so far."""
@@ -73,47 +84,80 @@ class InferredSchema:
         """Observations of the path of the field in each column and child table."""
         return [(f"{name}: {FIELD}", path) for name, path in self._table.paths()]
 
-    def decode(self, pages: Sequence[Page]) -> Decoded:
-        """Decodes pages, with types that hold them and all pages before.
+    def found(self) -> list[tuple[str, str]]:
+        """Observations of each column."""
+        columns = (f"{table.name}.{column.name}" for table in self._table.all() for column in table.columns)
+        return [(f"{self.record.name}: {FOUND}", shorten(name)) for name in columns]
+
+    def kinds(self) -> list[tuple[str, ColumnKind, int]]:
+        """The kinds that later walks are to keep: the path of each place, its kind, and how many values decided it."""
+        return [known for known in self._root.known_kinds() if known[0] != path_text([self.record.key])]
+
+    def decode(self, pages: Sequence[Page], *, is_known: bool = False) -> Decoded:
+        """Decodes pages, with types of the bulk of them and of all pages before.
+
+        Args:
+            pages: the rows.
+            is_known: they were decoded before: they change no type.
 
         Raises:
             ContractBroken: a page is not a JSON array.
         """
-        observations: Counter[tuple[str, str]] = Counter()
-        if not self._root.fields and pages:
-            self._widen(pages[:1], observations)
-        while (whole := self._columnar(pages)) is None:
+        counted: set[int] = {page.number for page in pages} if is_known else set()
+        if pages and not self._key.seen:
+            self._widen(pages[:1], counted)
+        while True:
+            before = self._state
+            if (whole := self._columnar(pages)) is not None:
+                self._count(whole, pages, counted)
+                if self._state == before:
+                    return whole.decoded
+                continue
             parts = [(page, self._columnar([page]) if len(pages) > 1 else None) for page in pages]
-            before = self.version, parse_type(self._root, self.record.key)
-            self._widen([page for page, part in parts if part is None], observations)
-            if (self.version, parse_type(self._root, self.record.key)) == before:
-                return merged(self._with_exact(parts), self.schema_of(), observations)
-        return merged([whole], self.schema_of(), observations)
+            for page, part in parts:
+                if part is not None:
+                    self._count(part, [page], counted)
+            self._widen([page for page, part in parts if part is None], counted)
+            if self._state == before:
+                return merged(self._with_exact(parts), self.schema_of())
 
-    def _with_exact(self, parts: list[tuple[Page, Decoded | None]]) -> list[Decoded]:
+    @property
+    def _state(self) -> tuple[object, ...]:
+        return self.version, parse_type(self._root, self.record.key)
+
+    def _with_exact(self, parts: list[tuple[Page, _ColumnarBatch | None]]) -> list[Decoded]:
         """The parts in order, pages without one read row by row: neighbours together, since each table has a cost."""
         result: list[Decoded] = []
         for is_missing, group in groupby(parts, lambda part: part[1] is None):
-            pages, decoded = zip(*group, strict=True)
-            result += [self._by_rows(pages)] if is_missing else decoded
+            pages, batches = zip(*group, strict=True)
+            result += [self._by_rows(pages)] if is_missing else [batch.decoded for batch in batches]
         return result
 
-    def _widen(self, pages: Sequence[Page], observations: Counter[tuple[str, str]]) -> None:
-        """Widens the types by the rows of pages; counts a new version if that changes a table."""
+    def _widen(self, pages: Sequence[Page], counted: set[int]) -> None:
+        """Takes the rows of pages into account that were not counted yet."""
 
         def take(row: dict[str, object], data: bytes, key: str, place: tuple[int, int]) -> None:
             if b"\\u0000" in data:
                 rows.check_nul(row)
             self._root.widen(row, self._budget, is_root=True)
 
-        rows.read_rows(pages, self.record.key, take)
-        before, self._table = self._table, inferred_table(self.record, self._root, self._names)
-        if before != self._table:
-            self.version += 1
-            columns = {f"{table.name}.{column.name}" for table in self._table.all() for column in table.columns}
-            names = {shorten(name) for name in columns - self._columns}
-            observations.update((f"{self.record.name}: {FOUND}", name) for name in names)
-            self._columns |= columns
+        rows.read_rows([page for page in pages if page.number not in counted], self.record.key, take)
+        counted.update(page.number for page in pages)
+        self._settle()
+
+    def _count(self, batch: _ColumnarBatch, pages: Sequence[Page], counted: set[int]) -> None:
+        """Takes the rows of a batch into account if its pages were not counted yet."""
+        if counted.isdisjoint(page.number for page in pages):
+            batch.count(self._root, self._key, self._budget)
+            self._settle()
+        counted.update(page.number for page in pages)
+
+    def _settle(self) -> None:
+        """Settles the tables; counts a new version if they changed."""
+        self._root.settle()
+        table = inferred_table(self.record, self._root, self._names)
+        self.version += table != self._table
+        self._table = table
 
     def _by_rows(self, pages: Sequence[Page]) -> Decoded:
         """The exact path, for pages whose types are known already."""
@@ -122,39 +166,27 @@ class InferredSchema:
         def take(row: dict[str, object], data: bytes, key: str, place: tuple[int, int]) -> None:
             if b"\\u0000" in data:
                 rows.check_nul(row)
-            other = {name: value for name, value in row.items() if name not in self._root.fields}
-            extra = dump(other) if other else None
-            lines[self._table.name].append([*_values(self._table, row), extra, *place])
-            _add_children(self._table, row, [key], place, lines)
+            _add_lines(self._table, row, [], key, place, lines)
 
         quarantined = rows.read_rows(pages, self.record.key, take)
         return Decoded(tables_from_lines(lines, self.schema_of()), quarantined, Counter())
 
-    def _columnar(self, pages: Sequence[Page]) -> Decoded | None:
+    def _columnar(self, pages: Sequence[Page]) -> _ColumnarBatch | None:
         """The fast path, for pages that fit the types; None if a check fails."""
-        if not pages or not self._root.fields or self._root.is_wide or not (text := NdjsonBatch(pages)).is_clean():
+        if not pages or not (text := NdjsonBatch(pages)).is_clean():
             return None
         try:
             declared = parse_type(self._root, self.record.key)
-            if declared.has_double and not numbers_survive(text):
+            if has_odd_texts(text, declared.decimals):
                 return None
             reader = RawReader(self._root) if declared.has_raw else None
             items = reader.read(text.pages) if reader is not None else []
             parsed = parse(text, declared.type, "error" if reader is None else "ignore")
             if reader is not None and len(items) != len(parsed.rows):
                 return None
-            batch = _ColumnarBatch(reader)
-            batch.add(self._table, _Items(parsed.rows, items, [], parsed.place))
-        except (
-            ColumnarFallback,
-            KindMismatch,
-            msgspec.MsgspecError,
-            RecursionError,
-            pa.ArrowInvalid,
-            pa.ArrowNotImplementedError,
-        ):
+            return _ColumnarBatch(self._table, _Items(parsed.rows, items, [], parsed.place), reader)
+        except (ColumnarFallback, msgspec.MsgspecError, RecursionError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None
-        return Decoded(batch.tables, [], Counter())
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,19 +207,20 @@ class _Items:
 
 
 class _ColumnarBatch:
-    """The tables of one batch. Raises ColumnarFallback, KindMismatch or Arrow's own errors."""
+    """The tables of one batch. Raises ColumnarFallback or Arrow's own errors."""
 
-    def __init__(self, reader: RawReader | None) -> None:
-        self.tables: dict[str, pa.Table] = {}
-        self._reader = reader
+    def __init__(self, table: InferredTable, items: _Items, reader: RawReader | None) -> None:
+        self.decoded = Decoded({}, [], Counter())
+        self._items, self._reader = items, reader
+        self._add(table, items)
 
-    def add(self, table: InferredTable, items: _Items) -> None:
+    def _add(self, table: InferredTable, items: _Items) -> None:
         """Fills a table, and its child tables."""
         columns = [self._column(column, items) for column in table.columns]
         if not items.places and (columns[0].null_count or has_empty(columns[0])):
             raise ColumnarFallback
         extra = pa.nulls(len(items.values), pa.string())
-        self.tables[table.name] = pa.Table.from_arrays(
+        self.decoded.tables[table.name] = pa.Table.from_arrays(
             [*items.places, *columns, extra, *items.place], schema=table.schema
         )
         for child in table.children:
@@ -195,7 +228,7 @@ class _ColumnarBatch:
             places = [column.take(parents) for column in items.places or columns[:1]]
             raw = self._reader.inner(child, items.raw) if self._reader is not None else []
             place = [column.take(parents) for column in items.place]
-            self.add(child, _Items(values, raw, [*places, positions(parents)], place))
+            self._add(child, _Items(values, raw, [*places, positions(parents)], place))
 
     def _column(self, column: InferredColumn, items: _Items) -> pa.Array:
         if _has(items.values.type, column.keys):
@@ -203,6 +236,76 @@ class _ColumnarBatch:
         if self._reader is None:
             raise ColumnarFallback
         return self._reader.column(column, items.raw)
+
+    def count(self, root: InferredNode, key: InferredNode, budget: NodeBudget) -> None:
+        """Counts the values at places whose kind is not kept."""
+        self._count(root, self._items.values, self._items.raw, key, budget)
+
+    def _count(
+        self, node: InferredNode, values: pa.StructArray, raw: list[Any], key: InferredNode | None, budget: NodeBudget
+    ) -> None:
+        for name, inner in list(node.fields.items()):
+            index = values.type.get_field_index(name)
+            held = self._reader.fields(name, raw) if self._reader is not None else []
+            if inner is key:
+                continue
+            if index < 0:
+                if inner.kept is None and self._reader is not None:
+                    for value in held:
+                        inner.widen(self._reader.parsed(value), budget)
+                continue
+            parsed = values.field(index)
+            if inner.kept is None:
+                inner.counts.update(_counts(inner.kind, parsed))
+            if inner.kind == "object":
+                self._count(inner, parsed, held, None, budget)
+            elif inner.kind == "table":
+                self._count(inner, parsed.flatten(), [item for items in held for item in items], None, budget)
+
+
+def _counts(kind: ColumnKind, parsed: pa.Array) -> dict[Count, int]:
+    """What a parsed column counts as, the same as its values one by one."""
+    valid = len(parsed) - parsed.null_count
+    if kind == "bigint":
+        return {Count.WHOLE: valid}
+    if kind == "decimal":
+        return {Count.DECIMAL: valid}
+    if kind == "boolean":
+        true = pc.sum(parsed).as_py() or 0
+        return {Count.TRUE: true, Count.FALSE: valid - true}
+    if kind == "text":
+        return _text_counts(parsed, valid)
+    if kind == "object":
+        return {Count.OBJECT: valid}
+    if kind in ("list", "table"):
+        lengths = pc.list_value_length(parsed)
+        empty = pc.sum(pc.equal(lengths, 0)).as_py() or 0
+        single = (pc.sum(pc.equal(lengths, 1)).as_py() or 0) if kind == "table" else 0
+        items = Count.OBJECT_ITEM if kind == "table" else Count.OTHER_ITEM
+        return {
+            Count.EMPTY_LIST: empty,
+            Count.LIST_OF_ONE: single,
+            Count.LIST: valid - empty - single,
+            items: len(parsed.flatten()),
+        }
+    return {}
+
+
+def _text_counts(parsed: pa.Array, valid: int) -> dict[Count, int]:
+    def matching(pattern: str) -> int:
+        return pc.sum(pc.match_substring_regex(parsed, pattern)).as_py() or 0
+
+    empty = pc.sum(pc.equal(pc.binary_length(parsed), 0)).as_py() or 0
+    numeric = matching(NUMERIC_TEXT)
+    whole = matching(WHOLE_TEXT) if numeric else 0
+    decimal = matching(DECIMAL_TEXT) if numeric else 0
+    return {
+        Count.EMPTY_TEXT: empty,
+        Count.TEXT: valid - empty - numeric,
+        Count.WHOLE_TEXT: whole,
+        Count.DECIMAL_TEXT: decimal - whole,
+        Count.LONG_TEXT: numeric - decimal,
+    }
 
 
 def _has(struct: pa.StructType, keys: tuple[str, ...]) -> bool:
@@ -217,63 +320,48 @@ def _has(struct: pa.StructType, keys: tuple[str, ...]) -> bool:
 
 def _converted(column: InferredColumn, parsed: pa.Array) -> pa.Array:
     """A parsed column as its table holds it. Raises ColumnarFallback or ArrowInvalid if a value is of another kind."""
-    if column.kind == "json":
+    if column.kind == "list":
         return _json_texts(parsed)
-    if pa.types.is_floating(parsed.type) or (column.kind == "bigint" and not column.is_wide):
-        # Beyond 53 bits a double does not show which whole number was written. A column of integers that has such a
-        # number cannot become a double later, so it has to be noticed here.
-        bounds = pc.min_max(parsed)
-        low, high = bounds["min"].as_py(), bounds["max"].as_py()
-        if low is not None and not (low >= -DOUBLE_EXACT and high <= DOUBLE_EXACT):
+    if column.kind == "empty":
+        if pa.types.is_list(parsed.type) and len(parsed.flatten()):
             raise ColumnarFallback
-        if pa.types.is_floating(parsed.type) and pc.any(pc.is_nan(parsed)).as_py():
-            raise ColumnarFallback
+        return pa.nulls(len(parsed), pa.string())
     return pc.cast(parsed, ARROW[column.kind])
 
 
 def _json_texts(parsed: pa.Array) -> pa.Array:
-    """Arrays of strings or numbers, and objects and arrays that are always empty, as JSON text."""
-    if pa.types.is_struct(parsed.type):
-        return _constant("{}", parsed)
+    """Lists of texts or whole numbers as JSON text."""
     items = parsed.flatten()
-    if items.null_count or (pa.types.is_null(items.type) and len(items)):
+    if items.null_count:
         raise ColumnarFallback
-    if pa.types.is_null(items.type):
-        return _constant("[]", parsed)
     quote = '"' if pa.types.is_string(items.type) else ""
     if quote and pc.any(pc.match_substring_regex(items, _PLAIN_TEXT)).as_py():
         raise ColumnarFallback
     texts = parsed if quote else pc.cast(parsed, pa.list_(pa.string()))
-    if pa.types.is_floating(items.type) and pc.any(pc.match_substring_regex(texts.flatten(), _NOT_PLAIN)).as_py():
-        raise ColumnarFallback
     begin, between, end = map(text_scalar, (f"[{quote}", f"{quote},{quote}", f"{quote}]"))
     joined = pc.binary_join_element_wise(begin, pc.binary_join(texts, between), end, text_scalar(""))
     has_items = pc.cast(pc.list_value_length(parsed), pa.bool_())
     return pc.if_else(has_items, joined, text_scalar("[]"))
 
 
-def _constant(text: str, parsed: pa.Array) -> pa.Array:
-    """A text where there is a value."""
-    return pc.if_else(pc.is_valid(parsed), text_scalar(text), pa.nulls(1, pa.string())[0])
-
-
-def _values(table: InferredTable, item: dict[str, object]) -> list[object]:
-    return [coerce(column.kind, _at(item, column.keys)) for column in table.columns]
-
-
-def _add_children(
+def _add_lines(
     table: InferredTable,
     item: dict[str, object],
     places: list[object],
+    key: str,
     place: tuple[int, int],
     lines: dict[str, list[list[object]]],
 ) -> None:
-    """Adds the lines of the objects in an item's arrays."""
+    """Adds the line of a row, or of an item, and those of the items in it. `places` are its columns before its own."""
+    odd: dict[str, object] = {}
+    fitted = table.node.fit_fields(item, "", odd)
+    values = [column_value(column.kind, _at(fitted, column.keys)) for column in table.columns]
+    lines[table.name].append([*places, *values, dump(odd) if odd else None, *place])
     for child in table.children:
-        inner = _at(item, child.keys)
-        for n, below in enumerate(inner if isinstance(inner, list) else [], 1):
-            lines[child.name].append([*places, n, *_values(child, below), None, *place])
-            _add_children(child, below, [*places, n], place, lines)
+        below = _at(fitted, child.keys)
+        for n, inner in enumerate(below if isinstance(below, list) else [], 1):
+            if inner is not None:
+                _add_lines(child, inner, [*(places or [key]), n], key, place, lines)
 
 
 def _at(item: dict[str, object], keys: tuple[str, ...]) -> object:

@@ -141,8 +141,10 @@ class PageFiles:
         """Of the types, which every value that does not fit widens."""
         return 0 if self._inferred is None else self._inferred.version
 
-    def _decode(self, pages: list[Page]) -> Decoded:
-        return decode(self._record, pages) if self._inferred is None else self._inferred.decode(pages)
+    def _decode(self, pages: list[Page], *, is_known: bool = False) -> Decoded:
+        if self._inferred is None:
+            return decode(self._record, pages)
+        return self._inferred.decode(pages, is_known=is_known)
 
     def _decode_batch(self, batch: _Batch) -> None:
         bodies, batch.bodies = batch.bodies, []
@@ -231,7 +233,7 @@ class PageFiles:
         for batch, part in self._by_batch(rows):
             if len(part):
                 pages = {page.number: page for page in self._pages_of(batch)}
-                table = self._decode(list(pages.values())).tables[self._record.name].take(part)
+                table = self._decode(list(pages.values()), is_known=True).tables[self._record.name].take(part)
                 number, data = -1, list[bytes]()
                 for row in table.select([KEY_COLUMN, "_page", "_position"]).to_pylist():
                     if row["_page"] != number:
@@ -286,7 +288,7 @@ class PageFiles:
 
     def _decode_again(self, batch: _Batch, rows: Rows) -> dict[str, pa.Table]:
         """These rows of a batch and their child rows, decoded from the spool with the final types."""
-        tables = self._decode(self._pages_of(batch)).tables
+        tables = self._decode(self._pages_of(batch), is_known=True).tables
         selected = _codes(tables[self._record.name])[rows]
         return self._without_places(
             {name: table.filter(np.isin(_codes(table), selected)) for name, table in tables.items()}

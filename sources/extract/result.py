@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from sources.decode.rows import QuarantinedRow
-from sources.decode.schema_inference import FieldNames
+from sources.decode.schema_inference import ColumnKind, FieldNames, KeptKinds
 from sources.errors import BridgeError
 from sources.extract.id_hashes import IdHashes
 from sources.extract.legacy_pages import AssumedEnd
@@ -49,6 +49,7 @@ class WalkOptions:
         window: legacy pages to request at the same time.
         key: the field that identifies a row; empty: the one of the interface.
         names: earlier names of the fields of an undocumented record.
+        kinds: kinds of its places that earlier walks kept.
         known_ids: those that earlier walks listed: where one is absent, a list with a cursor is read a second time.
     """
 
@@ -57,6 +58,7 @@ class WalkOptions:
     window: int = WINDOW
     key: str = ""
     names: FieldNames | None = None
+    kinds: KeptKinds | None = None
     known_ids: IdHashes | None = None
 
 
@@ -107,6 +109,7 @@ class ListResult:
         used_sweeps: numbers of the sweeps whose rows are published: the last one if two agree, otherwise all.
         files: Parquet files and their row counts by table; together they hold each distinct row once.
         holders: the table whose rows hold the items of a child table, by child table.
+        kinds: of an undocumented record: the path of each place, its kind, and how many values decided it.
         quarantined: the rows that could not be loaded, with reason and bytes; one that several sweeps read counts once.
         observations: (what, value) → count, for what the interface does not show.
         evidence: the reasons for the verdict, in words.
@@ -122,6 +125,7 @@ class ListResult:
     used_sweeps: list[int] = field(default_factory=list)
     files: dict[str, list[tuple[Path, int]]] = field(default_factory=dict)
     holders: dict[str, str] = field(default_factory=dict)
+    kinds: list[tuple[str, ColumnKind, int]] = field(default_factory=list)
     quarantined: list[QuarantinedRow] = field(default_factory=list)
     observations: Counter[tuple[str, str]] = field(default_factory=Counter)
     evidence: list[str] = field(default_factory=list)

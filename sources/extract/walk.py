@@ -126,7 +126,7 @@ class _ListWalk:
         return result
 
     def _new_schema(self) -> InferredSchema | None:
-        return None if self._record.fields else InferredSchema(self._record, self._options.names)
+        return None if self._record.fields else InferredSchema(self._record, self._options.names, self._options.kinds)
 
     def _with_request(self, error: BridgeError) -> BridgeError:
         """The error with the request that it is about, if a paginator raised it without one."""
@@ -296,4 +296,5 @@ class _ListWalk:
             result.holders = {child.name: result.resource for child in table_schema(self._record).children}
         else:
             result.holders = self._inferred.holders()
-            result.observations.update(self._inferred.fields())
+            result.observations.update([*self._inferred.found(), *self._inferred.fields()])
+            result.kinds = self._inferred.kinds()

@@ -17,9 +17,37 @@ MUTANTS: Final = (
     Mutant(
         "the-orders-known-before-are-not-asked-for",
         "pipelines/pull/walking.py",
-        "key=key, names=names, known_ids=known_ids)",
-        "key=key, names=names)",
+        "kinds=kinds, known_ids=known_ids)",
+        "kinds=kinds)",
         "tests/pipelines/pull/test_pull.py -k keeps_its_date",
+    ),
+    Mutant(
+        "kinds-of-earlier-walks-are-forgotten",
+        "pipelines/pull/walking.py",
+        "kinds=kinds, known_ids=known_ids)",
+        "known_ids=known_ids)",
+        "tests/pipelines/pull/test_pull.py -k keeps_its_type",
+    ),
+    Mutant(
+        "odd-values-are-lost",
+        "sources/decode/undocumented.py",
+        "dump(odd) if odd else None",
+        "None",
+        "tests/sources/decode/test_undocumented.py",
+    ),
+    Mutant(
+        "a-rounded-amount-is-not-kept-as-written",
+        "sources/decode/schema_inference.py",
+        "odd[path] = value  # more decimals",
+        "pass  # more decimals",
+        "tests/sources/decode/test_undocumented.py",
+    ),
+    Mutant(
+        "a-code-among-decimals-is-a-number",
+        "sources/decode/undocumented.py",
+        "if has_odd_texts(text, declared.decimals):",
+        "if False:",
+        "tests/sources/decode/test_undocumented.py",
     ),
     # --- http: retries, deadlines, redirects, limits, addresses
     Mutant(

@@ -19,6 +19,7 @@ import pytest
 from pipelines.pull import walking
 from pipelines.pull.model import PullOptions
 from pipelines.pull.pull import pull
+from pipelines.reconcile.reconcile import reconcile
 from pipelines.warehouse import merge
 from pipelines.warehouse.load import load
 from sandbox import SandboxConfigError
@@ -300,10 +301,8 @@ def test_order_fields_that_change_type_between_runs_lose_nothing(published: Brid
     state.remove("orders", second)
     state.change("orders", third, {"total": 7})
     assert published.code("orders") == 0
-    assert published.one("SELECT number FROM raw.orders WHERE id = $1", first) == "A-7"
-    assert published.one("SELECT number FROM raw.orders WHERE id = $1", third) == str(
-        state.records("orders")[1]["number"]
-    )
+    assert published.one("SELECT _extra FROM raw.orders WHERE id = $1", first) == '{"number":"A-7"}'
+    assert published.one("SELECT number FROM raw.orders WHERE id = $1", third) == state.records("orders")[1]["number"]
     assert published.one("SELECT currency FROM raw.orders WHERE id = $1", first) == "604"
     assert published.one("SELECT x FROM raw.orders__brand_new WHERE order_id = $1", first) == 1
 
@@ -383,24 +382,47 @@ def test_a_lone_list_that_shrank_publishes_nothing(published: Bridge) -> None:
     assert published.left() == ["warehouse.duckdb"]
 
 
-def test_a_column_is_as_narrow_again_as_its_values_are(fresh: Bridge) -> None:
+def test_a_column_keeps_its_type_and_an_odd_value_stays_in_its_row(fresh: Bridge) -> None:
     state = fresh.platform.state
     first, second = state.ids("orders")[:2]
-    was = next(row["total"] for row in state.records("orders") if row["id"] == first)
-    kind = "SELECT data_type FROM duckdb_columns() WHERE schema_name = 'raw' AND column_name = 'total'"
+    kind = """SELECT data_type FROM duckdb_columns()
+        WHERE schema_name = 'raw' AND table_name = 'orders' AND column_name = $1"""
     assert fresh.code("orders") == 0
-    narrow = fresh.one(kind)
-    state.change("orders", first, {"total": "about 12"})
+    assert (fresh.one(kind, "total"), fresh.one(kind, "number")) == ("DECIMAL(38,9)", "BIGINT")
+    state.change("orders", first, {"total": "about 12", "number": 1.5, "lines": {}})
+    lines = fresh.one("SELECT count(*) FROM raw.orders__lines WHERE order_id <> $1", first)
     assert fresh.code("orders") == 0
-    assert fresh.one(kind) == "VARCHAR"
-    state.change("orders", first, {"total": was})
-    assert fresh.code("orders") == 0
-    assert fresh.one(kind) == narrow
-    state.change("orders", second, {"total": "about 12"})
-    assert fresh.code("orders") == 0
+    assert (fresh.one(kind, "total"), fresh.one(kind, "number")) == ("DECIMAL(38,9)", "DECIMAL(38,9)")
+    assert fresh.one("SELECT _extra FROM raw.orders WHERE id = $1", first) == '{"total":"about 12"}'
+    assert fresh.one("SELECT count(*) FROM raw.orders__lines") == lines
+    state.change("orders", first, {"number": 2})
+    for order in state.ids("orders"):
+        state.change("orders", order, {"lines": []})
     state.remove("orders", second)
-    assert fresh.code("orders") == 0  # it is kept, and holds a text
-    assert fresh.one(kind) == "VARCHAR"
+    assert fresh.code("orders") == 0
+    assert fresh.one(kind, "number") == "DECIMAL(38,9)", "a column never becomes narrow again"
+    assert fresh.one("SELECT count(*) FROM raw.orders__lines WHERE _missing_since IS NULL") == 0
+    assert fresh.rows("SELECT kind, previous_kind FROM ops.field_kinds WHERE path = $1", '["number"]') == [
+        ("decimal", "bigint")
+    ]
+
+
+def test_odd_values_of_orders_are_findings_by_field(fresh: Bridge) -> None:
+    state = fresh.platform.state
+    assert fresh.code() == 0
+    first, *others = state.ids("orders")
+    state.change("orders", first, {"total": "about 12", "number": 1.5})
+    for order in others[:9]:
+        state.change("orders", order, {"currency": {"code": "PEN"}, "una persona@example.com": 1})
+    assert fresh.code() == 0
+    reconcile()
+    rules = "('odd_value', 'form_changed', 'type_widened')"
+    sql = f"SELECT rule, severity, detail FROM reconciled.exceptions WHERE rule IN {rules} ORDER BY ALL"
+    assert fresh.rows(sql) == [
+        ("form_changed", "error", "orders: currency: 9 values in 30 rows"),
+        ("odd_value", "warning", "orders: total: 1 values in 30 rows"),
+        ("type_widened", "warning", '["number"]: bigint is decimal now'),
+    ]
 
 
 def test_memory_is_bounded_while_rows_go_through_and_not_after(fresh: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:

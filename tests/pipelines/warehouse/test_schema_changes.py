@@ -27,7 +27,7 @@ def test_issue_15_6_what_a_pull_sees_for_the_first_time_is_news_once(reconciled:
     assert changes(reconciled) == []
     state = reconciled.platform.state
     orders, lists = state.ids("orders"), state.ids("price_lists")
-    state.change("orders", orders[0], {"giftWrap": True, "number": "A-1"})
+    state.change("orders", orders[0], {"giftWrap": True, "number": 1.5})
     state.change("orders", orders[1], {"status": "RETURNED"})
     state.change("price_lists", lists[0], {"adjustmentType": "FIXED_AMOUNT"})
     state.change("customers", state.ids("customers")[0], {"loyaltyTier": "gold", "una persona@example.com": 1})
@@ -37,7 +37,7 @@ def test_issue_15_6_what_a_pull_sees_for_the_first_time_is_news_once(reconciled:
         "price_lists: new value of price_lists.adjustment_type: FIXED_AMOUNT",
         "customers: new field loyaltyTier",
         "customers: new field (not shown)",
-        "orders: the type of orders.number is now VARCHAR (before: BIGINT)",
+        "orders: the type of orders.number is now DECIMAL(38,9) (before: BIGINT)",
         "orders: new value of orders.order_status: RETURNED",
         "orders: new field orders.gift_wrap",
     ]

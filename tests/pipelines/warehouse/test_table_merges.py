@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,12 @@ def orders(build: duckdb.DuckDBPyConnection, rows: str, lines: str) -> ListResul
         ("'nan'", "1.5::DOUBLE", "VARCHAR", ("nan", "1.5")),
         ("'-inf'", "1.5::DOUBLE", "VARCHAR", ("-inf", "1.5")),
         ("'2'", "1.5::DOUBLE", "DOUBLE", (2.0, 1.5)),
+        ("2::BIGINT", "1.5::DECIMAL(38,9)", "DECIMAL(38,9)", (Decimal(2), Decimal("1.5"))),
+        ("1.5::DECIMAL(38,9)", "2::BIGINT", "DECIMAL(38,9)", (Decimal("1.5"), Decimal(2))),
+        ("0.30000000000000004::DOUBLE", "2::DECIMAL(38,9)", "DECIMAL(38,9)", (Decimal("0.3"), Decimal(2))),
+        ("'about 12'", "1.50::DECIMAL(38,9)", "VARCHAR", ("about 12", "1.5")),
         ("2::DOUBLE", "3::BIGINT", "BIGINT", (2, 3)),
-        ("9007199254740993::BIGINT", "1.5::DOUBLE", "VARCHAR", ("9007199254740993", "1.5")),
+        ("1e30::DOUBLE", "1::DECIMAL(38,9)", "VARCHAR", ("1" + "0" * 30, "1")),
     ],
 )
 def test_a_number_in_a_column_of_texts_is_in_plain_form(

@@ -1,0 +1,60 @@
+"""Findings about values of undocumented fields that are of another kind than their column or table.
+
+In: the raw tables of a list whose fields the interface does not show, and the kinds that its walks decided. Out:
+findings by field, with counts. Odd values are the members of `_extra`, by the path of their field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+import duckdb
+
+from pipelines.warehouse.ops import LastRead
+from pipelines.warehouse.sql import table_names
+from transforms.findings import table_finding
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CHANGED_SHARE: Final = 0.05
+CHANGED_MIN: Final = 5
+"""Least share, and number, of a table's listed rows with an odd value at one place that show a change of the field."""
+_FIELDS_MAX: Final = 20
+_SAFE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_. \[\]-]{0,99}")
+"""A name that is none of a person, such as an e-mail address that keys an object."""
+_ODD: Final = """
+    SELECT regexp_replace(field, '\\[[0-9]+\\]', '[]', 'g') AS path, count(*) AS odd,
+        (SELECT count(*) FROM raw."{table}" WHERE _missing_since IS NULL) AS listed
+    FROM (FROM raw."{table}" SELECT unnest(json_keys(_extra)) AS field WHERE _missing_since IS NULL)
+    GROUP BY path ORDER BY odd DESC, path"""
+_WIDENED: Final = """
+    SELECT path, previous_kind, kind FROM ops.field_kinds
+    WHERE resource = $1 AND run_id = $2 AND previous_kind IS NOT NULL ORDER BY path"""
+
+
+def odd_values(build: duckdb.DuckDBPyConnection, entity: str, reads: Mapping[str, LastRead]) -> list[pd.DataFrame]:
+    """The findings about one list (the columns of `FINDINGS`)."""
+    tables = [name for name in table_names(build, "raw") if name == entity or name.startswith(f"{entity}__")]
+    return [*_odd(build, entity, sorted(tables)), *_widened(build, entity, reads)]
+
+
+def _odd(build: duckdb.DuckDBPyConnection, entity: str, tables: list[str]) -> Iterator[pd.DataFrame]:
+    for table in tables:
+        fields = build.execute(_ODD.format(table=table)).fetchall()
+        for path, odd, listed in fields[:_FIELDS_MAX]:
+            name = path if _SAFE.fullmatch(path) else "(not shown)"
+            rule = "form_changed" if odd >= max(CHANGED_MIN, CHANGED_SHARE * listed) else "odd_value"
+            yield table_finding(entity, rule, f"{table}: {name}: {odd} values in {listed} rows")
+        if len(fields) > _FIELDS_MAX:
+            yield table_finding(entity, "odd_value", f"{table}: {len(fields) - _FIELDS_MAX} more fields")
+
+
+def _widened(build: duckdb.DuckDBPyConnection, entity: str, reads: Mapping[str, LastRead]) -> Iterator[pd.DataFrame]:
+    read = reads.get(entity)
+    if read is None:
+        return
+    for path, previous, kind in build.execute(_WIDENED, [entity, read.tail_run_id or read.run_id]).fetchall():
+        yield table_finding(entity, "type_widened", f"{path}: {previous} is {kind} now")
