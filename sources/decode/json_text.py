@@ -33,6 +33,7 @@ from sources.decode.schema_inference import (
 from sources.decode.table_schema import DECIMAL
 
 _compact: Final = partial(msgspec.json.format, indent=-1)
+_DECIMALS: Final = pa.list_(DECIMAL)
 _CACHE_MAX: Final = 100_000
 
 
@@ -42,7 +43,7 @@ class DeclaredType:
 
     Attributes:
         has_raw: whether fields are left out of it.
-        decimals: the names of fields with decimals.
+        decimals: the names of fields with decimals, or with lists of them.
     """
 
     type: pa.StructType
@@ -55,7 +56,7 @@ def parse_type(root: InferredNode, key: str) -> DeclaredType:
     leaves: list[tuple[str, pa.DataType | None]] = []
     declared = _struct(root, leaves, key)
     types = [kind for _, kind in leaves]
-    decimals = frozenset(name for name, kind in leaves if kind == DECIMAL)
+    decimals = frozenset(name for name, kind in leaves if kind in (DECIMAL, _DECIMALS))
     return DeclaredType(declared, None in types, decimals)
 
 
@@ -94,15 +95,17 @@ def _leaf(node: InferredNode) -> pa.DataType | None:
 
 def _list_type(items: Seen) -> pa.DataType | None:
     """The type of lists, where Arrow can parse them and write them again."""
-    return {Seen.TEXT: pa.list_(pa.string()), Seen.WHOLE: pa.list_(pa.int64())}.get(items)
+    if items and items in Seen.WHOLE | Seen.DECIMAL:
+        return pa.list_(pa.int64()) if items == Seen.WHOLE else _DECIMALS
+    return pa.list_(pa.string()) if items == Seen.TEXT else None
 
 
 def has_odd_texts(text: NdjsonBatch, names: frozenset[str]) -> bool:
-    """Whether a text that begins like a code may be where a decimal is expected: Arrow takes `"007"` as a number."""
+    """Whether a text may be where Arrow would take it as a number: a code as a decimal, any in a list of decimals."""
     if not names:
         return False
     fields = "|".join(map(re.escape, sorted(msgspec.json.encode(name).decode() for name in names)))
-    pattern = rf"(?:{fields})\s*:\s*\"[-+]?(?:0[0-9]|[+.]|[0-9]+\.\"|[0-9.]*[eE])"
+    pattern = rf"(?:{fields})\s*:\s*\"[-+]?(?:0[0-9]|[+.]|[0-9]+\.\"|[0-9.]*[eE])|(?:{fields})\s*:\s*\[[^\]]*\""
     return bool(pc.any(pc.match_substring_regex(text.as_value(pa.large_binary()), pattern)).as_py())
 
 

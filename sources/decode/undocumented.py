@@ -330,7 +330,7 @@ def _converted(column: InferredColumn, parsed: pa.Array) -> pa.Array:
 
 
 def _json_texts(parsed: pa.Array) -> pa.Array:
-    """Lists of texts or whole numbers as JSON text."""
+    """Lists of texts or numbers as JSON text."""
     items = parsed.flatten()
     if items.null_count:
         raise ColumnarFallback
@@ -338,10 +338,27 @@ def _json_texts(parsed: pa.Array) -> pa.Array:
     if quote and pc.any(pc.match_substring_regex(items, _PLAIN_TEXT)).as_py():
         raise ColumnarFallback
     texts = parsed if quote else pc.cast(parsed, pa.list_(pa.string()))
+    if pa.types.is_decimal(items.type):
+        texts = pa.ListArray.from_arrays(_offsets(parsed), _plain_decimals(texts.flatten()), mask=parsed.is_null())
     begin, between, end = map(text_scalar, (f"[{quote}", f"{quote},{quote}", f"{quote}]"))
     joined = pc.binary_join_element_wise(begin, pc.binary_join(texts, between), end, text_scalar(""))
     has_items = pc.cast(pc.list_value_length(parsed), pa.bool_())
     return pc.if_else(has_items, joined, text_scalar("[]"))
+
+
+def _plain_decimals(texts: pa.StringArray) -> pa.StringArray:
+    """Decimals in plain form, as `rows.canonical` writes them, of texts that Arrow made of them."""
+    trimmed = pc.replace_substring_regex(texts, r"\.0+$|(\.[0-9]*[1-9])0+$", r"\1")
+    plain = pc.replace_substring_regex(trimmed, "^0E-9$", "0")
+    if pc.any(pc.match_substring(plain, "E")).as_py():  # below 0.000001
+        raise ColumnarFallback
+    return plain
+
+
+def _offsets(lists: pa.ListArray) -> pa.Array:
+    """Where the items of each list begin in all items."""
+    lengths = pc.cast(pc.fill_null(pc.list_value_length(lists), 0), pa.int32())
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
 
 
 def _add_lines(

@@ -99,6 +99,10 @@ def values(*written: str) -> tuple[str, list[object]]:
             id="array of many digits",
         ),
         pytest.param(["[0.5]", "[12345678.25]"], ("string", ["[0.5]", "[12345678.25]"]), id="array of larger numbers"),
+        pytest.param(
+            ["[0.5]", "[1e-9, 100.10]", "[-1e3]"], ("string", ["[0.5]", "[0.000000001,100.1]", "[-1000]"]), id="tiny"
+        ),
+        pytest.param(["[0.5]", '["0.5"]'], ("string", ["[0.5]", '["0.5"]']), id="array with a number as text"),
         pytest.param(["[1.50, null]"], ("string", ["[1.5,null]"]), id="array of numbers and null"),
         pytest.param(['[1, {"a": 2}]'], ("string", ['[1,{"a":2}]']), id="array of several kinds"),
         pytest.param(["[]", '["a"]', '"b"', "{}"], ("string", ["[]", '["a"]', '["b"]', "[]"]), id="a list of one"),
