@@ -10,18 +10,21 @@ import csv
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sources.errors import UsageError
 from sources.files.ambiguity import check_header, check_several_in_one
+from sources.files.cell_types import type_of
 from sources.files.dialect import Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
 from sources.files.model import MAX_COLUMNS, ReadOptions
 from sources.files.row_shape import is_rule, number_of_cells
 
 MAX_FOOTNOTES: Final = 20
 _DIGIT: Final = re.compile(r"\d")
+_DELIMITED: Final = re.compile(r"[;\t|]|,(?![ \d])")
+"""A delimiter of any kind, not a comma of prose or of a number."""
 _CLOSING: Final = re.compile(
     r"\W*(grand total|sub-?total|total|suma|sum|rows?|filas?|registros|records|end|fin|eof|fuente|source|[-=_*]{3,})\b",
     re.IGNORECASE,
@@ -198,38 +201,44 @@ def _named(names: list[str], lines: tuple[int, ...], data: int, before: tuple[in
     return Layout(tuple(columns), lines, data, before, tuple(renamed), dropped)
 
 
-def is_footnote(cells: list[str], width: int, *, after_blank: bool, ended: bool) -> bool:
-    """Whether a record narrower than the table is a footnote, not a truncated row.
+def footnotes(lines: Sequence[tuple[int, list[str] | None]], width: int) -> tuple[int, ...]:
+    """The lines at the end that are notes: text in the first cell only, after a blank line or with a closing word.
+
+    A note has no delimiter of any kind and is not like a code; what is otherwise shorter than a row is a broken row.
 
     Args:
-        cells: of the record.
-        width: of the table.
-        after_blank: a blank line separates it, or the footnotes before it, from the table.
-        ended: its line has a line end; a truncated file lacks it.
+        lines: the last ones of the table, with their cells; None if these are uncertain. A line of several cells is a
+            note after a blank line only: `Total;;` is a line of totals.
+        width: of the table, including empty cells at the end of each line.
     """
-    if len(cells) >= width or width < 2:
-        return False
-    if after_blank or _CLOSING.match(cells[0]):
-        return True
-    return ended and width > 2 and sum(map(bool, cells)) == 1 and len(cells) == 1
-
-
-def sheet_footnotes(tail: Sequence[tuple[int, list[str]]], width: int, errors: Mapping[int, object]) -> tuple[int, ...]:
-    """Lines at the end with only a first cell, after a blank line or with a word such as "Total"."""
+    filled = [(line, cells) for line, cells in lines if cells is None or not is_blank(cells, width)]
+    begin = len(filled)
+    while begin > 1 and _may_be_note(filled[begin - 1][1], width):
+        begin -= 1
+    after_blank = False
     notes: list[int] = []
-    filled = [(line, cells) for line, cells in tail if any(cells) or line in errors]
-    for at in range(len(filled) - 1, 0, -1):
+    for at in range(begin, len(filled)):
         line, cells = filled[at]
-        after_blank = filled[at - 1][0] < line - 1
-        if line in errors or not cells[0] or any(cells[1:]) or width < 3:
-            break
-        if not after_blank and not is_footnote(cells[:1], width, after_blank=False, ended=False):
-            break
-        notes.append(line)
-    return tuple(reversed(notes))
+        after_blank = after_blank or filled[at - 1][0] < line - 1
+        is_closing = len(cells or ()) == 1 and _CLOSING.match((cells or [""])[0])
+        notes = [*notes, line] if after_blank or is_closing else []
+    return tuple(notes)
 
 
-def detect_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list[int]]:
+def _may_be_note(cells: list[str] | None, width: int) -> bool:
+    if cells is None or not cells[0] or any(cells[1:]) or width < (2 if len(cells) == 1 else 3):
+        return False
+    text = cells[0].strip()
+    is_text = " " in text or type_of(text) == "text"
+    return (
+        is_text
+        and type_of(text) not in ("number", "date")
+        and not _DELIMITED.search(text)
+        and (text.count(",") != width - 1)
+    )
+
+
+def text_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list[int]]:
     """The footnotes in the last lines of a text.
 
     Args:
@@ -239,38 +248,20 @@ def detect_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list
 
     Returns:
         The number of characters at the end that are not rows, and the lines with footnotes, counted from the last one
-        (1). Lines within a quoted cell are recognized by the closing quote.
+        (1).
     """
-    lines = list(lines_of(tail))[1:]
-    low = len(lines)
-    notes: list[int] = []
-    for at in range(len(lines) - 1, max(len(lines) - 2 * MAX_FOOTNOTES, 0) - 1, -1):
-        line = lines[at]
-        bare = line.replace(dialect.escape + dialect.quote, "") if dialect.escape and dialect.quote else line
-        if dialect.quote and bare.count(dialect.quote) % 2:
-            return 0, []
-        try:
-            cells = next(reader([line], dialect), [])
-        except csv.Error:
-            return 0, []
-        if is_blank(cells, width):
-            continue
-        if len(cells) >= width:
-            break
-        notes.append(at)
-    else:
-        return 0, []
-    low = at + 1
-    blank = False
-    for index in range(low, len(lines)):
-        cells = next(reader([lines[index]], dialect), [])
-        if is_blank(cells, width):
-            blank = True
-        elif cells[0].count(dialect.delimiter) > 1 or not is_footnote(  # a row that is quoted as a whole
-            cells, width, after_blank=blank, ended=lines[index][-1] in "\r\n"
-        ):
-            low = index + 1
-    notes = [at for at in notes if at >= low]
-    if not notes:
-        return 0, []
-    return sum(map(len, lines[low:])), [len(lines) - at for at in reversed(notes)]
+    texts = list(lines_of(tail))[1:][-2 * MAX_FOOTNOTES :]
+    lines = [(number, _cells(text, dialect)) for number, text in enumerate(texts)]
+    notes = footnotes(lines, width)
+    return sum(map(len, texts[notes[0] :])) if notes else 0, [len(texts) - line for line in notes]
+
+
+def _cells(line: str, dialect: Dialect) -> list[str] | None:
+    """The cells of a line; None if it may be within a quoted cell."""
+    bare = line.replace(dialect.escape + dialect.quote, "") if dialect.escape and dialect.quote else line
+    if dialect.quote and bare.count(dialect.quote) % 2:
+        return None
+    try:
+        return next(reader([line], dialect), [])
+    except csv.Error:
+        return None

@@ -19,6 +19,7 @@ OnReject = Callable[["RejectedRow"], object]
 RejectCode = Literal[
     "too_short",
     "too_long",
+    "torn",
     "quoting",
     "nul",
     "cell_error",
@@ -205,6 +206,10 @@ class SourceTable(ABC):
 
         The other columns are not used: what is wrong with a cell there rejects no row.
         """
+        return self
+
+    def with_added_columns(self, added: int) -> SourceTable:
+        """A copy whose last columns were added to the rows of another file, also to those with too few cells."""
         return self
 
     def check_line_column(self) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -44,7 +44,11 @@ _STRAY_QUOTE: Final = (
     "a quote inside a cell seems to open a quoted text; put the whole cell in quotes and double the "
     "quotes within it, or if they are right, confirm them with --quote double"
 )
+_TORN: Final = "line {} has only a part of a row, which a line break may have cut off from this one; join the lines"
 _QUOTE_HINT: Final = "Fix that line, or describe the quotes of the file: --quote none or --escape backslash"
+
+
+_Part: TypeAlias = pa.Table | list[Row | RejectedRow]
 
 
 class TextBody(NamedTuple):
@@ -61,6 +65,7 @@ class TextTable(SourceTable):
 
     def __init__(self, body: TextBody, shape: RowShape, detected: DetectedFormat) -> None:
         self.format = detected
+        self._body = body
         self._text, self._dialect, self._data_line, quote_given = body
         self._shape = shape
         dialect, width = body.dialect, len(detected.columns)
@@ -71,21 +76,23 @@ class TextTable(SourceTable):
 
     def rows(self) -> Iterator[Row | RejectedRow]:
         """See `SourceTable`."""
-        blocks = self._blocks()
-        line = self._data_line
-        for block in blocks:
-            feed = _Feed(block, blocks)
-            yield from self._read(feed, line)
-            line += feed.count
+        for part in self._checked_parts(exactly=True):
+            yield from part if isinstance(part, list) else ()
 
     def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
         """See `SourceTable`."""
         self.check_line_column()
         parts: list[pa.Table] = []
         count = 0
-        for part in self._parts(on_reject):
-            parts.append(part)
-            count += part.num_rows
+        for part in self._checked_parts():
+            if isinstance(part, list):
+                for row in part:
+                    if isinstance(row, RejectedRow):
+                        handle_reject(row, on_reject)
+                parts.append(_to_arrow([row for row in part if isinstance(row, Row)], self.columns))
+            else:
+                parts.append(part)
+            count += parts[-1].num_rows
             if count >= size:
                 table = pa.concat_tables(parts)
                 full = count // size * size
@@ -94,6 +101,10 @@ class TextTable(SourceTable):
                 parts, count = [table.slice(full)], count - full
         if count:
             yield pa.concat_tables(parts).combine_chunks()
+
+    def with_added_columns(self, added: int) -> TextTable:
+        """See `SourceTable`."""
+        return TextTable(self._body, self._shape._replace(added=added), self.format)
 
     def literal_lines(self, first: int) -> Iterator[tuple[int, list[str]]]:
         """See `SourceTable`."""
@@ -119,27 +130,54 @@ class TextTable(SourceTable):
             if rest := lines.read():
                 yield rest
 
-    def _parts(self, on_reject: OnReject | None) -> Iterator[pa.Table]:
-        """An Arrow table for about each block."""
+    def _parts(self, *, exactly: bool) -> Iterator[_Part]:
+        """The rows of about each block: an Arrow table if Arrow reads it, and not `exactly`."""
         blocks = self._blocks()
         line = self._data_line
         for block in blocks:
             count = _count_lines(block)
-            fast = self._arrow.read(block, line, count)
+            fast = None if exactly else self._arrow.read(block, line, count)
             if fast is not None:
                 yield fast
                 line += count
                 continue
             feed = _Feed(block, blocks)
-            rows: list[Row] = []
-            for row in self._read(feed, line):
-                if isinstance(row, Row):
-                    rows.append(row)
-                else:
-                    handle_reject(row, on_reject)
-            if rows:
-                yield _to_arrow(rows, self.columns)
+            rows: list[Row | RejectedRow] = []
+            try:
+                rows.extend(self._read(feed, line))
+            except UnreadableRest:
+                yield rows
+                raise
+            yield rows
             line += feed.count
+
+    def _checked_parts(self, *, exactly: bool = False) -> Iterator[_Part]:
+        """The parts, in which the rows before and after a fragment are rejected: it may be cut off from either.
+
+        The last part is held back, since the next one may begin with a fragment.
+        """
+        held: _Part = []
+        fragment = 0  # the line of a fragment at the end of `held`
+        try:
+            for part in filter(len, self._parts(exactly=exactly)):
+                checked = _torn_at(part, 0, fragment) if fragment else part
+                fragments = self._fragments(checked)
+                for at, line in fragments.items():
+                    for near in (at - 1, at + 1):
+                        if 0 <= near < len(checked):
+                            checked = _torn_at(checked, near, line)
+                if len(held):
+                    yield _torn_at(held, -1, fragments[0]) if 0 in fragments else held
+                held, fragment = checked, fragments.get(len(checked) - 1, 0)
+        except UnreadableRest:
+            yield held
+            raise
+        yield held
+
+    def _fragments(self, part: _Part) -> dict[int, int]:
+        """The lines of fragments by their position in a part."""
+        rows = enumerate(part) if isinstance(part, list) else ()
+        return {at: row.line for at, row in rows if isinstance(row, RejectedRow) and self._shape.is_fragment(row)}
 
     def _read(self, feed: _Feed, line: int) -> Iterator[Row | RejectedRow]:
         """Rows up to the end of a block; `line` is the number of the first line."""
@@ -241,9 +279,23 @@ def _count_lines(block: str) -> int:
     return ends + (block[-1] not in "\r\n")
 
 
+def _torn(row: Row | RejectedRow, fragment: int) -> Row | RejectedRow:
+    """A row next to a fragment."""
+    return RejectedRow(row.line, row.line, "torn", _TORN.format(fragment), row.cells) if isinstance(row, Row) else row
+
+
+def _torn_at(part: _Part, at: int, fragment: int) -> list[Row | RejectedRow]:
+    """A part whose first or last row is next to a fragment."""
+    if not isinstance(part, list):
+        columns = [column.to_pylist() for column in part.columns]
+        part = list(map(Row, columns[-1], zip(*columns[:-1], strict=True)))
+    part[at] = _torn(part[at], fragment)
+    return part
+
+
 def _to_arrow(rows: list[Row], columns: tuple[str, ...]) -> pa.Table:
     """Rows as text columns and `_line`."""
-    cells = zip(*(row.cells for row in rows), strict=True)
+    cells = zip(*(row.cells for row in rows), strict=True) if rows else [()] * len(columns)
     arrays = [pa.array(column, pa.string()) for column in cells]
     lines = pa.array([row.line for row in rows], pa.int64())
     return pa.Table.from_arrays([*arrays, lines], names=[*columns, LINE_COLUMN])

@@ -43,11 +43,13 @@ class RowShape(NamedTuple):
         columns: the column names.
         fill: whether fewer cells are allowed.
         surplus: the number of empty cells at the end that every row of the table may have.
+        added: the number of columns at the end that were added to rows of another file, also to short ones.
     """
 
     columns: tuple[str, ...]
     fill: bool
     surplus: int = 0
+    added: int = 0
 
     def fit(self, line: int, last: int, cells: list[str], *, marks: bool) -> Row | RejectedRow:
         """A record as a row, or the reason why it does not fit.
@@ -87,6 +89,11 @@ class RowShape(NamedTuple):
                 if "\0" in cell:
                     return RejectedRow(line, last, "nul", f"NUL character in {name!r}", tuple(cells))
         return Row(line, tuple(cells))
+
+    def is_fragment(self, row: RejectedRow) -> bool:
+        """Whether a row is so short that it may be the rest of a row next to it: of its last or of its first cell."""
+        most = max(1 + self.surplus, (len(self.columns) - self.added) // 2)
+        return row.code == "too_short" and len(row.cells) - self.added <= most
 
     def _repeats_header(self, cells: Sequence[str]) -> bool:
         """Whether three quarters of the filled cells are the name of their column, as the first cell is."""

@@ -27,7 +27,7 @@ from python_calamine import SheetVisibleEnum as Visible
 
 from sources.errors import UsageError
 from sources.files.dialect import Record
-from sources.files.layout import MAX_FOOTNOTES, detect_layout, sheet_footnotes
+from sources.files.layout import MAX_FOOTNOTES, detect_layout, footnotes
 from sources.files.model import (
     BATCH_ROWS,
     LINE_COLUMN,
@@ -120,7 +120,7 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
     tail = _cells(columns, max(lines - 4 * MAX_FOOTNOTES, layout.data_line - 1), lines)
     left = sheet.start[1] if sheet.start else 0
     errors = scan.cells_without_value(left)
-    notes = sheet_footnotes(tail, width, errors)
+    notes = footnotes([(line, None if line in errors else _trimmed(cells)) for line, cells in tail], width)
     first, end = layout.data_line - 1, (notes[0] - 1 if notes else lines)
     detected = DetectedFormat(
         kind="workbook",
@@ -167,6 +167,11 @@ def _cells(columns: Sequence[SheetColumn], start: int, end: int) -> list[tuple[i
     """The rows of a range of lines."""
     texts = [column.texts.slice(start, end - start).to_pylist() for column in columns]
     return list(enumerate(map(list, zip(*texts, strict=True)), start + 1))
+
+
+def _trimmed(cells: list[str]) -> list[str]:
+    """The cells; only the first one if the others are empty."""
+    return cells if any(cells[1:]) else cells[:1]
 
 
 class SheetTable(SourceTable):

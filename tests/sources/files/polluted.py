@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,11 +26,15 @@ COLUMNS = ("Código", "Nombre", "Color", "PVP", "Nota")
 
 @dataclass
 class Line:
-    """A line of the file, or several of a quoted cell; `row` is the index of the clean row on it."""
+    """A line of the file, or several of a quoted cell; `row` is the index of the clean row on it.
+
+    `is_broken`: a row that nobody can read right, so that it must be rejected.
+    """
 
     text: str
     row: int | None = None
     end: str = ""
+    is_broken: bool = False
 
 
 @dataclass
@@ -71,14 +75,16 @@ class Document:
         parts = (part.encode(self.encoding, "replace") for part in (self.prefix + text).split("\ufeff"))
         return codecs.BOM_UTF8.join(parts) + self.suffix
 
+    def numbered(self) -> Iterator[tuple[int, Line]]:
+        """The lines with their 1-based numbers."""
+        number = 1 + self.prefix.count(self.end)
+        for line in self.lines:
+            yield number, line
+            number += line.text.count("\n") + line.text.count("\r") + 1
+
     def line_numbers(self) -> dict[int, int]:
         """The 1-based line of each clean row that is still in the file."""
-        numbers, number = {}, 1 + self.prefix.count(self.end)
-        for line in self.lines:
-            if line.row is not None:
-                numbers[line.row] = number
-            number += line.text.count("\n") + line.text.count("\r") + 1
-        return numbers
+        return {line.row: number for number, line in self.numbered() if line.row is not None}
 
 
 def clean(seed: str) -> Document:
@@ -201,6 +207,28 @@ def broken_row(document: Document) -> None:
     line = document.a_row()
     at = document.generator.choice(_places(line, document.delimiter))
     line.text = line.text[:at] + "\n" + line.text[at + 1 :]
+
+
+def line_break_in_a_cell(document: Document) -> None:
+    """The cells are not quoted, so that it tears the row in two."""
+    line = document.a_row()
+    assert line.row is not None
+    cells = document.rows[line.row]
+    at = document.generator.randrange(len(cells))
+    halves = ("Calle Mayor 5", document.generator.choice(("28001 Madrid", "Roma", "12", "\n1º B", "# 7")))
+    torn = [*cells[:at], "\n".join(halves), *cells[at + 1 :]]
+    line.text = document.delimiter.join(cell.replace('"', "") if cell is not torn[at] else cell for cell in torn)
+    cells[at] = "torn"
+
+
+def broken_last_row(document: Document) -> None:
+    """What is not a footnote: a row with too few cells or another delimiter, after a blank line or not."""
+    other = document.generator.choice([mark for mark in ";,\t|" if mark != document.delimiter])
+    mark = document.generator.choice((other, other, document.delimiter))
+    cells = ["A9998", "Perno inox", "rojo", "1.50", "Peña"][
+        : document.generator.choice((1, 2, 3, 5 if mark == other else 4))
+    ]
+    document.lines += [Line("")] * document.generator.randrange(2) + [Line(mark.join(cells), is_broken=True)]
 
 
 def no_header(document: Document) -> None:
@@ -488,7 +516,9 @@ Damage = Callable[[Document], None]
 DAMAGES: tuple[Damage, ...] = (
     extra_delimiter, missing_delimiter, trailing_delimiter_everywhere, trailing_delimiter_in_some_rows, padding,
     stray_opening_quote, two_stray_quotes, text_after_a_quote, quote_inside_a_cell, backslash_escapes, blank_lines,
-    broken_row, no_header, repeated_header, short_header, long_header, quoted_wrongly_header, header_of_another_dialect,
+    broken_row, line_break_in_a_cell,
+    broken_last_row, no_header, repeated_header, short_header, long_header, quoted_wrongly_header,
+    header_of_another_dialect,
     title, metadata, footnote, totals, subtotals, truncated, mixed_line_ends, nul, padded_end, another_code_page,
     two_encodings, second_table, first_table, sep_line, false_sep_line, byte_order_mark_in_the_middle,
     byte_order_mark_before_a_row, tab_in_a_cell, curly_closing_quote, curly_quotes, utf_16_without_a_mark,
@@ -547,6 +577,11 @@ def silent_errors(document: Document, folder: Path) -> tuple[list[str], bool]:
             errors.append(f"line {number} is lost")
         elif found is not None and not _is_equal(found, [_as_read(cell, document) for cell in cells]):
             errors.append(f"line {number} was changed: {cells} → {found}")
+    errors += [
+        f"line {number} is left out without a word"
+        for number, line in document.numbered()
+        if line.is_broken and number not in rejected
+    ]
     errors += [f"line {number} is not a row: {cells}" for number, cells in accepted.items()]
     return errors, False
 
