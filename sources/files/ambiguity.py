@@ -16,7 +16,7 @@ from sources.files.dialect import DELIMITER, DELIMITERS, Dialect, Record, lines_
 from sources.files.model import DELIMITER_NAMES
 from sources.files.quotes import begins_with_quote
 from sources.files.row_shape import number_of_cells
-from sources.files.several_tables import check_earlier_table, check_later_table, check_table_beside
+from sources.files.several_tables import check_earlier_table, check_table_beside
 
 _SELDOM: Final = "^~:¦"
 _DECIMAL_COMMA: Final = re.compile(r"(?<=\d),(?=\d)")
@@ -43,7 +43,6 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> None:
     _check_line_above(records[at - 1] if at else None, header, width)
     _check_data(header, types)
     check_earlier_table(records[:at], header)
-    check_later_table(header, after, types)
     check_table_beside(header, rows)
 
 

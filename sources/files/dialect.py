@@ -184,7 +184,9 @@ def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Diale
         return
     is_padded = options.delimiter is None and delimiter not in SPACE_RUNS and _is_padded(text, delimiter)
     wrapped = {quote: _wrapped(text, delimiter, quote, is_padded=is_padded) for quote in ('"', "'")}
-    quotes = ('"', "'") if wrapped['"'] >= wrapped["'"] else ("'", '"')
+    # one cell such as 'Classic' does not make a quote: it has to enclose cells of half the lines, or to score better
+    is_usual = wrapped["'"] > wrapped['"'] and 2 * wrapped["'"] >= sum(bool(line.strip()) for line in lines_of(text))
+    quotes = ("'", '"') if is_usual else ('"', "'")
     for quote in (options.quote,) if options.quote is not None else quotes:
         if quote == delimiter or (quote == "'" and not wrapped["'"] and options.quote is None):
             continue
@@ -192,7 +194,7 @@ def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Diale
         yield plain
         if options.escape is None and quote and f"\\{quote}" in text and delimiter != "\\":
             yield replace(plain, escape="\\")
-    if options.quote is None and '"' in text and not wrapped['"'] and not wrapped["'"]:
+    if options.quote is None and '"' in text and not wrapped['"'] and not is_usual:
         yield Dialect(delimiter, "", options.escape or "", is_padded)
 
 

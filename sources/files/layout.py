@@ -11,15 +11,15 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sources.errors import UsageError
-from sources.files.ambiguity import check_header, check_several_in_one
-from sources.files.cell_types import type_of
-from sources.files.dialect import Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
+from sources.files.ambiguity import ROWS_COMPARED, check_header, check_several_in_one
+from sources.files.cell_types import column_types, type_of
+from sources.files.dialect import DELIMITER, Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
 from sources.files.model import MAX_COLUMNS, ReadOptions
-from sources.files.row_shape import is_rule, number_of_cells
+from sources.files.row_shape import is_rule
 
 MAX_FOOTNOTES: Final = 20
 _DIGIT: Final = re.compile(r"\d")
@@ -33,7 +33,12 @@ _CLOSING: Final = re.compile(
 
 @dataclass(frozen=True)
 class Layout:
-    """The column names and the position of the header; `data_line` is the first line after it."""
+    """The column names and the position of the header.
+
+    Attributes:
+        data_line: the first line after the header.
+        types: of the columns, if the header was detected.
+    """
 
     columns: tuple[str, ...]
     header_lines: tuple[int, ...]
@@ -41,6 +46,7 @@ class Layout:
     preamble: tuple[int, ...]
     renamed: tuple[str, ...]
     dropped: int
+    types: tuple[str, ...] = ()
 
 
 def detect_layout(
@@ -89,17 +95,39 @@ def detect_layout(
     if delimited and 2 * len(same) < len(below):  # a few odd rows do not make a column without a name
         same = []
     kept = max(_trimmed(header, width), _trimmed(same, width, 0.5 if delimited else 0.0))
-    if options.header_row is None and 2 * sum(any(cells[kept:]) for cells in below) > len(below) > 2:
-        first, rows_have = filled[at].line, number_of_cells(below[0])
-        raise UsageError(
-            f"line {first}, the header, has {kept} names, but most rows have more cells (the first {rows_have})",
-            f"Add the missing names to line {first}, or give the line of the header: --header-row N.",
-        )
+    surplus = _surplus(below, kept, width - kept)
+    if options.header_row is None:
+        _check_widths(filled[at], kept, width, surplus, below)
     names = _joined([cells + [""] * (width - len(cells)) for cells in header])[:kept]
     before = tuple(record.line for record in filled[:at])
     lines = tuple(record.line for record in filled[at : at + count])
-    surplus = _surplus(below, kept, width - kept)
-    return _named(names, lines, filled[at + count - 1].last + 1, skipped + before, surplus)
+    found = _named(names, lines, filled[at + count - 1].last + 1, skipped + before, surplus)
+    return found if options.header_row is not None else replace(found, types=_types(filled[at + count :], kept))
+
+
+def _check_widths(header: Record, names: int, width: int, surplus: int, rows: list[list[str]]) -> None:
+    """Raises UsageError if most rows, or the empty cells at their end, show that the header may be another line."""
+    line, size = header.line, Counter(map(len, rows)).most_common(1)[0][0] if rows else names
+    misfits = sum(
+        any(cells[names:]) or (len(cells) == 1 < names and bool(DELIMITER.search(cells[0]))) for cells in rows
+    )
+    if 2 * misfits > len(rows) > 2:
+        raise UsageError(
+            f"line {line}, the header, has {names} names, but most rows have another number of cells, usually {size}",
+            f"Fix line {line}, or if it is the header and those rows are to be rejected: --header-row {line}.",
+        )
+    if surplus > width - names:
+        raise UsageError(
+            f"line {line}, the header, has {names} names, but the rows have {names + surplus} cells, the last empty",
+            f"If a name is missing, add it to line {line}. If a delimiter ends each row: --header-row {line}.",
+        )
+
+
+def _types(rows: list[Record], width: int) -> tuple[str, ...]:
+    """The types of the columns, from the rows up to the first blank line."""
+    end = next((at for at in range(2, len(rows)) if rows[at - 1].last + 1 != rows[at].line), len(rows))
+    cells = [row.cells for row in rows[:end] if row.cells and len(row.cells) >= width]
+    return tuple(column_types(cells[:ROWS_COMPARED], width))
 
 
 def _surplus(rows: list[list[str]], width: int, in_header: int) -> int:

@@ -74,7 +74,9 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
         line_ends=text.line_ends,
     )
     body = TextBody(replace(text, chars=text.chars - cut), dialect, layout.data_line, options.quote is not None)
-    return TextTable(body, RowShape(layout.columns, options.short_rows == "fill", layout.dropped), detected)
+    return TextTable(
+        body, RowShape(layout.columns, options.short_rows == "fill", layout.dropped, types=layout.types), detected
+    )
 
 
 def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple[Detection, int]:

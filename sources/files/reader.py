@@ -133,15 +133,15 @@ class TextTable(SourceTable):
     def _parts(self, *, exactly: bool) -> Iterator[_Part]:
         """The rows of about each block: an Arrow table if Arrow reads it, and not `exactly`."""
         blocks = self._blocks()
-        line = self._data_line
+        line, is_ended = self._data_line, False
         for block in blocks:
             count = _count_lines(block)
-            fast = None if exactly else self._arrow.read(block, line, count)
+            fast = None if exactly or is_ended else self._arrow.read(block, line, count)
             if fast is not None:
                 yield fast
                 line += count
                 continue
-            feed = _Feed(block, blocks)
+            feed = _Feed(block, blocks, is_ended=is_ended)
             rows: list[Row | RejectedRow] = []
             try:
                 rows.extend(self._read(feed, line))
@@ -149,7 +149,7 @@ class TextTable(SourceTable):
                 yield rows
                 raise
             yield rows
-            line += feed.count
+            line, is_ended = line + feed.count, feed.is_ended
 
     def _checked_parts(self, *, exactly: bool = False) -> Iterator[_Part]:
         """The parts, in which the rows before and after a fragment are rejected: it may be cut off from either.
@@ -183,7 +183,7 @@ class TextTable(SourceTable):
         """Rows up to the end of a block; `line` is the number of the first line."""
         records = reader(feed, self._dialect)
         width = len(self.columns)
-        fit, first_name = self._shape.fit, self.columns[0]
+        fit, names = self._shape.fit, frozenset(self.columns)
         marks = self._text.nuls + self._text.marks > 0
         before = last = line - 1
         while last - before < feed.count:
@@ -198,7 +198,7 @@ class TextTable(SourceTable):
             raw = feed.take()
             if last > line and self._widths and swallows(cells, self._widths, self._dialect.delimiter):
                 yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last), raw=raw)
-            elif self._checks_quotes and '"' in raw[0] and self._has_stray_quotes(raw, feed):
+            elif self._checks_quotes and (last > line or '"' in raw[0]) and self._has_stray_quotes(raw, feed):
                 yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells), raw)
             elif self._checks_unclosed and any(map(begins_with_quote, cells)):
                 yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells), raw)
@@ -206,19 +206,22 @@ class TextTable(SourceTable):
                 len(cells) == width > 1
                 and not marks
                 and all(cells)
-                and cells[0] != first_name
+                and cells[0] not in names
+                and not feed.is_ended
                 and cells[0][:2] not in RULE_STARTS
                 and "otal" not in cells[0].lower()
             ):
                 yield Row(line, tuple(cells))
-            elif not is_blank(cells, width):
-                row = fit(line, last, cells, marks=marks)
+            elif is_blank(cells, width):
+                feed.is_ended = True
+            else:
+                row = fit(line, last, cells, marks=marks, is_ended=feed.is_ended)
+                feed.is_ended = feed.is_ended and sum(map(bool, row.cells)) < 2  # a title
                 yield row if isinstance(row, Row) else replace(row, raw=raw)
 
     def _has_stray_quotes(self, raw: tuple[str, ...], feed: _Feed) -> bool:
         dialect, width = self._dialect, len(self.columns) + self.format.dropped_columns
-        following = "" if len(raw) > 1 else feed.peek()
-        return has_stray_quotes(raw[0], following, width, dialect.delimiter, is_padded=dialect.is_padded)
+        return has_stray_quotes("".join(raw), feed.peek(), width, dialect.delimiter, is_padded=dialect.is_padded)
 
     def _broken(self, line: int, last: int, error: csv.Error) -> RejectedRow:
         """An error of csv as a rejected row; raises UsageError if reading cannot continue."""
@@ -238,10 +241,11 @@ class _Feed:
 
     Attributes:
         count: the number of lines of the blocks that were begun.
+        is_ended: whether the last lines are blank, or a title after a blank one.
     """
 
-    def __init__(self, block: str, more: Iterator[str]) -> None:
-        self.count = _count_lines(block)
+    def __init__(self, block: str, more: Iterator[str], *, is_ended: bool) -> None:
+        self.count, self.is_ended = _count_lines(block), is_ended
         self._lines = chain(lines_of(block), self._further(more))
         self._next: str | None = None
         self._taken: list[str] = []

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from sources.errors import UsageError
-from sources.files.cell_types import is_data
-from sources.files.dialect import DELIMITER, Record, looks_like_names
-from sources.files.row_shape import totals_reason
+from sources.files.dialect import DELIMITER, Record
 
 
 def check_earlier_table(records: Sequence[Record], header: Record) -> None:
@@ -50,34 +47,6 @@ def _blocks(records: Sequence[Record]) -> Iterator[list[Record]]:
             block.append(record)
     if block:
         yield block
-
-
-def check_later_table(header: Record, after: Sequence[Record], types: Sequence[str]) -> None:
-    """After a line with at most one cell, or totals, names and rows may begin another table."""
-    width, names = len(types), _filled(header)
-    # without what repeats the header, which begins no table
-    others = [(record, cells) for record in after if (cells := _filled(record)) != names]
-    before = {record.line: earlier for earlier, (record, _) in pairwise(others)}
-    filled = [(record, cells) for record, cells in others if cells]
-    for at, (record, cells) in enumerate(filled):
-        if record.line not in before or len(cells) < 2:
-            continue
-        is_quoted = len(record.cells or ()) == 1  # as a whole
-        if not looks_like_names([cell for cell in cells if cell] if is_quoted else cells):
-            continue
-        earlier, ended = before[record.line]
-        if len(ended) > 1 and not totals_reason(earlier.cells or ()):
-            continue
-        nearby = [row for _, row in filled[at + 1 : at + 4]]
-        following = [row for row in nearby if len(row) == len(cells)] or [r for r in nearby if 1 < len(r) != width]
-        if all(map(looks_like_names, following)):
-            continue
-        is_contrast = any(is_data(kind) for kind in types)
-        if len(cells) != width or is_contrast:
-            raise UsageError(
-                f"two tables: one begins on line {header.line}, another one seems to begin on line {record.line}",
-                "Move each to a file of its own.",
-            )
 
 
 def check_table_beside(header: Record, rows: Sequence[list[str]]) -> None:

@@ -138,7 +138,11 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
     )
     body = [SheetColumn(texts.slice(first, end - first), kinds[first:end]) for texts, kinds in columns]
     return SheetTable(
-        body, errors, RowShape(layout.columns, fill=True, surplus=layout.dropped), detected, layout.data_line
+        body,
+        errors,
+        RowShape(layout.columns, fill=True, surplus=layout.dropped, types=layout.types),
+        detected,
+        layout.data_line,
     )
 
 
@@ -237,8 +241,11 @@ class SheetTable(SourceTable):
         if not unusual.any():
             return table, []
         rejects = []
+        for _ in range(2):  # the rows after a blank one and a title may begin another table
+            unusual[1:] |= unusual[:-1]
         places = np.flatnonzero(unusual)
         cells = zip(*(column.take(places).to_pylist() for column in texts), strict=True)
+        ended = -1
         for place, row in zip(places.tolist(), map(list, cells), strict=True):
             line = self._line + place
             if place in reasons:
@@ -247,9 +254,11 @@ class SheetTable(SourceTable):
                         row[at] = "#N/A"
                 rejects.append(RejectedRow(line, line, *reasons[place], tuple(row)))
                 continue
-            fitted = self._shape.fit(line, line, row, marks=False) if any(row) else None
+            fitted = self._shape.fit(line, line, row, marks=False, is_ended=place == ended) if any(row) else None
             if isinstance(fitted, RejectedRow):
                 rejects.append(fitted)
+            if fitted is None or (place == ended and sum(map(bool, fitted.cells)) < 2):  # blank, or a title after it
+                ended = place + 1
             unusual[place] = not isinstance(fitted, Row)
         return table.filter(pa.array(~unusual)), rejects
 

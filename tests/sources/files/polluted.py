@@ -215,7 +215,10 @@ def line_break_in_a_cell(document: Document) -> None:
     assert line.row is not None
     cells = document.rows[line.row]
     at = document.generator.randrange(len(cells))
-    halves = ("Calle Mayor 5", document.generator.choice(("28001 Madrid", "Roma", "12", "\n1º B", "# 7")))
+    ends = ["28001 Madrid", "Roma", "12", "# 7"]
+    if line is not document.lines[-1]:  # at the end, after a blank line, it is a footnote, and reported as one
+        ends.append("\n1º B")
+    halves = ("Calle Mayor 5", document.generator.choice(ends))
     torn = [*cells[:at], "\n".join(halves), *cells[at + 1 :]]
     line.text = document.delimiter.join(cell.replace('"', "") if cell is not torn[at] else cell for cell in torn)
     cells[at] = "torn"
@@ -273,6 +276,48 @@ def metadata(document: Document) -> None:
     mark = document.delimiter
     document.lines[:0] = [Line(f"Empresa{mark}ACME"), Line(f"Fecha{mark}2024-05-01"), Line("")]
     document.header += 3
+
+
+def table_in_another_order(document: Document) -> None:
+    """Rows of an export with the columns in another order were pasted at the end, with their header."""
+    order = [1, 0, *range(2, len(COLUMNS))]
+    rows = [[f"B{n}", "Perno", "rojo", "1", "x"] for n in range(document.generator.randint(1, 40))]
+    if document.generator.random() < 0.5:
+        document.lines.append(Line(document.generator.choice(("", document.delimiter * 4))))
+    document.lines += [Line(joined([row[at] for at in order], document)) for row in [list(COLUMNS), *rows]]
+
+
+def second_table_of_equal_length(document: Document) -> None:
+    names = ["Cliente", "Ciudad", "Zona", "Saldo", "Agente"]
+    rows = [[f"C{n}", "Roma", "Norte", f"{n}0", "Ana"] for n in range(len(document.rows))]
+    document.lines += [Line(""), *(Line(joined(row, document)) for row in [names, *rows])]
+
+
+def header_that_lacks_a_delimiter(document: Document) -> None:
+    """The rows end in an empty cell, so that they could be read with the names shifted."""
+    for line in document.lines:
+        if line.row is not None:
+            cells = document.rows[line.row]
+            cells[-1] = ""
+            line.text = joined(cells, document)
+    names = [COLUMNS[0] + COLUMNS[1], *COLUMNS[2:]]
+    document.header_line.text = joined(names, document)
+
+
+def doubled_stray_quotes(document: Document) -> None:
+    line = document.a_row()
+    assert line.row is not None
+    cells, mark = document.rows[line.row], document.delimiter
+    quote = document.generator.choice(('"', '""'))
+    cells[1:] = [document.generator.choice(("two\nlines", "x")), "Pieza", "9", "x"]
+    line.text = mark.join([cells[0], f'"{cells[1]}"', f"Pieza{quote}Rojo{mark} inox{quote}", "9"])
+
+
+def one_cell_in_single_quotes(document: Document) -> None:
+    line = document.a_row()
+    assert line.row is not None
+    document.rows[line.row][1] = "'Classic'"
+    line.text = joined(document.rows[line.row], document)
 
 
 def footnote(document: Document) -> None:
@@ -525,7 +570,8 @@ DAMAGES: tuple[Damage, ...] = (
     narrow_totals, page_breaks, table_beside, subtotals_by_group, thousands_that_are_the_delimiter,
     date_cut_by_the_delimiter, rule_below_the_header, line_of_delimiters, comment_lines,
     lone_return_in_a_cell, quoted_lines, two_quoted_lines, space_before_quotes, other_delimiter_in_some_rows,
-    end_of_another_table, apostrophe_before_digits,
+    end_of_another_table, apostrophe_before_digits, table_in_another_order, second_table_of_equal_length,
+    header_that_lacks_a_delimiter, doubled_stray_quotes, one_cell_in_single_quotes,
 )  # fmt: skip
 
 

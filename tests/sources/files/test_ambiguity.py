@@ -21,7 +21,7 @@ def table(folder: Path, text: str, options: ReadOptions | None = None) -> Source
 
 def error_of(folder: Path, text: str, options: ReadOptions | None = None) -> str:
     with pytest.raises(UsageError) as error:
-        table(folder, text, options)
+        list(table(folder, text, options).rows())
     return str(error.value)
 
 
@@ -81,8 +81,9 @@ def test_9_a_surplus_cell_of_a_single_row_is_rejected_though_it_is_empty(tmp_pat
 
 
 def test_9_a_surplus_cell_of_every_row_is_no_cell(tmp_path: Path) -> None:
-    for header in ("Código;Nombre;PVP", "Código;Nombre;PVP;"):
-        opened = table(tmp_path, header + "\n" + ROWS.replace("\n", ";\n") + "12;Tornillo; inox;12,50;\n")
+    for header, line in (("Código;Nombre;PVP", 1), ("Código;Nombre;PVP;", None)):
+        text = header + "\n" + ROWS.replace("\n", ";\n") + "12;Tornillo; inox;12,50;\n"
+        opened = table(tmp_path, text, ReadOptions(header_row=line))
         assert opened.format.dropped_columns == 1
         assert rejected(opened) == [(5, "too_long")]
 
@@ -131,8 +132,38 @@ def test_12_two_columns_of_metadata_are_a_preamble_up_to_four_lines(tmp_path: Pa
 
 @pytest.mark.parametrize("second", ["Cliente;Ciudad;Saldo\nC1;Roma;10\n", "Cliente;Ciudad\nAna;Roma 1\nEva;Pisa 2\n"])
 def test_12_a_second_table_is_named(tmp_path: Path, second: str) -> None:
-    message = error_of(tmp_path, "Código;Nombre;PVP\n" + ROWS + "\n" + second)
-    assert "two tables: one begins on line 1, another one seems to begin on line 6" in message
+    text = "Código;Nombre;PVP\n" + ROWS + "\n" + second
+    assert "two tables: line 6 has names, after a blank line, where the rows have numbers" in error_of(tmp_path, text)
+    assert "two tables: line 7 has names" in error_of(tmp_path, text.replace("\n\n", "\n\nClientes\n"))
+    path = tmp_path / "both.csv"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="line 6 has names"):
+        list(open_table(path).batches())
+    assert len(list(table(tmp_path, text, ReadOptions(header_row=1)).rows())) > 4
+
+
+@pytest.mark.parametrize("blank", ["", "\n", ";;\n"])
+@pytest.mark.parametrize("count", [3, 300, 20_000])
+def test_a_second_table_with_the_names_in_another_order_is_not_read_on(tmp_path: Path, blank: str, count: int) -> None:
+    rows = "".join(f"A{n};Tornillo;{n},50\n" for n in range(count))
+    others = "".join(f"Tornillo;A{n};{n},50\n" for n in range(count))
+    text = f"Código;Nombre;PVP\n{rows}{blank}Nombre;Código;PVP\n{others}"
+    assert f"two tables: line {count + 2 + bool(blank)} has names" in error_of(tmp_path, text)
+    with pytest.raises(UsageError, match="two tables"):
+        list(table(tmp_path, text).batches(on_reject=lambda _: None))
+
+
+def test_a_second_table_of_the_same_width_and_length_is_named(tmp_path: Path) -> None:
+    customers = "Cliente;Ciudad;Saldo\nAna;Roma;N\nEva;Pisa;S\nLeo;Bari;N\n"
+    for text in (f"Código;Nombre;PVP\n{ROWS}\n{customers}", f"Código;Nombre;PVP\n{ROWS};;\n;;\n{customers}"):
+        assert "has names, after a blank line" in error_of(tmp_path, text)
+
+
+def test_a_header_that_lacks_a_delimiter_does_not_shift_the_rows(tmp_path: Path) -> None:
+    text = "DATETIME,Qty,Amount\n28/01/2018,00:00,2,\n29/01/2018,00:05,3,\n30/01/2018,10:00,4,\n"
+    message = error_of(tmp_path, text)
+    assert "line 1, the header, has 3 names, but the rows have 4 cells, the last empty" in message
+    assert "--header-row 1" in message
 
 
 @pytest.mark.parametrize(
@@ -214,7 +245,7 @@ def test_12_lines_quoted_as_a_whole_are_asked_about(tmp_path: Path) -> None:
     assert "column 1 seems to hold several columns: its name on line 1" in message
     assert len(table(tmp_path, quoted, ReadOptions(delimiter=";", header_row=1)).columns) == 1
     message = error_of(tmp_path, f"Cliente;Ciudad;Saldo\nC1;Roma;10\nC2;Bari;20\n\n{quoted}")
-    assert "another one seems to begin on line 5" in message
+    assert "line 1, the header, has 3 names, but most rows have another number of cells, usually 1" in message
 
 
 @pytest.mark.parametrize("total", ["Total;;123", "TOTAL;3;1.234,50 €", "Subtotal;7;12"])
@@ -270,7 +301,9 @@ def test_12_decimal_commas_between_columns_separated_by_spaces_are_asked_about(
 
 def test_9_a_truncated_line_is_not_a_row_where_the_header_lacks_a_name(tmp_path: Path) -> None:
     lines = ["Código;Nombre;PVP;", "A1;Perno;rojo;1,50;", "A2;Tuerca;azul;2,00;", "A3;Clavo;verde;2,10;", "A4;Llave;"]
-    assert "line 1, the header, has 3 names, but most rows have more cells" in error_of(tmp_path, "\n".join(lines))
+    assert "line 1, the header, has 3 names, but most rows have another number of cells, usually 5" in error_of(
+        tmp_path, "\n".join(lines)
+    )
     opened = table(tmp_path, "\n".join(lines), ReadOptions(header_row=1))
     assert rejected(opened) == [(2, "too_long"), (3, "too_long"), (4, "too_long"), (5, "too_short")]
 
