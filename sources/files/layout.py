@@ -12,16 +12,18 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from sources.errors import UsageError
 from sources.files.ambiguity import ROWS_COMPARED, check_header, check_several_in_one
 from sources.files.cell_types import column_types, type_of
 from sources.files.dialect import DELIMITER, Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
-from sources.files.model import MAX_COLUMNS, ReadOptions
-from sources.files.row_shape import is_rule
+from sources.files.model import MAX_COLUMNS, ReadOptions, Unclear
+from sources.files.row_shape import is_rule, number_of_cells
 
 MAX_FOOTNOTES: Final = 20
+MAX_TITLES: Final = 20
 _DIGIT: Final = re.compile(r"\d")
 _DELIMITED: Final = re.compile(r"[;\t|]|,(?![ \d])")
 """A delimiter of any kind, not a comma of prose or of a number."""
@@ -83,7 +85,9 @@ def detect_layout(
         count = options.header_rows or 1
     else:
         at, count = _header(filled, rows)
-        check_header(records, filled[at], _trimmed(rows, width_of(filled)))
+        if check_header(records, filled[at], _trimmed(rows, width_of(filled))):
+            found = detect_layout(records, replace(options, header_row=0), skipped=skipped, delimited=delimited)
+            return replace(found, types=_types(filled, len(found.columns)))
         if options.delimiter is None:
             check_several_in_one(filled[at], rows[at + 1 :])
         count = options.header_rows or count
@@ -112,14 +116,16 @@ def _check_widths(header: Record, names: int, width: int, surplus: int, rows: li
         any(cells[names:]) or (len(cells) == 1 < names and bool(DELIMITER.search(cells[0]))) for cells in rows
     )
     if 2 * misfits > len(rows) > 2:
-        raise UsageError(
+        raise Unclear(
             f"line {line}, the header, has {names} names, but most rows have another number of cells, usually {size}",
-            f"Fix line {line}, or if it is the header and those rows are to be rejected: --header-row {line}.",
+            f"Fix line {line}.",
+            {"the names are right, and those rows are to be rejected": {"header_row": line}},
         )
     if surplus > width - names:
-        raise UsageError(
+        raise Unclear(
             f"line {line}, the header, has {names} names, but the rows have {names + surplus} cells, the last empty",
-            f"If a name is missing, add it to line {line}. If a delimiter ends each row: --header-row {line}.",
+            f"If a name is missing, add it to line {line}.",
+            {"a delimiter ends each row": {"header_row": line}},
         )
 
 
@@ -157,6 +163,8 @@ def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
             continue
         names = cells[:width]
         count = sum(map(bool, names))
+        if (count < width or names[0].strip().endswith(":")) and _is_title(filled, at, width):
+            continue
         if width > 1 and (count < 2 or (count < width / 2 and not _has_gap(names))):
             continue
         if (not all(names) or len(set(names)) < width) and _goes_on(rows[at:], width):
@@ -169,6 +177,35 @@ def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
             return (at - 1 if is_row else at), 1
     raise UsageError(
         "no line looks like column names", "Give its line: --header-row N, or --header-row 0 if there is none."
+    )
+
+
+def _is_title(filled: list[Record], at: int, width: int) -> bool:
+    """Whether a line with fewer cells than the table is above the line of names: a title, or the date of a report.
+
+    Raises:
+        Unclear: it is right above a line of names, so that it may be a header that lacks some.
+    """
+    cells = [cell.strip() for cell in filled[at].cells or () if cell.strip()]
+    later = filled[at + 1 : at + 1 + MAX_TITLES]
+    names = next(
+        (row for row in later if looks_like_names((row.cells or [])[:width]) and len(row.cells or ()) >= width), None
+    )
+    if not cells or names is None:
+        return False
+    is_stated = cells[0].endswith(":") or any(type_of(cell) in ("number", "date", "address") for cell in cells)
+    lines = [row for row in filled[at:] if row.line <= names.line]
+    if is_stated or any(above.last + 1 != below.line for above, below in pairwise(lines)):
+        return True
+    if _has_gap((filled[at].cells or [])[:width]) or len(cells) < 2:
+        return False  # names of groups of columns
+    raise Unclear(
+        f"line {filled[at].line} has {number_of_cells(cells)} with text, line {names.line} a name for each column",
+        "",
+        {
+            f"line {filled[at].line} has the names": {"header_row": filled[at].line},
+            f"line {names.line} has them": {"header_row": names.line},
+        },
     )
 
 

@@ -75,7 +75,15 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
     )
     body = TextBody(replace(text, chars=text.chars - cut), dialect, layout.data_line, options.quote is not None)
     return TextTable(
-        body, RowShape(layout.columns, options.short_rows == "fill", layout.dropped, types=layout.types), detected
+        body,
+        RowShape(
+            layout.columns,
+            options.short_rows == "fill",
+            layout.dropped,
+            types=layout.types,
+            is_numbered=not layout.header_lines,
+        ),
+        detected,
     )
 
 

@@ -185,6 +185,7 @@ class TextTable(SourceTable):
         width = len(self.columns)
         fit, names = self._shape.fit, frozenset(self.columns)
         marks = self._text.nuls + self._text.marks > 0
+        is_numbered = self._shape.is_numbered
         before = last = line - 1
         while last - before < feed.count:
             line = last + 1
@@ -208,6 +209,7 @@ class TextTable(SourceTable):
                 and all(cells)
                 and cells[0] not in names
                 and not feed.is_ended
+                and not is_numbered
                 and cells[0][:2] not in RULE_STARTS
                 and "otal" not in cells[0].lower()
             ):

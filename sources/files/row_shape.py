@@ -48,6 +48,7 @@ class RowShape(NamedTuple):
         surplus: the number of empty cells at the end that every row of the table may have.
         added: the number of columns at the end that were added to rows of another file, also to short ones.
         types: of the columns, by which another table is recognized; none if the header was given.
+        is_numbered: there is no header, so that names may only come with another table.
     """
 
     columns: tuple[str, ...]
@@ -55,6 +56,7 @@ class RowShape(NamedTuple):
     surplus: int = 0
     added: int = 0
     types: tuple[str, ...] = ()
+    is_numbered: bool = False
 
     def fit(self, line: int, last: int, cells: list[str], *, marks: bool, is_ended: bool = False) -> Row | RejectedRow:
         """A record as a row, or the reason why it does not fit.
@@ -68,9 +70,9 @@ class RowShape(NamedTuple):
         Raises:
             UnreadableRest: another table begins.
         """
-        if is_ended and self._has_names_for_data(cells):
-            words = "line {} has names, after a blank line, where the rows have numbers, dates or codes"
-            raise UnreadableRest(f"two tables: {words.format(line)}", _ONE_TABLE, line)
+        if (is_ended or self.is_numbered) and self._has_names_for_data(cells):
+            message = f"two tables: line {line} has names where the rows have numbers, dates or codes"
+            raise UnreadableRest(message, _ONE_TABLE, line)
         width = len(self.columns)
         count = len(cells)
         if count > width:
@@ -148,6 +150,9 @@ def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDA
         others = [pc.utf8_trim_whitespace(column.filter(is_blank)) for column in columns]
         names = pc.coalesce(*(pc.if_else(pc.equal(cells, ""), None, cells) for cells in others))
         unusual[np.asarray(is_blank)] = np.asarray(pc.fill_null(pc.match_substring_regex(names, _UNUSUAL), True))
+    typed = next((at for at, kind in enumerate(shape.types) if is_data(kind)), None)
+    if shape.is_numbered and typed is not None:
+        unusual |= ~np.asarray(pc.match_substring_regex(columns[typed], "[0-9@]"))
     for column in columns[len(shape.columns) :]:
         unusual |= np.asarray(pc.not_equal(column, ""))
     return unusual

@@ -12,18 +12,21 @@ from dataclasses import replace
 
 from sources.errors import UsageError
 from sources.files.dialect import DELIMITER, Record
+from sources.files.model import Unclear
 
 
 def check_earlier_table(records: Sequence[Record], header: Record) -> None:
     """Lines before the header may be a table: several of equal width, or with as many delimiters inside of quotes."""
     in_quotes = [replace(r, cells=_split(r) if len(r.cells or ()) == 1 else []) for r in records]
     for block in (*_blocks(records), *(block for block in _blocks(in_quotes) if len(block) > 2)):
-        width = len(block[0].cells or ())
+        width = max(len(_filled(row)) for row in block)
         if len(block) >= (2 if width > 2 else 5):
-            raise UsageError(
-                f"two tables: lines {block[0].line} to {block[-1].last} have {width} cells, and another one begins on "
-                f"line {header.line}",
-                f"Move each to a file of its own, or choose one: --header-row {block[0].line} or {header.line}.",
+            first, second = block[0].line, header.line
+            raise Unclear(
+                f"two tables: lines {first} to {block[-1].last} have {width} cells, and another one begins on line "
+                f"{second}",
+                "Move each to a file of its own, or choose one.",
+                {f"it is that of line {line}": {"header_row": line} for line in (first, second)},
             )
 
 
@@ -35,11 +38,12 @@ def _split(record: Record) -> list[str]:
 
 
 def _blocks(records: Sequence[Record]) -> Iterator[list[Record]]:
-    """Consecutive records of equal width with at least two filled cells."""
+    """Consecutive records of equal width with at least two filled cells; those of a label (`Date:`) do not count."""
     block: list[Record] = []
     for record in records:
         cells = record.cells or []
-        is_row = sum(1 for cell in cells if cell.strip()) >= 2
+        filled = [cell.strip() for cell in cells if cell.strip()]
+        is_row = len(filled) >= 2 and not filled[0].endswith(":")
         if block and not (is_row and len(cells) == len(block[0].cells or ()) and block[-1].last + 1 == record.line):
             yield block
             block = []

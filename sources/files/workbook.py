@@ -140,7 +140,9 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
     return SheetTable(
         body,
         errors,
-        RowShape(layout.columns, fill=True, surplus=layout.dropped, types=layout.types),
+        RowShape(
+            layout.columns, fill=True, surplus=layout.dropped, types=layout.types, is_numbered=not layout.header_lines
+        ),
         detected,
         layout.data_line,
     )

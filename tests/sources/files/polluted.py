@@ -621,7 +621,7 @@ def silent_errors(document: Document, folder: Path) -> tuple[list[str], bool]:
         found = accepted.pop(number, None)
         if found is None and number not in rejected and not (number in left_out and number in touched):
             errors.append(f"line {number} is lost")
-        elif found is not None and not _is_equal(found, [_as_read(cell, document) for cell in cells]):
+        elif found is not None and not _is_equal(found, _as_read(cells, document)):
             errors.append(f"line {number} was changed: {cells} → {found}")
     errors += [
         f"line {number} is left out without a word"
@@ -632,8 +632,12 @@ def silent_errors(document: Document, folder: Path) -> tuple[list[str], bool]:
     return errors, False
 
 
-def _as_read(cell: str, document: Document) -> str:
-    return cell.replace("\n", document.end).strip()
+def _as_read(cells: list[str], document: Document) -> list[str]:
+    """The cells with the file's line ends; without a header, empty ones at the end of each row are no column."""
+    texts = [cell.replace("\n", document.end).strip() for cell in cells]
+    while not document.has_header and texts and not texts[-1]:
+        texts.pop()
+    return texts
 
 
 def _is_equal(found: tuple[str, ...], cells: list[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -119,7 +120,7 @@ def test_12_a_first_table_is_not_a_preamble(tmp_path: Path) -> None:
     text = "Tienda;Ciudad;Ventas\n" + first + "\nCódigo;Nombre;Color;PVP;Nota\n" + second
     message = error_of(tmp_path, text)
     assert "two tables: lines 1 to 101 have 3 cells, and another one begins on line 103" in message
-    assert "--header-row 1 or 103" in message
+    assert "If it is that of line 1: --header-row 1. If it is that of line 103: --header-row 103." in message
     assert len(list(table(tmp_path, text, ReadOptions(header_row=103)).rows())) == 200
 
 
@@ -133,7 +134,7 @@ def test_12_two_columns_of_metadata_are_a_preamble_up_to_four_lines(tmp_path: Pa
 @pytest.mark.parametrize("second", ["Cliente;Ciudad;Saldo\nC1;Roma;10\n", "Cliente;Ciudad\nAna;Roma 1\nEva;Pisa 2\n"])
 def test_12_a_second_table_is_named(tmp_path: Path, second: str) -> None:
     text = "Código;Nombre;PVP\n" + ROWS + "\n" + second
-    assert "two tables: line 6 has names, after a blank line, where the rows have numbers" in error_of(tmp_path, text)
+    assert "two tables: line 6 has names where the rows have numbers" in error_of(tmp_path, text)
     assert "two tables: line 7 has names" in error_of(tmp_path, text.replace("\n\n", "\n\nClientes\n"))
     path = tmp_path / "both.csv"
     path.write_text(text)
@@ -156,7 +157,7 @@ def test_a_second_table_with_the_names_in_another_order_is_not_read_on(tmp_path:
 def test_a_second_table_of_the_same_width_and_length_is_named(tmp_path: Path) -> None:
     customers = "Cliente;Ciudad;Saldo\nAna;Roma;N\nEva;Pisa;S\nLeo;Bari;N\n"
     for text in (f"Código;Nombre;PVP\n{ROWS}\n{customers}", f"Código;Nombre;PVP\n{ROWS};;\n;;\n{customers}"):
-        assert "has names, after a blank line" in error_of(tmp_path, text)
+        assert "has names where" in error_of(tmp_path, text)
 
 
 def test_a_header_that_lacks_a_delimiter_does_not_shift_the_rows(tmp_path: Path) -> None:
@@ -168,16 +169,61 @@ def test_a_header_that_lacks_a_delimiter_does_not_shift_the_rows(tmp_path: Path)
 
 @pytest.mark.parametrize(
     "first",
-    ["A0;Clavo;0,10", "00038;Clavo;12,50", "2024-01-31;Ana;5", "ana@example.com;Ana;x", "8;Clavo;"],
+    ["A0;Clavo;0,10", "00038;Clavo;12,50", "2024-01-31;Ana;5", "ana@example.com;Ana;x"],
 )
 def test_12_a_row_of_data_is_not_the_header(tmp_path: Path, first: str) -> None:
     cells = first.split(";")
     rows = "".join(";".join([cell if n == 1 else f"{cell}" for n, cell in enumerate(cells)]) + "\n" for _ in range(3))
     text = f"{first}\n{rows}".replace("A0", "A1", 1)
-    message = error_of(tmp_path, text)
-    assert "line 1 looks like a row, not like column names" in message
-    assert "--header-row 0" in message
+    opened = table(tmp_path, text)
+    assert opened.columns == ("column_1", "column_2", "column_3")
+    assert opened.format.header_lines == ()
+    assert [row.line for row in opened.rows()] == [1, 2, 3, 4]
     assert len(list(table(tmp_path, text, ReadOptions(header_row=0)).rows())) == 4
+
+
+@pytest.mark.parametrize("first", ["8;Clavo;", "2019;2020;Zona", "Q1;Q2;Q3"])
+def test_a_line_of_data_that_may_be_names_is_asked_about(tmp_path: Path, first: str) -> None:
+    rows = "".join(first.replace("20", f"2{n}").replace("8", f"7{n}").replace("Q", "A") + "\n" for n in range(4))
+    message = error_of(tmp_path, f"{first}\n{rows}")
+    assert "line 1 looks like a row, not like column names" in message
+    assert "If line 1 has the names: --header-row 1. If there are no names: --header-row 0." in message
+
+
+TITLES = [
+    "LISTADO;;;\nFecha:;02/01/2025;;\n;;;\n",
+    "LISTADO;;;\nFecha:;02/01/2025;;\n",
+    "Empresa:;ACME;;\nFecha:;02/01/2025;;\nAlmacén:;Central;;\nUsuario:;Ana;;\nSerie:;B;;\nTarifa:;7;;\n",
+    "Informe de ventas;;Página:;1\n\n",
+    "Almacén;Central;;\n;;;\n",
+    "Desde:;01/01/2025;Hasta:;31/01/2025\nCliente:;Peña SL;Zona:;Norte\n;;;\n",
+]
+
+
+@pytest.mark.parametrize("title", TITLES)
+@pytest.mark.parametrize("header", ["Código;Nombre;PVP;Color", "Código;Nombre;Color;Nota"])
+def test_titles_above_the_header_are_no_table(tmp_path: Path, title: str, header: str) -> None:
+    for text in (title + header, re.sub(";+$", "", title, flags=re.MULTILINE) + header):
+        opened = table(tmp_path, f"{text}\nA1;Perno;1,50;rojo\nA2;Tuerca;2,50;azul\nA3;Clavo;3,50;\n")
+        assert opened.columns == tuple(header.split(";"))
+        assert len(opened.format.preamble) == sum(bool(line.strip(";")) for line in title.splitlines())
+        assert len([row for row in opened.rows() if isinstance(row, Row)]) == 3
+
+
+def test_a_title_right_above_the_names_is_asked_about_where_it_may_have_names(tmp_path: Path) -> None:
+    text = "Almacén;Central;;\nCódigo;Nombre;PVP;Color\nA1;Perno;1,50;rojo\nA2;Tuerca;2,50;azul\nA3;Clavo;3,50;\n"
+    message = error_of(tmp_path, text)
+    assert "line 1 has 2 cells with text, line 2 a name for each column" in message
+    assert "If line 1 has the names: --header-row 1. If line 2 has them: --header-row 2." in message
+
+
+def test_an_option_that_would_read_the_file_wrongly_is_not_proposed(tmp_path: Path) -> None:
+    rows = "".join(f"C{n};a|b|c\n" for n in range(9))
+    assert table(tmp_path, f"Código;Rutas\n{rows}").columns == ("Código", "Rutas")
+    opened = "Cliente;Saldo;Zona\n1;5;N\n2;5;N\n\nCódigo;Nombre;PVP;Nota\n" + "A1;x;1,5;n\n" * 9
+    message = error_of(tmp_path, opened)
+    assert "--header-row 5" in message
+    assert "--header-row 1" not in message  # of 11 rows 2 would fit
 
 
 @pytest.mark.parametrize("header", ["Código;Descripción 1;PVP 2024", "code;name;2024", "id;Foto2;x"])
@@ -359,7 +405,7 @@ def test_a_second_row_of_names_is_not_a_row(tmp_path: Path) -> None:
     ("text", "place", "what_to_do"),
     [
         ('"Código"x;Nombre;PVP\n' + ROWS + QUOTED, "line 1", "--header-row 2"),
-        ("A0;Clavo;1,50\n" + ROWS, "line 1", "--header-row 0"),
+        ("2019;2020;Zona\n" * 4, "line 1", "--header-row 0"),
         ("Cliente;Saldo;Zona\nC1;5;N\n\nCódigo;Nombre;PVP;Nota\nA1;x;1,5;n\nA2;y;2,5;m\n", "lines 1 to 2", "--header"),
         ("a;b;c\na;b\na;b;c;d\nx\na;b;c;d;e\na;b;c;d;e;f\n", "most lines", '--delimiter semicolon'),
         ("first last\nAna Gil\nEva Rio\nLeo Paz\n", "each line", "--delimiter spaces"),
