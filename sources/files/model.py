@@ -22,6 +22,7 @@ RejectCode = Literal[
     "torn",
     "quoting",
     "nul",
+    "control",
     "cell_error",
     "cell_type",
     "repeated_header",

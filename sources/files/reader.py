@@ -69,7 +69,7 @@ class TextTable(SourceTable):
         self._text, self._dialect, self._data_line, quote_given = body
         self._shape = shape
         dialect, width = body.dialect, len(detected.columns)
-        self._arrow = ArrowBlocks(dialect, shape, quote_given=quote_given)
+        self._arrow = ArrowBlocks(dialect, shape, quote_given=quote_given, has_controls=body.text.has_controls)
         self._checks_unclosed = dialect.quote != '"' and not quote_given
         self._widths = () if quote_given else (width, width + detected.dropped_columns)
         self._checks_quotes = not quote_given and dialect.quote in ('"', "") and len(dialect.delimiter) == 1
@@ -184,7 +184,7 @@ class TextTable(SourceTable):
         records = reader(feed, self._dialect)
         width = len(self.columns)
         fit, names = self._shape.fit, frozenset(self.columns)
-        marks = self._text.nuls + self._text.marks > 0
+        marks = self._text.nuls + self._text.marks + self._text.has_controls > 0
         is_numbered = self._shape.is_numbered
         before = last = line - 1
         while last - before < feed.count:

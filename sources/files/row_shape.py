@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from sources.files.cell_types import is_data, type_of
 from sources.files.dialect import looks_like_names
 from sources.files.model import RejectedRow, Row, UnreadableRest
+from sources.files.text import CONTROLS
 from sources.words import number
 
 _ONE_TABLE: Final = "Move each table to a file of its own."
@@ -109,6 +110,9 @@ class RowShape(NamedTuple):
             for name, cell in zip(self.columns, cells, strict=True):
                 if "\0" in cell:
                     return RejectedRow(line, last, "nul", f"NUL character in {name!r}", tuple(cells))
+                if CONTROLS.search(cell):
+                    reason = f"control character in {name!r}, as of a text in cp1252 that was taken for ISO-8859-1"
+                    return RejectedRow(line, last, "control", reason, tuple(cells))
         return Row(line, tuple(cells))
 
     def is_fragment(self, row: RejectedRow) -> bool:

@@ -181,11 +181,11 @@ def test_11_an_assumed_encoding_is_said(file: Path, capsys: pytest.CaptureFixtur
 
 def test_json_has_no_character_that_a_terminal_acts_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "in.csv"
-    path.write_text("Nombre;Ciudad\n\x9b31m\u202egnp;Peña\n", "utf-8")
+    path.write_text("Nombre;Ciudad\n\x1b31m\u202egnp;Peña\n", "utf-8")
     assert shown(path, as_json=True, header_row=1) == 0
     out = capsys.readouterr().out
     assert out.isascii()
-    assert json.loads(out)["first"] == [{"line": 2, "cells": ["\x9b31m\u202egnp", "Peña"]}]
+    assert json.loads(out)["first"] == [{"line": 2, "cells": ["\x1b31m\u202egnp", "Peña"]}]
 
 
 def test_a_closed_pipe_is_no_bug(tmp_path: Path) -> None:
