@@ -11,7 +11,7 @@ import io
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -25,9 +25,10 @@ from sources.disk import disk_errors, replace_file, resolve_link
 from sources.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
+    from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, Unclear
 
 MAX_REPORTED: Final = 100
+READING_ROWS: Final = 3
 MAX_SHOWN: Final = 40
 """Characters of a cell on a terminal; JSON and CSV have all of them."""
 
@@ -52,13 +53,19 @@ def preview(path: Path, read: ReadOptions, options: PreviewOptions) -> ExitCode:
     All rows are read in any case, so that a rejected row at the end is reported. `read` has what is not to be detected.
 
     Raises:
+        Unclear: the file can be read in several ways; each was shown.
         UsageError: the file cannot be read, or the target cannot be written.
     """
-    from sources.files import RejectedRow, Row, open_table
+    from sources.files import RejectedRow, Row, Unclear, open_table
     from sources.files.formulas import csv_lines
     from sources.files.model import LINE_COLUMN
 
-    table = open_table(path, read)
+    try:
+        table = open_table(path, read)
+    except Unclear as error:
+        if not options.as_json:
+            _print_readings(path, read, error)
+        raise
     if read.sheet is not None and table.format.kind == "text":
         raise UsageError(f"{path.name} is a text file, which has no sheets", "Leave out --sheet.")
     shown = _Shown(options)
@@ -122,11 +129,8 @@ class _Shown:
         counts = ("rows", f"{self.accepted_count}, and {self.rejected_count} rejected")
         print_lines(*(f"{name:<12}{value}" for name, value in (*_described(detected), counts)))
         if self.first:
-            from pipelines.cli.console import print_table
-
             print_lines("")
-            rows = ([str(row.line), *map(_shortened, row.cells)] for row in self.first)
-            print_table(("line", *map(_shortened, detected.columns)), rows)
+            _print_rows(detected.columns, self.first)
 
 
 def _marked(table: SourceTable) -> Iterator[tuple[Row | RejectedRow, str]]:
@@ -145,6 +149,27 @@ def _marked(table: SourceTable) -> Iterator[tuple[Row | RejectedRow, str]]:
         yield RejectedRow(error.line, error.line, "quoting", error.message), ""
         for number, cells in table.literal_lines(error.line):
             yield Row(number, tuple(cells)), "quoting"
+
+
+def _print_readings(path: Path, read: ReadOptions, error: Unclear) -> None:
+    """The first rows of a file under each of its readings."""
+    from sources.files import Row, Unclear, open_table
+
+    for meaning, given in error.choices.items():
+        try:
+            table = open_table(path, replace(read, **given))  # type: ignore[arg-type] # names of its attributes
+        except Unclear:
+            continue
+        print_lines(f"If {meaning}:")
+        _print_rows(table.columns, list(islice((row for row in table.rows() if isinstance(row, Row)), READING_ROWS)))
+        print_lines("")
+
+
+def _print_rows(columns: tuple[str, ...], rows: list[Row]) -> None:
+    from pipelines.cli.console import print_table
+
+    lines = ([str(row.line), *map(_shortened, row.cells)] for row in rows)
+    print_table(("line", *map(_shortened, columns)), lines)
 
 
 def _shortened(cell: str) -> str:

@@ -115,7 +115,8 @@ def open_mapped(file: Path, options: ReadOptions | None) -> SourceTable:
 def open_input_table(file: Path, options: ReadOptions | None, mapping: Mapping | None) -> SourceTable:
     """Opens a file; in a reject file, cells that were escaped as formulas are restored. Raises UsageError."""
     table = open_mapped(file, options)
-    return UnescapedTable(table) if count_reject_columns(table.columns, mapping) else table
+    added = count_reject_columns(table.columns, mapping)
+    return UnescapedTable(table, added) if added else table
 
 
 def count_reject_columns(columns: Sequence[str], mapping: Mapping | None = None) -> int:

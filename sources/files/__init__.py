@@ -7,15 +7,20 @@ cannot be read with certainty raises an error.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from sources.errors import UsageError
 from sources.files.file_kinds import is_workbook, unreadable
-from sources.files.model import CellRules, DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
+from sources.files.model import CellRules, DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable, Unclear
 from sources.files.open_text import open_text
 from sources.files.workbook import open_workbook
 
-__all__ = ["CellRules", "DetectedFormat", "ReadOptions", "RejectedRow", "Row", "SourceTable", "open_table"]
+__all__ = ["CellRules", "DetectedFormat", "ReadOptions", "RejectedRow", "Row", "SourceTable", "Unclear", "open_table"]
+TRIED_ROWS: Final = 200
 
 
 def open_table(path: Path, options: ReadOptions | None = None) -> SourceTable:
@@ -26,6 +31,7 @@ def open_table(path: Path, options: ReadOptions | None = None) -> SourceTable:
         options: what is known about the file; the rest is detected.
 
     Raises:
+        Unclear: it can be read in several ways; each that is proposed was tried.
         UsageError: the file cannot be read.
     """
     options = options or ReadOptions()
@@ -37,4 +43,24 @@ def open_table(path: Path, options: ReadOptions | None = None) -> SourceTable:
         raise UsageError(
             f"{path} is a pipe or a device, and a table is read more than once", "Save it as a file and name that."
         )
-    return open_workbook(path, options) if is_workbook(path) else open_text(path, options)
+    read = open_workbook if is_workbook(path) else open_text
+    try:
+        return read(path, options)
+    except Unclear as error:
+        kept = {meaning: given for meaning, given in error.choices.items() if _reads(read, path, options, given)}
+        raise Unclear(error.problem, error.fix, kept) from None
+
+
+def _reads(
+    read: Callable[[Path, ReadOptions], SourceTable], path: Path, options: ReadOptions, given: Mapping[str, str | int]
+) -> bool:
+    """Whether a file can be read with the options that would be proposed, and most of its first rows fit."""
+    try:
+        table = read(path, replace(options, **given))  # type: ignore[arg-type] # names of its attributes
+        rows = list(islice(table.rows(), TRIED_ROWS))
+    except Unclear:  # something else is asked next
+        return True
+    except UsageError:
+        return False
+    is_whole = bool(table.format.header_lines) or not table.format.preamble
+    return is_whole and 2 * sum(isinstance(row, Row) for row in rows) >= len(rows)

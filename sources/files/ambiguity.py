@@ -13,19 +13,21 @@ from typing import Final
 from sources.errors import UsageError
 from sources.files.cell_types import column_types, is_data, type_of
 from sources.files.dialect import DELIMITER, DELIMITERS, Dialect, Record, lines_of, looks_like_names, width_of
-from sources.files.model import DELIMITER_NAMES
+from sources.files.model import DELIMITER_NAMES, Unclear
 from sources.files.quotes import begins_with_quote
 from sources.files.row_shape import number_of_cells
-from sources.files.several_tables import check_earlier_table, check_later_table, check_table_beside
+from sources.files.several_tables import check_earlier_table, check_table_beside
 
 _SELDOM: Final = "^~:¦"
 _DECIMAL_COMMA: Final = re.compile(r"(?<=\d),(?=\d)")
 _QUOTED_CELLS: Final = re.compile(rf'"(?:[^"]|"")*"{DELIMITER.pattern}"')
+_MAY_BE_NAME: Final = re.compile(r"[1-9]\d{0,3}|[^\W\d_]+\d")
+"""A number or code that may be a name: 2024, Q1."""
 ROWS_COMPARED: Final = 200
 
 
-def check_header(records: Sequence[Record], header: Record, width: int) -> None:
-    """All checks of a header that was detected, not given.
+def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
+    """All checks of a header that was detected, not given; returns whether it is certainly a row.
 
     Args:
         records: the records of the sample, with blank and broken ones.
@@ -41,10 +43,9 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> None:
     types = column_types(rows, width)
     _check_unclosed(header)
     _check_line_above(records[at - 1] if at else None, header, width)
-    _check_data(header, types)
     check_earlier_table(records[:at], header)
-    check_later_table(header, after, types)
     check_table_beside(header, rows)
+    return _is_row(header, types, is_first=header is records[0])
 
 
 def check_single_column(sample: str, dialect: Dialect) -> None:
@@ -174,11 +175,12 @@ def _check_line_above(above: Record | None, header: Record, width: int) -> None:
     """A broken line, or one of another width, right above the header may be the header itself."""
     if above is None or above.cells == [] or above.last + 1 != header.line:
         return
-    choice = f"or give the line of the header: --header-row {header.line}"
+    fix, choice = f"Fix line {above.line}.", {f"line {header.line} has the names": {"header_row": header.line}}
     if above.cells is None:
-        raise UsageError(
+        raise Unclear(
             f"line {above.line} has misplaced quotes; it may be the header, or the header is line {header.line}",
-            f"Fix the quotes in line {above.line}, {choice}.",
+            fix,
+            choice,
         )
     filled = [cell for cell in above.cells if cell.strip()]
     is_other_dialect = len(above.cells) == 1 and any(above.cells[0].count(mark) >= width - 1 > 0 for mark in DELIMITERS)
@@ -187,23 +189,30 @@ def _check_line_above(above: Record | None, header: Record, width: int) -> None:
     is_metadata = any(type_of(cell) in ("number", "date", "address") for cell in filled) or filled[0].endswith(":")
     if is_metadata and looks_like_names((header.cells or [])[:width]):
         return
-    raise UsageError(
+    raise Unclear(
         f"line {above.line} looks like the header, but has {number_of_cells(above.cells)} where the rows have {width}; "
         f"otherwise line {header.line} is the header",
-        f"Fix line {above.line}, {choice} (or {above.line}).",
+        fix,
+        choice | {f"line {above.line} has them": {"header_row": above.line}},
     )
 
 
-def _check_data(header: Record, types: Sequence[str]) -> None:
-    """The first line may be a row: its cells are of the same types as those below."""
-    alike = different = 0
+def _is_row(header: Record, types: Sequence[str], *, is_first: bool) -> bool:
+    """Whether the line of a header is a row: its cells are of the same types as those below, e.g. codes or dates."""
+    alike, different = [], 0
     for name, kind in zip(header.cells or (), types, strict=False):
         own = type_of(name)
-        alike += own == kind and is_data(own)
+        alike += [name] if own == kind and is_data(own) else []
         different += bool(own) and not is_data(own) and is_data(kind)
-    if alike > different:
-        raise UsageError(
-            f"line {header.line} looks like a row, not like column names: it has numbers, dates or codes as the lines "
-            "below have",
-            f"If there are no column names: --header-row 0. If line {header.line} has them: --header-row {header.line}",
-        )
+    if len(alike) <= different:
+        return False
+    if is_first and not different and any(not _MAY_BE_NAME.fullmatch(name) for name in alike):
+        return True
+    raise Unclear(
+        f"line {header.line} looks like a row, not like column names: it has numbers, dates or codes as those below",
+        "",
+        {
+            f"line {header.line} has the names": {"header_row": header.line},
+            "there are no names": {"header_row": 0},
+        },
+    )

@@ -16,6 +16,7 @@ from pyarrow import csv
 from sources.files.dialect import Dialect
 from sources.files.model import LINE_COLUMN, RejectedRow
 from sources.files.row_shape import BYTE_ORDER_MARK, RowShape, unusual_rows
+from sources.files.text import CONTROLS
 
 MAX_NAMES: Final = 200
 """Of more columns a block has few rows, and what Arrow costs for each column takes longer than the rows."""
@@ -28,10 +29,11 @@ class ArrowBlocks:
         dialect: of the file.
         shape: of its rows.
         quote_given: whether the quote was given, so that no other one is looked for.
+        has_controls: whether a block may have control characters.
     """
 
-    def __init__(self, dialect: Dialect, shape: RowShape, *, quote_given: bool) -> None:
-        self._shape = shape
+    def __init__(self, dialect: Dialect, shape: RowShape, *, quote_given: bool, has_controls: bool = False) -> None:
+        self._shape, self._has_controls = shape, has_controls
         self._delimiter = dialect.delimiter
         self._quote = dialect.quote.encode()
         slow_marks = {"\0", BYTE_ORDER_MARK, dialect.escape, "" if quote_given else '"'}
@@ -63,6 +65,8 @@ class ArrowBlocks:
             count: the number of lines.
         """
         if not self._is_readable:
+            return None
+        if self._has_controls and CONTROLS.search(block):
             return None
         data = block.encode()
         if any(mark in data for mark in self._slow_marks):

@@ -184,15 +184,17 @@ def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Diale
         return
     is_padded = options.delimiter is None and delimiter not in SPACE_RUNS and _is_padded(text, delimiter)
     wrapped = {quote: _wrapped(text, delimiter, quote, is_padded=is_padded) for quote in ('"', "'")}
-    quotes = ('"', "'") if wrapped['"'] >= wrapped["'"] else ("'", '"')
+    # one cell such as 'Classic' does not make a quote
+    is_usual = wrapped["'"] > wrapped['"'] and 2 * wrapped["'"] >= sum(bool(line.strip()) for line in lines_of(text))
+    quotes = ("'", '"') if is_usual else ('"',)
     for quote in (options.quote,) if options.quote is not None else quotes:
-        if quote == delimiter or (quote == "'" and not wrapped["'"] and options.quote is None):
+        if quote == delimiter:
             continue
         plain = Dialect(delimiter, quote, options.escape or "", is_padded)
         yield plain
         if options.escape is None and quote and f"\\{quote}" in text and delimiter != "\\":
             yield replace(plain, escape="\\")
-    if options.quote is None and '"' in text and not wrapped['"'] and not wrapped["'"]:
+    if options.quote is None and '"' in text and not wrapped['"'] and not is_usual:
         yield Dialect(delimiter, "", options.escape or "", is_padded)
 
 
@@ -234,5 +236,6 @@ def _score(records: list[Record], dialect: Dialect) -> float:
     other_mark = re.compile("[" + ";\t|".replace(dialect.delimiter, "") + "]")
     cells = [cell for record in rows for cell in record.cells or ()]
     with_mark = sum(map(bool, map(other_mark.search, cells))) / len(cells)
+    exponent = 1 if share == 1 else 3  # where every line has as many cells, they may be lists
     header_factor = 1.0 if looks_like_names(rows[0].cells or []) else 0.5
-    return share**2 * (1 - 1 / width) * (1 - with_mark) ** 3 * header_factor
+    return share**2 * (1 - 1 / width) * (1 - with_mark) ** exponent * header_factor

@@ -20,7 +20,8 @@ CANDIDATES: Final = (
 SHOWN: Final = 6
 SAMPLE_BYTES: Final = 16 * 1024
 SAMPLE_CHARS: Final = 60
-_WORD: Final = re.compile(r"(?<![^\s;,|\"'])[^\W\d_]+(?![^\s;,|\"'])")
+_WORD: Final = re.compile(r"(?<![^\s;,|\"'])[^\W\d_]+(?:[–—•×’][^\W\d_]+)*(?![^\s;,|\"'])|[€¤]")
+"""A word, also two with a sign between them, or a sign by which two code pages differ."""
 _RARE: Final = frozenset("ƒµªºĸŉſ")
 
 
@@ -39,7 +40,9 @@ def describe_candidates(path: Path) -> str:
     by_words: dict[str, list[str]] = {}
     for _, _, name, text in sorted(readings):
         by_words.setdefault(_words(text), []).append(name.replace("iso8859_", "iso8859-"))
-    lines = [f"{', '.join(names[:4])}: {words}" for words, names in list(by_words.items())[:SHOWN] if words]
+    shown = [(words, names) for words, names in by_words.items() if words]
+    shown = shown[:SHOWN] + [item for item in shown[SHOWN:] if "cp1252" in item[1]]  # the most frequent of all
+    lines = [f"{', '.join(names[:4])}: {words}" for words, names in shown]
     return "\n    ".join([f"from line {line} on it reads in", *lines])
 
 
@@ -68,8 +71,8 @@ def _cost(text: str) -> float:
         total += 1
         before, after = text[at - 1 : at], text[at + 1 : at + 2]
         if not char.isalpha():
-            odd += 1.0 if before.isalpha() or after.isalpha() else 0.5
-            odd += 1.0 if unicodedata.category(char) in ("Cc", "Cf", "Co", "Cn", "So") else 0
+            odd += 1.0 if before.isalpha() or after.isalpha() else 0 if char == "€" else 0.5
+            odd += 1.0 if unicodedata.category(char) in ("Cc", "Cf", "Co", "Cn", "So") or char == "¤" else 0
             continue
         script, neighbour = _script(char), before if before.isalpha() else after if after.isalpha() else ""
         odd += 1.0 if neighbour and _script(neighbour) != script else 0
@@ -89,7 +92,9 @@ def _script(char: str) -> str:
 
 def _words(text: str) -> str:
     """Words with a non-ASCII letter, without numbers or codes, up to a limit."""
-    words = dict.fromkeys(word for word in _WORD.findall(text) if not word.isascii() and len(word) > 1)
+    words = dict.fromkeys(
+        word for word in _WORD.findall(text) if not word.isascii() and (len(word) > 1 or word in "€¤")
+    )
     shown = ""
     for word in words:
         if len(shown) + len(word) > SAMPLE_CHARS:

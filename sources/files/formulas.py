@@ -77,12 +77,17 @@ def neutralize_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chunke
 
 
 class UnescapedTable(SourceTable):
-    """A table of rejected rows, whose cells and column names were written with `escape`."""
+    """A table of rejected rows, whose cells and column names were written with `escape`.
+
+    Args:
+        table: of the file.
+        added: the number of its last columns, which say why the rows were rejected.
+    """
 
     is_excerpt = True
 
-    def __init__(self, table: SourceTable) -> None:
-        self._table = table
+    def __init__(self, table: SourceTable, added: int = 0) -> None:
+        self._table = table.with_added_columns(added)
         self.format = replace(table.format, columns=tuple(map(unescape, table.columns)))
 
     def rows(self) -> Iterator[Row | RejectedRow]:

@@ -10,18 +10,23 @@ import csv
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from sources.errors import UsageError
-from sources.files.ambiguity import check_header, check_several_in_one
-from sources.files.dialect import Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
-from sources.files.model import MAX_COLUMNS, ReadOptions
+from sources.files.ambiguity import ROWS_COMPARED, check_header, check_several_in_one
+from sources.files.cell_types import column_types, type_of
+from sources.files.dialect import DELIMITER, Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
+from sources.files.model import MAX_COLUMNS, ReadOptions, Unclear
 from sources.files.row_shape import is_rule, number_of_cells
 
 MAX_FOOTNOTES: Final = 20
+MAX_TITLES: Final = 20
 _DIGIT: Final = re.compile(r"\d")
+_DELIMITED: Final = re.compile(r"[;\t|]|,(?![ \d])")
+"""A delimiter of any kind, not a comma of prose or of a number."""
 _CLOSING: Final = re.compile(
     r"\W*(grand total|sub-?total|total|suma|sum|rows?|filas?|registros|records|end|fin|eof|fuente|source|[-=_*]{3,})\b",
     re.IGNORECASE,
@@ -30,7 +35,12 @@ _CLOSING: Final = re.compile(
 
 @dataclass(frozen=True)
 class Layout:
-    """The column names and the position of the header; `data_line` is the first line after it."""
+    """The column names and the position of the header.
+
+    Attributes:
+        data_line: the first line after the header.
+        types: of the columns, if the header was detected.
+    """
 
     columns: tuple[str, ...]
     header_lines: tuple[int, ...]
@@ -38,6 +48,7 @@ class Layout:
     preamble: tuple[int, ...]
     renamed: tuple[str, ...]
     dropped: int
+    types: tuple[str, ...] = ()
 
 
 def detect_layout(
@@ -74,7 +85,9 @@ def detect_layout(
         count = options.header_rows or 1
     else:
         at, count = _header(filled, rows)
-        check_header(records, filled[at], _trimmed(rows, width_of(filled)))
+        if check_header(records, filled[at], _trimmed(rows, width_of(filled))):
+            found = detect_layout(records, replace(options, header_row=0), skipped=skipped, delimited=delimited)
+            return replace(found, types=_types(filled, len(found.columns)))
         if options.delimiter is None:
             check_several_in_one(filled[at], rows[at + 1 :])
         count = options.header_rows or count
@@ -86,17 +99,41 @@ def detect_layout(
     if delimited and 2 * len(same) < len(below):  # a few odd rows do not make a column without a name
         same = []
     kept = max(_trimmed(header, width), _trimmed(same, width, 0.5 if delimited else 0.0))
-    if options.header_row is None and 2 * sum(any(cells[kept:]) for cells in below) > len(below) > 2:
-        first, rows_have = filled[at].line, number_of_cells(below[0])
-        raise UsageError(
-            f"line {first}, the header, has {kept} names, but most rows have more cells (the first {rows_have})",
-            f"Add the missing names to line {first}, or give the line of the header: --header-row N.",
-        )
+    surplus = _surplus(below, kept, width - kept)
+    if options.header_row is None:
+        _check_widths(filled[at], kept, width, surplus, below)
     names = _joined([cells + [""] * (width - len(cells)) for cells in header])[:kept]
     before = tuple(record.line for record in filled[:at])
     lines = tuple(record.line for record in filled[at : at + count])
-    surplus = _surplus(below, kept, width - kept)
-    return _named(names, lines, filled[at + count - 1].last + 1, skipped + before, surplus)
+    found = _named(names, lines, filled[at + count - 1].last + 1, skipped + before, surplus)
+    return found if options.header_row is not None else replace(found, types=_types(filled[at + count :], kept))
+
+
+def _check_widths(header: Record, names: int, width: int, surplus: int, rows: list[list[str]]) -> None:
+    """Raises UsageError if most rows, or the empty cells at their end, show that the header may be another line."""
+    line, size = header.line, Counter(map(len, rows)).most_common(1)[0][0] if rows else names
+    misfits = sum(
+        any(cells[names:]) or (len(cells) == 1 < names and bool(DELIMITER.search(cells[0]))) for cells in rows
+    )
+    if 2 * misfits > len(rows) > 2:
+        raise Unclear(
+            f"line {line}, the header, has {names} names, but most rows have another number of cells, usually {size}",
+            f"Fix line {line}.",
+            {"the names are right, and those rows are to be rejected": {"header_row": line}},
+        )
+    if surplus > width - names:
+        raise Unclear(
+            f"line {line}, the header, has {names} names, but the rows have {names + surplus} cells, the last empty",
+            f"If a name is missing, add it to line {line}.",
+            {"a delimiter ends each row": {"header_row": line}},
+        )
+
+
+def _types(rows: list[Record], width: int) -> tuple[str, ...]:
+    """The types of the columns, from the rows up to the first blank line."""
+    end = next((at for at in range(2, len(rows)) if rows[at - 1].last + 1 != rows[at].line), len(rows))
+    cells = [row.cells for row in rows[:end] if row.cells and len(row.cells) >= width]
+    return tuple(column_types(cells[:ROWS_COMPARED], width))
 
 
 def _surplus(rows: list[list[str]], width: int, in_header: int) -> int:
@@ -126,6 +163,8 @@ def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
             continue
         names = cells[:width]
         count = sum(map(bool, names))
+        if (count < width or names[0].strip().endswith(":")) and _is_title(filled, at, width):
+            continue
         if width > 1 and (count < 2 or (count < width / 2 and not _has_gap(names))):
             continue
         if (not all(names) or len(set(names)) < width) and _goes_on(rows[at:], width):
@@ -138,6 +177,35 @@ def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
             return (at - 1 if is_row else at), 1
     raise UsageError(
         "no line looks like column names", "Give its line: --header-row N, or --header-row 0 if there is none."
+    )
+
+
+def _is_title(filled: list[Record], at: int, width: int) -> bool:
+    """Whether a line with fewer cells than the table is above the line of names: a title, or the date of a report.
+
+    Raises:
+        Unclear: it is right above a line of names, so that it may be a header that lacks some.
+    """
+    cells = [cell.strip() for cell in filled[at].cells or () if cell.strip()]
+    later = filled[at + 1 : at + 1 + MAX_TITLES]
+    names = next(
+        (row for row in later if looks_like_names((row.cells or [])[:width]) and len(row.cells or ()) >= width), None
+    )
+    if not cells or names is None:
+        return False
+    is_stated = cells[0].endswith(":") or any(type_of(cell) in ("number", "date", "address") for cell in cells)
+    lines = [row for row in filled[at:] if row.line <= names.line]
+    if is_stated or any(above.last + 1 != below.line for above, below in pairwise(lines)):
+        return True
+    if _has_gap((filled[at].cells or [])[:width]) or len(cells) < 2:
+        return False  # names of groups of columns
+    raise Unclear(
+        f"line {filled[at].line} has {number_of_cells(cells)} with text, line {names.line} a name for each column",
+        "",
+        {
+            f"line {filled[at].line} has the names": {"header_row": filled[at].line},
+            f"line {names.line} has them": {"header_row": names.line},
+        },
     )
 
 
@@ -198,38 +266,44 @@ def _named(names: list[str], lines: tuple[int, ...], data: int, before: tuple[in
     return Layout(tuple(columns), lines, data, before, tuple(renamed), dropped)
 
 
-def is_footnote(cells: list[str], width: int, *, after_blank: bool, ended: bool) -> bool:
-    """Whether a record narrower than the table is a footnote, not a truncated row.
+def footnotes(lines: Sequence[tuple[int, list[str] | None]], width: int) -> tuple[int, ...]:
+    """The lines at the end that are notes: text in the first cell only, after a blank line or with a closing word.
+
+    A note has no delimiter of any kind and is not like a code; what is otherwise shorter than a row is a broken row.
 
     Args:
-        cells: of the record.
-        width: of the table.
-        after_blank: a blank line separates it, or the footnotes before it, from the table.
-        ended: its line has a line end; a truncated file lacks it.
+        lines: the last ones of the table, with their cells; None if these are uncertain. A line of several cells is a
+            note after a blank line only: `Total;;` is a line of totals.
+        width: of the table, including empty cells at the end of each line.
     """
-    if len(cells) >= width or width < 2:
-        return False
-    if after_blank or _CLOSING.match(cells[0]):
-        return True
-    return ended and width > 2 and sum(map(bool, cells)) == 1 and len(cells) == 1
-
-
-def sheet_footnotes(tail: Sequence[tuple[int, list[str]]], width: int, errors: Mapping[int, object]) -> tuple[int, ...]:
-    """Lines at the end with only a first cell, after a blank line or with a word such as "Total"."""
+    filled = [(line, cells) for line, cells in lines if cells is None or not is_blank(cells, width)]
+    begin = len(filled)
+    while begin > 1 and _may_be_note(filled[begin - 1][1], width):
+        begin -= 1
+    after_blank = False
     notes: list[int] = []
-    filled = [(line, cells) for line, cells in tail if any(cells) or line in errors]
-    for at in range(len(filled) - 1, 0, -1):
+    for at in range(begin, len(filled)):
         line, cells = filled[at]
-        after_blank = filled[at - 1][0] < line - 1
-        if line in errors or not cells[0] or any(cells[1:]) or width < 3:
-            break
-        if not after_blank and not is_footnote(cells[:1], width, after_blank=False, ended=False):
-            break
-        notes.append(line)
-    return tuple(reversed(notes))
+        after_blank = after_blank or filled[at - 1][0] < line - 1
+        is_closing = len(cells or ()) == 1 and _CLOSING.match((cells or [""])[0])
+        notes = [*notes, line] if after_blank or is_closing else []
+    return tuple(notes)
 
 
-def detect_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list[int]]:
+def _may_be_note(cells: list[str] | None, width: int) -> bool:
+    if cells is None or not cells[0] or any(cells[1:]) or width < (2 if len(cells) == 1 else 3):
+        return False
+    text = cells[0].strip()
+    is_text = " " in text or type_of(text) == "text"
+    return (
+        is_text
+        and type_of(text) not in ("number", "date")
+        and not _DELIMITED.search(text)
+        and (text.count(",") != width - 1)
+    )
+
+
+def text_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list[int]]:
     """The footnotes in the last lines of a text.
 
     Args:
@@ -239,38 +313,20 @@ def detect_footnotes(tail: str, dialect: Dialect, width: int) -> tuple[int, list
 
     Returns:
         The number of characters at the end that are not rows, and the lines with footnotes, counted from the last one
-        (1). Lines within a quoted cell are recognized by the closing quote.
+        (1).
     """
-    lines = list(lines_of(tail))[1:]
-    low = len(lines)
-    notes: list[int] = []
-    for at in range(len(lines) - 1, max(len(lines) - 2 * MAX_FOOTNOTES, 0) - 1, -1):
-        line = lines[at]
-        bare = line.replace(dialect.escape + dialect.quote, "") if dialect.escape and dialect.quote else line
-        if dialect.quote and bare.count(dialect.quote) % 2:
-            return 0, []
-        try:
-            cells = next(reader([line], dialect), [])
-        except csv.Error:
-            return 0, []
-        if is_blank(cells, width):
-            continue
-        if len(cells) >= width:
-            break
-        notes.append(at)
-    else:
-        return 0, []
-    low = at + 1
-    blank = False
-    for index in range(low, len(lines)):
-        cells = next(reader([lines[index]], dialect), [])
-        if is_blank(cells, width):
-            blank = True
-        elif cells[0].count(dialect.delimiter) > 1 or not is_footnote(  # a row that is quoted as a whole
-            cells, width, after_blank=blank, ended=lines[index][-1] in "\r\n"
-        ):
-            low = index + 1
-    notes = [at for at in notes if at >= low]
-    if not notes:
-        return 0, []
-    return sum(map(len, lines[low:])), [len(lines) - at for at in reversed(notes)]
+    texts = list(lines_of(tail))[1:][-2 * MAX_FOOTNOTES :]
+    lines = [(number, _cells(text, dialect)) for number, text in enumerate(texts)]
+    notes = footnotes(lines, width)
+    return sum(map(len, texts[notes[0] :])) if notes else 0, [len(texts) - line for line in notes]
+
+
+def _cells(line: str, dialect: Dialect) -> list[str] | None:
+    """The cells of a line; None if it may be within a quoted cell."""
+    bare = line.replace(dialect.escape + dialect.quote, "") if dialect.escape and dialect.quote else line
+    if dialect.quote and bare.count(dialect.quote) % 2:
+        return None
+    try:
+        return next(reader([line], dialect), [])
+    except csv.Error:
+        return None

@@ -19,8 +19,10 @@ OnReject = Callable[["RejectedRow"], object]
 RejectCode = Literal[
     "too_short",
     "too_long",
+    "torn",
     "quoting",
     "nul",
+    "control",
     "cell_error",
     "cell_type",
     "repeated_header",
@@ -149,6 +151,25 @@ class RejectedRow:
     """The lines of a text file, with their line ends."""
 
 
+class Unclear(UsageError):
+    """A file that can be read in several ways.
+
+    Attributes:
+        choices: by what each means, the options that choose a reading; all of them are in the hint.
+    """
+
+    def __init__(self, problem: str, fix: str, choices: Mapping[str, Mapping[str, str | int]]) -> None:
+        hints = [f"If {meaning}: {_as_typed(options)}." for meaning, options in choices.items()]
+        super().__init__(problem, " ".join([*filter(None, [fix]), *hints]) or "Look at the file in a text editor.")
+        self.problem, self.fix, self.choices = problem, fix, choices
+
+
+def _as_typed(options: Mapping[str, str | int]) -> str:
+    """Options as on a command line."""
+    words = {name: DELIMITER_NAMES.get(value, value) for name, value in options.items() if isinstance(value, str)}
+    return " ".join(f"--{name.replace('_', '-')} {words.get(name, value)}" for name, value in options.items())
+
+
 class UnreadableRest(UsageError):
     """A file that cannot be read from a line on."""
 
@@ -205,6 +226,10 @@ class SourceTable(ABC):
 
         The other columns are not used: what is wrong with a cell there rejects no row.
         """
+        return self
+
+    def with_added_columns(self, added: int) -> SourceTable:
+        """A copy whose last columns were added to the rows of another file, also to those with too few cells."""
         return self
 
     def check_line_column(self) -> None:

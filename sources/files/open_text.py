@@ -28,7 +28,7 @@ from sources.files.dialect import (
     width_of,
 )
 from sources.files.encoding import read_text
-from sources.files.layout import detect_footnotes, detect_layout
+from sources.files.layout import detect_layout, text_footnotes
 from sources.files.model import DetectedFormat, ReadOptions
 from sources.files.reader import TextBody, TextTable
 from sources.files.row_shape import RowShape
@@ -52,7 +52,7 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
         records = [replace(record, line=record.line + hints, last=record.last + hints) for record in records]
     layout = detect_layout(records, options, skipped=(1,) if hints else (), delimited=True)
     raw = max(width_of([r for r in records if r.line >= layout.data_line]), len(layout.columns))
-    cut, from_end = detect_footnotes(text.tail, dialect, raw)
+    cut, from_end = text_footnotes(text.tail, dialect, raw)
     if text.lines - max(from_end, default=0) + 1 < layout.data_line:
         cut, from_end = 0, []
     detected = DetectedFormat(
@@ -74,7 +74,17 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
         line_ends=text.line_ends,
     )
     body = TextBody(replace(text, chars=text.chars - cut), dialect, layout.data_line, options.quote is not None)
-    return TextTable(body, RowShape(layout.columns, options.short_rows == "fill", layout.dropped), detected)
+    return TextTable(
+        body,
+        RowShape(
+            layout.columns,
+            options.short_rows == "fill",
+            layout.dropped,
+            types=layout.types,
+            is_numbered=not layout.header_lines,
+        ),
+        detected,
+    )
 
 
 def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple[Detection, int]:

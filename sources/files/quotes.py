@@ -13,7 +13,7 @@ from typing import Final
 WIDE: Final = 6
 """From this number of columns on, a line inside a cell with as many delimiters is a row of the table, not prose."""
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
-_STRAY: Final = re.compile(r'"(?<=[^"]")[^\s"]')
+_STRAY: Final = re.compile(r'"(?<=[^"]")"?[^\s"]')
 """A quote with text after it; without one, no quote opens inside a cell."""
 _SPACED: Final = re.compile(r'[ \xa0]+"[^\s"]')
 _OPENS_INSIDE: Final = re.compile(r'.+"[^\s"][^"]*$')
@@ -73,8 +73,8 @@ def has_stray_quotes(line: str, following: str, width: int, delimiter: str, *, i
     text. Inches (`5" tube`, `3" x 4"`) have no text right after the quote, or no partner in another cell.
 
     Args:
-        line: the only line, or the first one, of a record.
-        following: the line after a record of one line; it continues the cell if it has too few cells and no quote opens
+        line: the lines of a record.
+        following: the line after the record; it continues the cell if it has too few cells and no quote opens
             in it.
         width: the number of cells of a row.
         delimiter: the delimiter of the file.
@@ -83,7 +83,8 @@ def has_stray_quotes(line: str, following: str, width: int, delimiter: str, *, i
     if _STRAY.search(line) is None:
         return False
     is_open = False
-    for cell in _unquoted_cells(line.rstrip("\r\n"), delimiter, is_padded=is_padded):
+    for text in _unquoted_cells(line.rstrip("\r\n"), delimiter, is_padded=is_padded):
+        cell = text.replace('""', '"')
         if _SPACED.match(cell):
             return True
         if cell.count('"') % 2 == 0:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -44,7 +44,11 @@ _STRAY_QUOTE: Final = (
     "a quote inside a cell seems to open a quoted text; put the whole cell in quotes and double the "
     "quotes within it, or if they are right, confirm them with --quote double"
 )
+_TORN: Final = "line {} has only a part of a row, which a line break may have cut off from this one; join the lines"
 _QUOTE_HINT: Final = "Fix that line, or describe the quotes of the file: --quote none or --escape backslash"
+
+
+_Part: TypeAlias = pa.Table | list[Row | RejectedRow]
 
 
 class TextBody(NamedTuple):
@@ -61,31 +65,34 @@ class TextTable(SourceTable):
 
     def __init__(self, body: TextBody, shape: RowShape, detected: DetectedFormat) -> None:
         self.format = detected
+        self._body = body
         self._text, self._dialect, self._data_line, quote_given = body
         self._shape = shape
         dialect, width = body.dialect, len(detected.columns)
-        self._arrow = ArrowBlocks(dialect, shape, quote_given=quote_given)
+        self._arrow = ArrowBlocks(dialect, shape, quote_given=quote_given, has_controls=body.text.has_controls)
         self._checks_unclosed = dialect.quote != '"' and not quote_given
         self._widths = () if quote_given else (width, width + detected.dropped_columns)
         self._checks_quotes = not quote_given and dialect.quote in ('"', "") and len(dialect.delimiter) == 1
 
     def rows(self) -> Iterator[Row | RejectedRow]:
         """See `SourceTable`."""
-        blocks = self._blocks()
-        line = self._data_line
-        for block in blocks:
-            feed = _Feed(block, blocks)
-            yield from self._read(feed, line)
-            line += feed.count
+        for part in self._checked_parts(exactly=True):
+            yield from part if isinstance(part, list) else ()
 
     def batches(self, size: int = BATCH_ROWS, on_reject: OnReject | None = None) -> Iterator[pa.Table]:
         """See `SourceTable`."""
         self.check_line_column()
         parts: list[pa.Table] = []
         count = 0
-        for part in self._parts(on_reject):
-            parts.append(part)
-            count += part.num_rows
+        for part in self._checked_parts():
+            if isinstance(part, list):
+                for row in part:
+                    if isinstance(row, RejectedRow):
+                        handle_reject(row, on_reject)
+                parts.append(_to_arrow([row for row in part if isinstance(row, Row)], self.columns))
+            else:
+                parts.append(part)
+            count += parts[-1].num_rows
             if count >= size:
                 table = pa.concat_tables(parts)
                 full = count // size * size
@@ -94,6 +101,10 @@ class TextTable(SourceTable):
                 parts, count = [table.slice(full)], count - full
         if count:
             yield pa.concat_tables(parts).combine_chunks()
+
+    def with_added_columns(self, added: int) -> TextTable:
+        """See `SourceTable`."""
+        return TextTable(self._body, self._shape._replace(added=added), self.format)
 
     def literal_lines(self, first: int) -> Iterator[tuple[int, list[str]]]:
         """See `SourceTable`."""
@@ -119,34 +130,62 @@ class TextTable(SourceTable):
             if rest := lines.read():
                 yield rest
 
-    def _parts(self, on_reject: OnReject | None) -> Iterator[pa.Table]:
-        """An Arrow table for about each block."""
+    def _parts(self, *, exactly: bool) -> Iterator[_Part]:
+        """The rows of about each block: an Arrow table if Arrow reads it, and not `exactly`."""
         blocks = self._blocks()
-        line = self._data_line
+        line, is_ended = self._data_line, False
         for block in blocks:
             count = _count_lines(block)
-            fast = self._arrow.read(block, line, count)
+            fast = None if exactly or is_ended else self._arrow.read(block, line, count)
             if fast is not None:
                 yield fast
                 line += count
                 continue
-            feed = _Feed(block, blocks)
-            rows: list[Row] = []
-            for row in self._read(feed, line):
-                if isinstance(row, Row):
-                    rows.append(row)
-                else:
-                    handle_reject(row, on_reject)
-            if rows:
-                yield _to_arrow(rows, self.columns)
-            line += feed.count
+            feed = _Feed(block, blocks, is_ended=is_ended)
+            rows: list[Row | RejectedRow] = []
+            try:
+                rows.extend(self._read(feed, line))
+            except UnreadableRest:
+                yield rows
+                raise
+            yield rows
+            line, is_ended = line + feed.count, feed.is_ended
+
+    def _checked_parts(self, *, exactly: bool = False) -> Iterator[_Part]:
+        """The parts, in which the rows before and after a fragment are rejected: it may be cut off from either.
+
+        The last part is held back, since the next one may begin with a fragment.
+        """
+        held: _Part = []
+        fragment = 0  # the line of a fragment at the end of `held`
+        try:
+            for part in filter(len, self._parts(exactly=exactly)):
+                checked = _torn_at(part, 0, fragment) if fragment else part
+                fragments = self._fragments(checked)
+                for at, line in fragments.items():
+                    for near in (at - 1, at + 1):
+                        if 0 <= near < len(checked):
+                            checked = _torn_at(checked, near, line)
+                if len(held):
+                    yield _torn_at(held, -1, fragments[0]) if 0 in fragments else held
+                held, fragment = checked, fragments.get(len(checked) - 1, 0)
+        except UnreadableRest:
+            yield held
+            raise
+        yield held
+
+    def _fragments(self, part: _Part) -> dict[int, int]:
+        """The lines of fragments by their position in a part."""
+        rows = enumerate(part) if isinstance(part, list) else ()
+        return {at: row.line for at, row in rows if isinstance(row, RejectedRow) and self._shape.is_fragment(row)}
 
     def _read(self, feed: _Feed, line: int) -> Iterator[Row | RejectedRow]:
         """Rows up to the end of a block; `line` is the number of the first line."""
         records = reader(feed, self._dialect)
         width = len(self.columns)
-        fit, first_name = self._shape.fit, self.columns[0]
-        marks = self._text.nuls + self._text.marks > 0
+        fit, names = self._shape.fit, frozenset(self.columns)
+        marks = self._text.nuls + self._text.marks + self._text.has_controls > 0
+        is_numbered = self._shape.is_numbered
         before = last = line - 1
         while last - before < feed.count:
             line = last + 1
@@ -160,7 +199,7 @@ class TextTable(SourceTable):
             raw = feed.take()
             if last > line and self._widths and swallows(cells, self._widths, self._dialect.delimiter):
                 yield RejectedRow(line, last, "quoting", _SWALLOWS.format(last), raw=raw)
-            elif self._checks_quotes and '"' in raw[0] and self._has_stray_quotes(raw, feed):
+            elif self._checks_quotes and (last > line or '"' in raw[0]) and self._has_stray_quotes(raw, feed):
                 yield RejectedRow(line, last, "quoting", _STRAY_QUOTE, tuple(cells), raw)
             elif self._checks_unclosed and any(map(begins_with_quote, cells)):
                 yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells), raw)
@@ -168,19 +207,23 @@ class TextTable(SourceTable):
                 len(cells) == width > 1
                 and not marks
                 and all(cells)
-                and cells[0] != first_name
+                and cells[0] not in names
+                and not feed.is_ended
+                and not is_numbered
                 and cells[0][:2] not in RULE_STARTS
                 and "otal" not in cells[0].lower()
             ):
                 yield Row(line, tuple(cells))
-            elif not is_blank(cells, width):
-                row = fit(line, last, cells, marks=marks)
+            elif is_blank(cells, width):
+                feed.is_ended = True
+            else:
+                row = fit(line, last, cells, marks=marks, is_ended=feed.is_ended)
+                feed.is_ended = feed.is_ended and sum(map(bool, row.cells)) < 2  # a title
                 yield row if isinstance(row, Row) else replace(row, raw=raw)
 
     def _has_stray_quotes(self, raw: tuple[str, ...], feed: _Feed) -> bool:
         dialect, width = self._dialect, len(self.columns) + self.format.dropped_columns
-        following = "" if len(raw) > 1 else feed.peek()
-        return has_stray_quotes(raw[0], following, width, dialect.delimiter, is_padded=dialect.is_padded)
+        return has_stray_quotes("".join(raw), feed.peek(), width, dialect.delimiter, is_padded=dialect.is_padded)
 
     def _broken(self, line: int, last: int, error: csv.Error) -> RejectedRow:
         """An error of csv as a rejected row; raises UsageError if reading cannot continue."""
@@ -200,10 +243,11 @@ class _Feed:
 
     Attributes:
         count: the number of lines of the blocks that were begun.
+        is_ended: whether the last lines are blank, or a title after a blank one.
     """
 
-    def __init__(self, block: str, more: Iterator[str]) -> None:
-        self.count = _count_lines(block)
+    def __init__(self, block: str, more: Iterator[str], *, is_ended: bool) -> None:
+        self.count, self.is_ended = _count_lines(block), is_ended
         self._lines = chain(lines_of(block), self._further(more))
         self._next: str | None = None
         self._taken: list[str] = []
@@ -241,9 +285,23 @@ def _count_lines(block: str) -> int:
     return ends + (block[-1] not in "\r\n")
 
 
+def _torn(row: Row | RejectedRow, fragment: int) -> Row | RejectedRow:
+    """A row next to a fragment."""
+    return RejectedRow(row.line, row.line, "torn", _TORN.format(fragment), row.cells) if isinstance(row, Row) else row
+
+
+def _torn_at(part: _Part, at: int, fragment: int) -> list[Row | RejectedRow]:
+    """A part whose first or last row is next to a fragment."""
+    if not isinstance(part, list):
+        columns = [column.to_pylist() for column in part.columns]
+        part = list(map(Row, columns[-1], zip(*columns[:-1], strict=True)))
+    part[at] = _torn(part[at], fragment)
+    return part
+
+
 def _to_arrow(rows: list[Row], columns: tuple[str, ...]) -> pa.Table:
     """Rows as text columns and `_line`."""
-    cells = zip(*(row.cells for row in rows), strict=True)
+    cells = zip(*(row.cells for row in rows), strict=True) if rows else [()] * len(columns)
     arrays = [pa.array(column, pa.string()) for column in cells]
     lines = pa.array([row.line for row in rows], pa.int64())
     return pa.Table.from_arrays([*arrays, lines], names=[*columns, LINE_COLUMN])

@@ -14,9 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sources.files.model import RejectedRow, Row
+from sources.files.cell_types import is_data, type_of
+from sources.files.dialect import looks_like_names
+from sources.files.model import RejectedRow, Row, UnreadableRest
+from sources.files.text import CONTROLS
 from sources.words import number
 
+_ONE_TABLE: Final = "Move each table to a file of its own."
 _TOTALS: Final = re.compile(
     r"\W*(?:(?:grand|gran) )?(?:sub-?)?(?:total(?:es|s)?|suma|sum|gesamt(?:summe)?|summe|totale)\b[^\d\W]*"
     r"(?: (?:general|records|registros|rows|filas|final))?\W*|\W*sub-?total\b.*",
@@ -43,19 +47,33 @@ class RowShape(NamedTuple):
         columns: the column names.
         fill: whether fewer cells are allowed.
         surplus: the number of empty cells at the end that every row of the table may have.
+        added: the number of columns at the end that were added to rows of another file, also to short ones.
+        types: of the columns, by which another table is recognized; none if the header was given.
+        is_numbered: there is no header, so that names may only come with another table.
     """
 
     columns: tuple[str, ...]
     fill: bool
     surplus: int = 0
+    added: int = 0
+    types: tuple[str, ...] = ()
+    is_numbered: bool = False
 
-    def fit(self, line: int, last: int, cells: list[str], *, marks: bool) -> Row | RejectedRow:
+    def fit(self, line: int, last: int, cells: list[str], *, marks: bool, is_ended: bool = False) -> Row | RejectedRow:
         """A record as a row, or the reason why it does not fit.
+
+        `is_ended`: a blank line, or that and a title, may have ended the table before it.
 
         Surplus cells are cut off if they are empty and all rows have them: a surplus delimiter of a single row may be
         anywhere in it and have shifted its cells. In a short record any cell may be missing, not only the last
         ones, e.g. if a line was broken in two; so it is rejected unless `fill` is set.
+
+        Raises:
+            UnreadableRest: another table begins.
         """
+        if (is_ended or self.is_numbered) and self._has_names_for_data(cells):
+            message = f"two tables: line {line} has names where the rows have numbers, dates or codes"
+            raise UnreadableRest(message, _ONE_TABLE, line)
         width = len(self.columns)
         count = len(cells)
         if count > width:
@@ -80,18 +98,42 @@ class RowShape(NamedTuple):
             return RejectedRow(line, last, "totals", reason, tuple(cells))
         if is_rule(cells):
             return RejectedRow(line, last, "rule", "contains only dashes; remove the line", tuple(cells))
-        if cells[0] == self.columns[0] and self._repeats_header(cells):
-            return RejectedRow(line, last, "repeated_header", "repeats the header; remove the line", tuple(cells))
+        if cells[0] in self.columns:
+            if self._repeats_header(cells):
+                return RejectedRow(line, last, "repeated_header", "repeats the header; remove the line", tuple(cells))
+            filled = [cell for cell in cells if cell]
+            named = len(set(filled) & set(self.columns))
+            if 4 * named >= 3 * len(filled) > 3:
+                message = f"two tables: line {line} has names of columns in another order than the header"
+                raise UnreadableRest(message, _ONE_TABLE, line)
         if marks:
             for name, cell in zip(self.columns, cells, strict=True):
                 if "\0" in cell:
                     return RejectedRow(line, last, "nul", f"NUL character in {name!r}", tuple(cells))
+                if CONTROLS.search(cell):
+                    reason = f"control character in {name!r}, as of a text in cp1252 that was taken for ISO-8859-1"
+                    return RejectedRow(line, last, "control", reason, tuple(cells))
         return Row(line, tuple(cells))
 
+    def is_fragment(self, row: RejectedRow) -> bool:
+        """Whether a row is so short that it may be the rest of a row next to it: of its last or of its first cell."""
+        most = max(1 + self.surplus, (len(self.columns) - self.added) // 2)
+        return row.code == "too_short" and len(row.cells) - self.added <= most
+
     def _repeats_header(self, cells: Sequence[str]) -> bool:
-        """Whether three quarters of the filled cells are the name of their column, as the first cell is."""
+        """Whether the first cell and three quarters of the filled cells are the name of their column."""
+        if cells[0] != self.columns[0]:
+            return False
         filled = [cell == name for cell, name in zip(cells, self.columns, strict=True) if cell]
         return 4 * sum(filled) >= 3 * len(filled) > 3 or len(self.columns) == 1
+
+    def _has_names_for_data(self, cells: Sequence[str]) -> bool:
+        """Whether a row has texts without digits only, but the columns have data."""
+        names = list(cells)
+        while names and not names[-1].strip():
+            names.pop()
+        is_named = len(names) > 1 and looks_like_names(names) and not any(is_data(type_of(name)) for name in names)
+        return is_named and any(map(is_data, self.types))
 
 
 def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDArray[np.bool_]:
@@ -104,12 +146,17 @@ def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDA
         shape: of the rows.
     """
     names = pc.utf8_trim_whitespace(columns[0])
-    unusual = np.asarray(pc.or_(pc.equal(columns[0], shape.columns[0]), pc.match_substring_regex(names, _UNUSUAL)))
+    unusual = np.asarray(
+        pc.or_(pc.is_in(columns[0], pa.array(shape.columns)), pc.match_substring_regex(names, _UNUSUAL))
+    )
     is_blank = pc.equal(names, "")
     if pc.any(is_blank).as_py():
         others = [pc.utf8_trim_whitespace(column.filter(is_blank)) for column in columns]
         names = pc.coalesce(*(pc.if_else(pc.equal(cells, ""), None, cells) for cells in others))
         unusual[np.asarray(is_blank)] = np.asarray(pc.fill_null(pc.match_substring_regex(names, _UNUSUAL), True))
+    typed = next((at for at, kind in enumerate(shape.types) if is_data(kind)), None)
+    if shape.is_numbered and typed is not None:
+        unusual |= ~np.asarray(pc.match_substring_regex(columns[typed], "[0-9@]"))
     for column in columns[len(shape.columns) :]:
         unusual |= np.asarray(pc.not_equal(column, ""))
     return unusual

@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from sources.errors import UsageError
-from sources.files.cell_types import is_data
-from sources.files.dialect import DELIMITER, Record, looks_like_names
-from sources.files.row_shape import totals_reason
+from sources.files.dialect import DELIMITER, Record
+from sources.files.model import Unclear
 
 
 def check_earlier_table(records: Sequence[Record], header: Record) -> None:
     """Lines before the header may be a table: several of equal width, or with as many delimiters inside of quotes."""
     in_quotes = [replace(r, cells=_split(r) if len(r.cells or ()) == 1 else []) for r in records]
     for block in (*_blocks(records), *(block for block in _blocks(in_quotes) if len(block) > 2)):
-        width = len(block[0].cells or ())
+        width = max(len(_filled(row)) for row in block)
         if len(block) >= (2 if width > 2 else 5):
-            raise UsageError(
-                f"two tables: lines {block[0].line} to {block[-1].last} have {width} cells, and another one begins on "
-                f"line {header.line}",
-                f"Move each to a file of its own, or choose one: --header-row {block[0].line} or {header.line}.",
+            first, second = block[0].line, header.line
+            raise Unclear(
+                f"two tables: lines {first} to {block[-1].last} have {width} cells, and another one begins on line "
+                f"{second}",
+                "Move each to a file of its own, or choose one.",
+                {f"it is that of line {line}": {"header_row": line} for line in (first, second)},
             )
 
 
@@ -38,11 +38,12 @@ def _split(record: Record) -> list[str]:
 
 
 def _blocks(records: Sequence[Record]) -> Iterator[list[Record]]:
-    """Consecutive records of equal width with at least two filled cells."""
+    """Consecutive records of equal width with at least two filled cells; those of a label (`Date:`) do not count."""
     block: list[Record] = []
     for record in records:
         cells = record.cells or []
-        is_row = sum(1 for cell in cells if cell.strip()) >= 2
+        filled = [cell.strip() for cell in cells if cell.strip()]
+        is_row = len(filled) >= 2 and not filled[0].endswith(":")
         if block and not (is_row and len(cells) == len(block[0].cells or ()) and block[-1].last + 1 == record.line):
             yield block
             block = []
@@ -50,34 +51,6 @@ def _blocks(records: Sequence[Record]) -> Iterator[list[Record]]:
             block.append(record)
     if block:
         yield block
-
-
-def check_later_table(header: Record, after: Sequence[Record], types: Sequence[str]) -> None:
-    """After a line with at most one cell, or totals, names and rows may begin another table."""
-    width, names = len(types), _filled(header)
-    # without what repeats the header, which begins no table
-    others = [(record, cells) for record in after if (cells := _filled(record)) != names]
-    before = {record.line: earlier for earlier, (record, _) in pairwise(others)}
-    filled = [(record, cells) for record, cells in others if cells]
-    for at, (record, cells) in enumerate(filled):
-        if record.line not in before or len(cells) < 2:
-            continue
-        is_quoted = len(record.cells or ()) == 1  # as a whole
-        if not looks_like_names([cell for cell in cells if cell] if is_quoted else cells):
-            continue
-        earlier, ended = before[record.line]
-        if len(ended) > 1 and not totals_reason(earlier.cells or ()):
-            continue
-        nearby = [row for _, row in filled[at + 1 : at + 4]]
-        following = [row for row in nearby if len(row) == len(cells)] or [r for r in nearby if 1 < len(r) != width]
-        if all(map(looks_like_names, following)):
-            continue
-        is_contrast = any(is_data(kind) for kind in types)
-        if len(cells) != width or is_contrast:
-            raise UsageError(
-                f"two tables: one begins on line {header.line}, another one seems to begin on line {record.line}",
-                "Move each to a file of its own.",
-            )
 
 
 def check_table_beside(header: Record, rows: Sequence[list[str]]) -> None:

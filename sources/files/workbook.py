@@ -27,7 +27,7 @@ from python_calamine import SheetVisibleEnum as Visible
 
 from sources.errors import UsageError
 from sources.files.dialect import Record
-from sources.files.layout import MAX_FOOTNOTES, detect_layout, sheet_footnotes
+from sources.files.layout import MAX_FOOTNOTES, detect_layout, footnotes
 from sources.files.model import (
     BATCH_ROWS,
     LINE_COLUMN,
@@ -120,7 +120,7 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
     tail = _cells(columns, max(lines - 4 * MAX_FOOTNOTES, layout.data_line - 1), lines)
     left = sheet.start[1] if sheet.start else 0
     errors = scan.cells_without_value(left)
-    notes = sheet_footnotes(tail, width, errors)
+    notes = footnotes([(line, None if line in errors else _trimmed(cells)) for line, cells in tail], width)
     first, end = layout.data_line - 1, (notes[0] - 1 if notes else lines)
     detected = DetectedFormat(
         kind="workbook",
@@ -138,7 +138,13 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
     )
     body = [SheetColumn(texts.slice(first, end - first), kinds[first:end]) for texts, kinds in columns]
     return SheetTable(
-        body, errors, RowShape(layout.columns, fill=True, surplus=layout.dropped), detected, layout.data_line
+        body,
+        errors,
+        RowShape(
+            layout.columns, fill=True, surplus=layout.dropped, types=layout.types, is_numbered=not layout.header_lines
+        ),
+        detected,
+        layout.data_line,
     )
 
 
@@ -167,6 +173,11 @@ def _cells(columns: Sequence[SheetColumn], start: int, end: int) -> list[tuple[i
     """The rows of a range of lines."""
     texts = [column.texts.slice(start, end - start).to_pylist() for column in columns]
     return list(enumerate(map(list, zip(*texts, strict=True)), start + 1))
+
+
+def _trimmed(cells: list[str]) -> list[str]:
+    """The cells; only the first one if the others are empty."""
+    return cells if any(cells[1:]) else cells[:1]
 
 
 class SheetTable(SourceTable):
@@ -232,8 +243,11 @@ class SheetTable(SourceTable):
         if not unusual.any():
             return table, []
         rejects = []
+        for _ in range(2):  # the rows after a blank one and a title may begin another table
+            unusual[1:] |= unusual[:-1]
         places = np.flatnonzero(unusual)
         cells = zip(*(column.take(places).to_pylist() for column in texts), strict=True)
+        ended = -1
         for place, row in zip(places.tolist(), map(list, cells), strict=True):
             line = self._line + place
             if place in reasons:
@@ -242,9 +256,11 @@ class SheetTable(SourceTable):
                         row[at] = "#N/A"
                 rejects.append(RejectedRow(line, line, *reasons[place], tuple(row)))
                 continue
-            fitted = self._shape.fit(line, line, row, marks=False) if any(row) else None
+            fitted = self._shape.fit(line, line, row, marks=False, is_ended=place == ended) if any(row) else None
             if isinstance(fitted, RejectedRow):
                 rejects.append(fitted)
+            if fitted is None or (place == ended and sum(map(bool, fitted.cells)) < 2):  # blank, or a title after it
+                ended = place + 1
             unusual[place] = not isinstance(fitted, Row)
         return table.filter(pa.array(~unusual)), rejects
 

@@ -181,11 +181,11 @@ def test_11_an_assumed_encoding_is_said(file: Path, capsys: pytest.CaptureFixtur
 
 def test_json_has_no_character_that_a_terminal_acts_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "in.csv"
-    path.write_text("Nombre;Ciudad\n\x9b31m\u202egnp;Peña\n", "utf-8")
+    path.write_text("Nombre;Ciudad\n\x1b31m\u202egnp;Peña\n", "utf-8")
     assert shown(path, as_json=True, header_row=1) == 0
     out = capsys.readouterr().out
     assert out.isascii()
-    assert json.loads(out)["first"] == [{"line": 2, "cells": ["\x9b31m\u202egnp", "Peña"]}]
+    assert json.loads(out)["first"] == [{"line": 2, "cells": ["\x1b31m\u202egnp", "Peña"]}]
 
 
 def test_a_closed_pipe_is_no_bug(tmp_path: Path) -> None:
@@ -196,3 +196,30 @@ def test_a_closed_pipe_is_no_bug(tmp_path: Path) -> None:
         assert process.stdout is not None
         process.stdout.close()
         assert process.wait(120) == 128 + signal.SIGPIPE
+
+
+def test_a_table_without_a_header_is_shown_with_numbered_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("A0041;Perno;1,50\nA0042;Tuerca;2,50\nA0043;Clavo;3,50\n", "utf-8")
+    assert shown(path) == 0
+    out = capsys.readouterr().out
+    assert "header      none, columns are numbered" in out
+    assert "3: column_1, column_2, column_3" in out
+    assert "A0041" in out
+
+
+def test_where_the_header_is_not_clear_both_readings_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("2019;2020;2021\n2015;2018;2016\n2014;2012;2011\n", "utf-8")
+    with pytest.raises(UsageError, match="looks like a row"):
+        shown(path)
+    first, second = capsys.readouterr().out.split("If ")[1:]
+    assert first.startswith("line 1 has the names:")
+    assert second.startswith("there are no names:")
+    assert "column_1" not in first
+    assert "column_1" in second
+    assert "2019" in second

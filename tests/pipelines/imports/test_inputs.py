@@ -434,8 +434,8 @@ def test_lines_of_a_group_are_one_input(tmp_path: Path, monkeypatch: pytest.Monk
         ("A,Ana,1\nA,Eva,2\n", [((2, 3), "lines_differ")]),
         ("A,Ana,1\nB,Bo,2\nA,,3\n", [((2,), "group_apart"), ((4,), "group_apart")]),
         ("A,Ana,1\n,Bo,2\nA,,3\n", [((2,), "group_apart"), ((3,), "group_blank"), ((4,), "group_apart")]),
-        ("A,Ana,1\nA,,\nA\nA,,3\nB,Bo,4\n", [((2, 3, 5), "group_torn"), ((4,), "too_short")]),
-        ("A,Ana,1\nB\nC,Cy,3\nD,Di,4\n", [((2,), "group_torn"), ((3,), "too_short"), ((4,), "group_torn")]),
+        ("A,Ana,1\nA,,\nA,\nA,,3\nB,Bo,4\n", [((2, 3, 5), "group_torn"), ((4,), "too_short")]),
+        ("A,Ana,1\nB,\nC,Cy,3\nD,Di,4\n", [((2,), "group_torn"), ((3,), "too_short"), ((4,), "group_torn")]),
         ("A,Ana,1\nB,Bo,2\nB,Bo\n", [((3,), "group_torn"), ((4,), "too_short")]),  # A is complete
         ("A,Ana,1\nA ,Eva,2\n", [((2, 3), "lines_differ")]),
         (",Ana,1\n,Eva,2\n", [((2, 3), "group_blank")]),
@@ -457,8 +457,8 @@ def test_a_group_that_is_not_whole_is_rejected_as_a_whole(
     ("text", "filled", "reported"),
     [
         ("A,Ana,1\nB,,2\nC,Cy\nD,,4\nE,Eva,5\nF,,6\n", "Ana Ana Eva Eva", {4: "too_short", 5: "fill_torn"}),
-        ("A,Ana,1\nC\nD,,4\nE,,5\n", "Ana", {3: "too_short", 4: "fill_torn", 5: "fill_torn"}),
-        ("C\nD,,4\nE,Eva,5\n", "Eva", {2: "too_short", 3: "fill_torn"}),
+        ("A,Ana,1\nC,\nD,,4\nE,,5\n", "Ana", {3: "too_short", 4: "fill_torn", 5: "fill_torn"}),
+        ("C,\nD,,4\nE,Eva,5\n", "Eva", {2: "too_short", 3: "fill_torn"}),
         ("A,Ana,1\ncode,name,nif\nD,,4\n", "Ana Ana", {3: "repeated_header"}),  # no row, and no name
         ("A,,1\nB,Bo,2\nC,,3\n", "- Bo Bo", {}),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def table(folder: Path, text: str, options: ReadOptions | None = None) -> Source
 
 def error_of(folder: Path, text: str, options: ReadOptions | None = None) -> str:
     with pytest.raises(UsageError) as error:
-        table(folder, text, options)
+        list(table(folder, text, options).rows())
     return str(error.value)
 
 
@@ -81,8 +82,9 @@ def test_9_a_surplus_cell_of_a_single_row_is_rejected_though_it_is_empty(tmp_pat
 
 
 def test_9_a_surplus_cell_of_every_row_is_no_cell(tmp_path: Path) -> None:
-    for header in ("Código;Nombre;PVP", "Código;Nombre;PVP;"):
-        opened = table(tmp_path, header + "\n" + ROWS.replace("\n", ";\n") + "12;Tornillo; inox;12,50;\n")
+    for header, line in (("Código;Nombre;PVP", 1), ("Código;Nombre;PVP;", None)):
+        text = header + "\n" + ROWS.replace("\n", ";\n") + "12;Tornillo; inox;12,50;\n"
+        opened = table(tmp_path, text, ReadOptions(header_row=line))
         assert opened.format.dropped_columns == 1
         assert rejected(opened) == [(5, "too_long")]
 
@@ -118,7 +120,7 @@ def test_12_a_first_table_is_not_a_preamble(tmp_path: Path) -> None:
     text = "Tienda;Ciudad;Ventas\n" + first + "\nCódigo;Nombre;Color;PVP;Nota\n" + second
     message = error_of(tmp_path, text)
     assert "two tables: lines 1 to 101 have 3 cells, and another one begins on line 103" in message
-    assert "--header-row 1 or 103" in message
+    assert "If it is that of line 1: --header-row 1. If it is that of line 103: --header-row 103." in message
     assert len(list(table(tmp_path, text, ReadOptions(header_row=103)).rows())) == 200
 
 
@@ -131,22 +133,97 @@ def test_12_two_columns_of_metadata_are_a_preamble_up_to_four_lines(tmp_path: Pa
 
 @pytest.mark.parametrize("second", ["Cliente;Ciudad;Saldo\nC1;Roma;10\n", "Cliente;Ciudad\nAna;Roma 1\nEva;Pisa 2\n"])
 def test_12_a_second_table_is_named(tmp_path: Path, second: str) -> None:
-    message = error_of(tmp_path, "Código;Nombre;PVP\n" + ROWS + "\n" + second)
-    assert "two tables: one begins on line 1, another one seems to begin on line 6" in message
+    text = "Código;Nombre;PVP\n" + ROWS + "\n" + second
+    assert "two tables: line 6 has names where the rows have numbers" in error_of(tmp_path, text)
+    assert "two tables: line 7 has names" in error_of(tmp_path, text.replace("\n\n", "\n\nClientes\n"))
+    path = tmp_path / "both.csv"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="line 6 has names"):
+        list(open_table(path).batches())
+    assert len(list(table(tmp_path, text, ReadOptions(header_row=1)).rows())) > 4
+
+
+@pytest.mark.parametrize("blank", ["", "\n", ";;\n"])
+@pytest.mark.parametrize("count", [3, 300, 20_000])
+def test_a_second_table_with_the_names_in_another_order_is_not_read_on(tmp_path: Path, blank: str, count: int) -> None:
+    rows = "".join(f"A{n};Tornillo;{n},50\n" for n in range(count))
+    others = "".join(f"Tornillo;A{n};{n},50\n" for n in range(count))
+    text = f"Código;Nombre;PVP\n{rows}{blank}Nombre;Código;PVP\n{others}"
+    assert f"two tables: line {count + 2 + bool(blank)} has names" in error_of(tmp_path, text)
+    with pytest.raises(UsageError, match="two tables"):
+        list(table(tmp_path, text).batches(on_reject=lambda _: None))
+
+
+def test_a_second_table_of_the_same_width_and_length_is_named(tmp_path: Path) -> None:
+    customers = "Cliente;Ciudad;Saldo\nAna;Roma;N\nEva;Pisa;S\nLeo;Bari;N\n"
+    for text in (f"Código;Nombre;PVP\n{ROWS}\n{customers}", f"Código;Nombre;PVP\n{ROWS};;\n;;\n{customers}"):
+        assert "has names where" in error_of(tmp_path, text)
+
+
+def test_a_header_that_lacks_a_delimiter_does_not_shift_the_rows(tmp_path: Path) -> None:
+    text = "DATETIME,Qty,Amount\n28/01/2018,00:00,2,\n29/01/2018,00:05,3,\n30/01/2018,10:00,4,\n"
+    message = error_of(tmp_path, text)
+    assert "line 1, the header, has 3 names, but the rows have 4 cells, the last empty" in message
+    assert "--header-row 1" in message
 
 
 @pytest.mark.parametrize(
     "first",
-    ["A0;Clavo;0,10", "00038;Clavo;12,50", "2024-01-31;Ana;5", "ana@example.com;Ana;x", "8;Clavo;"],
+    ["A0;Clavo;0,10", "00038;Clavo;12,50", "2024-01-31;Ana;5", "ana@example.com;Ana;x"],
 )
 def test_12_a_row_of_data_is_not_the_header(tmp_path: Path, first: str) -> None:
     cells = first.split(";")
     rows = "".join(";".join([cell if n == 1 else f"{cell}" for n, cell in enumerate(cells)]) + "\n" for _ in range(3))
     text = f"{first}\n{rows}".replace("A0", "A1", 1)
-    message = error_of(tmp_path, text)
-    assert "line 1 looks like a row, not like column names" in message
-    assert "--header-row 0" in message
+    opened = table(tmp_path, text)
+    assert opened.columns == ("column_1", "column_2", "column_3")
+    assert opened.format.header_lines == ()
+    assert [row.line for row in opened.rows()] == [1, 2, 3, 4]
     assert len(list(table(tmp_path, text, ReadOptions(header_row=0)).rows())) == 4
+
+
+@pytest.mark.parametrize("first", ["8;Clavo;", "2019;2020;Zona", "Q1;Q2;Q3"])
+def test_a_line_of_data_that_may_be_names_is_asked_about(tmp_path: Path, first: str) -> None:
+    rows = "".join(first.replace("20", f"2{n}").replace("8", f"7{n}").replace("Q", "A") + "\n" for n in range(4))
+    message = error_of(tmp_path, f"{first}\n{rows}")
+    assert "line 1 looks like a row, not like column names" in message
+    assert "If line 1 has the names: --header-row 1. If there are no names: --header-row 0." in message
+
+
+TITLES = [
+    "LISTADO;;;\nFecha:;02/01/2025;;\n;;;\n",
+    "LISTADO;;;\nFecha:;02/01/2025;;\n",
+    "Empresa:;ACME;;\nFecha:;02/01/2025;;\nAlmacén:;Central;;\nUsuario:;Ana;;\nSerie:;B;;\nTarifa:;7;;\n",
+    "Informe de ventas;;Página:;1\n\n",
+    "Almacén;Central;;\n;;;\n",
+    "Desde:;01/01/2025;Hasta:;31/01/2025\nCliente:;Peña SL;Zona:;Norte\n;;;\n",
+]
+
+
+@pytest.mark.parametrize("title", TITLES)
+@pytest.mark.parametrize("header", ["Código;Nombre;PVP;Color", "Código;Nombre;Color;Nota"])
+def test_titles_above_the_header_are_no_table(tmp_path: Path, title: str, header: str) -> None:
+    for text in (title + header, re.sub(";+$", "", title, flags=re.MULTILINE) + header):
+        opened = table(tmp_path, f"{text}\nA1;Perno;1,50;rojo\nA2;Tuerca;2,50;azul\nA3;Clavo;3,50;\n")
+        assert opened.columns == tuple(header.split(";"))
+        assert len(opened.format.preamble) == sum(bool(line.strip(";")) for line in title.splitlines())
+        assert len([row for row in opened.rows() if isinstance(row, Row)]) == 3
+
+
+def test_a_title_right_above_the_names_is_asked_about_where_it_may_have_names(tmp_path: Path) -> None:
+    text = "Almacén;Central;;\nCódigo;Nombre;PVP;Color\nA1;Perno;1,50;rojo\nA2;Tuerca;2,50;azul\nA3;Clavo;3,50;\n"
+    message = error_of(tmp_path, text)
+    assert "line 1 has 2 cells with text, line 2 a name for each column" in message
+    assert "If line 1 has the names: --header-row 1. If line 2 has them: --header-row 2." in message
+
+
+def test_an_option_that_would_read_the_file_wrongly_is_not_proposed(tmp_path: Path) -> None:
+    rows = "".join(f"C{n};a|b|c\n" for n in range(9))
+    assert table(tmp_path, f"Código;Rutas\n{rows}").columns == ("Código", "Rutas")
+    opened = "Cliente;Saldo;Zona\n1;5;N\n2;5;N\n\nCódigo;Nombre;PVP;Nota\n" + "A1;x;1,5;n\n" * 9
+    message = error_of(tmp_path, opened)
+    assert "--header-row 5" in message
+    assert "--header-row 1" not in message  # of 11 rows 2 would fit
 
 
 @pytest.mark.parametrize("header", ["Código;Descripción 1;PVP 2024", "code;name;2024", "id;Foto2;x"])
@@ -214,7 +291,7 @@ def test_12_lines_quoted_as_a_whole_are_asked_about(tmp_path: Path) -> None:
     assert "column 1 seems to hold several columns: its name on line 1" in message
     assert len(table(tmp_path, quoted, ReadOptions(delimiter=";", header_row=1)).columns) == 1
     message = error_of(tmp_path, f"Cliente;Ciudad;Saldo\nC1;Roma;10\nC2;Bari;20\n\n{quoted}")
-    assert "another one seems to begin on line 5" in message
+    assert "line 1, the header, has 3 names, but most rows have another number of cells, usually 1" in message
 
 
 @pytest.mark.parametrize("total", ["Total;;123", "TOTAL;3;1.234,50 €", "Subtotal;7;12"])
@@ -270,7 +347,9 @@ def test_12_decimal_commas_between_columns_separated_by_spaces_are_asked_about(
 
 def test_9_a_truncated_line_is_not_a_row_where_the_header_lacks_a_name(tmp_path: Path) -> None:
     lines = ["Código;Nombre;PVP;", "A1;Perno;rojo;1,50;", "A2;Tuerca;azul;2,00;", "A3;Clavo;verde;2,10;", "A4;Llave;"]
-    assert "line 1, the header, has 3 names, but most rows have more cells" in error_of(tmp_path, "\n".join(lines))
+    assert "line 1, the header, has 3 names, but most rows have another number of cells, usually 5" in error_of(
+        tmp_path, "\n".join(lines)
+    )
     opened = table(tmp_path, "\n".join(lines), ReadOptions(header_row=1))
     assert rejected(opened) == [(2, "too_long"), (3, "too_long"), (4, "too_long"), (5, "too_short")]
 
@@ -326,7 +405,7 @@ def test_a_second_row_of_names_is_not_a_row(tmp_path: Path) -> None:
     ("text", "place", "what_to_do"),
     [
         ('"Código"x;Nombre;PVP\n' + ROWS + QUOTED, "line 1", "--header-row 2"),
-        ("A0;Clavo;1,50\n" + ROWS, "line 1", "--header-row 0"),
+        ("2019;2020;Zona\n" * 4, "line 1", "--header-row 0"),
         ("Cliente;Saldo;Zona\nC1;5;N\n\nCódigo;Nombre;PVP;Nota\nA1;x;1,5;n\nA2;y;2,5;m\n", "lines 1 to 2", "--header"),
         ("a;b;c\na;b\na;b;c;d\nx\na;b;c;d;e\na;b;c;d;e;f\n", "most lines", '--delimiter semicolon'),
         ("first last\nAna Gil\nEva Rio\nLeo Paz\n", "each line", "--delimiter spaces"),

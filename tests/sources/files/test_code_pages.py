@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
 
 from sources.errors import UsageError
-from sources.files import ReadOptions, Row, open_table
+from sources.files import ReadOptions, RejectedRow, Row, open_table
 
 LANGUAGES = {
     "Spanish": "García Muñoz Peñalver López Ibáñez Málaga Córdoba "
@@ -155,3 +156,79 @@ def test_11_plausible_text_is_assumed_and_utf8_is_not(tmp_path: Path) -> None:
         path = tmp_path / "in.csv"
         path.write_bytes("Code;Name\r\n1;Muñoz\r\n2;García\r\n".encode(encoding))
         assert open_table(path).format.is_encoding_assumed is assumed
+
+
+ASCII_ROWS = [f"{name} {kind}" for name in ("Perno", "Tuerca", "Clavo", "Llave") for kind in ("inox", "zinc", "M8")]
+ACCENTED_ROWS = [word for word in LANGUAGES["Spanish"].split() if not word.isascii()]
+SHORT = {
+    "Hungarian": ("cp1250", ("Hungarian",)),
+    "Mac Roman": ("mac-roman", ("Spanish", "French", "Italian", "Danish")),
+    "Latin-9": ("iso8859-15", ("Spanish", "French", "Finnish")),
+}
+
+
+@pytest.mark.parametrize("case", SHORT)
+def test_a_short_file_in_another_code_page_is_refused_with_the_right_candidate(tmp_path: Path, case: str) -> None:
+    page, languages = SHORT[case]
+    path = tmp_path / "in.csv"
+    for language in languages:
+        for word in LANGUAGES[language].split():
+            price = ["10 €"] if case == "Latin-9" else []
+            content = lines([*ASCII_ROWS, word, *price], 1)
+            path.write_bytes(content.encode(page, "replace"))
+            if "?" in content.encode(page, "replace").decode("latin-1") or (word.isascii() and not price):
+                continue
+            refusal = None
+            try:
+                assert names(path) == [line.split(";")[1] for line in content.splitlines()[1:]], "silently wrong"
+            except UsageError as error:
+                refusal = error
+            assert refusal is None or ("€" if price else word) in refusal.hint, word
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "30L×20A×10H",
+        "rojo•verde",
+        "Guðrún Þórðardóttir",
+        "Light—yet",
+        "L’Hospitalet",
+        "5º piso",
+        "Tõnu",
+        "Dušan",
+        "Août",
+    ],
+)
+def test_one_unusual_name_does_not_refuse_the_other_rows(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "in.csv"
+    rows = [*ACCENTED_ROWS, *ASCII_ROWS]
+    path.write_bytes(lines([*rows, *rows, text], 1).encode("cp1252"))
+    assert len(names(path)) == 2 * len(rows) + 1
+
+
+@pytest.mark.parametrize("text", ["Light—yet", "rojo•verde"])
+def test_cp1252_is_among_the_candidates(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes(lines([*ASCII_ROWS, text], 1).encode("cp1252"))
+    with pytest.raises(UsageError) as error:
+        open_table(path)
+    assert re.search(f"cp1252[^:]*: .*{text}", error.value.hint)
+
+
+def test_a_dimension_in_letters_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes(lines([*ASCII_ROWS, "L×A×H"], 1).encode("cp1252"))
+    assert "L×A×H" in " ".join(names(path))
+
+
+def test_a_control_character_of_a_wrong_conversion_rejects_its_row(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    for char, encoding in (("\x93", "utf-8"), ("\x80", "utf-8"), ("\x9f", "latin-1")):
+        path.write_bytes(f"code;name\r\n1;Muñoz\r\n2;a {char}b\r\n3;x\x85\r\n".encode(encoding))
+        opened = open_table(path, ReadOptions(encoding=encoding))
+        rows = list(opened.rows())
+        assert [row.line for row in rows if isinstance(row, RejectedRow)] == [3]
+        rejected: list[RejectedRow] = []
+        assert sum(batch.num_rows for batch in opened.batches(on_reject=rejected.append)) == 2
+        assert [row.code for row in rejected] == ["control"]

@@ -132,6 +132,30 @@ def test_a_quote_inside_a_cell_that_the_next_line_closes_is_refused(tmp_path: Pa
     text = customers(9, l4=f'u@b.c,Ana "one,x,s\n{tail}', l8='u@b.c,"Ana ""x""",x,s')
     last = 4 + 1 + tail.count("\n")
     rejected = [(line, line, "quoting" if line == 4 else "too_short") for line in range(4, last + 1)]
-    assert walked(table(tmp_path, text))[1] == rejected
+    assert walked(table(tmp_path, text))[1] == [*rejected, (last + 1, last + 1, "torn")]
     inches = customers(9, l4='u@b.c,3"x4,x,s', l5='u@b.c,tube 3",x,s', l8='u@b.c,"Ana ""x""",x,s')
     assert walked(table(tmp_path, inches))[1] == []
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '"two\nlines";Pieza"Rojo; inox";9',
+        'Pieza ""Rojo; inox"";9',
+        '"two\nlines";Pieza""Rojo; inox"";9',
+        '"x";"two\nlines";9"a;b"',
+    ],
+)
+def test_a_stray_quote_after_a_quoted_cell_of_several_lines_is_refused(tmp_path: Path, row: str) -> None:
+    text = f'code;text;name;price\n1;"a; b";c;1\n2;{row}\n3;5"" tube;4"x3";7\n4;"two\n5""x3"" lines";6";7\n'
+    lines, refused = walked(table(tmp_path, text))
+    assert [code for _, _, code in refused] == ["quoting"]
+    assert refused[0][0] == 3
+    assert len(lines) == 3
+
+
+def test_single_quotes_around_one_cell_are_part_of_it(tmp_path: Path) -> None:
+    rows = "".join(f"{n};Ana;x\n" for n in range(9))
+    opened = table(tmp_path, f"code;name;kind\n{rows}10;'Classic';x\n")
+    assert opened.format.quote == '"'
+    assert [row.cells for row in opened.rows()][-1] == ("10", "'Classic'", "x")

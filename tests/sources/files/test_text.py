@@ -225,7 +225,64 @@ def test_a_padded_preamble_is_no_header(tmp_path: Path) -> None:
 
 def test_a_row_cut_off_at_the_end_is_refused_and_no_footnote(tmp_path: Path) -> None:
     assert refusals(table(tmp_path, BASIC + "008;Gil")) == [(5, 5, "too_short")]
-    assert refusals(table(tmp_path, BASIC + "008")) == [(5, 5, "too_short")]
+    assert refusals(table(tmp_path, BASIC + "008")) == [(4, 4, "torn"), (5, 5, "too_short")]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "\n3;Eva;e@b.com",
+        "4,Eva,e@b.com,Roma",
+        "\n4,Eva,e@b.com,Roma",
+        "3",
+        "\n3",
+        "28001 Madrid",
+        "x|y",
+        "\nx1;y",
+        "\n0041",
+    ],
+)
+def test_a_broken_row_at_the_end_is_rejected_and_no_footnote(tmp_path: Path, last: str) -> None:
+    opened = table(tmp_path, "code;name;email;city\n1;Ana;a@b.com;Roma\n2;Leo;l@b.com;Vic\n" + last + "\n")
+    assert opened.format.footnotes == ()
+    line = 4 + last.startswith("\n")
+    assert (line, line, "too_short") in refusals(opened)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "\nPrecios sin IVA, salvo error",
+        "Total: 1.234,50",
+        "Fin",
+        "\nListado;;;",
+        "\nNota\nVálido hasta mayo",
+        "\n;;;\nNota",
+    ],
+)
+def test_a_note_after_a_blank_line_or_with_a_closing_word_is_no_row(tmp_path: Path, last: str) -> None:
+    opened = table(tmp_path, "code;name;email;city\n1;Ana;a@b.com;Roma\n2;Leo;l@b.com;Vic\n" + last + "\n")
+    assert len(opened.format.footnotes) == max(1, last.count("\nV") + 1)
+    assert len(cells(opened)) == 2
+
+
+@pytest.mark.parametrize("end", ["", ";"])
+def test_both_parts_of_a_row_that_a_line_break_tore_are_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    lines = [f"{n};Ana;a@b.com;Calle {n}" for n in range(2, 60)]
+    lines[8:9] = ["10;Ana;a@b.com;Calle 10", "28001 Madrid"]  # the rest of the last cell
+    lines[18:19] = ["001", "9;Ana;a@b.com;Calle 19"]  # the first cell
+    lines[28:29] = ["30;Ana;a@b.com;Calle 30", "", "28001 Madrid"]  # with a blank line in it
+    lines[40:41] = ["42;Ana", "María;a@b.com;Calle 40"]  # a cell in the middle
+    text = "".join(f"{line}{end}\n" if line else "\n" for line in ["code;name;email;street", *lines])
+    torn = {10: "torn", 11: "too_short", 12: "torn", 19: "torn", 20: "too_short", 21: "torn", 30: "torn"}
+    torn |= {32: "too_short", 33: "torn", 42: "too_short", 43: "too_short"}
+    torn |= {41: "torn"} if not end else {}
+    for size in (20, 50, 1000, texts.CHUNK_BYTES):
+        monkeypatch.setattr(texts, "CHUNK_BYTES", size)
+        found = refusals(table(tmp_path, text))
+        assert {line: code for line, _, code in found} == torn
 
 
 def test_lines_within_a_last_quoted_cell_are_no_footnotes(tmp_path: Path) -> None:
@@ -259,8 +316,8 @@ def test_no_header_numbers_the_columns(tmp_path: Path) -> None:
 
 
 def test_a_delimiter_at_the_end_of_each_line_is_no_column(tmp_path: Path) -> None:
-    for header in ("a;b;", "a;b"):
-        opened = table(tmp_path, f"{header}\n1;2;\n3;4;\n")
+    for header, line in (("a;b;", None), ("a;b", 1)):
+        opened = table(tmp_path, f"{header}\n1;2;\n3;4;\n", ReadOptions(header_row=line))
         assert (opened.columns, cells(opened)) == (("a", "b"), [("1", "2"), ("3", "4")])
 
 
