@@ -20,7 +20,7 @@ from pipelines.imports.columnar import CleanBatch, is_columnar, split_clean
 from pipelines.imports.convert import Bounds, Converter
 from pipelines.imports.fields import IN_FILE, Bindings
 from pipelines.imports.lines import BATCH_ROWS, LineBatch, group_keys, prepared_lines, survey
-from pipelines.imports.model import Item, Problem, RejectedInput, SkippedLine
+from pipelines.imports.model import Item, Problem, RejectedInput
 from pipelines.mapping import Mapping
 from sources.files import CellRules, RejectedRow, SourceTable
 from sources.files.model import LINE_COLUMN
@@ -69,7 +69,7 @@ class Inputs:
         torn: list[int] = []
         open_group: pa.Table | None = None
         for table, skipped, rejected in self._lines():
-            pending += self._skipped(skipped)
+            pending += skipped
             pending += map(_as_input, rejected)
             torn += [row.line for row in rejected]
             closed, open_group = self._split(table, open_group)
@@ -92,7 +92,7 @@ class Inputs:
             clean, rest = split_clean(self._bindings, table)
             if len(clean.lines):
                 yield clean
-            yield from self._convert(rest, [*self._skipped(skipped), *map(_as_input, rejected)], _NO_LINE, ())
+            yield from self._convert(rest, [*skipped, *map(_as_input, rejected)], _NO_LINE, ())
 
     def passwords(self, lines: Collection[int]) -> dict[int, str]:
         """The passwords on these lines, read from the file again; lines without one are left out."""
@@ -118,10 +118,6 @@ class Inputs:
 
     def _lines(self) -> Iterator[LineBatch]:
         return prepared_lines(self.table, self.mapping, self._bindings.columns)
-
-    def _skipped(self, lines: Sequence[int]) -> list[SkippedLine]:
-        reason = f"{', '.join(self.mapping.skip_blank)}: empty"
-        return [SkippedLine((line,), reason) for line in lines]
 
     def _split(self, table: pa.Table, open_group: pa.Table | None) -> tuple[pa.Table, pa.Table | None]:
         """The lines of closed groups, and those of the last group, which may continue in the next batch."""

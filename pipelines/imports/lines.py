@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.imports.fields import IN_FILE, Bindings
+from pipelines.imports.model import SkippedLine
 from pipelines.mapping import Mapping
 from sources.files import RejectedRow, SourceTable
 from sources.files.model import LINE_COLUMN, RejectCode
@@ -30,10 +31,10 @@ _WITHOUT_CELLS: Final = ("repeated_header", "totals", "rule")
 
 
 class LineBatch(NamedTuple):
-    """Lines that are inputs, the numbers of lines that are skipped, and rows that do not fit the file."""
+    """Lines that are inputs, lines that are skipped, and rows that do not fit the file."""
 
     table: pa.Table
-    skipped: list[int]
+    skipped: list[SkippedLine]
     rejected: list[RejectedRow]
 
 
@@ -54,13 +55,25 @@ def prepared_lines(table: SourceTable, mapping: Mapping, columns: Sequence[str])
         else:
             is_torn = _unfilled(batch, mapping)
         rejected += map(_torn, numbers[is_torn & ~is_skipped].tolist())
+        reason = f"{', '.join(mapping.skip_blank)}: empty"
+        skipped = [SkippedLine((line,), reason) for line in numbers[is_skipped].tolist()]
+        skipped += _take_totals(rejected, mapping)
         is_left_out = is_skipped | is_torn
         lines = lines.filter(pa.array(~is_left_out)) if is_left_out.any() else lines
-        yield LineBatch(lines, numbers[is_skipped].tolist(), rejected)
+        yield LineBatch(lines, skipped, rejected)
         rejected.clear()
     if rejected:
         types = {name: pa.int64() if name == LINE_COLUMN else pa.string() for name in columns}
-        yield LineBatch(pa.schema(types).empty_table(), [], rejected)
+        yield LineBatch(pa.schema(types).empty_table(), _take_totals(rejected, mapping), rejected)
+
+
+def _take_totals(rejected: list[RejectedRow], mapping: Mapping) -> list[SkippedLine]:
+    """Removes lines of totals from the rejected rows if they are to be skipped, and returns them."""
+    if mapping.read_options.totals != "skip":
+        return []
+    totals = [SkippedLine((row.line,), "a line of totals") for row in rejected if row.code == "totals"]
+    rejected[:] = [row for row in rejected if row.code != "totals"]
+    return totals
 
 
 def _unfilled(excerpt: pa.Table, mapping: Mapping) -> Bools:

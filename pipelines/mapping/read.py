@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -111,6 +110,7 @@ class _Rows(_Strict):
     fill_down: tuple[_Name, ...] = ()
     fill_within: tuple[_Name, ...] = ()
     skip_blank: tuple[_Name, ...] = ()
+    totals: Literal["reject", "skip", "keep"] = "reject"
 
 
 class _Lookup(_Strict):
@@ -255,7 +255,7 @@ def _mapping(document: _Mapping, path: Path) -> Mapping:
             **{name: _column(name, column) for name, column in document.columns.items()},
             **{name: MappedColumn(name, None) for name in document.ignore},
         },
-        read_options=ReadOptions(**{one.name: getattr(document.file, one.name) for one in fields(ReadOptions)}),
+        read_options=ReadOptions(**dict(document.file), totals=document.rows.totals),
         formats=Formats(
             document.numbers.decimal,
             document.numbers.thousands,

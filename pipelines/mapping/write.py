@@ -20,13 +20,15 @@ def to_toml(mapping: Mapping) -> str:
     parts = [f"kind = {value(mapping.kind)}\n"]
     ignored = [name for name, column in mapping.columns.items() if column.field is None]
     parts += _lines({"ignore": ignored} if ignored else {})
-    parts += _section("file", _changed(mapping.read_options, ReadOptions()))
+    read_options = _changed(mapping.read_options, ReadOptions())
+    totals = read_options.pop("totals", None)
+    parts += _section("file", read_options)
     formats = mapping.formats
     parts += _section("numbers", _given(decimal=formats.decimal, thousands=formats.thousands))
     parts += _section("dates", _given(format=formats.date))
     parts += _section("booleans", _given(yes=formats.yes, no=formats.no))
     rows = {name: getattr(mapping, name) or None for name in ("fill_down", "fill_within", "skip_blank")}
-    parts += _section("rows", _given(empty=formats.empty, **rows))
+    parts += _section("rows", _given(empty=formats.empty, **rows, totals=totals))
     parts += _section("group", _given(by=mapping.group or None))
     parts += _section("passwords", _given(make=mapping.generate_passwords))
     parts += [

@@ -20,7 +20,7 @@ from sources.files.ambiguity import ROWS_COMPARED, check_header, check_several_i
 from sources.files.cell_types import column_types, type_of
 from sources.files.dialect import DELIMITER, Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
 from sources.files.model import MAX_COLUMNS, ReadOptions, Unclear
-from sources.files.row_shape import is_rule, number_of_cells
+from sources.files.row_shape import RowShape, is_rule, number_of_cells
 
 MAX_FOOTNOTES: Final = 20
 MAX_TITLES: Final = 20
@@ -49,6 +49,17 @@ class Layout:
     renamed: tuple[str, ...]
     dropped: int
     types: tuple[str, ...] = ()
+
+    def row_shape(self, options: ReadOptions, *, fill: bool) -> RowShape:
+        """The cells that a row must have; `fill`: whether fewer are allowed."""
+        return RowShape(
+            self.columns,
+            fill,
+            self.dropped,
+            types=self.types,
+            is_numbered=not self.header_lines,
+            keeps_totals=options.totals == "keep",
+        )
 
 
 def detect_layout(

@@ -54,6 +54,7 @@ class ReadOptions:
         header_rows: the number of rows of the header.
         short_rows: whether a row with fewer cells than the header is rejected, or filled with empty cells.
         sheet: the sheet of a workbook, by name or 1-based number.
+        totals: whether lines of totals are rejected, rejected in order to be skipped, or rows.
     """
 
     encoding: str | None = None
@@ -64,6 +65,7 @@ class ReadOptions:
     header_rows: int | None = None
     short_rows: Literal["reject", "fill"] = "reject"
     sheet: str | None = None
+    totals: Literal["reject", "skip", "keep"] = "reject"
 
     def __post_init__(self) -> None:
         for name, words in (("delimiter", _DELIMITER_WORDS), ("quote", _QUOTE_WORDS), ("escape", _ESCAPE_WORDS)):

@@ -31,7 +31,6 @@ from sources.files.encoding import read_text
 from sources.files.layout import detect_layout, text_footnotes
 from sources.files.model import DetectedFormat, ReadOptions
 from sources.files.reader import TextBody, TextTable
-from sources.files.row_shape import RowShape
 from sources.files.text import Text
 
 SAMPLE: Final = 256 * 1024
@@ -74,17 +73,7 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
         line_ends=text.line_ends,
     )
     body = TextBody(replace(text, chars=text.chars - cut), dialect, layout.data_line, options.quote is not None)
-    return TextTable(
-        body,
-        RowShape(
-            layout.columns,
-            options.short_rows == "fill",
-            layout.dropped,
-            types=layout.types,
-            is_numbered=not layout.header_lines,
-        ),
-        detected,
-    )
+    return TextTable(body, layout.row_shape(options, fill=options.short_rows == "fill"), detected)
 
 
 def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple[Detection, int]:

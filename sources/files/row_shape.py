@@ -58,6 +58,7 @@ class RowShape(NamedTuple):
     added: int = 0
     types: tuple[str, ...] = ()
     is_numbered: bool = False
+    keeps_totals: bool = False
 
     def fit(self, line: int, last: int, cells: list[str], *, marks: bool, is_ended: bool = False) -> Row | RejectedRow:
         """A record as a row, or the reason why it does not fit.
@@ -94,7 +95,7 @@ class RowShape(NamedTuple):
         if marks and cells[0].startswith(BYTE_ORDER_MARK):
             reason = "begins with a byte order mark, as where two files were joined; remove it, and a repeated header"
             return RejectedRow(line, last, "byte_order_mark", reason, tuple(cells))
-        if reason := totals_reason(cells):
+        if not self.keeps_totals and (reason := totals_reason(cells)):
             return RejectedRow(line, last, "totals", reason, tuple(cells))
         if is_rule(cells):
             return RejectedRow(line, last, "rule", "contains only dashes; remove the line", tuple(cells))
@@ -169,11 +170,12 @@ def totals_reason(cells: Sequence[str]) -> str:
     if not is_total and not is_total_of:
         return ""
     others = [cell.strip() for cell in cells if cell.strip()][1:]
-    empty = len(cells) - len(others) - 1
-    is_sparse = len(cells) > 2 and empty >= len(cells) / 2
-    is_sum = bool(others) and all(map(_AMOUNT.fullmatch, others)) and next(filter(None, cells)).strip() == name
-    if (is_total and (is_sparse or (is_sum and "total" in name.lower()))) or (is_sparse and is_sum and is_total_of):
-        return "looks like a line of totals: remove it, or if it is a row, fill in more of its empty cells"
+    if not all(map(_AMOUNT.fullmatch, others)):  # a name or a code
+        return ""
+    is_sparse = len(cells) > 2 and 2 * (len(cells) - len(others) - 1) >= len(cells)
+    is_dense = bool(others) and "total" in name.lower() and cells[0].strip() == name
+    if (is_total and (is_sparse or is_dense)) or (is_sparse and others and is_total_of):
+        return 'looks like a line of totals: remove it, or set in the mapping, under [rows]: totals = "skip" or "keep"'
     return ""
 
 

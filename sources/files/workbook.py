@@ -137,15 +137,7 @@ def _table(sheet: CalamineSheet, scan: SheetScan, sheets: tuple[str, ...], optio
         merged_cells=sum(top < end and bottom >= first for (top, _), (bottom, _) in sheet.merged_cell_ranges or ()),
     )
     body = [SheetColumn(texts.slice(first, end - first), kinds[first:end]) for texts, kinds in columns]
-    return SheetTable(
-        body,
-        errors,
-        RowShape(
-            layout.columns, fill=True, surplus=layout.dropped, types=layout.types, is_numbered=not layout.header_lines
-        ),
-        detected,
-        layout.data_line,
-    )
+    return SheetTable(body, errors, layout.row_shape(options, fill=True), detected, layout.data_line)
 
 
 def _columns(sheet: CalamineSheet, scan: SheetScan) -> list[SheetColumn]:

@@ -524,6 +524,16 @@ cup,Big,8,83
 """
 
 
+@pytest.mark.parametrize(("totals", "third"), [("reject", RejectedInput), ("skip", SkippedLine), ("keep", ReadyInput)])
+def test_lines_of_totals_are_rejected_skipped_or_kept(tmp_path: Path, totals: str, third: type) -> None:
+    text = "name,productId,variantId,price\nAna,1,2,1\nEva,3,4,2\nTotal,1,2,3\nLeo,5,6,3\n"
+    items = read(tmp_path, text, f'ignore = ["name"]\n[rows]\ntotals = "{totals}"\n{PLAIN}')
+    assert [type(item) for item in items] == [ReadyInput, ReadyInput, third, ReadyInput]
+
+
+PLAIN = '[columns]\nproductId = "productId"\nvariantId = "variantId"\nprice = "price"\n'
+
+
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_a_shops_export_becomes_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(walking, "BATCH_ROWS", size)

@@ -56,6 +56,7 @@ empty = ["NULL"]
 fill_down = ["Talla"]
 fill_within = ["Producto"]
 skip_blank = ["PVP"]
+totals = "skip"
 [group]
 by = ["Producto"]
 [columns]
@@ -85,7 +86,7 @@ give = { variantId = "id" }
             "Zona": MappedColumn("Zona", None),
             "Notas": MappedColumn("Notas", None),
         },
-        read_options=ReadOptions("cp1252", ";", header_row=3, short_rows="fill"),
+        read_options=ReadOptions("cp1252", ";", header_row=3, short_rows="fill", totals="skip"),
         formats=Formats(",", ".", "DD/MM/YYYY", ("S",), ("N",), ("NULL",)),
         constants={"jumpFactor": 2},
         group=("Producto",),

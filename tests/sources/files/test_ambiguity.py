@@ -376,10 +376,19 @@ def test_12_a_line_of_totals_is_not_a_row(tmp_path: Path, total: str) -> None:
 
 
 def test_16_the_reason_of_totals_names_how_a_row_of_that_name_is_kept(tmp_path: Path) -> None:
-    opened = table(tmp_path, "code;name;city;phone\n1;Ana;Vic;600\nTotal;;;\nTotal;Total SL;Reus;\n2;Eva;Olot;601\n")
-    [row] = [row for row in opened.rows() if isinstance(row, RejectedRow)]
+    text = "code;name;city;phone\n1;Ana;Vic;600\nTotal;;;\nTotal;Total SL;Reus;\n2;Eva;Olot;601\n"
+    [row] = [row for row in table(tmp_path, text).rows() if isinstance(row, RejectedRow)]
     assert (row.line, row.code) == (3, "totals")
-    assert row.reason.endswith("if it is a row, fill in more of its empty cells")
+    assert row.reason.endswith('set in the mapping, under [rows]: totals = "skip" or "keep"')
+    assert rejected(table(tmp_path, text, ReadOptions(totals="keep"))) == []
+
+
+@pytest.mark.parametrize(
+    "row", ["Total;;T1;;", "Subtotal;T1;;;", "Subtotal rojo;A5;;;9", "Total Gym;;;A1;", "Total;;x;;"]
+)
+def test_a_row_with_a_name_or_a_code_next_to_total_is_no_totals(tmp_path: Path, row: str) -> None:
+    text = f"Marca;Nombre;Código;Color;PVP\nA;x;A1;rojo;1\n{row}\nB;x;A2;rojo;2\n"
+    assert rejected(table(tmp_path, text)) == []
 
 
 def test_12_a_name_with_total_in_it_is_a_row(tmp_path: Path) -> None:
