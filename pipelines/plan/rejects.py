@@ -28,7 +28,6 @@ from pipelines.plan.model import REJECTS_FILE
 from sources.disk import create_private
 from sources.errors import UsageError
 from sources.files import DetectedFormat, ReadOptions, RejectedRow, Row, SourceTable
-from sources.files.dialect import SPACE_RUNS
 from sources.files.formulas import CsvFile, escape, neutralize
 from sources.files.model import LINE_COLUMN
 
@@ -130,7 +129,7 @@ class RejectsWriter:
         """The delimiter of the input. Runs of spaces cannot represent an empty cell and are replaced by tabs."""
         if self.format.delimiter is None:
             return ","
-        return "\t" if self.format.delimiter in SPACE_RUNS else self.format.delimiter
+        return "\t" if self.format.delimiter == " " else self.format.delimiter
 
     def _cells(self, row: Row | RejectedRow, width: int) -> tuple[list[str], str]:
         """The cells to write, without a password, and a note if something was left out."""

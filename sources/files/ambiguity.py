@@ -1,29 +1,28 @@
 """Files with two possible readings: each check raises an error that names both and the options that choose one.
 
-In: the records at the beginning of a file and the header that was detected. Out: nothing, or a UsageError. Detection
+In: the records at the beginning of a file and the header that was detected. Out: nothing, or `Unclear`. Detection
 only proceeds if one reading is left; taking the other one would lose rows or columns silently.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
-from sources.errors import UsageError
 from sources.files.cell_types import column_types, is_data, type_of
-from sources.files.dialect import DELIMITER, DELIMITERS, Dialect, Record, lines_of, looks_like_names, width_of
+from sources.files.dialect import DELIMITER, DELIMITERS, Record, lines_of, looks_like_names
 from sources.files.model import DELIMITER_NAMES, Unclear
 from sources.files.quotes import begins_with_quote
 from sources.files.row_shape import number_of_cells
-from sources.files.several_tables import check_earlier_table, check_table_beside
 
-_SELDOM: Final = "^~:¦"
-_DECIMAL_COMMA: Final = re.compile(r"(?<=\d),(?=\d)")
-_QUOTED_CELLS: Final = re.compile(rf'"(?:[^"]|"")*"{DELIMITER.pattern}"')
 _MAY_BE_NAME: Final = re.compile(r"[1-9]\d{0,3}|[^\W\d_]+\d")
 """A number or code that may be a name: 2024, Q1."""
 ROWS_COMPARED: Final = 200
+TYPED_ROWS: Final = 8
+"""Later ones may be those of another table."""
 
 
 def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
@@ -35,139 +34,38 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
         width: the number of columns.
 
     Raises:
-        UsageError: there is a second reading.
+        Unclear: there is a second reading.
     """
     at = next(index for index, record in enumerate(records) if record.line == header.line)
     after = [record for record in records[at + 1 :] if record.cells is not None]
     rows = [record.cells for record in after if record.cells and len(record.cells) >= width][:ROWS_COMPARED]
-    types = column_types(rows, width)
-    _check_unclosed(header)
+    types = column_types(rows[:TYPED_ROWS], width)
+    if any(begins_with_quote(name.strip()) for name in header.cells or ()):
+        raise Unclear(
+            f"line {header.line}, the header, has a quote that does not enclose a whole name",
+            "Fix the quotes in that line.",
+            {"they belong to the name": {"header_row": header.line}},
+        )
     _check_line_above(records[at - 1] if at else None, header, width)
-    check_earlier_table(records[:at], header)
-    check_table_beside(header, rows)
+    _check_earlier_table(records[:at], header)
+    _check_table_beside(header, rows)
     return _is_row(header, types, is_first=header is records[0])
 
 
-def check_single_column(sample: str, dialect: Dialect) -> None:
-    """Raises if a file that would be read as one column has a delimiter in most of its lines."""
+def check_single_column(sample: str) -> None:
+    """Raises if a file that would be read as one column has a delimiter in most lines, as where lines are quoted."""
     lines = [line for line in lines_of(sample) if line.strip()]
     for mark in DELIMITERS:
-        if mark == dialect.delimiter:
-            continue
-        counts = [line.count(mark) for line in lines]
-        if len(lines) > 2 and sum(map(bool, counts)) > len(lines) / 2:
+        counts = [line.replace(", ", "").count(mark) for line in lines]  # without commas of prose
+        if 2 * sum(map(bool, counts)) > len(lines) > 2:
             name, another = DELIMITER_NAMES[mark], "tab" if mark != "\t" else "pipe"
-            raise UsageError(
-                f"most lines contain a {name}, but not the same number of them ({min(counts)} to {max(counts)})",
-                f"If it separates the cells: --delimiter {name} (lines of another width are rejected). If the file has "
-                f"a single column: --delimiter {another}.",
-            )
-
-
-def check_names_with_commas(records: Sequence[Record]) -> None:
-    """Raises if `Name`, `Doe, Jane`, `Roe, Richard` may be one column of names or a title and two columns."""
-    first, *rows = [record for record in records if record.cells]
-    widths = {len(record.cells or ()) for record in rows}
-    if len(first.cells or ()) == 1 and widths == {2} and rows[0].line == first.last + 1:
-        raise UsageError(
-            f"line {first.line} has no comma: it is the name of one column, or a title above two columns",
-            "For one column: --delimiter tab. For two: --delimiter comma.",
-        )
-
-
-def check_hint(sample: str, hinted: Dialect, detected: Dialect) -> None:
-    """Raises for a `sep=` line whose delimiter is less likely than another one, or separates no cells."""
-    name, other = (DELIMITER_NAMES.get(dialect.delimiter, repr(dialect.delimiter)) for dialect in (hinted, detected))
-    if hinted.delimiter != detected.delimiter:
-        raise UsageError(
-            f"line 1 states {name} as the delimiter, but {other} seems to separate the cells",
-            f"Remove line 1, or choose: --delimiter {other} or --delimiter {name}.",
-        )
-    if any(mark in sample for mark in DELIMITERS):
-        raise UsageError(
-            f"line 1 states {name} as the delimiter, but each line has a single cell; the lines may be quoted twice",
-            f"Export the file again, or if it has a single column: --delimiter {name}.",
-        )
-
-
-def check_other_marks(sample: str) -> None:
-    """Raises if each line has the same number of a character that is seldom a delimiter."""
-    lines = [line for line in lines_of(sample) if line.strip()]
-    for mark in _SELDOM:
-        counts = {line.count(mark) for line in lines}
-        if len(lines) > 1 and len(counts) == 1 and 0 not in counts:
-            raise UsageError(
-                f"each line contains {counts.pop()} × {mark}, which may separate the cells",
-                f'If it does: --delimiter "{mark}". If the file has a single column: --delimiter tab.',
-            )
-
-
-def check_decimal_commas(sample: str, records: Sequence[Record]) -> None:
-    """Raises if each comma of a file is between digits and spaces also make rows of equal width.
-
-    Args:
-        sample: of a file in which commas delimit the cells.
-        records: of the sample, delimited by spaces.
-    """
-    width = width_of(list(records))
-    rows = [record for record in records if record.cells and len(record.cells) == width]
-    is_decimal = sample.count(",") == len(_DECIMAL_COMMA.findall(sample))
-    if width > 1 and is_decimal and 2 * len(rows) > sum(bool(record.cells) for record in records):
-        raise UsageError(
-            f"each comma is between digits: decimal commas in {width} columns separated by spaces, or commas separate "
-            "the cells",
-            "For columns separated by spaces: --delimiter spaces. For commas: --delimiter comma.",
-        )
-
-
-def check_spaces(records: Sequence[Record]) -> bool:
-    """Whether spaces certainly delimit the cells: a column of numbers or dates has a name without digits.
-
-    Raises:
-        UsageError: the lines have the same number of words, which may be one text or several cells.
-    """
-    lines = [record.cells for record in records if record.cells]
-    width = width_of(list(records))
-    rows = [cells for cells in lines if len(cells) == width]
-    if width < 2 or len(rows) <= len(lines) / 2:
-        return False
-    types = zip(rows[0], column_types(rows[1:], width), strict=True)
-    is_contrast = any(is_data(kind) and not is_data(type_of(name)) for name, kind in types)
-    if is_contrast and len(lines[0]) == width:
-        return True
-    if is_contrast or (len(rows) == len(lines) > 2):
-        each = "each line has" if len(rows) == len(lines) else "most lines have"
-        raise UsageError(
-            f"{each} {width} words: one column of texts, or {width} columns separated by spaces",
-            "For one column: --delimiter tab. For several: --delimiter spaces.",
-        )
-    return False
-
-
-def _check_unclosed(header: Record) -> None:
-    if any(begins_with_quote(cell.strip()) for cell in header.cells or ()):
-        raise UsageError(
-            f"line {header.line}, the header, has a quote that does not enclose a whole name",
-            f"Fix the quotes in that line, or if they belong to the name: --header-row {header.line}.",
-        )
-
-
-def check_several_in_one(header: Record, rows: Sequence[list[str]]) -> None:
-    """Raises if most cells of a column contain delimiters, as its name or between quotes: a line may be one cell."""
-    for column, name in enumerate(header.cells or ()):
-        cells = [cell for row in rows for cell in row[column : column + 1]]
-        is_marked = len(DELIMITER.findall(name)) > 1
-        if is_marked or name == "".join(header.cells or ()):  # the only name may be a title above the names
-            marked = [cell for cell in cells if len(DELIMITER.findall(cell)) > 1]
-            where = f"{f'its name on line {header.line} and ' if is_marked else ''}most cells below contain delimiters"
-        else:
-            marked = [cell for cell in cells if cell[:1] == '"' and _QUOTED_CELLS.match(cell)]
-            where = f"most cells below line {header.line} contain quoted ones and delimiters"
-        if 2 * len(marked) > len(rows):
-            raise UsageError(
-                f"column {column + 1} seems to hold several columns: {where}",
-                "Remove the quotes around each line (in a spreadsheet: Data > Text to Columns), or if it is one "
-                f"column: --header-row {header.line}.",
+            raise Unclear(
+                f"most lines contain a {name}, but not as cells of equal number: {min(counts)} to {max(counts)} a line",
+                "Export the file again, without quotes around whole lines.",
+                {
+                    f"a {name} separates the cells": {"delimiter": mark},
+                    "the file has a single column": {"delimiter": "\t" if another == "tab" else "|"},
+                },
             )
 
 
@@ -183,7 +81,7 @@ def _check_line_above(above: Record | None, header: Record, width: int) -> None:
             choice,
         )
     filled = [cell for cell in above.cells if cell.strip()]
-    is_other_dialect = len(above.cells) == 1 and any(above.cells[0].count(mark) >= width - 1 > 0 for mark in DELIMITERS)
+    is_other_dialect = len(filled) == 1 and any(filled[0].count(mark) >= width - 1 > 0 for mark in DELIMITERS)
     if not is_other_dialect and (len(filled) < 2 or len(above.cells) == len(header.cells or ())):
         return
     is_metadata = any(type_of(cell) in ("number", "date", "address") for cell in filled) or filled[0].endswith(":")
@@ -216,3 +114,63 @@ def _is_row(header: Record, types: Sequence[str], *, is_first: bool) -> bool:
             "there are no names": {"header_row": 0},
         },
     )
+
+
+def _check_earlier_table(records: Sequence[Record], header: Record) -> None:
+    """Lines before the header may be a table: several of equal width, or with as many delimiters inside of quotes."""
+    in_quotes = [replace(record, cells=_split(record)) for record in records]
+    for block in (*_blocks(records), *(block for block in _blocks(in_quotes) if len(block) > 2)):
+        width = max(len(_filled(row)) for row in block)
+        if len(block) >= (2 if width > 2 else 5):
+            first, second = block[0].line, header.line
+            raise Unclear(
+                f"two tables: lines {first} to {block[-1].last} have {width} cells, and another one begins on line "
+                f"{second}",
+                "Move each to a file of its own, or choose one.",
+                {f"it is that of line {line}": {"header_row": line} for line in (first, second)},
+            )
+
+
+def _check_table_beside(header: Record, rows: Sequence[list[str]]) -> None:
+    """After an empty column without a name, further names and rows without cells before it may be another table."""
+    names = [name.strip() for name in header.cells or ()]
+    rows = [row for row in rows if len(row) == len(names)]
+    for column in range(1, len(names) - 1):
+        is_empty = not names[column] and 10 * sum(bool(row[column]) for row in rows) <= len(rows)
+        if is_empty and any(names[:column]) and any(not any(row[:column]) and any(row[column:]) for row in rows):
+            raise Unclear(
+                f"two tables side by side: columns 1 to {column}, and those from column {column + 2} on",
+                "Move each to a file of its own.",
+                {"it is one table": {"header_row": header.line}},
+            )
+
+
+def _split(record: Record) -> list[str]:
+    """The cells of a line that is quoted as a whole; none of other lines."""
+    filled = [cell for cell in record.cells or () if cell.strip()]
+    marks = Counter(DELIMITER.findall(filled[0])).most_common(1) if len(filled) == 1 else []
+    return filled[0].split(marks[0][0]) if marks else []
+
+
+def _blocks(records: Sequence[Record]) -> Iterator[list[Record]]:
+    """Consecutive records of equal width with at least two filled cells; those of a label (`Date:`) do not count."""
+    block: list[Record] = []
+    for record in records:
+        cells = record.cells or []
+        filled = [cell.strip() for cell in cells if cell.strip()]
+        is_row = len(filled) >= 2 and not filled[0].endswith(":")
+        if block and not (is_row and len(cells) == len(block[0].cells or ()) and block[-1].last + 1 == record.line):
+            yield block
+            block = []
+        if is_row:
+            block.append(record)
+    if block:
+        yield block
+
+
+def _filled(record: Record) -> list[str]:
+    """The cells without empty ones at the end."""
+    cells = list(record.cells or ())
+    while cells and not cells[-1].strip():
+        cells.pop()
+    return cells

@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
@@ -21,10 +21,8 @@ from sources.files.text import MAX_LINE
 
 DELIMITERS: Final = (";", ",", "\t", "|")
 DELIMITER: Final = re.compile(f"[{''.join(DELIMITERS)}]")
-SPACE_RUNS: Final = ("  ", " ")
 SEP: Final = re.compile(r'"?sep=(.)"?[ ,;\t|]*[\r\n]*$', re.IGNORECASE)
 _DIGIT: Final = re.compile(r"\d")
-_RUNS: Final = re.compile(r" {2,}")
 _LINE_END: Final = re.compile(r"[\r\n]")
 
 
@@ -65,26 +63,8 @@ class Reader(Protocol):
     def __next__(self) -> list[str]: ...
 
 
-class _Runs:
-    """Splits lines at runs of two or more spaces, which csv cannot do. There are no quotes."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self.line_num = 0
-        self._lines = iter(lines)
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return self
-
-    def __next__(self) -> list[str]:
-        line = next(self._lines).strip(" \r\n")
-        self.line_num += 1
-        return _RUNS.split(line) if line else []
-
-
 def reader(lines: Iterable[str], dialect: Dialect) -> Reader:
     """A strict reader of records; its `line_num` counts lines."""
-    if dialect.delimiter == "  ":
-        return _Runs(lines)
     csv.field_size_limit(MAX_LINE)  # process-wide, so it is set each time
     return csv.reader(
         lines,
@@ -146,9 +126,7 @@ def looks_like_names(cells: list[str]) -> bool:
 
 def check_options(options: ReadOptions) -> None:
     """Raises UsageError if the delimiter, quote or escape in the options is invalid."""
-    if options.delimiter is not None and (
-        (len(options.delimiter) != 1 and options.delimiter != "  ") or options.delimiter in "\r\n\0"
-    ):
+    if options.delimiter is not None and (len(options.delimiter) != 1 or options.delimiter in "\r\n\0"):
         raise UsageError("the delimiter must be one character", 'Examples: --delimiter ";" or --delimiter tab')
     if options.quote and (len(options.quote) != 1 or options.quote in "\r\n\0 " or options.quote == options.delimiter):
         raise UsageError("the quote must be one character other than the delimiter", "Example: --quote single")
@@ -160,7 +138,7 @@ def check_options(options: ReadOptions) -> None:
         )
 
 
-def best_dialect(text: str, delimiters: tuple[str, ...], options: ReadOptions, *, cut_off: bool) -> Detection:
+def best_dialect(text: str, delimiters: Sequence[str], options: ReadOptions, *, cut_off: bool) -> Detection:
     """The best of some delimiters."""
     best: Detection | None = None
     absent = [delimiter for delimiter in delimiters if delimiter not in text]
@@ -179,10 +157,7 @@ def best_dialect(text: str, delimiters: tuple[str, ...], options: ReadOptions, *
 
 
 def _dialects(text: str, delimiter: str, options: ReadOptions) -> Iterator[Dialect]:
-    if delimiter == "  ":
-        yield Dialect(delimiter, "", "")
-        return
-    is_padded = options.delimiter is None and delimiter not in SPACE_RUNS and _is_padded(text, delimiter)
+    is_padded = options.delimiter is None and delimiter != " " and _is_padded(text, delimiter)
     wrapped = {quote: _wrapped(text, delimiter, quote, is_padded=is_padded) for quote in ('"', "'")}
     # one cell such as 'Classic' does not make a quote
     is_usual = wrapped["'"] > wrapped['"'] and 2 * wrapped["'"] >= sum(bool(line.strip()) for line in lines_of(text))

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Final
 
 from sources.errors import UsageError
-from sources.files.ambiguity import ROWS_COMPARED, check_header, check_several_in_one
+from sources.files.ambiguity import ROWS_COMPARED, check_header
 from sources.files.cell_types import column_types, type_of
 from sources.files.dialect import DELIMITER, Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
 from sources.files.model import MAX_COLUMNS, ReadOptions, Unclear
@@ -99,8 +99,6 @@ def detect_layout(
         if check_header(records, filled[at], _trimmed(rows, width_of(filled))):
             found = detect_layout(records, replace(options, header_row=0), skipped=skipped, delimited=delimited)
             return replace(found, types=_types(filled, len(found.columns)))
-        if options.delimiter is None:
-            check_several_in_one(filled[at], rows[at + 1 :])
         count = options.header_rows or count
     if at + count > len(rows):
         raise UsageError(f"--header-rows is {count}, but fewer rows follow", "Use a smaller --header-rows.")

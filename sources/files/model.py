@@ -32,7 +32,7 @@ RejectCode = Literal[
     "fill_torn",
 ]
 DELIMITER_NAMES: Final = {
-    ",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", "  ": "runs of two spaces", " ": "spaces",
+    ",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", " ": "spaces",
 }  # fmt: skip
 _DELIMITER_WORDS: Final = {name: mark for mark, name in DELIMITER_NAMES.items()} | {"\\t": "\t"}
 _QUOTE_WORDS: Final = {"none": "", "single": "'", "double": '"', "doubled": ""}
@@ -47,7 +47,7 @@ class ReadOptions:
 
     Attributes:
         encoding: a codec name of Python.
-        delimiter: one character. Two spaces stand for runs of two or more spaces, one space for runs of spaces.
+        delimiter: one character; a space stands for runs of spaces.
         quote: one character, or "" for none.
         escape: a backslash, or "" if quotes within quotes are doubled.
         header_row: the 1-based line of the header; 0 for none, and the columns are numbered.

@@ -9,18 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from sources.files.ambiguity import (
-    check_decimal_commas,
-    check_hint,
-    check_names_with_commas,
-    check_other_marks,
-    check_single_column,
-    check_spaces,
-)
+from sources.files.ambiguity import check_single_column
 from sources.files.dialect import (
     DELIMITERS,
     SEP,
-    SPACE_RUNS,
     Detection,
     best_dialect,
     check_options,
@@ -35,7 +27,7 @@ from sources.files.text import Text
 
 SAMPLE: Final = 256 * 1024
 MIN_SCORE: Final = 0.2
-"""Of a dialect that is certain enough without looking at spaces."""
+"""Of a dialect that shows that a `sep=` line is wrong."""
 
 
 def open_text(path: Path, options: ReadOptions) -> TextTable:
@@ -50,6 +42,8 @@ def open_text(path: Path, options: ReadOptions) -> TextTable:
     if hints:
         records = [replace(record, line=record.line + hints, last=record.last + hints) for record in records]
     layout = detect_layout(records, options, skipped=(1,) if hints else (), delimited=True)
+    if options.delimiter is None and len(layout.columns) == 1:
+        check_single_column(sample)
     raw = max(width_of([r for r in records if r.line >= layout.data_line]), len(layout.columns))
     cut, from_end = text_footnotes(text.tail, dialect, raw)
     if text.lines - max(from_end, default=0) + 1 < layout.data_line:
@@ -86,30 +80,13 @@ def choose_dialect(sample: str, options: ReadOptions, *, cut_off: bool) -> tuple
     first = next(lines_of(sample), "")
     hint = SEP.fullmatch(first)
     body = sample[len(first) :] if hint else sample
-    delimiter = options.delimiter or (hint[1] if hint else None)
-    best = best_dialect(body, DELIMITERS if delimiter is None else (delimiter,), options, cut_off=cut_off)
-    if options.delimiter is not None:
-        return best, int(hint is not None)
-    if hint:
-        other = best_dialect(body, DELIMITERS, options, cut_off=cut_off)
-        if other.score > max(MIN_SCORE, 2 * best.score) or width_of(best.records) == 1:
-            check_hint(body, best.dialect, other.dialect)
-        return best, 1
-    if best.dialect.delimiter == ",":
-        if best.dialect.is_padded:
-            check_names_with_commas(best.records)
-        check_decimal_commas(body, best_dialect(body, SPACE_RUNS[1:], options, cut_off=cut_off).records)
-    if best.score < MIN_SCORE:
-        runs = best_dialect(body, SPACE_RUNS[:1], options, cut_off=cut_off)
-        if runs.score > max(best.score, MIN_SCORE):
-            return runs, 0
-        if width_of(best.records) == 1:
-            check_single_column(body, best.dialect)
-            check_other_marks(body)
-            spaces = best_dialect(body, SPACE_RUNS[1:], options, cut_off=cut_off)
-            if check_spaces(spaces.records):
-                return spaces, 0
-    return best, 0
+    best = best_dialect(
+        body, DELIMITERS if options.delimiter is None else [options.delimiter], options, cut_off=cut_off
+    )
+    if hint and options.delimiter is None:
+        hinted = best_dialect(body, [hint[1]], options, cut_off=cut_off)
+        best = best if best.score > max(MIN_SCORE, 2 * hinted.score) else hinted
+    return best, int(hint is not None)
 
 
 def _sample(text: Text) -> tuple[str, bool]:

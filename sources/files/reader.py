@@ -7,7 +7,6 @@ In: a `Text`, its dialect and layout. Out: rows, or Arrow tables. Blocks that Ar
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -115,7 +114,7 @@ class TextTable(SourceTable):
     def split_literally(self, line: str) -> list[str]:
         """See `SourceTable`."""
         text, mark = line.rstrip("\r\n"), self._dialect.delimiter
-        return text.split() if mark == " " else re.split(" {2,}", text) if mark == "  " else text.split(mark)
+        return text.split() if mark == " " else text.split(mark)
 
     def _blocks(self) -> Iterator[str]:
         """The text after the header."""

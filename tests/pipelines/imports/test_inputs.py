@@ -742,12 +742,12 @@ def test_rows_to_csv_to_inputs_are_the_same(
 
 def test_an_option_of_preview_is_named_as_a_key_of_the_mapping_and_works_there(tmp_path: Path) -> None:
     """Issue 12, item 14."""
-    text = "productId variantId price\n1 2 12,50\n3 4 0,30\n"
+    text = "productId;variantId;price\n1;2;12,50;\n3;4;0,30;\n"
     message = refused(tmp_path, text)
-    assert "--delimiter spaces" in message
-    assert "set delimiter under [file] in the mapping" in message
+    assert "--header-row 1" in message
+    assert "set header_row under [file] in the mapping" in message
     columns = 'productId = "productId"\nvariantId = "variantId"\nprice = { field = "price", decimal = "," }\n'
-    read_so = bodies(tmp_path, text, f'[file]\ndelimiter = "spaces"\n[columns]\n{columns}')
+    read_so = bodies(tmp_path, text, f"[file]\nheader_row = 1\n[columns]\n{columns}")
     assert read_so == [{"price": Decimal("12.50")}, {"price": Decimal("0.30")}]
 
 

@@ -89,6 +89,8 @@ def _reason(
     if any("\n" in cell or "\r" in cell for row in others for cell in row if all(text in cell for text in cells)):
         return "lines after a stray quote are taken for one cell"
     plain = tuple(_plain(cells, detected))
+    if reader == "duckdb" and any(cell[:1] == cell[-1:] == "'" for cell in cells):
+        return "single quotes around a cell were taken for quotes"
     line = delimiter.join(plain)
     if any(line == delimiter.join(row).replace('"', "").rstrip(delimiter) for row in others):
         return "the line is split at each delimiter, also within quotes"

@@ -435,8 +435,10 @@ def page_breaks(document: Document) -> None:
 def table_beside(document: Document) -> None:
     """Another table at the right, after an empty column; as long, shorter or longer."""
     mark = document.delimiter
-    if document.lines[-1].text.endswith(mark):
-        return
+    if document.lines[-1].text.endswith(mark) or document.lines[document.header].text.startswith(
+        f'"{COLUMNS[0]}{mark}'
+    ):
+        return  # of lines that are quoted as a whole
     rows = [line for line in document.lines if line.row is not None]
     count = document.generator.choice((3, len(rows), len(rows) + 3))
     for at, line in enumerate(rows):
