@@ -84,8 +84,8 @@ def _check_line_above(above: Record | None, header: Record, width: int) -> None:
     is_other_dialect = len(filled) == 1 and any(filled[0].count(mark) >= width - 1 > 0 for mark in DELIMITERS)
     if not is_other_dialect and (len(filled) < 2 or len(above.cells) == len(header.cells or ())):
         return
-    is_metadata = any(type_of(cell) in ("number", "date", "address") for cell in filled) or filled[0].endswith(":")
-    if is_metadata and looks_like_names((header.cells or [])[:width]):
+    is_metadata = any(type_of(cell) in ("number", "date", "address") for cell in filled)
+    if filled[0].endswith(":") or (is_metadata and looks_like_names((header.cells or [])[:width])):
         return
     raise Unclear(
         f"line {above.line} looks like the header, but has {number_of_cells(above.cells)} where the rows have {width}; "

@@ -200,9 +200,11 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
     names = next(
         (row for row in later if looks_like_names((row.cells or [])[:width]) and len(row.cells or ()) >= width), None
     )
+    if cells and cells[0].endswith(":"):  # the label of a value
+        return True
     if not cells or names is None:
         return False
-    is_stated = cells[0].endswith(":") or any(type_of(cell) in ("number", "date", "address") for cell in cells)
+    is_stated = any(type_of(cell) in ("number", "date", "address") for cell in cells)
     lines = [row for row in filled[at:] if row.line <= names.line]
     if is_stated or any(above.last + 1 != below.line for above, below in pairwise(lines)):
         return True

@@ -29,8 +29,15 @@ _TOTALS: Final = re.compile(
 _TOTALS_OF: Final = re.compile(r"\W*(?:total(?:es)?|suma|summe|totale)\b.+", re.IGNORECASE)
 _AMOUNT: Final = re.compile(r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*[€$£%]?")
 _RULE: Final = re.compile(r"[-=_]{2,}")
+_UNIT: Final = re.compile(
+    r"[(\[]?(?:[€$£%]|eur|usd|gbp|[km]?g|t|lbs?|oz|[cm]?l|[cmk]?m[²³23]?|in|ft|h|min|days?|días?|tage?|jours?|giorni"
+    r"|(?:u|ud|uds|pcs?|pz|un|st|stk|ea)\.?|stück|pièces?|unità|units?|unidad(?:es)?)[)\]]?",
+    re.IGNORECASE,
+)
 _UNUSUAL: Final = "(?i)total|sum|gesamt|^(--|==|__)"
 """What the first cell of totals and rules contains."""
+_UNUSUAL_LATER: Final = _UNUSUAL + r"|^\W*\pL{0,8}[²³23]?\W*$"
+"""The same where the first column is empty, or a unit."""
 RULE_STARTS: Final = ("--", "==", "__")
 BYTE_ORDER_MARK: Final = "\ufeff"
 
@@ -99,6 +106,8 @@ class RowShape(NamedTuple):
             return RejectedRow(line, last, "totals", reason, tuple(cells))
         if is_rule(cells):
             return RejectedRow(line, last, "rule", "contains only dashes; remove the line", tuple(cells))
+        if not cells[0] and all(_UNIT.fullmatch(cell) for cell in cells if cell):
+            return RejectedRow(line, last, "rule", "contains only units of columns; remove the line", tuple(cells))
         if cells[0] in self.columns:
             if self._repeats_header(cells):
                 return RejectedRow(line, last, "repeated_header", "repeats the header; remove the line", tuple(cells))
@@ -154,7 +163,7 @@ def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDA
     if pc.any(is_blank).as_py():
         others = [pc.utf8_trim_whitespace(column.filter(is_blank)) for column in columns]
         names = pc.coalesce(*(pc.if_else(pc.equal(cells, ""), None, cells) for cells in others))
-        unusual[np.asarray(is_blank)] = np.asarray(pc.fill_null(pc.match_substring_regex(names, _UNUSUAL), True))
+        unusual[np.asarray(is_blank)] = np.asarray(pc.fill_null(pc.match_substring_regex(names, _UNUSUAL_LATER), True))
     typed = next((at for at, kind in enumerate(shape.types) if is_data(kind)), None)
     if shape.is_numbered and typed is not None:
         unusual |= ~np.asarray(pc.match_substring_regex(columns[typed], "[0-9@]"))

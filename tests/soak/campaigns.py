@@ -21,6 +21,7 @@ from tests.soak.platforms import platform_seed
 from tests.soak.reconciled import reconciled_seed
 from tests.soak.tails import tail_seed
 from tests.soak.walks import walk_seed
+from tests.sources.files.business import export, judged
 from tests.sources.files.peers import unexplained
 from tests.sources.files.polluted import damaged, silent_errors
 
@@ -49,14 +50,21 @@ def sandbox_fuzz(seed: int) -> Outcome:
 
 
 def polluted_files(seed: int) -> Outcome:
-    """CSV files with one to three damages: read equal, or refused with the line."""
-    problems = []
+    """CSV files with one to three damages: read equal, or refused with the line. And a clean one: read whole."""
+    problems: list[str] = []
+    refused = 0
     with tempfile.TemporaryDirectory(prefix="soak-files-") as folder:
         for count in (1, 2, 3):
             document, name = damaged(seed, count)
-            problems += [f"{name}: {error}" for error in silent_errors(document, Path(folder))[0]]
+            errors, is_refused = silent_errors(document, Path(folder))
+            problems += [f"{name}: {error}" for error in errors]
+            refused += is_refused
             problems += [f"{name}: {reader} has no {cells}" for reader, cells in unexplained(document, Path(folder))]
-    return Outcome({"files": 3}, problems)
+        errors, reason = judged(export(seed), Path(folder))
+        problems += [f"clean: {error}" for error in errors]
+    return Outcome(
+        {"files": 4, "refused": refused, "clean files refused or with a row rejected": bool(reason)}, problems
+    )
 
 
 def all_crashes(seed: int) -> Outcome:

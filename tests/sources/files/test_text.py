@@ -339,6 +339,12 @@ def test_a_header_wider_than_the_rows_is_asked_about(tmp_path: Path) -> None:
         table(tmp_path, "code;name;city;note\n1;x;y\n2;x;y\n3;x;y\n")
 
 
+@pytest.mark.parametrize("units", [";;;€;kg", ";;;(EUR);[kg]", ";;;EUR;Stück"])
+def test_a_line_of_units_is_no_row(tmp_path: Path, units: str) -> None:
+    text = f"code;name;kind;price;stock\n{units}\nA1;x;y;1;2\n;kg;x;3;4\n;;;€;5\n"
+    assert refusals(table(tmp_path, text)) == [(2, 2, "rule")]
+
+
 def test_a_header_alone_is_a_table_without_rows(tmp_path: Path) -> None:
     opened = table(tmp_path, "a;b;c\r\n")
     assert (opened.columns, cells(opened)) == (("a", "b", "c"), [])

@@ -1,0 +1,235 @@
+"""A generator of clean exports of business software in six languages, with the rows that they hold.
+
+Titles, dates and blank lines above the header; units below it; notes and totals after the rows; inches, quotes and
+addresses of several lines in cells. Nothing is damaged, so a careful person expects each row to be read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from sources.errors import UsageError
+from sources.files import RejectedRow, open_table
+
+
+@dataclass(frozen=True)
+class Language:
+    """Words of a language: names of columns, articles, places, and what surrounds a table."""
+
+    columns: tuple[str, ...]
+    articles: tuple[str, ...]
+    cities: tuple[str, ...]
+    street: str
+    title: str
+    labels: tuple[str, ...]
+    note: tuple[str, ...]
+    total: str
+    decimal: str
+
+
+LANGUAGES: Final = {
+    "es": Language(
+        ("Código", "Descripción", "Familia", "Precio", "Stock", "Dirección", "Observaciones"),
+        ("Tornillo", "Tubería de cobre", "Llave inglesa", "Cañería", "Señal", "Pintura, blanca", "Lámpara"),
+        ("Madrid", "A Coruña", "Málaga", "Logroño"),
+        "Calle Mayor",
+        "LISTADO DE ARTÍCULOS",
+        ("Fecha:", "Empresa:", "Almacén:"),
+        (
+            "Precios sin IVA",
+            "Precios válidos hasta fin de mes, salvo error",
+            "Fin del listado",
+            "Fuente: almacén central",
+        ),
+        "Total",
+        ",",
+    ),
+    "de": Language(
+        ("Artikelnummer", "Bezeichnung", "Warengruppe", "Preis", "Bestand", "Anschrift", "Bemerkung"),
+        ("Schraube", "Kupferrohr", "Schlüssel", "Dübel, groß", "Maßband", "Größenschild", "Leuchte"),
+        ("München", "Köln", "Göttingen", "Düsseldorf"),
+        "Hauptstraße",
+        "ARTIKELLISTE",
+        ("Datum:", "Firma:", "Lager:"),
+        ("Preise ohne MwSt.", "Alle Angaben ohne Gewähr, Irrtum vorbehalten", "Ende der Liste", "Quelle: Zentrallager"),
+        "Gesamtsumme",
+        ",",
+    ),
+    "fr": Language(
+        ("Référence", "Désignation", "Famille", "Prix", "Quantité", "Adresse", "Remarques"),
+        ("Vis à bois", "Tuyau en cuivre", "Clé anglaise", "Cheville", "Étiquette", "Peinture, blanche", "Lampe"),
+        ("Orléans", "Besançon", "Nîmes", "Mâcon"),
+        "rue de l’Église",
+        "LISTE DES ARTICLES",
+        ("Date :", "Société :", "Dépôt :"),
+        (
+            "Prix hors taxes",
+            "Offre valable jusqu’à la fin du mois, sauf erreur",
+            "Fin de la liste",
+            "Source : dépôt central",
+        ),
+        "Total",
+        ",",
+    ),
+    "it": Language(
+        ("Codice", "Descrizione", "Categoria", "Prezzo", "Giacenza", "Indirizzo", "Note"),
+        ("Vite", "Tubo di rame", "Chiave inglese", "Tassello", "Qualità extra", "Vernice, bianca", "Lampada"),
+        ("Forlì", "Milano", "Cefalù", "Mondovì"),
+        "Via della Libertà",
+        "ELENCO ARTICOLI",
+        ("Data:", "Azienda:", "Magazzino:"),
+        ("Prezzi IVA esclusa", "Validità fino a fine mese, salvo errori", "Fine elenco", "Fonte: magazzino centrale"),
+        "Totale",
+        ",",
+    ),
+    "pt": Language(
+        ("Código", "Descrição", "Família", "Preço", "Existências", "Morada", "Observações"),
+        ("Parafuso", "Tubo de cobre", "Chave inglesa", "Bucha", "Sinalização", "Tinta, branca", "Lâmpada"),
+        ("São Paulo", "Guimarães", "Évora", "Portimão"),
+        "Rua da Conceição",
+        "LISTA DE ARTIGOS",
+        ("Data:", "Empresa:", "Armazém:"),
+        ("Preços sem IVA", "Preços válidos até ao fim do mês, salvo erro", "Fim da lista", "Fonte: armazém central"),
+        "Total",
+        ",",
+    ),
+    "en": Language(
+        ("Item", "Description", "Category", "Price", "Stock", "Address", "Remarks"),
+        ("Screw", "Copper pipe", "Wrench", "Wall plug", "Label", "Paint, white", "Lamp"),
+        ("London", "New York", "Leeds", "St. Ives"),
+        "Main Street",
+        "LIST OF ARTICLES",
+        ("Date:", "Company:", "Warehouse:"),
+        (
+            "Prices exclude VAT",
+            "Prices valid until the end of the month, errors excepted",
+            "End of list",
+            "Source: stock",
+        ),
+        "Grand total",
+        ".",
+    ),
+}
+SIZES: Final = ('1/2"', '5" x 3"', '27" monitor', '3/4"x1/2"', "Ø 12 mm", "12' x 8'", 'type "A"')
+
+
+@dataclass(frozen=True)
+class Export:
+    """A file: its bytes, column names and rows, by their line."""
+
+    content: bytes
+    columns: tuple[str, ...]
+    rows: dict[int, tuple[str, ...]]
+
+
+def export(seed: int) -> Export:
+    """A clean file."""
+    generator = random.Random(f"business {seed}")
+    words = LANGUAGES[generator.choice(tuple(LANGUAGES))]
+    delimiter = generator.choice(";;;\t|,") if words.decimal == "," else generator.choice(",,;\t")
+    width = generator.randint(4, len(words.columns))
+    is_contacts = generator.random() < 0.3
+    columns = (words.columns[0], "E-mail", "Name 1", "Tel. 2", "ZIP", *words.columns[5:])[:width] if is_contacts else ()
+    columns = columns or words.columns[:width]
+    end = generator.choice(("\r\n", "\r\n", "\n"))
+    out = io.StringIO()
+    quotes_all = generator.random() < 0.15
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if quotes_all else csv.QUOTE_MINIMAL
+    writer = csv.writer(out, delimiter=delimiter, lineterminator=end, quoting=quoting)
+    is_padded = generator.random() < 0.5  # saved by a spreadsheet: each line has all cells
+
+    def write(*cells: str) -> None:
+        writer.writerow([*cells, *[""] * (width - len(cells))] if is_padded else cells)
+
+    def blank() -> None:
+        if is_padded:
+            write("")
+        else:
+            out.write(end)
+
+    if generator.random() < 0.35:
+        write(words.title)
+        for label in generator.sample(words.labels, generator.randrange(len(words.labels) + 1)):
+            value = "02/01/2025" if label == words.labels[0] else generator.choice(words.cities)
+            write(*generator.choice(((label, value), (label, value), (f"{label} {value}",), (label, "", value))))
+        if generator.random() < 0.7:
+            blank()
+    write(*columns)
+    has_units = not is_contacts and generator.random() < 0.08
+    if has_units:
+        write("", "", "", "€", *(["kg"] if width > 4 else []))
+    rows = {}
+    total = 0
+    for number in range(generator.randint(3, 60)):
+        cents = generator.randint(1, 99_999)
+        total += cents
+        address = f"{words.street} {generator.randint(1, 99)}"
+        if generator.random() < 0.3:
+            address += f"\n{generator.randint(1000, 99999)} {generator.choice(words.cities)}"
+        name = generator.choice(words.articles)
+        if generator.random() < 0.2:
+            name += " " + generator.choice(SIZES)
+        if number and number % 17 == 0 and generator.random() < 0.2:
+            blank()
+        row = (
+            f"{generator.choice('ABC')}{number:04}",
+            name,
+            generator.choice(words.articles[:3]),
+            f"{cents // 100}{words.decimal}{cents % 100:02}",
+            str(generator.randint(0, 500)),
+            address,
+            generator.choice(("", "", generator.choice(words.note), "x")),
+        )[:width]
+        if is_contacts:
+            initial = generator.choice("abcdefg")
+            email = generator.choice((f"{initial}{number}@example.com", f"{initial}{number}@example.com", ""))
+            phone = generator.choice(("+34 600 112 233", "089/123 45-6", "", "0041 44 123 45 67"))
+            person = generator.choice(("Ana Gil", "O'Brien & Sons", "Müller GmbH", "Peña, SL", "d’Artagnan"))
+            row = (row[0], email, person, phone, f"{generator.randint(0, 99999):05}", *row[5:])[:width]
+        rows[_line(out, end)] = tuple(row)
+        write(*row)
+    if not is_contacts and generator.random() < 0.2:
+        if generator.random() < 0.3:
+            blank()
+        write(words.total, "", "", f"{total // 100}{words.decimal}{total % 100:02}")
+    if generator.random() < 0.25:
+        blank()
+        for note in generator.sample(words.note, generator.randint(1, 2)):
+            write(note)
+    encoding = generator.choice(("utf-8", "utf-8-sig", "cp1252", "cp1252", "utf-16"))
+    text = out.getvalue()
+    if generator.random() < 0.1:
+        text = text.removesuffix(end)
+    content = text.encode(encoding, "replace")
+    return Export(content, columns, rows)
+
+
+def _line(out: io.StringIO, end: str) -> int:
+    """The number of the next line."""
+    text = out.getvalue()
+    return text.count("\n") + 1
+
+
+def judged(found: Export, folder: Path) -> tuple[list[str], str]:
+    """What is read wrongly without a word, and why the file is refused or the first row of it is rejected."""
+    path = folder / "in.csv"
+    path.write_bytes(found.content)
+    try:
+        table = open_table(path)
+        rows = list(table.rows())
+    except UsageError as error:
+        return [], f"refused: {error}"
+    read = {row.line: row.cells for row in rows if not isinstance(row, RejectedRow)}
+    errors = [] if table.columns == found.columns else [f"the columns are {table.columns}"]
+    errors += [f"line {line} is not a row: {cells}" for line, cells in read.items() if line not in found.rows]
+    rejected = [row for row in rows if isinstance(row, RejectedRow) and row.line in found.rows]
+    lines = {row.line for row in rejected}
+    for line, cells in found.rows.items():
+        if line not in lines and read.get(line) != cells:
+            errors.append(f"line {line} was changed: {cells} → {read.get(line)}")
+    return errors, f"line {rejected[0].line} is rejected: {rejected[0].reason}" if rejected else ""
