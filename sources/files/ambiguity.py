@@ -15,7 +15,6 @@ from typing import Final
 from sources.files.cell_types import column_types, is_data, type_of
 from sources.files.dialect import DELIMITER, DELIMITERS, Record, lines_of, looks_like_names
 from sources.files.model import DELIMITER_NAMES, Unclear
-from sources.files.quotes import begins_with_quote
 from sources.files.row_shape import number_of_cells
 
 _MAY_BE_NAME: Final = re.compile(r"[1-9]\d{0,3}|[^\W\d_]+\d")
@@ -40,7 +39,7 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
     after = [record for record in records[at + 1 :] if record.cells is not None]
     rows = [record.cells for record in after if record.cells and len(record.cells) >= width][:ROWS_COMPARED]
     types = column_types(rows[:TYPED_ROWS], width)
-    if any(begins_with_quote(name.strip()) for name in header.cells or ()):
+    if any('"' in name for name in header.cells or ()):
         raise Unclear(
             f"line {header.line}, the header, has a quote that does not enclose a whole name",
             "Fix the quotes in that line.",

@@ -22,7 +22,6 @@ SAMPLE_BYTES: Final = 16 * 1024
 SAMPLE_CHARS: Final = 60
 _WORD: Final = re.compile(r"(?<![^\s;,|\"'])[^\W\d_]+(?:[–—•×’][^\W\d_]+)*(?![^\s;,|\"'])|[€¤]")
 """A word, also two with a sign between them, or a sign by which two code pages differ."""
-_RARE: Final = frozenset("ƒµªºĸŉſ")
 
 
 def describe_candidates(path: Path) -> str:
@@ -77,7 +76,6 @@ def _cost(text: str) -> float:
         script, neighbour = _script(char), before if before.isalpha() else after if after.isalpha() else ""
         odd += 1.0 if neighbour and _script(neighbour) != script else 0
         odd += 1.0 if before.islower() and char.isupper() else 0
-        odd += 1.0 if char in _RARE else 0
         odd += 0.4 if script == "LATIN" and not before.isascii() and before.isalpha() else 0
         odd += 0.3 if script == "LATIN" and char.lower() not in _FREQUENT else 0
     return round(odd / total, 2) if total else 9.0

@@ -27,6 +27,7 @@ MAX_TITLES: Final = 20
 _DIGIT: Final = re.compile(r"\d")
 _DELIMITED: Final = re.compile(r"[;\t|]|,(?![ \d])")
 """A delimiter of any kind, not a comma of prose or of a number."""
+_VALUES: Final = ("number", "date", "address")
 _CLOSING: Final = re.compile(
     r"\W*(grand total|sub-?total|total|suma|sum|rows?|filas?|registros|records|end|fin|eof|fuente|source|[-=_*]{3,})\b",
     re.IGNORECASE,
@@ -122,7 +123,7 @@ def _check_widths(header: Record, names: int, width: int, surplus: int, rows: li
     """Raises UsageError if most rows, or the empty cells at their end, show that the header may be another line."""
     line, size = header.line, Counter(map(len, rows)).most_common(1)[0][0] if rows else names
     misfits = sum(
-        any(cells[names:]) or (len(cells) == 1 < names and bool(DELIMITER.search(cells[0]))) for cells in rows
+        any(cells[names:]) or (names > 1 and not any(cells[1:]) and bool(DELIMITER.search(cells[0]))) for cells in rows
     )
     if 2 * misfits > len(rows) > 2:
         raise Unclear(
@@ -181,8 +182,8 @@ def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
         if width == 1 or count >= width / 2:
             # the last line cannot be a header if the line above has names: it would have no rows
             above = rows[at - 1] if at else []
-            is_header = len(above) > 1 and all(above) and not any(map(_DIGIT.search, above))
-            is_row = at == len(rows) - 1 and not looks_like_names(names) and is_header
+            has_names = len(above) > 1 and all(above) and not any(map(_DIGIT.search, above))
+            is_row = at == len(rows) - 1 and not looks_like_names(names) and has_names
             return (at - 1 if is_row else at), 1
     raise UsageError(
         "no line looks like column names", "Give its line: --header-row N, or --header-row 0 if there is none."
@@ -204,7 +205,7 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
         return True
     if not cells or names is None:
         return False
-    is_stated = any(type_of(cell) in ("number", "date", "address") for cell in cells)
+    is_stated = len(cells) <= max(2, width // 2) and any(type_of(cell) in _VALUES for cell in cells)
     lines = [row for row in filled[at:] if row.line <= names.line]
     if is_stated or any(above.last + 1 != below.line for above, below in pairwise(lines)):
         return True

@@ -93,13 +93,7 @@ def has_stray_quotes(line: str, following: str, width: int, delimiter: str, *, i
             return True
         is_open = is_open or _OPENS_INSIDE.match(cell) is not None
     following = following.rstrip("\r\n")
-    continues = following.count(delimiter) < width - 1 and ('"' not in following or _closes(following, delimiter))
-    return is_open and bool(following.strip()) and continues
-
-
-def _closes(line: str, delimiter: str) -> bool:
-    """Whether the first quote of a line that is not doubled ends a cell."""
-    return re.match(rf'(?:[^"]|"")*"(?:{re.escape(delimiter)}|$)', line) is not None
+    return is_open and bool(following.strip()) and following.count(delimiter) < width - 1
 
 
 def _unquoted_cells(line: str, delimiter: str, *, is_padded: bool) -> Iterator[str]:

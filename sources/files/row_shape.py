@@ -95,7 +95,7 @@ class RowShape(NamedTuple):
                 reason = f"{number_of_cells(cells)}, but the header has {width}: no cell for {self.columns[count]!r}"
                 return RejectedRow(line, last, "too_short", reason, tuple(cells))
             cells += [""] * (width - count)
-        elif self.surplus and not cells[-1]:
+        elif self.surplus:
             own, others = number_of_cells(cells), width + self.surplus
             reason = f"{own}, but the other lines have {others}; a delimiter is missing in the line"
             return RejectedRow(line, last, "too_short", reason, tuple(cells))

@@ -126,6 +126,9 @@ FORMER_ERRORS = [
     (720218, "quoted_lines first_table long_header"),
     (720381, "rule_below_the_header short_header trailing_delimiter_everywhere"),
     (900243, "blank_lines apostrophe_before_digits two_stray_quotes"),
+    (100331, "doubled_stray_quotes no_header"),
+    (103264, "quoted_lines trailing_delimiter_everywhere metadata"),
+    (104551, "no_header broken_last_row header_that_lacks_a_delimiter"),
     (712344, "short_header trailing_delimiter_everywhere quote_inside_a_cell"),
 ]
 
