@@ -7,14 +7,13 @@ Both are heuristics, so they are switched off if the options state the quote of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Final
 
 WIDE: Final = 6
 """From this number of columns on, a line inside a cell with as many delimiters is a row of the table, not prose."""
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
-_STRAY: Final = re.compile(r'"(?<=[^"]")"?[^\s"]')
-"""A quote with text after it; without one, no quote opens inside a cell."""
 _SPACED: Final = re.compile(r'[ \xa0]+"[^\s"]')
 _OPENS_INSIDE: Final = re.compile(r'.+"[^\s"][^"]*$')
 _QUOTED: Final = re.compile(r'"(?:[^"]|"")*"?')
@@ -64,7 +63,9 @@ def _size(line: str, delimiter: str) -> int:
     return 0 if spaced and f'{delimiter}"' not in line else line.count(delimiter) - spaced + 1
 
 
-def has_stray_quotes(line: str, following: str, width: int, delimiter: str, *, is_padded: bool = False) -> bool:
+def has_stray_quotes(
+    line: str, peek: Callable[[], str], width: int, delimiter: str, *, is_padded: bool = False
+) -> bool:
     """Whether a quote opens inside an unquoted cell, and is closed at the end of a later cell or on the next line.
 
     Also true for a cell with spaces before an opening quote, where spaces do not follow the other delimiters.
@@ -74,13 +75,13 @@ def has_stray_quotes(line: str, following: str, width: int, delimiter: str, *, i
 
     Args:
         line: the lines of a record.
-        following: the line after the record; it continues the cell if it has too few cells and no quote opens
+        peek: returns the line after the record; it continues the cell if it has too few cells and no quote opens
             in it.
         width: the number of cells of a row.
         delimiter: the delimiter of the file.
         is_padded: whether spaces follow the delimiters.
     """
-    if _STRAY.search(line) is None:
+    if _inner_quote(delimiter).search(line) is None:
         return False
     is_open = False
     for text in _unquoted_cells(line.rstrip("\r\n"), delimiter, is_padded=is_padded):
@@ -92,8 +93,15 @@ def has_stray_quotes(line: str, following: str, width: int, delimiter: str, *, i
         if is_open and cell.rstrip().endswith('"'):
             return True
         is_open = is_open or _OPENS_INSIDE.match(cell) is not None
-    following = following.rstrip("\r\n")
-    return is_open and bool(following.strip()) and following.count(delimiter) < width - 1
+    following = peek().rstrip("\r\n") if is_open else ""
+    return bool(following.strip()) and following.count(delimiter) < width - 1
+
+
+@cache
+def _inner_quote(delimiter: str) -> re.Pattern[str]:
+    """A quote, or a doubled one, between text; without one, no quote opens inside a cell."""
+    mark = re.escape(delimiter)
+    return re.compile(rf'[^"{mark}\r\n]""?[^\s"{mark}]')
 
 
 def _unquoted_cells(line: str, delimiter: str, *, is_padded: bool) -> Iterator[str]:

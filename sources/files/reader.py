@@ -184,7 +184,7 @@ class TextTable(SourceTable):
         width = len(self.columns)
         fit, names = self._shape.fit, frozenset(self.columns)
         marks = self._text.nuls + self._text.marks + self._text.has_controls > 0
-        is_numbered = self._shape.is_numbered
+        plain_width = 0 if self._shape.surplus or self._shape.is_numbered else width
         before = last = line - 1
         while last - before < feed.count:
             line = last + 1
@@ -203,12 +203,11 @@ class TextTable(SourceTable):
             elif self._checks_unclosed and any(map(begins_with_quote, cells)):
                 yield RejectedRow(line, last, "quoting", _UNCLOSED, tuple(cells), raw)
             elif (
-                len(cells) == width > 1
+                len(cells) == plain_width > 1
                 and not marks
                 and all(cells)
                 and cells[0] not in names
                 and not feed.is_ended
-                and not is_numbered
                 and cells[0][:2] not in RULE_STARTS
                 and "otal" not in cells[0].lower()
             ):
@@ -222,7 +221,7 @@ class TextTable(SourceTable):
 
     def _has_stray_quotes(self, raw: tuple[str, ...], feed: _Feed) -> bool:
         dialect, width = self._dialect, len(self.columns) + self.format.dropped_columns
-        return has_stray_quotes("".join(raw), feed.peek(), width, dialect.delimiter, is_padded=dialect.is_padded)
+        return has_stray_quotes("".join(raw), feed.peek, width, dialect.delimiter, is_padded=dialect.is_padded)
 
     def _broken(self, line: int, last: int, error: csv.Error) -> RejectedRow:
         """An error of csv as a rejected row; raises UsageError if reading cannot continue."""

@@ -129,6 +129,7 @@ FORMER_ERRORS = [
     (100331, "doubled_stray_quotes no_header"),
     (103264, "quoted_lines trailing_delimiter_everywhere metadata"),
     (104551, "no_header broken_last_row header_that_lacks_a_delimiter"),
+    (200178, "subtotals trailing_delimiter_everywhere table_in_another_order"),
     (712344, "short_header trailing_delimiter_everywhere quote_inside_a_cell"),
 ]
 
