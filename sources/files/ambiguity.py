@@ -54,9 +54,11 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
 def check_single_column(sample: str) -> None:
     """Raises if a file that would be read as one column has a delimiter in most lines, as where lines are quoted."""
     lines = [line for line in lines_of(sample) if line.strip()]
-    for mark in DELIMITERS:
-        counts = [line.replace(", ", "").count(mark) for line in lines]  # without commas of prose
-        if 2 * sum(map(bool, counts)) > len(lines) > 2:
+    for mark in DELIMITERS if len(lines) > 2 else ():
+        counts = [line.count(mark) for line in lines]
+        if mark == "," and mark not in lines[0]:  # without those of prose
+            counts = [line.replace(", ", "").count(mark) for line in lines]
+        if 2 * sum(map(bool, counts)) > len(lines):
             name, another = DELIMITER_NAMES[mark], "tab" if mark != "\t" else "pipe"
             raise Unclear(
                 f"most lines contain a {name}, but not as cells of equal number: {min(counts)} to {max(counts)} a line",

@@ -28,7 +28,7 @@ from sources.files.model import (
     handle_reject,
 )
 from sources.files.quotes import begins_with_quote, has_stray_quotes, swallows
-from sources.files.row_shape import RULE_STARTS, RowShape
+from sources.files.row_shape import RULE_STARTS, RowShape, is_between_tables
 from sources.files.text import MAX_LINE, MIB, Text
 
 _SWALLOWS: Final = (
@@ -216,7 +216,7 @@ class TextTable(SourceTable):
                 feed.is_ended = True
             else:
                 row = fit(line, last, cells, marks=marks, is_ended=feed.is_ended)
-                feed.is_ended = feed.is_ended and sum(map(bool, row.cells)) < 2  # a title
+                feed.is_ended = feed.is_ended and is_between_tables(row)
                 yield row if isinstance(row, Row) else replace(row, raw=raw)
 
     def _has_stray_quotes(self, raw: tuple[str, ...], feed: _Feed) -> bool:

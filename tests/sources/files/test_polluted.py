@@ -130,6 +130,8 @@ FORMER_ERRORS = [
     (103264, "quoted_lines trailing_delimiter_everywhere metadata"),
     (104551, "no_header broken_last_row header_that_lacks_a_delimiter"),
     (200178, "subtotals trailing_delimiter_everywhere table_in_another_order"),
+    (300699, "doubled_stray_quotes padding quoted_lines"),
+    (301498, "backslash_escapes second_table_of_equal_length subtotals"),
     (712344, "short_header trailing_delimiter_everywhere quote_inside_a_cell"),
 ]
 
