@@ -185,8 +185,10 @@ def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
             has_names = len(above) > 1 and all(above) and not any(map(_DIGIT.search, above))
             is_row = at == len(rows) - 1 and not looks_like_names(names) and has_names
             return (at - 1 if is_row else at), 1
-    raise UsageError(
-        "no line looks like column names", "Give its line: --header-row N, or --header-row 0 if there is none."
+    raise Unclear(
+        "no line looks like column names",
+        "If a line has them, give its number: --header-row N.",
+        {"there are none": {"header_row": 0}},
     )
 
 

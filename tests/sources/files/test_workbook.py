@@ -540,3 +540,47 @@ def test_16_4_number_formats_belong_to_their_rows_in_every_block(
     ]
     table = open_table(workbook(tmp_path, ("H", sheet(*rows)), styles=styles))
     assert cells(table) == [("00004", "x"), ("A-05", "x"), ("6", "x"), ("A-08", "x"), ("9", "x")]
+
+
+def lines_of_texts(tmp_path: Path, text_of_cells: str) -> Path:
+    """A sheet of texts, written as CSV."""
+    rows = [
+        (number, "".join(text(f"{'ABCDEF'[at]}{number}", cell) for at, cell in enumerate(line.split(";")) if cell))
+        for number, line in enumerate(text_of_cells.splitlines(), 1)
+    ]
+    return workbook(tmp_path, ("H", sheet(*rows)))
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "\ncliente;ciudad;saldo\nC1;Roma;5\n",
+        "\nCLIENTES\ncliente;ciudad\nAna;Roma\n",
+        "name;code;price\nTornillo;A4;5\n",
+        "\nname;code;price\nTornillo;A4;5\n",
+    ],
+)
+def test_a_second_table_in_a_sheet_is_not_read_on(tmp_path: Path, second: str) -> None:
+    opened = open_table(lines_of_texts(tmp_path, f"code;name;price\nA1;Perno;1\nA2;Llave;2\nA3;Clavo;3\n{second}"))
+    for read in (opened.rows, opened.batches):
+        with pytest.raises(UsageError, match=r"two tables: line [567]"):
+            list(read())
+
+
+def test_titles_units_and_notes_in_a_sheet_are_no_rows(tmp_path: Path) -> None:
+    above = "LISTADO\nFecha:;02/01/2025\n\n"
+    below = "\nPrecios sin IVA, salvo error\nFin\n"
+    path = lines_of_texts(tmp_path, f"{above}code;name;price\n;;€\nA1;Perno;1\nA2;Llave;2\nTotal;;3\n{below}")
+    opened = open_table(path)
+    assert (opened.format.preamble, opened.format.header_lines, opened.format.footnotes) == ((1, 2), (4,), (10, 11))
+    assert [(row.line, row.code) for row in opened.rows() if isinstance(row, RejectedRow)] == [
+        (5, "rule"),
+        (8, "totals"),
+    ]
+    assert cells(opened) == [("A1", "Perno", "1"), ("A2", "Llave", "2")]
+
+
+def test_a_sheet_without_a_header_has_numbered_columns(tmp_path: Path) -> None:
+    opened = open_table(lines_of_texts(tmp_path, "A0041;Perno;1,50\nA0042;Llave;2,50\nA0043;Clavo;3,50\n"))
+    assert opened.columns == ("column_1", "column_2", "column_3")
+    assert len(cells(opened)) == 3
