@@ -156,27 +156,41 @@ class TextTable(SourceTable):
         The last part is held back, since the next one may begin with a fragment.
         """
         held: _Part = []
-        fragment = 0  # the line of a fragment at the end of `held`
+        fragment: RejectedRow | None = None  # at the end of `held`
         try:
             for part in filter(len, self._parts(exactly=exactly)):
-                checked = _torn_at(part, 0, fragment) if fragment else part
-                fragments = self._fragments(checked)
-                for at, line in fragments.items():
-                    for near in (at - 1, at + 1):
-                        if 0 <= near < len(checked):
-                            checked = _torn_at(checked, near, line)
-                if len(held):
-                    yield _torn_at(held, -1, fragments[0]) if 0 in fragments else held
-                held, fragment = checked, fragments.get(len(checked) - 1, 0)
+                checked = part if fragment is None else self._torn_at(part, 0, fragment)
+                rows = enumerate(checked) if isinstance(checked, list) else ()
+                fragments = [(at, row) for at, row in rows if isinstance(row, RejectedRow)]
+                fragment = None
+                for at, row in fragments:
+                    if not self._shape.is_fragment(row):
+                        continue
+                    if at:
+                        checked = self._torn_at(checked, at - 1, row)
+                    elif len(held):
+                        held = self._torn_at(held, -1, row)
+                    if at + 1 < len(checked):
+                        checked = self._torn_at(checked, at + 1, row)
+                    else:
+                        fragment = row
+                yield held
+                held = checked
         except UnreadableRest:
             yield held
             raise
         yield held
 
-    def _fragments(self, part: _Part) -> dict[int, int]:
-        """The lines of fragments by their position in a part."""
-        rows = enumerate(part) if isinstance(part, list) else ()
-        return {at: row.line for at, row in rows if isinstance(row, RejectedRow) and self._shape.is_fragment(row)}
+    def _torn_at(self, part: _Part, at: int, fragment: RejectedRow) -> _Part:
+        """A part whose row at a position is rejected if the fragment next to it may belong to it."""
+        if not isinstance(part, list):
+            columns = [column.to_pylist() for column in part.columns]
+            part = list(map(Row, columns[-1], zip(*columns[:-1], strict=True)))
+        row = part[at]
+        later = row if row.line > fragment.line else fragment
+        if isinstance(row, Row) and self._shape.tears(fragment, later):
+            part[at] = RejectedRow(row.line, row.line, "torn", _TORN.format(fragment.line), row.cells)
+        return part
 
     def _read(self, feed: _Feed, line: int) -> Iterator[Row | RejectedRow]:
         """Rows up to the end of a block; `line` is the number of the first line."""
@@ -281,20 +295,6 @@ def _count_lines(block: str) -> int:
     """The number of lines of a block, including a last one without a line end."""
     ends = block.count("\n") + block.count("\r") - block.count("\r\n")
     return ends + (block[-1] not in "\r\n")
-
-
-def _torn(row: Row | RejectedRow, fragment: int) -> Row | RejectedRow:
-    """A row next to a fragment."""
-    return RejectedRow(row.line, row.line, "torn", _TORN.format(fragment), row.cells) if isinstance(row, Row) else row
-
-
-def _torn_at(part: _Part, at: int, fragment: int) -> list[Row | RejectedRow]:
-    """A part whose first or last row is next to a fragment."""
-    if not isinstance(part, list):
-        columns = [column.to_pylist() for column in part.columns]
-        part = list(map(Row, columns[-1], zip(*columns[:-1], strict=True)))
-    part[at] = _torn(part[at], fragment)
-    return part
 
 
 def _to_arrow(rows: list[Row], columns: tuple[str, ...]) -> pa.Table:

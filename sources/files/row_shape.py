@@ -126,9 +126,20 @@ class RowShape(NamedTuple):
         return Row(line, tuple(cells))
 
     def is_fragment(self, row: RejectedRow) -> bool:
-        """Whether a row is so short that it may be the rest of a row next to it: of its last or of its first cell."""
+        """Whether a row is so short that it may be a part of a row next to it: of its last or of its first cell."""
         most = max(1 + self.surplus, (len(self.columns) - self.added) // 2)
         return row.code == "too_short" and len(row.cells) - self.added <= most
+
+    def tears(self, fragment: RejectedRow, later: Row | RejectedRow) -> bool:
+        """Whether a fragment may be a part of the row next to it: not if the later of the two begins with a key.
+
+        Args:
+            fragment: a row that is a fragment.
+            later: the later one of the two rows.
+        """
+        key = self.types[0] if self.types else ""
+        is_single = len(fragment.cells) - self.added <= 1 + self.surplus  # any number may be the rest of a text
+        return not (is_data(key) and type_of(later.cells[0]) == key) or (is_single and key == "number")
 
     def _repeats_header(self, cells: Sequence[str]) -> bool:
         """Whether the first cell and three quarters of the filled cells are the name of their column."""

@@ -194,7 +194,7 @@ def test_lines_that_do_not_fit_are_reported_and_the_exit_code_says_so(shop: Shop
 
 
 def test_a_run_matches_what_it_has_just_pulled(new_shop: Shop) -> None:
-    new_shop.write(LINES[0], "short", *LINES[1:])
+    new_shop.write(LINES[0], "00099;short;;;;;", *LINES[1:])
     done = command(
         "run", "--log", "json", "--erp-customers", str(new_shop.file),
         env=new_shop.made.environment(), cwd=new_shop.made.folder,
@@ -262,7 +262,7 @@ def test_the_mapping_prepares_lines_as_for_a_plan(new_shop: Shop) -> None:
     mapping = new_shop.file.with_name("clientes.toml")
     mapping.write_text(PREPARED, "utf-8")
     mapping.with_name("correos.csv").write_text("cuenta;correo\nA;ana@example.com\nB;eva@example.com\n", "utf-8")
-    lines = ("A;C-1;Norte;2", "A;C-2;;", "C;C-3;;", ";;Otra;", "B;C-4;Sur;1", "B;C-5")
+    lines = ("A;C-1;Norte;2", "A;C-2;;", "C;C-3;;", ";;Otra;", "B;C-4;Sur;1", "B;C-5;")
     new_shop.write(*lines, header="Cuenta;Código;Zona;Tarifa")
     read = read_erp_customers(ErpFiles(new_shop.file, mapping))
     assert read is not None
@@ -276,13 +276,21 @@ def test_the_mapping_prepares_lines_as_for_a_plan(new_shop: Shop) -> None:
     assert (read.columns["email"], read.unread) == ("correo of correos.csv", ())
 
 
-def test_a_last_line_that_was_cut_off_is_reported(new_shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_last_line_that_was_cut_off_is_rejected(new_shop: Shop) -> None:
     new_shop.write("C-1;Ana;a@x.es", "C-2", header="Código;Nombre;Correo")
     read = read_erp_customers(ErpFiles(new_shop.file))
     assert read is not None
     assert read.rows["erp_code"].tolist() == ["C-1"]
+    assert read.refused == {3: "too_short"}
+
+
+def test_a_note_after_the_table_is_reported(new_shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    new_shop.write("C-1;Ana;a@x.es", "", "Listado completo", header="Código;Nombre;Correo")
+    read = read_erp_customers(ErpFiles(new_shop.file))
+    assert read is not None
+    assert read.rows["erp_code"].tolist() == ["C-1"]
     (record,) = caplog.records
-    words = "lines after the table are not read, as footnotes: 3; check that the file is whole"
+    words = "lines after the table are not read, as footnotes: 4; check that the file is whole"
     assert record.getMessage() == f"{new_shop.file.name}: {words}"
     assert open_inputs("customers", new_shop.file, login_mode="email").notes[-1] == words
 
@@ -454,7 +462,7 @@ def test_variants_are_held_against_what_a_push_confirmed(shop: Shop) -> None:
     with file.open("a", encoding="utf-8") as lines:
         lines.write("F-1\n")  # perhaps a line that was cut off
     done = command("reconcile", "--erp-variants", str(file), env=env, cwd=home)
-    assert (done.code, "lines after the table are not read, as footnotes: 3" in done.err) == (0, True)
+    assert (done.code, "lines rejected and not compared: 2, 3" in done.out) == (5, True)
     assert "detected" not in done.err, "the notation of numbers is no reason to warn each night"
 
 
