@@ -453,6 +453,27 @@ MUTANTS: Final = (
         "tests/sources/files/test_ambiguity.py tests/sources/files/test_text.py",
     ),
     Mutant(
+        "half-of-a-torn-row-is-a-row",
+        "sources/files/row_shape.py",
+        """return row.code == "too_short" and len(row.cells) - self.added <= most""",
+        "return row.code == most",
+        "tests/sources/files/test_text.py",
+    ),
+    Mutant(
+        "a-broken-last-row-is-a-footnote",
+        "sources/files/layout.py",
+        "notes = [*notes, line] if after_blank or is_closing else []",
+        "notes = [*notes, line]",
+        "tests/sources/files/test_text.py",
+    ),
+    Mutant(
+        "a-second-table-is-read-on",
+        "sources/files/row_shape.py",
+        "if (is_ended or self.is_numbered) and self._has_names_for_data(cells):",
+        "if self.is_numbered and self._has_names_for_data(cells):",
+        "tests/sources/files/test_ambiguity.py tests/sources/files/test_workbook.py",
+    ),
+    Mutant(
         "a-cell-for-people-is-a-formula",
         "sources/files/formulas.py",
         """return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text""",
