@@ -37,6 +37,7 @@ class ExitCode(IntEnum):
     IN_DOUBT = 6, "outcomes in doubt remain: run the push again later"
     COVERAGE = 7, "coverage incomplete, a list held back, or older than --max-age"
     LOCKED = 8, "another run holds the lock"
+    FINDINGS = 9, "published, with findings of severity error that nobody has accepted"
     STOPPED = 130, "stopped by Ctrl-C or a signal: run it again"
 
     def __new__(cls, number: int, meaning: str = "") -> Self:

@@ -143,6 +143,7 @@ def test_the_times_of_the_crontab_are_times() -> None:
         (6, 6, "exit code 6", ["run"]),
         (7, 7, "orderbridge status", ["run", "report"]),
         (8, 8, "another run held the lock", ["run"] * 3),
+        (9, 9, "nobody has accepted", ["run", "report"]),
         (143, 143, "exit code 143", ["run"]),
     ],
 )

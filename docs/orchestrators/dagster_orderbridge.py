@@ -18,7 +18,7 @@ import dagster as dg
 COMMAND = os.environ.get("ORDERBRIDGE", "orderbridge")
 PROJECTS = Path(os.environ.get("ORDERBRIDGE_PROJECTS", "."))
 LISTS = ("customers", "promotions", "price_lists", "orders")
-PUBLISHED = (0, 5, 7)  # done; with rejected rows; coverage incomplete
+DONE = (0, 5)  # whole; with rejected rows. 7 and 9 have published, and fail: a person should look
 RETRY = (4, 8)  # the platform did not answer; another run holds the lock
 
 organizations = dg.StaticPartitionsDefinition(sorted(path.parent.name for path in PROJECTS.glob("*/.dlt")))
@@ -49,7 +49,7 @@ def warehouse(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
     context.log.info(done.stdout)
     if done.returncode in RETRY:
         raise dg.RetryRequested(max_retries=3, seconds_to_wait=600) from RuntimeError(done.stderr)
-    if done.returncode not in PUBLISHED:
+    if done.returncode not in DONE:
         raise dg.Failure(f"orderbridge run ended with {done.returncode}: {done.stderr}", allow_retries=False)
     status = json.loads(orderbridge(context.partition_key, "status", "--json").stdout)
     for one in status["lists"]:

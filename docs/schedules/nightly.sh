@@ -37,17 +37,18 @@ case $code in
         if [ "$copy_failed" -eq 1 ]; then
             echo "orderbridge: published; the copy to the destination failed; run: orderbridge status" >&2
         else
-            echo "orderbridge: the platform did not answer as it should in any try; yesterday's warehouse stays" >&2
+            echo "orderbridge: the platform did not answer as it should in any try; what it did not send stays as it was" >&2
         fi
         ;;
     5) echo "orderbridge: published, without rows that are in quarantine; their reasons are in ops.quarantine" >&2 ;;
-    7) echo "orderbridge: a list was not read whole or was held back; run: orderbridge status" >&2 ;;
+    7) echo "orderbridge: published, but for a list that was held back; run: orderbridge status" >&2 ;;
     8) echo "orderbridge: another run held the lock in every try: nothing was read; see the end of nightly.jsonl" >&2 ;;
+    9) echo "orderbridge: published, with findings that nobody has accepted; see report.html" >&2 ;;
     *) echo "orderbridge: exit code $code" >&2 ;;
 esac
 
 case $code$copy_failed in
-    00 | 50 | 70 | 41)
+    00 | 50 | 70 | 90 | 41)
         orderbridge report --out report.html >>nightly.jsonl 2>&1 || echo "orderbridge: the report was not written" >&2
         ;;
 esac

@@ -22,8 +22,8 @@ from sources.disk import disk_errors
 from sources.errors import BridgeError, ExitCode, UsageError
 
 COMMANDS: Final = (
-    "check", "demo", "init", "plan", "preview", "pull", "push", "reconcile", "report", "run", "sandbox", "status",
-    "template", "verify",
+    "accept", "check", "demo", "init", "plan", "preview", "pull", "push", "reconcile", "report", "run", "sandbox",
+    "status", "template", "verify",
 )  # fmt: skip
 """Each is a module of this package that holds one command."""
 _IS_WINDOWS: Final = os.name == "nt"

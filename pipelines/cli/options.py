@@ -82,6 +82,14 @@ pull_options = _together(
         "again after sources.public_v1.whole_read_days. Default: --whole.",
     ),
 )
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "never"]),
+    default="error",
+    show_default=True,
+    help="Least severity of a finding that nobody has accepted which ends the run with exit code 9. It publishes all "
+    "the same.",
+)
 # the fields of `ErpFiles`
 erp_options = _together(
     path_option(

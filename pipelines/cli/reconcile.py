@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pipelines.cli.options import erp_options, log_option
+from pipelines.cli.options import erp_options, fail_on_option, log_option
 from pipelines.cli.process import exit_process, origin_line, settings_origin, start
 from pipelines.cli.terminal import Style, print_json, print_lines
 from sources.words import number
@@ -16,7 +16,7 @@ from sources.words import number
 if TYPE_CHECKING:
     from pipelines.reconcile.erp_customers import MatchSummary
     from pipelines.reconcile.erp_variants import VariantSummary
-    from pipelines.reconcile.reconcile import ReconcileResult
+    from pipelines.reconcile.reconcile import FailOn, ReconcileResult
 
 MAX_LINE_NUMBERS: Final = 20
 _ROWS: Final = {"exceptions": "findings"}
@@ -34,8 +34,9 @@ _VARIANT_STATUSES: Final = {
 
 @click.command("reconcile", epilog="Example: orderbridge reconcile --erp-customers clientes.csv")
 @erp_options
+@fail_on_option
 @log_option
-def command(style: Style, **files: Any) -> None:  # noqa: ANN401 # checked by click
+def command(fail_on: FailOn, style: Style, **files: Any) -> None:  # noqa: ANN401 # checked by click
     """Build the reconciled tables from the published raw tables.
 
     With --erp-customers, the ERP's customers are matched with the platform's by ERP code, login code, e-mail address or
@@ -45,7 +46,7 @@ def command(style: Style, **files: Any) -> None:  # noqa: ANN401 # checked by cl
         from pipelines.reconcile.erp_files import ErpFiles
         from pipelines.reconcile.reconcile import reconcile
 
-        result = reconcile(ErpFiles(**files))
+        result = reconcile(ErpFiles(**files), fail_on)
     print_result(result, style)
     if style != "json":
         print_lines(origin_line())
@@ -66,6 +67,7 @@ def print_result(result: ReconcileResult, style: Style) -> None:
                 "warehouse": result.path,
                 "rows": result.rows,
                 "findings": findings,
+                "accepted": result.accepted,
                 "order_fields": result.order_fields,
                 "proposed": result.proposed,
                 "exit_code": result.exit_code,
@@ -81,6 +83,8 @@ def print_result(result: ReconcileResult, style: Style) -> None:
         from pipelines.cli.console import print_table
 
         print_table(columns, (list(row.values()) for row in findings), numbers=["count"])
+    if result.accepted:
+        print_lines(f"{number(result.accepted, 'finding')} accepted and not listed: orderbridge accept")
     print_lines(*(match_lines(result.match) if result.match else ()))
     print_lines(*(variant_lines(result.variants) if result.variants else ()))
     for name, evidence in result.proposed.items():

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipelines.cli import pull as pull_command
 from pipelines.cli import reconcile as reconcile_command
-from pipelines.cli.options import erp_options, log_option, pull_options
+from pipelines.cli.options import erp_options, fail_on_option, log_option, pull_options
 from pipelines.cli.process import STOP, exit_process, start
 from pipelines.cli.terminal import Style
+
+if TYPE_CHECKING:
+    from pipelines.reconcile.reconcile import FailOn
 
 
 @click.command(
@@ -20,6 +23,7 @@ from pipelines.cli.terminal import Style
 )
 @pull_options
 @erp_options
+@fail_on_option
 @click.option(
     "--notify",
     metavar="URL",
@@ -27,7 +31,7 @@ from pipelines.cli.terminal import Style
     "can see a URL given here in the process list: set one with a token as NOTIFY__URL or in .dlt/secrets.toml.",
 )
 @log_option
-def command(notify: str | None, style: Style, **options: Any) -> None:  # noqa: ANN401 # checked by click
+def command(notify: str | None, fail_on: FailOn, style: Style, **options: Any) -> None:  # noqa: ANN401 # checked by click
     """Pull every list, reconcile, publish once: what a scheduler calls."""
     with start(style) as reporter:
         from pipelines.pull.model import PullOptions
@@ -41,7 +45,8 @@ def command(notify: str | None, style: Style, **options: Any) -> None:  # noqa: 
         url = (notify_settings() if notify is None else NotifySettings(url=Secret(notify))).url
         with notify_failure(url):
             with record_failure(warehouse_path(), "run", datetime.now(UTC)):
-                reconciling = Reconciling(ErpFiles(**{item.name: options.pop(item.name) for item in fields(ErpFiles)}))
+                files = ErpFiles(**{item.name: options.pop(item.name) for item in fields(ErpFiles)})
+                reconciling = Reconciling(files, fail_on=fail_on)
             result = pull(PullOptions(**options, command="run"), reporter.progress, STOP.event, reconciling)
         notify_result(url, result, reconciling.result)
     pull_command.print_result(result, reporter.style)

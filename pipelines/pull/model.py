@@ -15,7 +15,7 @@ from sources.extract.result import SWEEPS_MAX, ListResult
 
 BuildStep = Callable[[duckdb.DuckDBPyConnection, str, datetime], int]
 """What else goes into a build before it is published. In: the build, the run's id, the instant of the walks. Out: an
-exit code, 0 or 5 where rows were rejected."""
+exit code, 0, 5 where rows were rejected, or 9 where there are findings to look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,12 @@ class PullResult:
 
     @property
     def exit_code(self) -> int:
-        """That of a failed list, else of a list that was held back, else of quarantined rows, else of the step."""
+        """That of a failed list, else of a list that was held back, else of findings, else of rejected rows."""
         failed = [result.error.exit_code for result in self.lists if result.error is not None]
         if failed:
             return min(failed)
         if self.held_back:
             return ExitCode.COVERAGE
+        if self.step_code == ExitCode.FINDINGS:
+            return self.step_code
         return ExitCode.REJECTED if any(result.quarantined for result in self.lists) else self.step_code

@@ -23,8 +23,8 @@ from pipelines.pull.targets import Targets
 from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_first_page
+from pipelines.warehouse.field_kinds import kept_kinds
 from pipelines.warehouse.load import import_loader
-from pipelines.warehouse.ops import field_kinds
 from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.sql import table_names
 from sources import __version__
@@ -65,7 +65,7 @@ class KnownOrders(NamedTuple):
             listed = warehouse.sql(f"SELECT id FROM raw.{ORDER.name} WHERE _missing_since IS NULL")
             for batch in listed.to_arrow_reader():
                 ids.append(hash_ids(pa.chunked_array([batch.column(0)])))
-        return cls(field_names(warehouse), field_kinds(warehouse, ORDER.name), ids)
+        return cls(field_names(warehouse), kept_kinds(warehouse, ORDER.name), ids)
 
 
 class ListWalks:

@@ -18,13 +18,15 @@ from pipelines.reconcile.cluster import Cluster
 from pipelines.reconcile.customers_on_cluster import customers_on_cluster
 from pipelines.reconcile.odd_values import odd_values
 from pipelines.warehouse import coverage, ops
+from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.sql import table_names
 from sources.errors import UsageError
 from sources.settings import ReconcileSettings
+from sources.words import number
 from transforms.customer_index import ORDERING_CUSTOMERS
 from transforms.customers import customers
 from transforms.dates import DateColumn, DateContext
-from transforms.findings import FINDINGS, combine_findings
+from transforms.findings import FINDINGS, combine_findings, table_finding
 from transforms.frames import BIGINT, constant, frame, from_arrow
 from transforms.order_fields import ORDER_FIELDS, OrderFields, choose_fields
 from transforms.order_totals import ORDER_LINES, customer_orders, lines_tables, order_lines
@@ -47,6 +49,7 @@ class StepInputs:
         settings: of reconciling.
         dates: the instant of the run, and how dates are read.
         cluster: that makes the customers; None: this process.
+        accepted: changes that a person has accepted.
         reads: the last published read of each list.
     """
 
@@ -55,6 +58,7 @@ class StepInputs:
     settings: ReconcileSettings
     dates: DateContext
     cluster: Cluster | None
+    accepted: Accepted
     reads: Mapping[str, ops.LastRead] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,30 +136,58 @@ def _orders(inputs: StepInputs) -> Entity:
             )
     configured = replace(configured, customer_notation=settings.orders.customer_notation)
     last = ops.last_order_fields(inputs.build)
-    pinned = OrderFields(*map(last.columns.get, ORDER_FIELDS), customer_notation=last.notation)
+    kept = {name: column for name, column in last.columns.items() if not _is_changed(inputs, name, last)}
+    notation = last.notation if "customer_id" in kept else None
+    pinned = OrderFields(*map(kept.get, ORDER_FIELDS), customer_notation=notation)
+    share = None if inputs.accepted.is_changed("orders.matched_share_fell", "", last.at) else last.matched_share
     choice = choose_fields(raw[raw["_missing_since"].isna()], known, configured, pinned)
     gap = inputs.coverage_gap("customers", "orders")
-    result = orders(raw, known, choice.fields, inputs.dates, gap, last.matched_share)
+    result = orders(raw, known, choice.fields, inputs.dates, gap, share)
     used = choice.fields.columns()
-    pins = ops.LastOrderFields(used, result.matched_share, result.customer_notation)
-    ops.record_order_fields(inputs.build, inputs.run_id, pins)
+    # The next run compares with what was accepted, not with this one: an alarm does not fall silent by itself.
+    shares = [one for one in (share, result.matched_share) if one is not None]
+    pins = {**used, **{name: column for name, column in kept.items() if name not in configured.columns()}}
+    if pins.get("customer_id") == used.get("customer_id"):
+        notation = result.customer_notation
+    pinned_now = ops.LastOrderFields(pins, max(shares, default=None), notation, inputs.accepted.at)
+    ops.record_order_fields(inputs.build, inputs.run_id, pinned_now)
     detected = {name: column for name, column in used.items() if name not in configured.columns()}
     proposed = {name: choice.evidence.get(column, "used by the last run") for name, column in detected.items()}
-    findings = combine_findings([choice.findings, result.findings, *odd_values(inputs.build, "orders", inputs.reads)])
+    findings = combine_findings([choice.findings, result.findings, *odd_values(inputs.build, "orders")])
     return Entity(
         result.orders, findings, result.dates, order_fields=dict.fromkeys(ORDER_FIELDS) | used, proposed=proposed
     )
 
 
+def _is_changed(inputs: StepInputs, name: str, last: ops.LastOrderFields) -> bool:
+    """Whether a person has accepted a change of this field of orders since it was recorded."""
+    return inputs.accepted.is_changed("orders.field_changed", name, last.at)
+
+
 def _order_lines(inputs: StepInputs) -> Entity:
-    tables = lines_tables(table_names(inputs.build, "raw"))
-    if not tables:
+    last, setting = ops.last_order_fields(inputs.build), inputs.settings.orders.lines
+    pinned = last.columns.get(_LINES)
+    children = [name for name in table_names(inputs.build, "raw") if name.startswith("orders__")]
+    if setting is not None and setting not in children:
+        raise UsageError(
+            f"reconcile.order_lines is {setting!r}, which is not a child table of raw.orders",
+            f"There are: {', '.join(sorted(children)) or 'none'}. Without the setting, the table is detected.",
+        )
+    # A table that the platform has renamed keeps the lines of orders that are no longer listed, or none.
+    listed = {name: inputs.row_count(_LISTED_LINES.format(name)) for name in lines_tables(children)}
+    best = max(listed, key=lambda name: listed[name], default=None)
+    table = setting or (pinned if pinned in listed and (listed[pinned] or best is None or not listed[best]) else best)
+    if table is None:
         return Entity(frame(ORDER_LINES), frame(FINDINGS), raw_rows=0)
-    # One that the platform has renamed keeps the lines of orders that are no longer listed, or none.
-    listed = (name for name in tables if inputs.build.execute(_LISTED_ROW.format(name)).fetchall())
-    table = next(listed, tables[0])
+    ops.record_order_field(inputs.build, inputs.run_id, (_LINES, setting or pinned or table), inputs.accepted.at)
     lines = inputs.raw(table)
-    return Entity(*order_lines(lines, inputs.reconciled("orders", ORDERS)), raw_rows=len(lines))
+    made, findings = order_lines(lines, inputs.reconciled("orders", ORDERS))
+    others = [f"{name} has {number(rows, 'row')}" for name, rows in listed.items() if rows and name != table]
+    if setting is None and (others or pinned not in (None, table)):
+        before = [f"{pinned} was used before"] if pinned not in (None, table) else []
+        detail = f"lines: {table} is used; {', '.join([*before, *others])}; set reconcile.order_lines"
+        findings = combine_findings([findings, table_finding("orders", "field_changed", detail)])
+    return Entity(made, findings, raw_rows=len(lines))
 
 
 def _customer_orders(inputs: StepInputs) -> Entity:
@@ -165,7 +197,9 @@ def _customer_orders(inputs: StepInputs) -> Entity:
     return Entity(table, frame(FINDINGS), raw_rows=len(known))
 
 
-_LISTED_ROW: Final = 'SELECT true FROM raw."{}" WHERE _missing_since IS NULL LIMIT 1'
+_LINES: Final = "lines"
+"""The name under which `ops.order_fields` has the child table of the order lines."""
+_LISTED_LINES: Final = '(FROM raw."{}" WHERE _missing_since IS NULL)'
 STEPS: Final[dict[str, Callable[[StepInputs], Entity]]] = {
     "customers": _customers,
     "promotions": _promotions,

@@ -7,12 +7,12 @@ findings by field, with counts. Odd values are the members of `_extra`, by the p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from pipelines.warehouse.ops import LastRead
+from pipelines.warehouse.field_kinds import widened
 from pipelines.warehouse.sql import table_names
 from transforms.findings import table_finding
 
@@ -30,15 +30,12 @@ _ODD: Final = """
         (SELECT count(*) FROM raw."{table}" WHERE _missing_since IS NULL) AS listed
     FROM (FROM raw."{table}" SELECT unnest(json_keys(_extra)) AS field WHERE _missing_since IS NULL)
     GROUP BY path ORDER BY odd DESC, path"""
-_WIDENED: Final = """
-    SELECT path, previous_kind, kind FROM ops.field_kinds
-    WHERE resource = $1 AND run_id = $2 AND previous_kind IS NOT NULL ORDER BY path"""
 
 
-def odd_values(build: duckdb.DuckDBPyConnection, entity: str, reads: Mapping[str, LastRead]) -> list[pd.DataFrame]:
+def odd_values(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFrame]:
     """The findings about one list (the columns of `FINDINGS`)."""
     tables = [name for name in table_names(build, "raw") if name == entity or name.startswith(f"{entity}__")]
-    return [*_odd(build, entity, sorted(tables)), *_widened(build, entity, reads)]
+    return [*_odd(build, entity, sorted(tables)), *_widened(build, entity)]
 
 
 def _odd(build: duckdb.DuckDBPyConnection, entity: str, tables: list[str]) -> Iterator[pd.DataFrame]:
@@ -52,9 +49,8 @@ def _odd(build: duckdb.DuckDBPyConnection, entity: str, tables: list[str]) -> It
             yield table_finding(entity, "odd_value", f"{table}: {len(fields) - _FIELDS_MAX} more fields")
 
 
-def _widened(build: duckdb.DuckDBPyConnection, entity: str, reads: Mapping[str, LastRead]) -> Iterator[pd.DataFrame]:
-    read = reads.get(entity)
-    if read is None:
-        return
-    for path, previous, kind in build.execute(_WIDENED, [entity, read.tail_run_id or read.run_id]).fetchall():
-        yield table_finding(entity, "type_widened", f"{path}: {previous} is {kind} now")
+def _widened(build: duckdb.DuckDBPyConnection, entity: str) -> Iterator[pd.DataFrame]:
+    for place, previous, kind in widened(build, entity):
+        table, _, name = place.partition(": ")
+        shown = name if _SAFE.fullmatch(name) else "(not shown)"
+        yield table_finding(entity, "type_widened", f"{table}: {shown}: {previous} is {kind} now")

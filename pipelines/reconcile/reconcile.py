@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import duckdb
 import pandas as pd
@@ -23,6 +23,7 @@ from pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
 from pipelines.reconcile.erp_variants import VariantSummary, compare_variants, read_erp_variants
 from pipelines.reconcile.history import HISTORIES, record_history
 from pipelines.warehouse import coverage, merge, ops
+from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.build import warehouse_errors
 from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.schema_changes import enumeration
@@ -33,6 +34,9 @@ from sources.settings import ReconcileSettings, reconcile_settings, warehouse_pa
 from transforms.dates import DateContext
 from transforms.phones import CALLING_CODES
 
+FailOn = Literal["error", "warning", "never"]
+"""The least severity of findings that nobody has accepted which end a run with exit code 9."""
+
 
 @dataclass(slots=True)
 class ReconcileResult:
@@ -40,7 +44,9 @@ class ReconcileResult:
 
     Attributes:
         rows: of each reconciled table.
-        findings: entity, rule, severity and number, the most severe first.
+        findings: entity, rule, severity and number of those that nobody has accepted, the most severe first.
+        accepted: the number of accepted findings.
+        fail_on: see `FailOn`.
         order_fields: the columns of the raw orders by the field that they hold; None where no column is known.
         proposed: those of `order_fields` that no setting names, with their evidence.
         match: with the ERP's customers; None without a file.
@@ -51,6 +57,8 @@ class ReconcileResult:
     path: Path
     rows: dict[str, int] = field(default_factory=dict)
     findings: list[tuple[str, str, str, int]] = field(default_factory=list)
+    accepted: int = 0
+    fail_on: FailOn = "error"
     order_fields: dict[str, str | None] = field(default_factory=dict)
     proposed: dict[str, str] = field(default_factory=dict)
     match: MatchSummary | None = None
@@ -58,7 +66,7 @@ class ReconcileResult:
 
     @property
     def severities(self) -> Counter[str]:
-        """Number of findings by severity."""
+        """Number of findings that nobody has accepted, by severity."""
         severities: Counter[str] = Counter()
         for _, _, severity, count in self.findings:
             severities[severity] += count
@@ -66,12 +74,19 @@ class ReconcileResult:
 
     @property
     def exit_code(self) -> int:
-        """REJECTED where lines of the ERP's files were rejected, else 0."""
+        """FINDINGS, see `fail_on`; else REJECTED where lines of the ERP's files were rejected; else 0."""
+        looked_at = {"error": ("error",), "warning": ("error", "warning"), "never": ()}[self.fail_on]
+        if any(severity in looked_at and rule != "line_refused" for _, rule, severity, _ in self.findings):
+            return ExitCode.FINDINGS  # a rejected line is a finding too, and has an exit code of its own
         return ExitCode.REJECTED if any(one is not None and one.refused for one in (self.match, self.variants)) else 0
 
 
-def reconcile(files: ErpFiles | None = None) -> ReconcileResult:
+def reconcile(files: ErpFiles | None = None, fail_on: FailOn = "error") -> ReconcileResult:
     """Builds the reconciled tables from the published raw ones, and publishes (`orderbridge reconcile`).
+
+    Args:
+        files: of the ERP.
+        fail_on: see `FailOn`.
 
     Raises:
         UsageError: there is no warehouse; a setting names a column that the raw orders do not have; a file of the ERP
@@ -82,7 +97,7 @@ def reconcile(files: ErpFiles | None = None) -> ReconcileResult:
     with run.preparation():
         if not run.build.path.exists():
             raise UsageError(f"there is no warehouse at {run.build.path}", "Run `orderbridge pull` first.")
-        reconciling = Reconciling(files)
+        reconciling = Reconciling(files, fail_on=fail_on)
     with run.building() as build, warehouse_errors(build.path.parent):
         with build.published():
             pass  # it can be built on
@@ -110,14 +125,17 @@ class Reconciling:
     """Reconciles in a build: in that of a pull as its `BuildStep`. `result` is set when it was called.
 
     The ERP's files are read when this is created, and the cluster is connected to once: what cannot be used ends a run
-    before its first request.
+    before its first request. So are the acceptances of findings, and again when the tables are made.
 
     Raises:
-        UsageError: a file, the cluster or a setting cannot be used.
+        UsageError: a file, the cluster, a setting or an acceptance cannot be used.
     """
 
-    def __init__(self, files: ErpFiles | None = None, settings: ReconcileSettings | None = None) -> None:
-        files = files or ErpFiles()
+    def __init__(
+        self, files: ErpFiles | None = None, settings: ReconcileSettings | None = None, fail_on: FailOn = "error"
+    ) -> None:
+        files, self._fail_on = files or ErpFiles(), fail_on
+        Accepted.read(datetime.now(UTC))
         self._settings = settings or _settings()
         self._cluster = Cluster(files.scheduler) if files.scheduler is not None else None
         if self._cluster is not None:
@@ -142,9 +160,10 @@ class Reconciling:
         merge.create_missing(build)
         ops.create_missing(build)
         build.execute("CREATE SCHEMA IF NOT EXISTS reconciled")
-        result = ReconcileResult(run_id, warehouse_path())
+        result = ReconcileResult(run_id, warehouse_path(), fail_on=self._fail_on)
         dates = DateContext(at, self._settings.date_order, self._settings.timezone)
-        inputs = StepInputs(build, run_id, self._settings, dates, self._cluster)
+        accepted = Accepted.read(datetime.now(UTC))
+        inputs = StepInputs(build, run_id, self._settings, dates, self._cluster, accepted)
         findings, observed = [], []
         for name, step in STEPS.items():
             entity = step(inputs)
@@ -166,8 +185,10 @@ class Reconciling:
             for check in (coverage.unproven, coverage.proven_before, coverage.duplicate_ids):
                 findings += check(build, inputs.reads, name)
         exceptions = pd.concat(findings, ignore_index=True)
+        exceptions["is_accepted"] = accepted.is_accepted(exceptions)
         replace(build, "exceptions", exceptions)
         result.rows["exceptions"] = len(exceptions)
+        result.accepted = int(exceptions["is_accepted"].sum())
         result.findings = build.execute(_FINDINGS).fetchall()
         observed += [("order_fields", f"{name}: {column}") for name, column in result.order_fields.items() if column]
         statuses = build.execute("SELECT DISTINCT order_status FROM reconciled.orders").fetchall()
@@ -179,7 +200,8 @@ class Reconciling:
 
 
 _FINDINGS: Final = """
-    SELECT entity, rule, severity, count(*) FROM reconciled.exceptions GROUP BY entity, rule, severity
+    SELECT entity, rule, severity, count(*) FROM reconciled.exceptions WHERE NOT is_accepted
+    GROUP BY entity, rule, severity
     ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, count(*) DESC, entity, rule"""
 
 

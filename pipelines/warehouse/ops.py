@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
-from pipelines.warehouse.sql import table_names
-
 if TYPE_CHECKING:
-    from sources.decode.schema_inference import ColumnKind
     from sources.extract.result import ListResult
     from transforms.customer_index import CustomerNotation
 
@@ -41,7 +38,9 @@ TABLES: Final = {
     "order_cursor": """
         run_id VARCHAR, cursor VARCHAR, page_limit INTEGER, page_rows INTEGER, page_digest VARCHAR, base_url VARCHAR,
         environment VARCHAR, organization VARCHAR, order_key VARCHAR, is_newest_last BOOLEAN""",
-    "order_fields": "run_id VARCHAR, field VARCHAR, column_name VARCHAR, matched_share DOUBLE, notation VARCHAR",
+    "order_fields": """
+        run_id VARCHAR, field VARCHAR, column_name VARCHAR, matched_share DOUBLE, notation VARCHAR,
+        recorded_at TIMESTAMPTZ""",
     "field_kinds": """
         resource VARCHAR, path VARCHAR, kind VARCHAR, values_seen BIGINT, previous_kind VARCHAR, run_id VARCHAR,
         decided_at TIMESTAMPTZ, PRIMARY KEY (resource, path)""",
@@ -59,6 +58,7 @@ _ADDED: Final = (
     ("coverage", "read_number", "BIGINT", "rowid + 1"),
     ("quarantine", "duplicate_id", "VARCHAR", "NULL"),
     ("order_fields", "notation", "VARCHAR", "NULL"),
+    ("order_fields", "recorded_at", "TIMESTAMPTZ", "NULL"),
 )
 """Columns that tables of earlier versions lack: table, column, type, and the value in their rows."""
 _COLUMNS: Final = "SELECT table_name, list(column_name) FROM duckdb_columns() WHERE schema_name = 'ops' GROUP BY ALL"
@@ -77,14 +77,19 @@ _LAST_READ: Final = """
 
 @dataclass(frozen=True, slots=True)
 class LastOrderFields:
-    """The columns of the raw orders that the last run used, by field, and the share of orders with a known customer.
+    """The columns of the raw orders that were last accepted, by field, and the share of orders with a known customer.
 
-    `notation` is how customers were read, `ids` or `codes`; None where nothing showed it.
+    Attributes:
+        columns: also the child table of the order lines, as `lines`.
+        matched_share: the largest one since a person last accepted a smaller one.
+        notation: how customers are read, `ids` or `codes`; None where nothing showed it.
+        at: when they were recorded.
     """
 
     columns: dict[str, str]
     matched_share: float | None = None
     notation: CustomerNotation | None = None
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,28 +215,11 @@ def record_observations(
     )
 
 
-def field_kinds(warehouse: duckdb.DuckDBPyConnection, resource: str) -> dict[str, ColumnKind]:
-    """The kind of each place of an undocumented list, by its path, as the walks up to now decided it."""
-    if "field_kinds" not in table_names(warehouse, "ops"):
-        return {}
-    return dict(warehouse.execute("SELECT path, kind FROM ops.field_kinds WHERE resource = ?", [resource]).fetchall())
-
-
-def record_field_kinds(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, walked: ListResult) -> None:
-    """Records the kinds that a published walk decided, for later walks: new ones, and those that became wider."""
-    paths, kinds, values = map(list, zip(*walked.kinds, strict=True)) if walked.kinds else ([], [], [])
-    build.execute(
-        """INSERT INTO ops.field_kinds
-        SELECT $resource, unnest($paths), unnest($kinds), unnest($values), NULL, $run, $at
-        ON CONFLICT DO UPDATE SET kind = excluded.kind, previous_kind = field_kinds.kind, run_id = excluded.run_id,
-            decided_at = excluded.decided_at WHERE field_kinds.kind <> excluded.kind""",
-        {"resource": walked.resource, "paths": paths, "kinds": kinds, "values": values, "run": run_id, "at": at},
-    )
-
-
 def last_order_fields(build: duckdb.DuckDBPyConnection) -> LastOrderFields:
     """What `record_order_fields` recorded last; nothing where no run did."""
-    rows = build.execute("SELECT field, column_name, matched_share, notation FROM ops.order_fields").fetchall()
+    rows = build.execute(
+        "SELECT field, column_name, matched_share, notation, recorded_at FROM ops.order_fields ORDER BY rowid"
+    ).fetchall()
     columns = {field: column for field, column, *_ in rows}
     return LastOrderFields(columns, *rows[0][2:]) if rows else LastOrderFields(columns)
 
@@ -240,5 +228,11 @@ def record_order_fields(build: duckdb.DuckDBPyConnection, run_id: str, used: Las
     """Pins the columns that orders are read from, for the next run. Without any, the last ones stay pinned."""
     if used.columns:
         build.execute("DELETE FROM ops.order_fields")
-        rows = [[run_id, *one, used.matched_share, used.notation] for one in used.columns.items()]
-        build.executemany("INSERT INTO ops.order_fields VALUES (?, ?, ?, ?, ?)", rows)
+        rows = [[run_id, *one, used.matched_share, used.notation, used.at] for one in used.columns.items()]
+        build.executemany("INSERT INTO ops.order_fields VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+def record_order_field(build: duckdb.DuckDBPyConnection, run_id: str, pin: tuple[str, str], at: datetime) -> None:
+    """Pins one more field of orders, and its column or table."""
+    build.execute("DELETE FROM ops.order_fields WHERE field = ?", [pin[0]])
+    build.execute("INSERT INTO ops.order_fields VALUES (?, ?, ?, NULL, NULL, ?)", [run_id, *pin, at])

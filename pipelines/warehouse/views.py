@@ -60,7 +60,8 @@ VIEWS: Final = {
         FROM reconciled.price_lists l LEFT JOIN reconciled.price_lists r ON r.price_list_id = l.root_price_list_id
         WHERE NOT l.is_missing""",
     "findings": """
-        SELECT entity, rule, severity, count(*) AS findings
+        SELECT entity, rule, severity, count(*) AS findings,
+            CAST(sum(CASE WHEN is_accepted THEN 1 ELSE 0 END) AS BIGINT) AS accepted
         FROM reconciled.exceptions GROUP BY entity, rule, severity""",
     "lists": f"""
         SELECT l.resource, coalesce(w.verdict, 'never_read') AS verdict, w."distinct" AS rows, w.quarantined,

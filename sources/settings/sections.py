@@ -163,6 +163,12 @@ class OrderSettings(Section, prefix="reconcile.order_"):
     total: str | None = setting(_COLUMN, "column with the total; detected if not set", "total", default=None)
     status: str | None = setting(_COLUMN, "column with the status; detected if not set", "status", default=None)
     currency: str | None = setting(_COLUMN, "column with the currency; detected if not set", "currency", default=None)
+    lines: str | None = setting(
+        checks.text("the name of a child table of raw.orders"),
+        "table of `raw` with the lines of the orders; detected if not set",
+        "orders__lines",
+        default=None,
+    )
 
 
 class ReconcileSettings(Section, prefix="reconcile."):

@@ -259,7 +259,7 @@ def test_the_readme_and_the_help_list_the_exit_codes_with_their_meanings() -> No
     assert [(code, meaning.replace("`", "")) for code, meaning in rows] == expected
     helped = CliRunner().invoke(cli.orderbridge, ["--help"]).output
     assert re.findall(r"^ +(\d+(?:, \d+)?) +(\S.*)$", helped.partition("Exit codes:")[2], re.M) == expected
-    assert list(map(int, errors.ExitCode)) == [*range(9), 130]
+    assert list(map(int, errors.ExitCode)) == [*range(10), 130]
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.BridgeError)]
     assert {kind.exit_code for kind in kinds} <= set(errors.ExitCode)
     assert "bug" in errors.BridgeError.exit_code.meaning

@@ -421,7 +421,7 @@ def test_odd_values_of_orders_are_findings_by_field(fresh: Bridge) -> None:
     assert fresh.rows(sql) == [
         ("form_changed", "error", "orders: currency: 9 values in 30 rows"),
         ("odd_value", "warning", "orders: total: 1 values in 30 rows"),
-        ("type_widened", "warning", '["number"]: bigint is decimal now'),
+        ("type_widened", "warning", "orders: number: bigint is decimal now"),
     ]
 
 

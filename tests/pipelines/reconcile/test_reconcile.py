@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from pipelines.pull.pull import pull
 from pipelines.reconcile import entities
 from pipelines.reconcile.entities import ENTITIES
 from pipelines.reconcile.reconcile import ReconcileResult, Reconciling, reconcile
+from pipelines.warehouse.accepted import Acceptance, accepted_file, read_acceptances, write_acceptances
 from pipelines.warehouse.lock import run_lock
 from sources.errors import BridgeError, LockedError, UsageError
 from tests.pipelines.bridge import Bridge, bridge, command, pulled, start
@@ -35,6 +36,12 @@ COLUMNS = {
     "orders": {"order_id", "customer_id", "customer_status", "ordered_at", "total"},
     "exceptions": {"entity", "entity_id", "rule", "severity", "detail"},
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def own_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test accepts is its own."""
+    monkeypatch.setenv("DLT_PROJECT_DIR", str(tmp_path))
 
 
 @pytest.fixture
@@ -102,8 +109,8 @@ def test_issue_13_1_a_new_column_does_not_change_the_customers_of_the_orders_ove
     before = reconciled.rows(statuses)
     assert dict(before)["matched"] == 30
     used = {field: column for field, column in first.order_fields.items() if column}
-    assert dict(reconciled.rows("SELECT field, column_name FROM ops.order_fields")) == used
-    assert reconciled.rows("SELECT DISTINCT notation FROM ops.order_fields") == [("ids",)]
+    assert dict(reconciled.rows("SELECT field, column_name FROM ops.order_fields")) == used | {"lines": "orders__lines"}
+    assert reconciled.rows("SELECT DISTINCT notation FROM ops.order_fields WHERE field <> 'lines'") == [("ids",)]
     customers = reconciled.platform.state.ids("customers")
     for number, key in enumerate(reconciled.platform.state.ids("orders")):
         reconciled.platform.state.change("orders", key, {"clientId": int(customers[number % 7])})
@@ -126,7 +133,8 @@ def test_the_notation_of_customers_is_pinned_until_the_setting_changes_it(
     monkeypatch.setenv("RECONCILE__ORDER_CUSTOMER_NOTATION", "ids")
     reconcile()
     assert reconciled.rows("SELECT DISTINCT customer_status FROM reconciled.orders") == [("matched",)]
-    assert reconciled.rows("SELECT DISTINCT notation FROM ops.order_fields") == [("ids",)]
+    sql = "SELECT DISTINCT notation FROM ops.order_fields WHERE field <> 'lines'"
+    assert reconciled.rows(sql) == [("ids",)]
 
 
 def test_a_pinned_column_that_is_gone_is_an_error_finding(reconciled: Bridge) -> None:
@@ -138,6 +146,86 @@ def test_a_pinned_column_that_is_gone_is_an_error_finding(reconciled: Bridge) ->
     assert [(severity, detail.split(";")[0]) for severity, detail in details] == [
         ("error", "customer_id: gone is gone, customer__id is used")
     ]
+    assert reconcile().exit_code == 9, "an alarm does not fall silent by itself"
+    accept("orders.field_changed", "customer_id")
+    assert reconcile().exit_code == 0
+    assert reconciled.one("SELECT column_name FROM ops.order_fields WHERE field = 'customer_id'") == "customer__id"
+
+
+def accept(rule: str, subject: str = "", until: date | None = None) -> None:
+    """As `orderbridge accept` does it."""
+    path = accepted_file()
+    entry = Acceptance(rule, "ana", datetime.now(UTC), "as agreed", subject, until)
+    write_acceptances(path, [*read_acceptances(path), entry])
+
+
+def test_a_share_that_fell_is_compared_with_the_last_accepted_one(reconciled: Bridge) -> None:
+    state = reconciled.platform.state
+    keys = state.ids("orders")
+
+    def night(guests: int) -> int:
+        for key in keys[:guests]:
+            state.change("orders", key, {"customer": {"id": 999_999}})
+        reconciled.pull("orders")
+        return reconcile().exit_code
+
+    assert [night(12), night(12), night(12)] == [9, 9, 9]
+    accept("orders.matched_share_fell")
+    assert [night(12), night(12)] == [0, 0]
+    assert [night(25), night(25)] == [9, 9]
+
+
+def test_a_field_of_another_form_is_an_error_until_it_is_accepted(reconciled: Bridge) -> None:
+    state = reconciled.platform.state
+
+    def night() -> int:
+        for key in state.ids("orders"):
+            state.change("orders", key, {"currency": {"code": "PEN"}})
+        reconciled.pull("orders")
+        return reconcile().exit_code
+
+    assert [night(), night()] == [9, 9]
+    accept("orders.form_changed", "orders: total")
+    assert night() == 9
+    accept("orders.form_changed", "orders: currency")
+    assert night() == 9, "the column of currencies has another name now"
+    details = reconciled.rows("SELECT detail FROM reconciled.exceptions WHERE severity = 'error'")
+    assert details == [("currency: currency is kept, currency__code fits better now; set reconcile.order_currency",)]
+    assert reconciled.one("SELECT count(*) FROM raw.orders WHERE currency__code = 'PEN'") == 30
+    accept("orders.field_changed", "currency")
+    assert [night(), night()] == [0, 0]
+
+
+def test_accepted_findings_are_counted_and_not_listed_until_their_last_day(reconciled: Bridge) -> None:
+    first, second, *_ = reconciled.platform.state.ids("customers")
+    for key in (first, second):
+        reconciled.platform.state.change("customers", key, {"erpCode": "A-1"})
+    reconciled.pull("customers")
+    assert reconcile().exit_code == 9
+    assert reconcile(fail_on="never").exit_code == 0
+    accept("customers.erp_code_duplicate", first)
+    assert (reconcile().exit_code, reconcile().accepted) == (9, 1), "the other one is not accepted"
+    accept("customers.erp_code_duplicate", second, date(2020, 1, 1))
+    assert (reconcile().exit_code, reconcile().accepted) == (9, 1), "it has ended"
+    accept("customers.erp_code_duplicate", second)
+    result = reconcile()
+    assert (result.exit_code, result.accepted) == (0, 2)
+    assert "erp_code_duplicate" not in {rule for _, rule, *_ in result.findings}
+    sql = "SELECT accepted FROM bi.findings WHERE rule = 'erp_code_duplicate'"
+    assert reconciled.one(sql) == 2
+    assert reconcile(fail_on="warning").exit_code == 9
+
+
+def test_lines_in_a_second_table_are_an_error_and_cost_none_of_the_first(reconciled: Bridge) -> None:
+    lines = reconciled.one("SELECT count(*) FROM reconciled.order_lines")
+    first, *_ = reconciled.platform.state.ids("orders")
+    reconciled.platform.state.change("orders", first, {"items": [{"sku": "A"}, {"sku": "B"}]})
+    for _ in range(2):
+        reconciled.pull("orders")
+        assert reconcile().exit_code == 9
+        assert reconciled.one("SELECT count(*) FROM reconciled.order_lines") == lines
+        (detail,) = reconciled.rows("SELECT detail FROM reconciled.exceptions WHERE severity = 'error'")
+        assert detail == ("lines: orders__lines is used; orders__items has 2 rows; set reconcile.order_lines",)
 
 
 def test_issue_13_13_lines_of_orders_and_orders_of_customers_are_tables(reconciled: Bridge) -> None:

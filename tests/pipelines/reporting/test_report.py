@@ -189,7 +189,7 @@ def test_what_was_not_read_is_not_said_to_be_absent(warehouse: Path) -> None:
         UPDATE reconciled.customers SET price_list_status = 'unknown';
         INSERT INTO ops.quarantine SELECT run_id, resource, unnest([1, 2]), 1, 'adjustmentValue', 'a hash', NULL
         FROM ops.coverage WHERE resource = 'price_lists';
-        INSERT INTO reconciled.exceptions VALUES
+        INSERT INTO reconciled.exceptions (entity, entity_id, rule, severity, detail) VALUES
             ('erp_customers', NULL, 'customers_unproven', 'info', '2 lines only in the ERP: customers: unproven'),
             ('price_lists', NULL, 'unproven', 'info', 'price_lists: unproven, quarantined rows: 1')""",
     )
@@ -248,7 +248,9 @@ def test_a_walk_that_failed_is_reported_with_the_age_of_what_is_there(warehouse:
 
 
 def test_a_rule_of_another_version_is_reported_as_unknown(warehouse: Path) -> None:
-    change(warehouse, "INSERT INTO reconciled.exceptions VALUES ('orders', '1', 'from_the_future', 'warning', '')")
+    change(
+        warehouse, "INSERT INTO reconciled.exceptions VALUES ('orders', '1', 'from_the_future', 'warning', '', false)"
+    )
     words = made(warehouse).words
     assert "from_the_future" in words
     assert "does not know the rule" in words

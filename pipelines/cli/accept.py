@@ -1,0 +1,101 @@
+"""The command `accept`: a person accepts a finding or a change, lists what is accepted, or withdraws it."""
+
+from __future__ import annotations
+
+import getpass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from pipelines.cli.options import json_option
+from pipelines.cli.process import start
+from pipelines.cli.terminal import print_json, print_lines
+from sources.errors import UsageError
+
+if TYPE_CHECKING:
+    from pipelines.warehouse.accepted import Acceptance
+
+
+@click.command(
+    "accept", epilog="Example: orderbridge accept orders.matched_share_fell --why 'guests can order since May'"
+)
+@click.argument("rule", required=False)
+@click.argument("subjects", metavar="[SUBJECT]…", nargs=-1)
+@click.option("--why", metavar="TEXT", help="The reason, for those who read the file later.")
+@click.option("--who", metavar="NAME", help="Who accepts it. Default: the user of this process.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="The last day on which it holds.")
+@click.option("--withdraw", is_flag=True, help="Remove what was accepted for this rule and these subjects.")
+@json_option
+def command(
+    rule: str | None,
+    subjects: tuple[str, ...],
+    why: str | None,
+    who: str | None,
+    until: datetime | None,
+    withdraw: bool,
+    as_json: bool,
+) -> None:
+    """Accept findings of a RULE, such as orders.form_changed; without one, list what is accepted.
+
+    A SUBJECT is the id of a record, or what the detail of the finding begins with, up to a colon. Without one, all
+    findings of the rule are accepted. They are counted and no longer listed, and cause no exit code 9. Where a finding
+    reports a change, such as a field of orders that has another form, the next run takes the new state as the one to
+    compare with. It is written to .dlt/accepted.toml with who, when and why; keep that file in version control.
+    """
+    start("plain")
+    from pipelines.warehouse.accepted import RULE_NAMES, accepted_file, read_acceptances, write_acceptances
+
+    path = accepted_file()
+    entries = read_acceptances(path)
+    if rule is None:
+        if subjects or why or withdraw:
+            raise UsageError("no RULE is named", "Name the entity and the rule of the finding: orders.form_changed.")
+        _print(entries, as_json)
+        return
+    if rule not in RULE_NAMES:
+        raise UsageError(f"there is no rule {rule!r}", "Findings have the form entity.rule: orders.form_changed.")
+    wanted = subjects or ("",)
+    if withdraw:
+        gone = [one for one in entries if one.rule == rule and one.subject in wanted]
+        if not gone:
+            raise UsageError("nothing of that is accepted", "`orderbridge accept` lists what is.")
+        write_acceptances(path, [one for one in entries if one not in gone])
+        _print(gone, as_json, "withdrawn: ")
+        return
+    if why is None:
+        raise UsageError("--why is missing", 'Say why it is accepted: --why "…".')
+    now = datetime.now(UTC).replace(microsecond=0)
+    made = _made(rule, wanted, who, now, why, until.date() if until is not None else None)
+    write_acceptances(path, [*(one for one in entries if (one.rule, one.subject) not in _keys(made)), *made])
+    _print(made, as_json, "accepted: ")
+
+
+def _made(
+    rule: str, subjects: tuple[str, ...], who: str | None, now: datetime, why: str, until: date | None
+) -> list[Acceptance]:
+    from pipelines.warehouse.accepted import Acceptance
+
+    try:
+        return [Acceptance(rule, who or getpass.getuser(), now, why, subject, until) for subject in subjects]
+    except ValueError as error:
+        raise UsageError(str(error), "Name who accepts it and why.") from None
+    except (KeyError, OSError):  # a user without a name
+        raise UsageError("this user has no name", "Name who accepts it: --who NAME.") from None
+
+
+def _keys(entries: list[Acceptance]) -> set[tuple[str, str]]:
+    return {(one.rule, one.subject) for one in entries}
+
+
+def _print(entries: list[Acceptance], as_json: bool, before: str = "") -> None:
+    if as_json:
+        print_json({"accepted": [msgspec.to_builtins(one) for one in entries]})
+        return
+    for one in entries:
+        end = f", until {one.until}" if one.until is not None else ""
+        subject = f" {one.subject!r}" if one.subject else ""
+        print_lines(f"{before}{one.rule}{subject}: {one.why} ({one.who}, {one.when:%Y-%m-%d}{end})")
+    if not entries:
+        print_lines("nothing is accepted")

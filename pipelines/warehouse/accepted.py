@@ -1,0 +1,149 @@
+"""What a person has accepted: findings and changes, in a file of the project that can be kept in version control.
+
+In: `.dlt/accepted.toml`. Out: which findings are accepted, and since when a change is. An accepted finding is counted
+and not listed. A finding that compares with an earlier state (`COMPARED`) is accepted differently: the state that was
+recorded before no longer counts, and the next run compares with the state that it finds. Nothing accepts itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import msgspec
+
+from sources.errors import UsageError
+from sources.settings.root import check_private, find_root, read_toml
+from transforms.rules import RULES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FILE: Final = "accepted.toml"
+COMPARED: Final = frozenset({"orders.form_changed", "orders.field_changed", "orders.matched_share_fell"})
+"""Rules that compare with the last accepted state."""
+RULE_NAMES: Final = frozenset(f"{rule.entity}.{rule.name}" for rule in RULES)
+
+
+class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of the file.
+
+    Attributes:
+        rule: `entity.rule`, as in `reconciled.exceptions`.
+        subject: the id of a record, or how the detail begins (`orders: currency`); empty: all findings of the rule.
+        who: accepted it.
+        when: it was accepted.
+        why: the reason.
+        until: the last day, in UTC; None: without an end.
+    """
+
+    rule: str
+    who: str
+    when: datetime
+    why: str
+    subject: str = ""
+    until: date | None = None
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULE_NAMES:
+            raise ValueError(f"there is no rule {self.rule!r}; the rules are in docs/rules.md")
+        if not self.why.strip() or not self.who.strip():
+            raise ValueError("`who` and `why` must not be empty")
+        if self.when.tzinfo is None:
+            msgspec.structs.force_setattr(self, "when", self.when.replace(tzinfo=UTC))
+
+    def holds(self, at: datetime) -> bool:
+        """Whether it was made before an instant and has not ended by then."""
+        return self.when <= at and (self.until is None or at < datetime.combine(self.until, time.max, UTC))
+
+    def covers(self, rule: str, subject: str) -> bool:
+        """Whether it is about a finding, by its rule and its id or detail."""
+        is_about = self.subject in ("", subject) or subject.startswith(f"{self.subject}:")
+        return is_about and rule == self.rule
+
+
+class Accepted:
+    """The acceptances that hold at an instant, `at`."""
+
+    def __init__(self, acceptances: Sequence[Acceptance], at: datetime) -> None:
+        self.at = at
+        self._all = [one for one in acceptances if one.holds(at)]
+
+    @classmethod
+    def read(cls, at: datetime) -> Self:
+        """Those of the project. Raises UsageError, see `read_acceptances`."""
+        return cls(read_acceptances(accepted_file()), at)
+
+    def is_accepted(self, findings: pd.DataFrame) -> list[bool]:
+        """Whether each finding (the columns of `FINDINGS`) is accepted; one of `COMPARED` never is."""
+        marks = findings["rule"].isna()
+        for one in self._all:
+            if one.rule in COMPARED:
+                continue
+            is_about = (findings["entity"] + "." + findings["rule"]) == one.rule
+            for text in ("entity_id", "detail") if one.subject else ():
+                same = (findings[text] == one.subject).fillna(False)
+                same |= findings[text].str.startswith(f"{one.subject}:").fillna(False)
+                marks |= is_about & same
+            if not one.subject:
+                marks |= is_about
+        return marks.astype(bool).tolist()
+
+    def is_changed(self, rule: str, subject: str, recorded_at: datetime | None) -> bool:
+        """Whether a state that was recorded at an instant no longer counts, since a person accepted its change."""
+        return any(one.covers(rule, subject) and (recorded_at is None or one.when > recorded_at) for one in self._all)
+
+
+def accepted_file() -> Path:
+    """The file of the project."""
+    return find_root() / ".dlt" / FILE
+
+
+def read_acceptances(path: Path) -> list[Acceptance]:
+    """The entries of a file, in their order; none if there is no such file.
+
+    Raises:
+        UsageError: the file is not valid, or others can write to it; the message names the entry.
+    """
+    check_private(path)
+    document = read_toml(path)
+    if unknown := document.keys() - {"accepted"}:
+        raise UsageError(f"{path}: {min(unknown)!r} is not known", "Its entries are tables [[accepted]].")
+    entries: Any = document.get("accepted", [])
+    if not isinstance(entries, list):
+        raise UsageError(f"{path}: `accepted` is not a list of tables", "Write each entry as a table [[accepted]].")
+    made: list[Acceptance] = []
+    for number, entry in enumerate(entries, 1):
+        try:
+            made.append(msgspec.convert(entry, Acceptance, strict=True))
+        except msgspec.ValidationError as error:
+            hint = "Each entry has rule, who, when and why, and may have subject and until."
+            raise UsageError(f"{path}, entry {number} of [[accepted]]: {error}", hint) from None
+    return made
+
+
+def write_acceptances(path: Path, entries: Sequence[Acceptance]) -> None:
+    """Writes the file; comments and the form of entries that stay are kept.
+
+    Raises:
+        UsageError: see `read_acceptances`.
+        OSError: it cannot be written.
+    """
+    import tomlkit
+
+    kept = read_acceptances(path)
+    document = tomlkit.parse(path.read_text("utf-8")) if path.exists() else tomlkit.document()
+    tables: Any = document.setdefault("accepted", tomlkit.aot())
+    for n in reversed(range(len(kept))):
+        if kept[n] not in entries:
+            del tables[n]
+    for entry in entries:
+        if entry not in kept:
+            values = {name: getattr(entry, name) for name in ("rule", "subject", "who", "when", "why", "until")}
+            tables.append(tomlkit.item({name: value for name, value in values.items() if value not in ("", None)}))
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(tomlkit.dumps(document), "utf-8")
+    part.replace(path)
