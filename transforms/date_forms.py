@@ -7,10 +7,11 @@ the zone that it names, UTC otherwise. Regular expressions and numbers over whol
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -84,26 +85,41 @@ _EPOCHS: Final[tuple[tuple[str, Form, int, int], ...]] = (
 
 
 @dataclass(frozen=True, slots=True)
+class FormEvidence:
+    """What texts of one family prove about its form; that of several parts of a column adds up.
+
+    Attributes:
+        counts: of texts by what they show.
+        least, greatest: times since 1970 that cannot be stamps of digits, in microseconds.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    least: int = _END_US
+    greatest: int = _START_US
+
+    def __add__(self, other: FormEvidence) -> FormEvidence:
+        return FormEvidence(
+            self.counts + other.counts, min(self.least, other.least), max(self.greatest, other.greatest)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class DateReading:
     """The texts of one family as they were read, a value for each.
 
     Attributes:
-        form: of the family.
         at: microseconds since 1970.
         is_real: the date and time exist.
         is_day_only: written without a time of day.
         has_offset: the text fixes the instant.
         is_endless: `9999-12-31`.
-        notes: for the evidence.
     """
 
-    form: Form
     at: Ints
     is_real: Bools
     is_day_only: Bools
     has_offset: Bools
     is_endless: Bools
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +127,17 @@ class DateFamily:
     """Rows of a column in the same form, and how to read them.
 
     Attributes:
+        examine: the evidence of these rows.
+        decide: the form that the evidence of all parts proves, and notes about it.
+        read: the rows in that form.
         proves_itself: a text cannot be read in any other way.
     """
 
     name: str
     rows: Ints
-    read: Callable[[], DateReading]
+    examine: Callable[[], FormEvidence]
+    decide: Callable[[FormEvidence], tuple[Form, tuple[str, ...]]]
+    read: Callable[[Form, FormEvidence], DateReading]
     proves_itself: bool = False
 
 
@@ -125,18 +146,19 @@ def find_families(texts: pa.Array, rows: Ints, order: DateOrder | None) -> Itera
 
     `texts` are without whitespace around them, `rows` are those with a text, and for `order` see `DateContext`.
     """
-    patterns: tuple[tuple[str, str, Callable[[pa.StructArray], DateReading], bool], ...] = (
-        ("ISO 8601", YEAR_FIRST, _read_year_first, True),
-        ("numeric day and month", NUMERIC, partial(_read_numeric, order), False),
-        ("day and name of month", DAY_MONTH_YEAR, _read_month_name, True),
-        ("name of month and day", MONTH_DAY_YEAR, _read_month_name, True),
+    by_name = (_examine_none, partial(_decide_one, "month_name"), _read_month_name, True)
+    patterns: tuple[tuple[str, str, Callable[..., Any], Callable[..., Any], Callable[..., Any], bool], ...] = (
+        ("ISO 8601", YEAR_FIRST, _examine_year_first, _decide_year_first, _read_year_first, True),
+        ("numeric day and month", NUMERIC, _examine_numeric, partial(_decide_numeric, order), _read_numeric, False),
+        ("day and name of month", DAY_MONTH_YEAR, *by_name),
+        ("name of month and day", MONTH_DAY_YEAR, *by_name),
     )
-    for name, pattern, read, proves_itself in patterns:
+    for name, pattern, examine, decide, read, proves_itself in patterns:
         fields = pc.extract_regex(texts.take(pa.array(rows)), pattern)
         fits: Bools = pc.is_valid(fields).to_numpy(zero_copy_only=False)
         if fits.any():
             fields = fields if fits.all() else fields.filter(pa.array(fits))
-            yield DateFamily(name, rows[fits], partial(read, fields), proves_itself)
+            yield DateFamily(name, rows[fits], partial(examine, fields), decide, partial(read, fields), proves_itself)
         rows = rows[~fits]
         if not len(rows):
             return
@@ -152,111 +174,171 @@ def _digit_families(texts: pa.Array, rows: Ints) -> Iterator[DateFamily]:
     is_stamp: Bools = pc.match_substring_regex(texts, r"^\d{14}$").to_numpy(zero_copy_only=False)
     if is_stamp.any():
         fields = pc.extract_regex(texts.filter(pa.array(is_stamp)), STAMPS[14])
-        yield DateFamily("stamps of 14 digits", rows[is_stamp], partial(_read_stamp, fields))
+        decide = partial(_decide_one, "compact")
+        yield DateFamily(
+            "stamps of 14 digits", rows[is_stamp], partial(_examine_none, fields), decide, partial(_read_stamp, fields)
+        )
     for name, form, unit, least in _EPOCHS:
         is_unit = ~is_stamp & (size >= least) & (size < _END_US // _SECOND_US * unit)
         # A number belongs to the largest unit that it fits.
         is_stamp = is_stamp | is_unit
         if is_unit.any():
-            where = pa.array(is_unit)
+            fields = (unit, texts.filter(pa.array(is_unit)), parts.filter(pa.array(is_unit)))
+            decide = partial(_decide_epoch, form)
             yield DateFamily(
-                name, rows[is_unit], partial(_read_epoch, form, unit, texts.filter(where), parts.filter(where))
+                name, rows[is_unit], partial(_examine_epoch, *fields), decide, partial(_read_epoch, *fields)
             )
 
 
-def _read_epoch(form: Form, unit: int, texts: pa.Array, parts: pa.StructArray) -> DateReading:
+def _examine_none(_: pa.StructArray) -> FormEvidence:
+    return FormEvidence()
+
+
+def _decide_one(form: Form, _: FormEvidence) -> tuple[Form, tuple[str, ...]]:
+    return form, ()
+
+
+def _times(unit: int, texts: pa.Array, parts: pa.StructArray) -> tuple[Ints, Bools, Bools]:
+    """Times since 1970 in microseconds; whether they are those of a shop; whether their digits may be a stamp's."""
     whole = pc.cast(parts.field("whole"), pa.int64()).to_numpy(zero_copy_only=False)
     fraction = microseconds(parts.field("fraction"))
     fraction = np.where(pc.starts_with(texts, "-").to_numpy(zero_copy_only=False), -fraction, fraction)
     at = whole * (_SECOND_US // unit) + fraction // unit if unit <= _SECOND_US else whole // (unit // _SECOND_US)
+    stamps = [_read_stamp(pc.extract_regex(texts, pattern)).is_real for pattern in STAMPS.values()]
+    return at, (at >= _START_US) & (at < _END_US), np.logical_or.reduce(stamps, initial=False)
+
+
+def _examine_epoch(unit: int, texts: pa.Array, parts: pa.StructArray) -> FormEvidence:
+    at, is_real, is_stamp = _times(unit, texts, parts)
+    others = at[is_real & ~is_stamp]
+    counts = Counter(texts=len(at), stamps=int(is_stamp.sum()))
+    return FormEvidence(counts, int(others.min(initial=_END_US)), int(others.max(initial=_START_US)))
+
+
+def _decide_epoch(form: Form, evidence: FormEvidence) -> tuple[Form, tuple[str, ...]]:
+    stamps = evidence.counts["stamps"]
+    if stamps > _STAMPS_MAX * evidence.counts["texts"]:
+        return "ambiguous", (f"{stamps} may also be stamps of digits such as YYYYMMDDhhmm",)
+    return form, ()
+
+
+def _read_epoch(unit: int, texts: pa.Array, parts: pa.StructArray, _: Form, evidence: FormEvidence) -> DateReading:
+    at, is_real, is_stamp = _times(unit, texts, parts)
+    # a stamp among times is far from all of them
+    is_real &= ~is_stamp | ((at >= evidence.least) & (at <= evidence.greatest))
     no = np.zeros(len(at), np.bool_)
-    is_stamp = np.logical_or.reduce(
-        [_read_stamp(pc.extract_regex(texts, pattern)).is_real for pattern in STAMPS.values()], initial=False
-    )
-    is_real = (at >= _START_US) & (at < _END_US)
-    if is_stamp.any() and not is_stamp.all():  # a stamp among times is far from all of them
-        others = at[is_real & ~is_stamp]
-        is_real &= ~is_stamp | ((at >= others.min(initial=_END_US)) & (at <= others.max(initial=_START_US)))
-    reading = DateReading(form, at, is_real, no, ~no, no)
-    if is_stamp.sum() > _STAMPS_MAX * len(at):
-        return _ambiguous(reading, (f"{int(is_stamp.sum())} may also be stamps of digits such as YYYYMMDDhhmm",))
-    return reading
+    return DateReading(at, is_real, no, ~no, no)
 
 
-def _read_stamp(fields: pa.StructArray) -> DateReading:
+def _read_stamp(fields: pa.StructArray, *_: object) -> DateReading:
     has_century = has_part(fields, "year")
     year = part_numbers(fields, "year") if has_century else full_year(part_numbers(fields, "short"))
-    return _dated("compact", fields, year, part_numbers(fields, "month"), part_numbers(fields, "day"))
+    return _dated(fields, year, part_numbers(fields, "month"), part_numbers(fields, "day"))
 
 
-def _read_month_name(fields: pa.StructArray) -> DateReading:
+def _read_month_name(fields: pa.StructArray, *_: object) -> DateReading:
     names = pc.utf8_lower(fields.field("month_name"))
     month = pc.index_in(names, value_set=pa.array(list(MONTH_NAMES))).to_numpy(zero_copy_only=False)
     numbers = np.array(list(MONTH_NAMES.values()), np.int64)
-    return _dated("month_name", fields, part_numbers(fields, "year"), numbers[month], part_numbers(fields, "day"))
+    return _dated(fields, part_numbers(fields, "year"), numbers[month], part_numbers(fields, "day"))
 
 
-def _read_year_first(fields: pa.StructArray) -> DateReading:
-    year = part_numbers(fields, "year")
+def _year_month_day(fields: pa.StructArray) -> tuple[Ints, Ints, Ints]:
     month = part_numbers(fields, "month") + part_numbers(fields, "month_b") + part_numbers(fields, "month_c")
     day = part_numbers(fields, "day") + part_numbers(fields, "day_b") + part_numbers(fields, "day_c")
-    reading = _dated("iso_mixed", fields, year, month, day)
-    absurd = int((~reading.is_real & ~reading.is_endless).sum())
-    proofs = int((_dated("iso_mixed", fields, year, day, month).is_real & (month > 12)).sum()) if absurd else 0
-    if proofs == absurd >= max(2, PROOF_MIN * len(year)):
-        return _ambiguous(reading, (f"{proofs} have the day before the month",))
-    counted = reading.is_real if reading.is_real.any() else ~reading.is_real
-    if reading.has_offset[counted].all():
-        return replace(reading, form="iso_offset")
-    if reading.is_day_only[counted].all():
-        return replace(reading, form="date_only")
-    is_naive = not (reading.has_offset[counted] | reading.is_day_only[counted]).any()
-    return replace(reading, form="iso_naive" if is_naive else "iso_mixed")
+    return part_numbers(fields, "year"), month, day
 
 
-def _read_numeric(order: DateOrder | None, fields: pa.StructArray) -> DateReading:
-    """Day and month as numbers, in either order; with years of two digits these may come first as well."""
+def _examine_year_first(fields: pa.StructArray) -> FormEvidence:
+    year, month, day = _year_month_day(fields)
+    reading = _dated(fields, year, month, day)
+    is_absurd = ~reading.is_real & ~reading.is_endless
+    counts = Counter(texts=len(year), absurd=int(is_absurd.sum()))
+    if is_absurd.any():
+        counts["proofs"] = int((_dated(fields, year, day, month).is_real & (month > 12)).sum())
+    is_naive = ~reading.has_offset & ~reading.is_day_only
+    for name, of_name in (("real", reading.is_real), ("unreal", ~reading.is_real)):
+        counts[name] = int(of_name.sum())
+        for kind, of_kind in (("offset", reading.has_offset), ("day", reading.is_day_only), ("naive", is_naive)):
+            counts[f"{name} {kind}"] = int((of_name & of_kind).sum())
+    return FormEvidence(counts)
+
+
+def _decide_year_first(evidence: FormEvidence) -> tuple[Form, tuple[str, ...]]:
+    counts = evidence.counts
+    if counts["proofs"] == counts["absurd"] >= max(2, PROOF_MIN * counts["texts"]):
+        return "ambiguous", (f"{counts['proofs']} have the day before the month",)
+    counted = "real" if counts["real"] else "unreal"
+    forms: tuple[tuple[str, Form], ...] = (("offset", "iso_offset"), ("day", "date_only"), ("naive", "iso_naive"))
+    for kind, form in forms:
+        if counts[f"{counted} {kind}"] == counts[counted]:
+            return form, ()
+    return "iso_mixed", ()
+
+
+def _read_year_first(fields: pa.StructArray, *_: object) -> DateReading:
+    return _dated(fields, *_year_month_day(fields))
+
+
+def _numeric_readings(fields: pa.StructArray) -> dict[Form, tuple[Ints, Ints, Ints]]:
+    """Year, month and day in each order that they may have; with years of two digits these may come first as well."""
     first, second, third = (part_numbers(fields, name) for name in ("first", "second_number", "third"))
-    is_short: Bools = pc.equal(pc.binary_length(fields.field("third")), 2).to_numpy(zero_copy_only=False)
-    year = np.where(is_short, full_year(third), third)
-    readings: dict[Form, DateReading] = {
-        "day_first": _dated("day_first", fields, year, second, first),
-        "month_first": _dated("month_first", fields, year, first, second),
+    year = np.where(_is_short(fields), full_year(third), third)
+    return {
+        "day_first": (year, second, first),
+        "month_first": (year, first, second),
+        "year_first": (full_year(first), second, third),
     }
-    marks = pc.unique(fields.field("mark"))
-    one_mark = len(marks) == 1 and bool(pc.all(pc.equal(fields.field("mark"), fields.field("mark_b"))).as_py())
-    by_day = int((readings["day_first"].is_real & (first > 12)).sum())
-    by_month = int((readings["month_first"].is_real & (second > 12)).sum())
+
+
+def _is_short(fields: pa.StructArray) -> Bools:
+    is_short: Bools = pc.equal(pc.binary_length(fields.field("third")), 2).to_numpy(zero_copy_only=False)
+    return is_short
+
+
+def _examine_numeric(fields: pa.StructArray) -> FormEvidence:
+    counts = Counter(texts=len(fields), short=int(_is_short(fields).sum()))
+    for form, (year, month, day) in _numeric_readings(fields).items():
+        is_real = _dated(fields, year, month, day).is_real
+        counts[form] = int(is_real.sum())
+        counts[f"{form} proven"] = int((is_real & (day > 12)).sum())
+    for mark, count in zip(*pc.value_counts(fields.field("mark")).flatten(), strict=True):
+        counts[f"mark {mark}"] = count.as_py()
+    counts["several marks"] = int(pc.sum(pc.not_equal(fields.field("mark"), fields.field("mark_b"))).as_py() or 0)
+    return FormEvidence(counts)
+
+
+def _decide_numeric(order: DateOrder | None, evidence: FormEvidence) -> tuple[Form, tuple[str, ...]]:
+    counts = evidence.counts
+    texts, short = counts["texts"], counts["short"]
+    by_day, by_month = counts["day_first proven"], counts["month_first proven"]
     notes: tuple[str, ...] = (f"{by_day} prove day first, {by_month} month first",)
-    least = max(1, PROOF_MIN * len(first))
+    least = max(1, PROOF_MIN * texts)
     contradicting = by_month if order == "day_first" else by_day
-    if not one_mark:
-        return _ambiguous(readings["day_first"], (*notes, "several separators"))
-    if is_short.any() and not is_short.all():
-        return _ambiguous(readings["day_first"], (*notes, "years of two and of four digits"))
+    if sum(name.startswith("mark ") for name in counts) > 1 or counts["several marks"]:
+        return "ambiguous", (*notes, "several separators")
+    if 0 < short < texts:
+        return "ambiguous", (*notes, "years of two and of four digits")
     if order is not None and not (contradicting and not (by_day and by_month)):
-        return replace(readings[order], notes=(*notes, f"{order.replace('_', ' ')} as set"))
+        return order, (*notes, f"{order.replace('_', ' ')} as set")
     if order is not None:
-        return _ambiguous(readings["day_first"], (*notes, f"reconcile.date_order is {order}"))
-    if is_short.all():
-        readings["year_first"] = _dated("year_first", fields, full_year(first), second, third)
-        possible = [one for one in readings.values() if one.is_real.sum() >= SHARE_MIN * len(first)]
-        if len(possible) == 1:
-            return replace(possible[0], notes=notes)
-        return _ambiguous(readings["day_first"], (*notes, "years of two digits"))
+        return "ambiguous", (*notes, f"reconcile.date_order is {order}")
+    orders: tuple[Form, ...] = ("day_first", "month_first", "year_first")
+    if short:
+        possible = [form for form in orders if counts[form] >= SHARE_MIN * texts]
+        return (possible[0], notes) if len(possible) == 1 else ("ambiguous", (*notes, "years of two digits"))
     if by_day >= least and not by_month:
-        return replace(readings["day_first"], notes=notes)
+        return "day_first", notes
     if by_month >= least and not by_day:
-        return replace(readings["month_first"], notes=notes)
-    return _ambiguous(readings["day_first"], notes)
+        return "month_first", notes
+    return "ambiguous", notes
 
 
-def _ambiguous(reading: DateReading, notes: tuple[str, ...]) -> DateReading:
-    no = np.zeros(len(reading.at), np.bool_)
-    return replace(reading, form="ambiguous", is_real=no, is_endless=no, notes=notes)
+def _read_numeric(fields: pa.StructArray, form: Form, _: FormEvidence) -> DateReading:
+    return _dated(fields, *_numeric_readings(fields)[form])
 
 
-def _dated(form: Form, fields: pa.StructArray, year: Ints, month: Ints, day: Ints) -> DateReading:
+def _dated(fields: pa.StructArray, year: Ints, month: Ints, day: Ints) -> DateReading:
     """Dates with the time of day and the offset of their fields, as far as these are there."""
     is_endless = (year == _NO_END_YEAR) & (month == 12) & (day == 31)
     real = (year >= YEAR_MIN) & (year <= YEAR_MAX) & (month >= 1) & (month <= 12) & (day >= 1)
@@ -274,9 +356,9 @@ def _dated(form: Form, fields: pa.StructArray, year: Ints, month: Ints, day: Int
     at = (begin + day - 1) * _DAY_US + hour * _HOUR_US + minute * _MINUTE_US + second * _SECOND_US + micros
     no = np.zeros(len(at), np.bool_)
     if not has_part(fields, "zone"):
-        return DateReading(form, at, real, no, no, is_endless)
+        return DateReading(at, real, no, no, is_endless)
     hours, minutes = part_numbers(fields, "off_hour"), part_numbers(fields, "off_minute")
     shift = hours * _HOUR_US + minutes * _MINUTE_US
     at = at - np.where(is_written(fields, "sign", "-"), -shift, shift)
     real &= (hours < 16) & (minutes < 60) & (at >= _START_US) & (at < _END_US)
-    return DateReading(form, at, real, ~is_written(fields, "time"), is_written(fields, "zone"), is_endless)
+    return DateReading(at, real, ~is_written(fields, "time"), is_written(fields, "zone"), is_endless)

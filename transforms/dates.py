@@ -16,6 +16,7 @@ Texts in another form than their column's, days that do not exist, and years out
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -24,7 +25,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from transforms.date_forms import SHARE_MIN, YEAR_MAX, YEAR_MIN, DateFamily, DateOrder, DateReading, Form, find_families
+from transforms.date_forms import (
+    SHARE_MIN,
+    YEAR_MAX,
+    YEAR_MIN,
+    DateFamily,
+    DateOrder,
+    DateReading,
+    Form,
+    FormEvidence,
+    find_families,
+)
 from transforms.findings import rule_findings, table_finding
 from transforms.frames import BOOLEAN, TEXT, TIMESTAMP, Bools, Column, Ints, array, column
 
@@ -86,25 +97,89 @@ class DateColumn:
         return self.form in UNREAD_FORMS
 
 
-def read_dates(texts: Column[Any], order: DateOrder | None = None, timezone: str | None = None) -> DateColumn:
+@dataclass(frozen=True, slots=True)
+class ColumnForm:
+    """The form of a column, as all of its texts prove it.
+
+    Attributes:
+        form: see `DateColumn`.
+        family: name of the texts that have it; empty for none.
+        proof: what these texts prove.
+        evidence: see `DateColumn`.
+    """
+
+    form: Form
+    family: str
+    proof: FormEvidence
+    evidence: str
+
+
+class DateEvidence:
+    """What the texts of a column prove about its form. They are added part by part; for `order` see `DateContext`."""
+
+    def __init__(self, order: DateOrder | None = None) -> None:
+        self._order = order
+        self._given = 0
+        self._rows: Counter[str] = Counter()
+        self._families: dict[str, DateFamily] = {}
+        self._proofs: dict[str, FormEvidence] = {}
+
+    def add(self, texts: Column[Any]) -> None:
+        """Examines texts of type text, where blank is like null."""
+        plain, given = _plain(texts)
+        self._given += len(given)
+        for family in find_families(array(plain), given, self._order) if len(given) else ():
+            self._rows[family.name] += len(family.rows)
+            self._families[family.name] = family
+            self._proofs[family.name] = self._proofs.get(family.name, FormEvidence()) + family.examine()
+
+    def form(self) -> ColumnForm:
+        """The form that the texts so far prove."""
+        if not self._given:
+            return ColumnForm("empty", "", FormEvidence(), "no texts")
+        if not self._rows:
+            return ColumnForm("unknown", "", FormEvidence(), f"none of {self._given} texts has a known form")
+        counts = ", ".join(f"{self._rows[name]} {name}" for name in sorted(self._rows))
+        evidence = f"{self._given} texts: {counts}"
+        name = self._family_of_column()
+        if name is None:
+            return ColumnForm("mixed", "", FormEvidence(), f"{evidence}; no form is proven")
+        proof = self._proofs[name]
+        form, notes = self._families[name].decide(proof)
+        return ColumnForm(form, name, proof, "; ".join([evidence, *notes]))
+
+    def _family_of_column(self) -> str | None:
+        """The family whose form is that of the column; None where none is proven."""
+        (first, count), *others = self._rows.most_common(2)
+        if others and others[0][1] == count:
+            return None
+        return first if self._families[first].proves_itself or count >= SHARE_MIN * self._given else None
+
+
+def read_dates(
+    texts: Column[Any],
+    order: DateOrder | None = None,
+    timezone: str | None = None,
+    of_column: ColumnForm | None = None,
+) -> DateColumn:
     """Reads a column of dates whose form is not shown (interface, Resources: createdAt, startDate, expirationDate).
 
-    `texts` are of type text, where blank is like null; `order` and `timezone` are those of a `DateContext`.
+    Args:
+        texts: of type text, where blank is like null.
+        order: that of a `DateContext`.
+        timezone: that of a `DateContext`.
+        of_column: the form of the column that these texts are a part of; None: they are all of it.
     """
-    plain = texts.astype(pd.ArrowDtype(TEXT)).str.strip()
-    if not plain.str.isascii().all():
-        plain = plain.str.replace(_SPACES, " ", regex=True)
-    given = np.flatnonzero((plain != "").fillna(False).to_numpy(np.bool_))
-    if not len(given):
-        return _unread(texts, "empty", given, "no texts")
-    families = sorted(find_families(array(plain), given, order), key=lambda family: family.name)
-    if not families:
-        return _unread(texts, "unknown", given, f"none of {len(given)} texts has a known form")
-    evidence = f"{len(given)} texts: {', '.join(f'{len(one.rows)} {one.name}' for one in families)}"
-    family = _form_of_column(families, len(given))
+    if of_column is None:
+        all_texts = DateEvidence(order)
+        all_texts.add(texts)
+        of_column = all_texts.form()
+    plain, given = _plain(texts)
+    families = find_families(array(plain), given, order) if of_column.form not in (*UNREAD_FORMS, "empty") else ()
+    family = next((one for one in families if one.name == of_column.family), None)
     if family is None:
-        return _unread(texts, "mixed", given, f"{evidence}; no form is proven")
-    reading = family.read()
+        return _unread(texts, of_column, given)
+    reading = family.read(of_column.form, of_column.proof)
     is_timed = reading.is_real & ~reading.is_day_only & ~reading.has_offset
     if timezone is not None:
         reading = _localized(reading, timezone)
@@ -113,16 +188,16 @@ def read_dates(texts: Column[Any], order: DateOrder | None = None, timezone: str
         (int((reading.is_real & reading.is_day_only).sum()), "without a time, read as midnight"),
         (int((~reading.is_real & ~reading.is_endless).sum()), f"not a date between {YEAR_MIN} and {YEAR_MAX}"),
     )
-    counted = () if reading.form in UNREAD_FORMS else (f"{count} {words}" for count, words in notes if count)
-    return _read(texts, given, family.rows, reading, "; ".join([evidence, *reading.notes, *counted]))
+    counted = (f"{count} {words}" for count, words in notes if count)
+    return _read(texts, given, family.rows, reading, of_column.form, "; ".join([of_column.evidence, *counted]))
 
 
-def _form_of_column(families: list[DateFamily], count: int) -> DateFamily | None:
-    """The family whose form is that of the column; None where none is proven."""
-    first, *others = sorted(families, key=lambda one: -len(one.rows))
-    if others and len(others[0].rows) == len(first.rows):
-        return None
-    return first if first.proves_itself or len(first.rows) >= SHARE_MIN * count else None
+def _plain(texts: Column[Any]) -> tuple[Column[Any], Ints]:
+    """The texts without whitespace around them, and the rows that have one."""
+    plain = texts.astype(pd.ArrowDtype(TEXT)).str.strip()
+    if not plain.str.isascii().all():
+        plain = plain.str.replace(_SPACES, " ", regex=True)
+    return plain, np.flatnonzero((plain != "").fillna(False).to_numpy(np.bool_))
 
 
 def _localized(reading: DateReading, timezone: str) -> DateReading:
@@ -162,13 +237,14 @@ def day_ends(starts: Column[Any], timezone: str | None) -> Column[Any]:
     return column(pa.array(ends.asi8, pa.int64(), mask=ends.isna()).cast(TIMESTAMP), starts.index)
 
 
-def _unread(texts: Column[Any], form: Form, given: Ints, evidence: str) -> DateColumn:
+def _unread(texts: Column[Any], of_column: ColumnForm, given: Ints) -> DateColumn:
     no = _flags(np.zeros(len(texts), np.bool_), texts)
     at = column(pa.nulls(len(texts), TIMESTAMP), texts.index)
-    return DateColumn(form, at, _flags(_at(given, texts), texts), no, no, no, evidence)
+    unread = _flags(_at(given, texts), texts)
+    return DateColumn(of_column.form, at, unread, no, no, no, of_column.evidence)
 
 
-def _read(texts: Column[Any], given: Ints, rows: Ints, reading: DateReading, evidence: str) -> DateColumn:
+def _read(texts: Column[Any], given: Ints, rows: Ints, reading: DateReading, form: Form, evidence: str) -> DateColumn:
     """The columns, as long as the texts and with their index."""
     instants = np.zeros(len(texts), np.int64)
     # Not what is below a null: Arrow computes it too, and the least integer overflows.
@@ -176,7 +252,7 @@ def _read(texts: Column[Any], given: Ints, rows: Ints, reading: DateReading, evi
     is_read, endless = _at(rows[reading.is_real], texts), _at(rows[reading.is_endless], texts)
     at = pa.array(instants, pa.int64(), mask=~is_read).cast(pa.timestamp("us")).cast(TIMESTAMP)
     return DateColumn(
-        form=reading.form,
+        form=form,
         at=column(at, texts.index),
         unread=_flags(_at(given, texts) & ~is_read & ~endless, texts),
         day_only=_flags(_at(rows[reading.is_real & reading.is_day_only], texts), texts),

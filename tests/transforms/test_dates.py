@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from transforms.date_forms import DateOrder
-from transforms.dates import read_dates
+from transforms.dates import DateEvidence, read_dates
 
 TEXTS = pd.ArrowDtype(pa.string())
 MOMENTS = st.lists(st.datetimes(datetime(1975, 1, 1), datetime(2199, 12, 31), timezones=st.just(UTC)), min_size=1)
@@ -150,6 +150,27 @@ def test_every_text_is_read_or_unread(texts: list[str | None]) -> None:
     recognised = read_dates(column(*texts))
     is_text = pd.Series([text is not None and bool(text.strip()) for text in texts], dtype=pd.ArrowDtype(pa.bool_()))
     assert (recognised.unread ^ recognised.at.notna()).tolist() == is_text.tolist()
+
+
+SOME_DATES = [None, " ", "soon", "9999-12-31", "2024-01-31", "20240131T100000Z", "2024-31-12", "2024-01-31 10:00"]
+SOME_DATES += ["31/01/2024", "1/2/2024", "01.02.2024", "1/31/24", "5 Jan 2024", "20240131101500", "1700000000"]
+SOME_DATES += ["2401311015", "1700000000123", "4412041200"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(SOME_DATES), min_size=1, max_size=4), st.data())
+def test_parts_of_a_column_are_read_as_the_whole(kinds: list[str | None], data: st.DataObject) -> None:
+    texts = data.draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=30))
+    cut = data.draw(st.integers(0, len(texts)))
+    order: DateOrder | None = data.draw(st.sampled_from([None, "day_first", "month_first"]))
+    whole, parts, evidence = read_dates(column(*texts), order), [texts[:cut], texts[cut:]], DateEvidence(order)
+    for part in parts:
+        evidence.add(column(*part))
+    read = [read_dates(column(*part), order, of_column=evidence.form()) for part in parts]
+    assert {one.form for one in read} == {whole.form}
+    for name in ("at", "unread", "day_only", "zone_unknown", "endless"):
+        values = [value for one in read for value in getattr(one, name).array]
+        assert values == list(getattr(whole, name).array), name
 
 
 @pytest.mark.parametrize(
