@@ -11,9 +11,9 @@ from typing import Final
 
 import duckdb
 
-from pipelines.reconcile.entities import ENTITIES
 from pipelines.reconcile.reconcile import Reconciling
 from pipelines.warehouse.descriptions import DESCRIBED_SCHEMAS, column_description, column_source, table_description
+from sources.contract import RECORDS
 from sources.settings import ReconcileSettings
 from sources.words import render_text
 
@@ -80,7 +80,7 @@ def markdown() -> str:
 
 def diagram() -> str:
     """The reconciled tables with their keys and relations, as SVG."""
-    keys = {table: [f"{table.removesuffix('s')}_id"] if table in ENTITIES else [] for table in _PLACES}
+    keys = {table: [f"{table.removesuffix('s')}_id"] if table in RECORDS else [] for table in _PLACES}
     for _, _, child, column in RELATIONS:
         keys[child].append(column)
     return render_text("docs", "tables.svg.j2", relations=RELATIONS, places=_PLACES, keys=keys)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from sandbox.faults import NAMES
+from sources.contract import RECORDS
 from sources.gaps import GAPS
 
 ZONE: Final = timezone(timedelta(hours=-5))
@@ -80,7 +81,7 @@ class SandboxConfig:
         first = {name: readings[0] for name, readings in known.items()}
         object.__setattr__(self, "readings", {**first, **self.readings})
         check_faults(self.faults)
-        for name in ("customers", "orders", "promotions", "price_lists", "latency_ms", "stall_s", "drip_s", "late_s"):
+        for name in (*RECORDS, "latency_ms", "stall_s", "drip_s", "late_s"):
             if not 0 <= getattr(self, name) < inf:
                 raise SandboxConfigError(f"{name} is {getattr(self, name)}. Use a number from 0 on")
         if self.rate_per_s < 1:

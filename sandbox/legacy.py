@@ -19,7 +19,7 @@ from sandbox.config import LEGACY_KEY, SandboxConfig
 from sandbox.messages import Call, Page, SandboxResponse, encoded, joined, legacy_errors
 from sandbox.state import Json, State
 from sandbox.validation import Problem, problems
-from sources.contract import LIST_PROMOTIONS, Operation
+from sources.contract import Operation
 
 DEFAULT_LIMIT: Final = 20
 CAP: Final = 50
@@ -90,8 +90,7 @@ class Legacy:
 
     def _list(self, call: Call) -> SandboxResponse | Page:
         query = call.query
-        promotions = call.operation is LIST_PROMOTIONS
-        resource = "promotions" if promotions else "customers"
+        resource = call.operation.records.name if call.operation.records is not None else ""
         size = self._size(query.get("limit"))
         first = 0 if self._readings["legacy_first_page"] == "zero" else 1
         page = bounded_int(query.get("page", str(first)))
@@ -100,15 +99,15 @@ class Legacy:
             return call.error(invalid, "query", "page and limit must be numbers, limit at least 1")
         if "picky_limit" in call.faults and query.get("limit") not in PICKY_LIMITS:
             return call.error(invalid, "query", f"limit must be one of {', '.join(PICKY_LIMITS)}")
-        form = self._readings["promotions_data"] if promotions else "array"
+        form = self._readings.get(f"{resource}_data", "array")
         size = 1 if form == "object_single" else max(1, size // 2) if "capped_limit" in call.faults else size
         with self.state.lock:
-            rows = self.state.found(resource, query.get("term", "") if promotions else "")
+            rows = self.state.found(resource, query.get("term", "") if "term" in call.operation.query else "")
             total = len(rows)
             pages = -(-total // size)
             # Bounds of `page` are not shown: a page before the first is read as the first.
             index = max(page - first, 0)
-            end = "pagination" if promotions else self._readings["customers_end"]
+            end = self._readings.get(f"{resource}_end", "pagination")
             repeats = call.faults & {"varied_repeat", "shuffled_repeat"} if index >= max(pages, 1) else frozenset()
             if index >= max(pages, 1):
                 if end.startswith("status_") and not repeats:
@@ -129,7 +128,7 @@ class Legacy:
                 "hasPrevPage": index > 0 and total > 0,
                 "hasNextPage": index + 1 < pages,
             }
-        return Page(taken, envelope, partial(_written, form), before)
+        return Page(taken, envelope, partial(_written, form, call.operation.rows_field), before)
 
     def _altered(self, rows: list[bytes], faults: Set[str]) -> list[bytes]:
         """A last page that is repeated: with one field changed, or in another order."""
@@ -156,10 +155,10 @@ class Legacy:
         return min(size, CAP) if reading == "capped" else size
 
 
-def _written(form: str, rows: list[bytes], envelope: dict[str, Any]) -> bytes:
+def _written(form: str, rows_field: str, rows: list[bytes], envelope: dict[str, Any]) -> bytes:
     """The body of a list, in one of the readings of `promotions_data`."""
     if form == "array":
-        return joined("data", rows, envelope)
+        return joined(rows_field, rows, envelope)
     if form == "object_by_id":
         data = b"{%s}" % b",".join([b'"%s":%s' % (_id_of(row).encode(), row) for row in rows])
     elif form == "object_wrapped":
@@ -167,7 +166,7 @@ def _written(form: str, rows: list[bytes], envelope: dict[str, Any]) -> bytes:
     else:
         data = rows[0] if rows else b"{}"
     tail = encoded(envelope)
-    return b'{"data":%s%s' % (data, b"," + tail[1:] if envelope else b"}")
+    return b'{"%b":%b%b' % (rows_field.encode(), data, b"," + tail[1:] if envelope else b"}")
 
 
 def _id_of(row: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Family B: Bearer keys with scopes, whoami, price lists, and orders by cursor.
+"""Family B: Bearer keys with scopes, whoami, lists in one response, and lists by cursor.
 
 In: a call. Out: a response, or a page that faults may alter. A cursor has the rank of the last row shown and a hash of
 the query, and is signed: a forged cursor, or one of another query, is an error. It also has the number of times that
@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -20,11 +21,9 @@ from sandbox.legacy import PICKY_LIMITS, bounded_int
 from sandbox.messages import Call, Page, SandboxResponse, encoded, joined, v1_error
 from sandbox.state import State
 from sources.contract import (
-    LIST_ORDERS,
     PUBLIC_V1_LIMIT_DEFAULT,
     PUBLIC_V1_LIMIT_MAX,
     PUBLIC_V1_LIMIT_MIN,
-    WHOAMI,
 )
 
 
@@ -55,7 +54,7 @@ class PublicV1:
         self.state = state
         self._secret = hashlib.sha256(f"{config.seed}:cursors".encode()).digest()
         self._readings = config.readings
-        self._ends = 0
+        self._ends: Counter[str] = Counter()
 
     def auth_error(self, call: Call) -> SandboxResponse | None:
         """The error for an absent, unknown or expired key or a missing scope; None if the call is allowed."""
@@ -77,12 +76,13 @@ class PublicV1:
 
     def answer(self, call: Call) -> SandboxResponse | Page:
         """Answers an authorized call."""
-        if call.operation is LIST_ORDERS:
-            return self._orders(call)
-        if call.operation is WHOAMI:
+        record, rows_field = call.operation.records, call.operation.rows_field
+        if record is None:
             return self._whoami(call)
+        if call.operation.paging == "cursor":
+            return self._by_cursor(call, record.name, rows_field)
         with self.state.lock:
-            return Page(list(self.state.lists["price_lists"].rows), {}, partial(joined, "priceLists"))
+            return Page(list(self.state.lists[record.name].rows), {}, partial(joined, rows_field))
 
     def _whoami(self, call: Call) -> SandboxResponse:
         presented = call.headers[b"authorization"].decode("latin-1").partition(" ")[2].strip()
@@ -98,7 +98,7 @@ class PublicV1:
         }
         return SandboxResponse(200, encoded(bodies[self._readings["whoami_names"]]))
 
-    def _orders(self, call: Call) -> SandboxResponse | Page:
+    def _by_cursor(self, call: Call, resource: str, rows_field: str) -> SandboxResponse | Page:
         query = call.query
         limit_text = query.pop("limit", str(PUBLIC_V1_LIMIT_DEFAULT))
         cursor = query.pop("startingAfter", None)
@@ -110,33 +110,34 @@ class PublicV1:
             return v1_error(400, "INVALID_LIMIT", f"limit must be one of {', '.join(PICKY_LIMITS)}")
         if "restarting_cursor" in call.faults:
             cursor = None
-        bound = sorted([*query.items(), ("limit", limit_text)])
+        bound = [resource, *sorted([*query.items(), ("limit", limit_text)])]
         mark = hashlib.sha256(repr(bound).encode()).digest()[:8]
-        rank, ends = (self._rank(cursor, mark) if cursor is not None else None) or (None, self._ends)
-        is_reused, reuse = ends < self._ends, self._readings["cursor_reuse"]
+        ended = self._ends[resource]
+        rank, ends = (self._rank(cursor, mark) if cursor is not None else None) or (None, ended)
+        is_reused, reuse = ends < ended, self._readings["cursor_reuse"]
         if cursor is not None and (rank is None or (is_reused and reuse == "rejected")):
             return invalid_cursor()
         if is_reused and reuse == "restarts":
             rank = None
         size = max(1, limit // 2) if "capped_limit" in call.faults else limit
         with self.state.lock:
-            rows = self.state.lists["orders"]
+            rows = self.state.lists[resource]
             begin = 0 if rank is None else rows.after(rank)
             if is_reused and reuse == "skips":
                 begin = min(begin + limit, len(rows.rows))
             end = begin + size
             taken = rows.rows[begin:end]
             more = end < len(rows.rows)
-            next_cursor = self._cursor(rows.ranks[end - 1], mark) if more else None
-            self._ends += not more
+            next_cursor = self._cursor(rows.ranks[end - 1], mark, ended) if more else None
+            self._ends[resource] += not more
             if "restarting_cursor" in call.faults:
                 more, next_cursor = True, f"{self.state.requests:024x}"
             before = rows.rows[begin - 1] if begin else b""
         envelope = {"hasMore": more, "nextCursor": next_cursor}
-        return Page(taken, envelope, partial(joined, "data"), before, cursor or "")
+        return Page(taken, envelope, partial(joined, rows_field), before, cursor or "")
 
-    def _cursor(self, rank: float, mark: bytes) -> str:
-        content = _MARK.pack(rank, mark, self._ends)
+    def _cursor(self, rank: float, mark: bytes, ends: int) -> str:
+        content = _MARK.pack(rank, mark, ends)
         return urlsafe_b64encode(content + self._signature(content)).decode()
 
     def _rank(self, cursor: str, mark: bytes) -> tuple[float, int] | None:

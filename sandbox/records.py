@@ -64,12 +64,7 @@ def platform_time(moment: datetime, form: str) -> str:
 
 def generators(config: SandboxConfig) -> dict[str, Generate]:
     """For each resource, the generator of its nth record; call with ascending n."""
-    return {
-        "customers": _customers(config),
-        "promotions": _promotions(config),
-        "price_lists": _price_lists(config),
-        "orders": _orders(config),
-    }
+    return {name: make(config) for name, make in GENERATORS.items()}
 
 
 @cache
@@ -270,3 +265,12 @@ def _address(serial: int) -> Record:
 def _attribute(k: int, serial: int) -> object:
     value = serial * (k + 3) % 1009
     return (value, value / 8, f"valor {value}", True if value % 2 else None)[k % 4]
+
+
+GENERATORS: Final[dict[str, Callable[[SandboxConfig], Generate]]] = {
+    "customers": _customers,
+    "promotions": _promotions,
+    "price_lists": _price_lists,
+    "orders": _orders,
+}
+"""What makes the generator of each resource."""

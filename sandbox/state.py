@@ -86,7 +86,7 @@ class State:
                 random.Random(f"{config.seed}:sequence").shuffle(orders)
             self.lists["orders"] = Rows(orders)
         self._serial = max(counts.values())
-        self._found: dict[str, tuple[int, list[bytes]]] = {}
+        self._found: dict[tuple[str, str], tuple[int, list[bytes]]] = {}
         self.variants: dict[tuple[int, int], Variant] = {}
         self.subcategories: list[Json] = []
         self.warehouses: list[Json] = []
@@ -169,10 +169,10 @@ class State:
             rows = self.lists[resource]
             if not term:
                 return rows.rows
-            cached = self._found.get(term)
+            cached = self._found.get((resource, term))
             if cached is None or cached[0] != rows.version:
                 cached = (rows.version, [row for row in rows.rows if term.casefold() in _searched(row)])
-                self._found = {term: cached}
+                self._found = {(resource, term): cached}
             return cached[1]
 
     # Writes.

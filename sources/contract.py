@@ -49,11 +49,18 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A named set of fields; `key` is the field that identifies a record."""
+    """A named set of fields.
+
+    Attributes:
+        fields: none where the interface does not show them: names and types then come from the walk.
+        key: the field that identifies a record.
+        key_setting: the setting of the family that names another one.
+    """
 
     name: str
     fields: tuple[Field, ...]
     key: str = ""
+    key_setting: str = ""
 
     def field(self, name: str) -> Field:
         """The field with this JSON name. Raises KeyError if there is none."""
@@ -65,7 +72,15 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation of the interface: verb, path under the family's base, parameters, query, input and outcome."""
+    """An operation of the interface: verb, path under the family's base, parameters, query, input and outcome.
+
+    Attributes:
+        paging: of a list. What proves it complete follows from that (docs/completeness.md).
+        records: what a list holds.
+        rows_field: the member of a response of a list that has its rows.
+        error_code: JSON type of `code` in the legacy family's `errors` array; empty if the shape is not shown.
+        created_status: the status of a create, where it is shown.
+    """
 
     name: str
     family: Family
@@ -76,12 +91,11 @@ class Operation:
     input: Record | None = None
     paging: Literal["none", "pages", "cursor"] = "none"
     records: Record | None = None
+    rows_field: str = "data"
     scope: str = ""
     outcome: Literal["ok", "created", "no_content"] = "ok"
     error_code: Literal["", "integer", "string"] = ""
-    """JSON type of `code` in the legacy family's `errors` array; empty if the shape is not shown."""
     created_status: int | None = None
-    """The status of a create, where it is shown."""
 
 
 CUSTOMER_DOCUMENT: Final = Record(
@@ -140,8 +154,8 @@ PRICE_LIST: Final = Record(
     key="id",
 )
 
-ORDER: Final = Record("orders", (), key="id")
-"""Fields of an order: not shown. `id` is the default of `sources.public_v1.order_key`; all types come from the walk."""
+ORDER: Final = Record("orders", (), key="id", key_setting="order_key")
+"""Fields of an order: not shown. All types come from the walk."""
 
 PAGINATION: Final = Record(
     "pagination",
@@ -275,7 +289,13 @@ CREATE_WAREHOUSE: Final = Operation(
 )
 WHOAMI: Final = Operation("whoami", "public_v1", "GET", "/whoami")
 LIST_PRICE_LISTS: Final = Operation(
-    "list_price_lists", "public_v1", "GET", "/prices/lists", records=PRICE_LIST, scope="prices:read"
+    "list_price_lists",
+    "public_v1",
+    "GET",
+    "/prices/lists",
+    records=PRICE_LIST,
+    rows_field="priceLists",
+    scope="prices:read",
 )
 LIST_ORDERS: Final = Operation(
     "list_orders", "public_v1", "GET", "/orders", ("limit", "startingAfter"), paging="cursor", records=ORDER

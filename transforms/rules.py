@@ -43,17 +43,18 @@ class Rule:
     action: str
 
 
-def _rules() -> Iterator[Rule]:
-    catalogue = tomllib.loads(files("transforms").joinpath("rules.toml").read_text("utf-8"))
+def read_rules(text: str) -> Iterator[Rule]:
+    """The rules of a catalogue in the form of `rules.toml`: those of each list and date, and a table's own."""
+    catalogue = tomllib.loads(text)
     lists, dates, every_list, every_date = map(catalogue.pop, ("lists", "dates", "every_list", "every_date"))
-    for entity, rules in catalogue.items():
+    for entity in dict.fromkeys([*catalogue, *lists, *dates]):
         for name, texts in every_list.items() if entity in lists else ():
             yield Rule(entity, name, **{key: text.format(record=lists[entity]) for key, text in texts.items()})
-        for name, texts in rules.items():
+        for name, texts in catalogue.get(entity, {}).items():
             yield Rule(entity, name, **texts)
         for name, texts in every_date.items() if entity in dates else ():
             words = {key: text.format(**dates[entity]) for key, text in texts.items()}
             yield Rule(entity, f"{dates[entity]['prefix']}_{name}", **words)
 
 
-RULES: Final = tuple(_rules())
+RULES: Final = tuple(read_rules(files("transforms").joinpath("rules.toml").read_text("utf-8")))

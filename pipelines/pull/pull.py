@@ -13,7 +13,7 @@ from pipelines.pull.model import BuildStep, PullOptions, PullResult
 from pipelines.pull.order_tail import TailStart, read_tail_start
 from pipelines.pull.publishing import Publication, check_coverage
 from pipelines.pull.targets import Targets, read_targets
-from pipelines.pull.walking import KnownOrders, ListWalks
+from pipelines.pull.walking import KnownList, ListWalks
 from pipelines.warehouse.build import warehouse_errors
 from pipelines.warehouse.disk_need import compare_with_last_read
 from pipelines.warehouse.run import WarehouseRun
@@ -72,8 +72,8 @@ def pull(
 
 def _read_published(
     run: WarehouseRun, options: PullOptions, names: Sequence[str], targets: Targets
-) -> tuple[TailStart | None, KnownOrders | None]:
-    """Where the orders can be continued, if that is wanted, and which ones are known.
+) -> tuple[TailStart | None, dict[str, KnownList]]:
+    """Where the orders can be continued, if that is wanted, and what is known of each list.
 
     Read before the walks: while lists are read, another program may open the file for writing.
 
@@ -83,16 +83,14 @@ def _read_published(
     path = run.build.path
     tail = TailStart(reason="nothing was pulled before") if options.tail else None
     if not path.exists():
-        return tail, None
+        return tail, {}
     with run.build.published() as warehouse:
         check_source(warehouse, targets.source, names if options.accept_new_source else None)
         if options.tail and targets.public_v1 is not None:
             tail = read_tail_start(warehouse, targets.public_v1, run.started_at)
         whole = [name for name in names if name != ORDER.name or tail is None or tail.position is None]
         compare_with_last_read(warehouse, path, whole)
-        if ORDER.name not in names:
-            return tail, None
-        return tail, KnownOrders.of(warehouse, run.build.run_folder / "orders.ids")
+        return tail, {name: KnownList.of(warehouse, name, run.build.run_folder) for name in names}
 
 
 def _unreachable(result: PullResult) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from secrets import token_hex
@@ -28,7 +28,7 @@ from pipelines.warehouse.load import import_loader
 from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.sql import table_names
 from sources import __version__
-from sources.contract import LISTS, ORDER
+from sources.contract import LISTS, ORDER, RECORDS
 from sources.decode.schema_inference import FieldNames, KeptKinds
 from sources.errors import BridgeError, Stopped
 from sources.extract.id_hashes import IdHashes, hash_ids
@@ -37,7 +37,6 @@ from sources.extract.spool import SpoolFolder
 from sources.extract.tail import CursorPosition, TailMismatch
 from sources.extract.walk import walk
 from sources.http.client import Client
-from sources.settings import PublicV1Settings
 
 Merge = Callable[[Sequence[ListResult], str | None], None]
 """Merges walked lists. In: the lists, and the organization that they belong to, None where it is not known."""
@@ -50,22 +49,29 @@ END_WAIT_S: Final = 2.0
 log = logging.getLogger("orderbridge.pull")
 
 
-class KnownOrders(NamedTuple):
-    """The names and kinds of fields, and the ids of the orders that were listed, as the last read of them left them."""
+class KnownList(NamedTuple):
+    """What earlier reads of a list left for the next one, see `WalkOptions`."""
 
-    names: FieldNames
-    kinds: KeptKinds
-    ids: IdHashes
+    names: FieldNames | None = None
+    kinds: KeptKinds | None = None
+    ids: IdHashes | None = None
 
     @classmethod
-    def of(cls, warehouse: duckdb.DuckDBPyConnection, file: Path) -> Self:
-        """Those of a published warehouse; `file` is created for the hashes of the ids."""
-        ids = IdHashes(file)
-        if ORDER.name in table_names(warehouse, "raw"):
-            listed = warehouse.sql(f"SELECT id FROM raw.{ORDER.name} WHERE _missing_since IS NULL")
-            for batch in listed.to_arrow_reader():
-                ids.append(hash_ids(pa.chunked_array([batch.column(0)])))
-        return cls(field_names(warehouse), kept_kinds(warehouse, ORDER.name), ids)
+    def of(cls, warehouse: duckdb.DuckDBPyConnection, name: str, folder: Path) -> Self:
+        """That of a published warehouse; hashes of ids are written into the folder.
+
+        Fields are known of an undocumented record, ids of a list that is read by a cursor.
+        """
+        names, kinds, ids = None, None, None
+        if not RECORDS[name].fields:
+            names, kinds = field_names(warehouse, name), kept_kinds(warehouse, name)
+        if LISTS[name].paging == "cursor":
+            ids = IdHashes(folder / f"{name}.ids")
+            if name in table_names(warehouse, "raw"):
+                listed = warehouse.sql(f"SELECT id FROM raw.{name} WHERE _missing_since IS NULL")
+                for batch in listed.to_arrow_reader():
+                    ids.append(hash_ids(pa.chunked_array([batch.column(0)])))
+        return cls(names, kinds, ids)
 
 
 class ListWalks:
@@ -78,7 +84,7 @@ class ListWalks:
         progress: called after each page.
         stop: ends the walks once it is set; it is set where a walk or a load fails unexpectedly.
         tail: where the orders can be continued; None: they are read whole.
-        known: the orders of the published warehouse; None without one.
+        known: what the published warehouse has of each list.
     """
 
     def __init__(
@@ -89,11 +95,11 @@ class ListWalks:
         progress: Progress,
         stop: threading.Event,
         tail: TailStart | None = None,
-        known: KnownOrders | None = None,
+        known: Mapping[str, KnownList] | None = None,
     ) -> None:
         self._targets, self._build, self._sweeps = targets, build, sweeps
         self._progress, self._stop, self._tail = progress, stop, tail
-        self._known = known
+        self._known = known or {}
         # A pull that failed in this process may still be decoding a batch: it must not write into this one's files.
         self._files = build.run_folder / f"files-{token_hex(4)}"
 
@@ -167,10 +173,9 @@ class ListWalks:
             "limit": settings.page_limit,
             "version": __version__,
         }
-        key = settings.order_key if name == ORDER.name and isinstance(settings, PublicV1Settings) else ""
-        known = self._known if name == ORDER.name else None
-        names, kinds, known_ids = known or (None, None, None)
-        options = WalkOptions(settings.page_limit, self._sweeps, key=key, names=names, kinds=kinds, known_ids=known_ids)
+        key = str(getattr(settings, setting)) if (setting := RECORDS[name].key_setting) else ""
+        names, kinds, ids = self._known.get(name, KnownList())
+        options = WalkOptions(settings.page_limit, self._sweeps, key=key, names=names, kinds=kinds, known_ids=ids)
         place = name if start is None else f"{name}-tail"
         published_at = path.stat().st_mtime if path.exists() else 0.0
         spool = SpoolFolder(self._build.spools / place, identity, settings.api_key.reveal(), published_at)

@@ -34,8 +34,6 @@ from transforms.orders import ORDERS, orders
 from transforms.price_lists import CUSTOMER_PRICE_LISTS, price_lists
 from transforms.promotions import promotions
 
-ENTITIES: Final = ("customers", "promotions", "price_lists", "orders")
-"""The lists of the platform, each with a raw and a reconciled table of its name."""
 DOCUMENTS: Final = "customers__documents"
 
 
@@ -208,4 +206,4 @@ STEPS: Final[dict[str, Callable[[StepInputs], Entity]]] = {
     "order_lines": _order_lines,
     "customer_orders": _customer_orders,
 }
-"""What makes each reconciled table, in order: a step may read the tables of those before it."""
+"""What makes each reconciled table, in order: a step may read the tables of those before it. Each list has one."""

@@ -17,7 +17,7 @@ import duckdb
 import pandas as pd
 
 from pipelines.reconcile.cluster import Cluster
-from pipelines.reconcile.entities import ENTITIES, STEPS, Entity, StepInputs
+from pipelines.reconcile.entities import STEPS, Entity, StepInputs
 from pipelines.reconcile.erp_customers import MatchSummary, match_customers
 from pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
 from pipelines.reconcile.erp_variants import VariantSummary, compare_variants, read_erp_variants
@@ -29,6 +29,7 @@ from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.schema_changes import enumeration
 from pipelines.warehouse.tables import replace
 from pipelines.warehouse.views import create_views
+from sources.contract import LISTS
 from sources.errors import BridgeError, ExitCode, UsageError
 from sources.settings import ReconcileSettings, reconcile_settings, warehouse_path
 from transforms.dates import DateContext
@@ -181,7 +182,7 @@ class Reconciling:
         result.match, match_findings = match_customers(inputs, self._customers)
         findings.append(match_findings)
         result.variants = compare_variants(build, run_id, self._variants)
-        for name in ENTITIES:
+        for name in LISTS:
             for check in (coverage.unproven, coverage.proven_before, coverage.duplicate_ids):
                 findings += check(build, inputs.reads, name)
         exceptions = pd.concat(findings, ignore_index=True)

@@ -16,10 +16,10 @@ import duckdb
 from pipelines.warehouse.sql import sql_name, sql_text
 from pipelines.warehouse.views import SCHEMA as VIEW_SCHEMA
 from sources.contract import LISTS, RECORDS, Field
-from sources.decode.table_schema import snake
+from sources.decode.table_schema import parent_key, snake
 
 DESCRIBED_SCHEMAS: Final = ("raw", "reconciled", "ops", VIEW_SCHEMA)
-ORDER_FIELD: Final = "field of the platform's orders, which the interface does not show"
+_UNDOCUMENTED: Final = "field of the platform's {}, which the interface does not show"
 _KEYS: Final = {
     ("reconciled", "customers"): ("customer_id",),
     ("reconciled", "promotions"): ("promotion_id",),
@@ -28,7 +28,6 @@ _KEYS: Final = {
     ("ops", "runs"): ("run_id",),
     ("ops", "observations"): ("what", "value"),
 }
-_RAW_ORDER_COLUMNS: Final = ("id", "order_id", "position")
 _COMMENTED: Final = """
     SELECT schema_name, table_name, NULL AS column_name, 'TABLE' AS kind, comment FROM duckdb_tables()
     WHERE list_contains($schemas, schema_name)
@@ -52,15 +51,16 @@ def _dictionary() -> dict[str, dict[str, str]]:
 
 def table_description(schema: str, table: str) -> str:
     """What a table holds."""
-    if schema == "raw" and table.startswith("orders__"):
-        return "parts of orders, one row each; fields and types are found in the walk"
+    name, _, child = table.partition("__")
+    if schema == "raw" and child and _is_undocumented(name):
+        return f"parts of {name}, one row each; fields and types are found in the walk"
     return _dictionary()["tables"].get(f"{schema}.{table}", "")
 
 
 def column_description(schema: str, table: str, column: str) -> str:
     """What a column holds, by the dictionary or else by the interface; empty for one that neither describes."""
-    if _is_order_field(schema, table, column):
-        return ORDER_FIELD
+    if _is_undocumented_field(schema, table, column):
+        return _UNDOCUMENTED.format("orders" if schema == "reconciled" else table.partition("__")[0])
     if column.endswith("_position"):
         return f"position of the row in {table.rpartition('__')[0]} that it belongs to"
     dictionary = _dictionary()
@@ -69,12 +69,19 @@ def column_description(schema: str, table: str, column: str) -> str:
     return text or (field.meaning if field else "")
 
 
-def _is_order_field(schema: str, table: str, column: str) -> bool:
-    """Whether a column is a field that was found in the orders, and may have the name of another table's column."""
+def _is_undocumented(name: str) -> bool:
+    """Whether the interface does not show the fields of a list's records."""
+    return name in RECORDS and not RECORDS[name].fields
+
+
+def _is_undocumented_field(schema: str, table: str, column: str) -> bool:
+    """Whether a column is a field that was found in a walk, and may have the name of another table's column."""
     if column.startswith("_"):
         return False
-    if schema == "raw" and table.partition("__")[0] == "orders":
-        return column not in _RAW_ORDER_COLUMNS and not column.endswith("_position")
+    name = table.partition("__")[0]
+    if schema == "raw" and _is_undocumented(name):
+        own = ("id", "position", parent_key(RECORDS[name]))
+        return column not in own and not column.endswith("_position")
     if schema != "reconciled" or table not in ("orders", "order_lines"):
         return False
     from transforms.order_totals import ORDER_LINES

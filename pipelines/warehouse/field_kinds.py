@@ -32,7 +32,7 @@ def kept_kinds(warehouse: duckdb.DuckDBPyConnection, resource: str) -> KeptKinds
     """The kind of each place of a list, by its path, but those whose change was accepted after they were decided."""
     if "field_kinds" not in table_names(warehouse, "ops"):
         return {}
-    accepted, names = Accepted.read(datetime.now(UTC)), field_names(warehouse)
+    accepted, names = Accepted.read(datetime.now(UTC)), field_names(warehouse, resource)
     return {
         path: kind
         for path, kind, decided_at in warehouse.execute(_KNOWN, [resource]).fetchall()
@@ -55,7 +55,7 @@ def record_kinds(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime, wa
 
 def widened(build: duckdb.DuckDBPyConnection, resource: str) -> Iterator[tuple[str, str, str]]:
     """The places whose kind became wider since it was first decided: the place, its kind before, its kind now."""
-    names = field_names(build)
+    names = field_names(build, resource)
     for path, previous, kind in build.execute(_WIDENED, [resource]).fetchall():
         yield place(resource, path, names), previous, kind
 

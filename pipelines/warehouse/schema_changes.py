@@ -17,6 +17,7 @@ import duckdb
 
 from pipelines.warehouse.ops import record_observations
 from pipelines.warehouse.sql import table_names
+from sources.contract import RECORDS
 from sources.decode.schema_inference import FieldNames
 from sources.decode.table_schema import ABSENT, FIELD, MISTYPED, UNKNOWN
 from sources.decode.undocumented import FOUND
@@ -87,10 +88,12 @@ class SchemaChange:
 
 
 def observe_schema(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) -> None:
-    """Records the types of the fields of orders, which only a walk shows, and the adjustment types of price lists."""
+    """Records the types of undocumented fields, which only a walk shows, and the adjustment types of price lists."""
+    undocumented = [name for name, record in RECORDS.items() if not record.fields]
     types = build.execute(
         """SELECT table_name || '.' || column_name, data_type FROM duckdb_columns() WHERE schema_name = 'raw'
-            AND split_part(table_name, '__', 1) = 'orders' AND NOT starts_with(column_name, '_')"""
+            AND list_contains(?, split_part(table_name, '__', 1)) AND NOT starts_with(column_name, '_')""",
+        [undocumented],
     ).fetchall()
     kinds = build.execute("SELECT DISTINCT adjustment_type FROM raw.price_lists").fetchall()
     observed = [(f"{name}: {_TYPE}", kind) for name, kind in types]
@@ -98,14 +101,15 @@ def observe_schema(build: duckdb.DuckDBPyConnection, run_id: str, at: datetime) 
     record_observations(build, run_id, at, observed)
 
 
-def field_names(warehouse: duckdb.DuckDBPyConnection) -> FieldNames:
-    """The names that fields of undocumented records have in a warehouse."""
+def field_names(warehouse: duckdb.DuckDBPyConnection, resource: str) -> FieldNames:
+    """The names that the fields of an undocumented list have in a warehouse."""
     names: dict[str, dict[str, str]] = {}
     if "observations" not in table_names(warehouse, "ops"):
         return names
     for name, field in warehouse.execute(_FIELD_NAMES, [f": {FIELD}"]).fetchall():  # of several, the last
         table, _, column = name.rpartition(".")
-        names.setdefault(table, {})[field] = column
+        if _parts(f"{name}: {FIELD}")[0] == resource:
+            names.setdefault(table, {})[field] = column
     return names
 
 

@@ -49,20 +49,21 @@ class LegacyPages:
         limit: rows to request per page.
         key: the field of a row's id.
         first_page: number of the first page, if an earlier sweep found it; None: 1, unless page 0 has other rows.
+        rows_field: the member with the rows.
 
     Attributes:
         is_page_0_larger: page 0 has rows of page 1, and others: it is still not known whether the list has a page 0.
         is_page_0_unknown: page 0 failed, or was rejected while page 1 is empty, and no `total` shows the list whole.
     """
 
-    def __init__(self, limit: int, key: str = "id", first_page: int | None = None) -> None:
+    def __init__(self, limit: int, key: str = "id", first_page: int | None = None, rows_field: str = "data") -> None:
         self.limit = limit
         self.first_page = 1 if first_page is None else first_page
         self.size: int | None = None
         self.total: int | None = None
         self.rows = 0
         self.assumed_end: AssumedEnd = ""
-        self._key = key
+        self._key, self._rows_field = key, rows_field
         self._ended_by = ""
         self._next_page = self.first_page
         self._probe: Literal["open", "due", "sent", "done"] = "open" if first_page is None else "done"
@@ -93,10 +94,11 @@ class LegacyPages:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        members, ids = read_envelope(body, "data", "pagination", key=self._key)
-        data = members["data"]
+        field = self._rows_field
+        members, ids = read_envelope(body, field, "pagination", key=self._key)
+        data = members[field]
         is_object = data.startswith(b"{")
-        page = page_of_object(data, self._key) if is_object else page_of_array(data, "data", self._key, ids)
+        page = page_of_object(data, field, self._key) if is_object else page_of_array(data, field, self._key, ids)
         return replace(page, pagination=_pagination(members["pagination"]))
 
     def accept(self, request: Request, page: PageBody) -> bool:

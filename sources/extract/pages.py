@@ -241,8 +241,12 @@ def _row_decoder(key: str) -> msgspec.json.Decoder[list[_Row]]:
     return msgspec.json.Decoder(list[row])  # type: ignore[valid-type]
 
 
-def page_of_object(data: bytes, key: str) -> PageBody:
-    """A page from a `data` that is an object (gap `promotions_data`). Raises ContractBroken if the form is unknown."""
+def page_of_object(data: bytes, field: str, key: str) -> PageBody:
+    """A page from an object in place of an array (gap `promotions_data`).
+
+    Raises:
+        ContractBroken: its form is unknown. BrokenBody: it is not JSON.
+    """
     try:
         members = [(json.loads(name), value) for name, value in object_members(data)]
     except ValueError:
@@ -255,8 +259,9 @@ def page_of_object(data: bytes, key: str) -> PageBody:
     elif all(value.startswith(b"{") for _, value in members):
         rows, form = b"[" + b",".join(value for _, value in members) + b"]", "object_by_id"
     else:
-        raise ContractBroken("`data` is an object of no known form", "The platform may have changed. Ask its operator.")
-    return replace(page_of_array(rows, "data", key), form=form)
+        words = f"`{field}` is an object of no known form"
+        raise ContractBroken(words, "The platform may have changed. Ask its operator.")
+    return replace(page_of_array(rows, field, key), form=form)
 
 
 def kind_of(data: bytes) -> str:

@@ -35,12 +35,13 @@ class V1Cursor:
     Args:
         limit: rows to request per page, 1 to 100. The cursor is bound to it: it is the same for the whole walk.
         key: the field of a row's id.
+        rows_field: the member with the rows.
         cursor: of an earlier walk, to continue there; None: from the first page.
     """
 
-    def __init__(self, limit: int, key: str = "id", cursor: str | None = None) -> None:
+    def __init__(self, limit: int, key: str = "id", rows_field: str = "data", cursor: str | None = None) -> None:
         self.limit = limit
-        self._key = key
+        self._key, self._rows_field = key, rows_field
         self.size: int | None = None
         self.ended_by = ""
         self.total: int | None = None
@@ -60,8 +61,8 @@ class V1Cursor:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        members, ids = read_envelope(body, "data", "hasMore", "nextCursor", key=self._key)
-        page = page_of_array(members["data"], "data", self._key, ids)
+        members, ids = read_envelope(body, self._rows_field, "hasMore", "nextCursor", key=self._key)
+        page = page_of_array(members[self._rows_field], self._rows_field, self._key, ids)
         has_more, cursor = members["hasMore"], members["nextCursor"]
         if has_more not in (b"true", b"false"):
             raise ContractBroken(f"`hasMore` is {kind_of(has_more)}, not a boolean")
@@ -110,7 +111,7 @@ def _cursor(data: bytes) -> str | None:
 
 
 class SinglePage:
-    """Paginator of GET /prices/lists: no parameters, one response.
+    """Paginator of a list in one response, without parameters.
 
     A sample response::
 
@@ -118,10 +119,11 @@ class SinglePage:
 
     Args:
         key: the field of a row's id.
+        rows_field: the member with the rows, `priceLists` above.
     """
 
-    def __init__(self, key: str = "id") -> None:
-        self._key = key
+    def __init__(self, key: str, rows_field: str) -> None:
+        self._key, self._rows_field = key, rows_field
         self._has_more = False
         self.size: int | None = None
         self.ended_by = ""
@@ -133,8 +135,8 @@ class SinglePage:
 
     def parse(self, body: bytes) -> PageBody:
         """See Paginator."""
-        members, ids = read_envelope(body, "priceLists", "hasMore", "nextCursor", key=self._key)
-        page = page_of_array(members["priceLists"], "priceLists", self._key, ids)
+        members, ids = read_envelope(body, self._rows_field, "hasMore", "nextCursor", key=self._key)
+        page = page_of_array(members[self._rows_field], self._rows_field, self._key, ids)
         # The interface shows neither here: any value that is not that of a last page is a hint at further rows.
         has_more = members["hasMore"] not in (b"", b"null", b"false")
         return replace(page, has_more=has_more or members["nextCursor"] not in (b"", b"null", b'""'))

@@ -38,9 +38,10 @@ log = logging.getLogger("orderbridge.walk")
 
 def paginator_for(operation: Operation, limit: int, key: str = "id", first_page: int | None = None) -> Paginator:
     """A paginator for a list of the contract; `first_page` if an earlier sweep found it."""
+    rows_field = operation.rows_field
     if operation.paging == "pages":
-        return LegacyPages(limit, key, first_page)
-    return V1Cursor(limit, key) if operation.paging == "cursor" else SinglePage(key)
+        return LegacyPages(limit, key, first_page, rows_field)
+    return V1Cursor(limit, key, rows_field) if operation.paging == "cursor" else SinglePage(key, rows_field)
 
 
 def walk(
@@ -55,7 +56,7 @@ def walk(
     """Walks a list to its end.
 
     Args:
-        resource: `customers`, `promotions`, `price_lists` or `orders` (interface, Endpoints).
+        resource: the name of a list (`LISTS`).
         client: of the list's family.
         folder: for the Parquet files; the caller removes it.
         spools: for the response bodies.
@@ -116,8 +117,8 @@ class _ListWalk:
             result.evidence.append(str(error).splitlines()[0])
             if isinstance(error, (ContractBroken, HttpRejected)):
                 self._spools.clear()  # resuming would fail on the same page again
-        if not self._record.fields and not result.error:
-            result.observations["order_key", self._record.key] += 1
+        if self._record.key_setting and not result.error:
+            result.observations[self._record.key_setting, self._record.key] += 1
         if self._fetcher.was_throttled:
             result.observations["rate_limit", f"{self._operation.family}: 429 received"] += 1
         result.ended_at = datetime.now(UTC)
@@ -154,7 +155,7 @@ class _ListWalk:
 
     def _read_tail(self, start: CursorPosition, progress: Progress) -> None:
         """Reads what follows an earlier walk. Raises TailMismatch where that is not certain."""
-        paginator = V1Cursor(start.limit, self._record.key, start.cursor)
+        paginator = V1Cursor(start.limit, self._record.key, self._operation.rows_field, start.cursor)
         sweep = Sweep(1, start.limit)
         self._result.sweeps.append(sweep)
         with closing(self._spools.sweep(sweep.number)) as spool:

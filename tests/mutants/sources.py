@@ -17,15 +17,29 @@ MUTANTS: Final = (
     Mutant(
         "the-orders-known-before-are-not-asked-for",
         "pipelines/pull/walking.py",
-        "kinds=kinds, known_ids=known_ids)",
+        "kinds=kinds, known_ids=ids)",
         "kinds=kinds)",
         "tests/pipelines/pull/test_pull.py -k keeps_its_date",
     ),
     Mutant(
+        "only-orders-are-known-to-their-next-walk",
+        "pipelines/pull/walking.py",
+        'if LISTS[name].paging == "cursor":',
+        'if name == "orders":',
+        "tests/pipelines/pull/test_new_list.py -k skips",
+    ),
+    Mutant(
+        "lists-share-the-names-of-their-child-tables",
+        "pipelines/warehouse/schema_changes.py",
+        'if _parts(f"{name}: {FIELD}")[0] == resource:',
+        "if name:",
+        "tests/pipelines/pull/test_new_list.py -k skips",
+    ),
+    Mutant(
         "kinds-of-earlier-walks-are-forgotten",
         "pipelines/pull/walking.py",
-        "kinds=kinds, known_ids=known_ids)",
-        "known_ids=known_ids)",
+        "kinds=kinds, known_ids=ids)",
+        "known_ids=ids)",
         "tests/pipelines/pull/test_pull.py -k keeps_its_type",
     ),
     Mutant(

@@ -193,7 +193,7 @@ class UnusualPlatform(httpx.BaseTransport):
         begin, size = (page - 1) * stride, half if is_shrunk and page < pages else stride
         values = dict(zip(PAGINATION, (page, pages, len(rows), page > 1, page < pages), strict=True))
         members = {name: values[name] for name in drawn.pagination}
-        return _response(rows[begin : begin + size], {"pagination": members} if members else {})
+        return self._response(rows[begin : begin + size], {"pagination": members} if members else {})
 
     def _cursor_page(self, query: dict[str, str]) -> httpx.Response:
         drawn = self._drawn
@@ -209,13 +209,13 @@ class UnusualPlatform(httpx.BaseTransport):
         size = self._size(int(query["limit"]))
         end = begin + (max(1, size // 2) if self._draw.random() < drawn.shrunk else size)
         if end >= len(rows):
-            return _response(rows[begin:], {"hasMore": False, "nextCursor": None})
+            return self._response(rows[begin:], {"hasMore": False, "nextCursor": None})
         position = getattr(rows[end - 1], drawn.cursor) if by_value else end
-        return _response(rows[begin:end], {"hasMore": True, "nextCursor": f"{number}:{position}"})
+        return self._response(rows[begin:end], {"hasMore": True, "nextCursor": f"{number}:{position}"})
 
-
-def _response(rows: list[Record], members: dict[str, Any]) -> httpx.Response:
-    return httpx.Response(200, json={"data": [{"id": row.id, "name": "A"} for row in rows], **members})
+    def _response(self, rows: list[Record], members: dict[str, Any]) -> httpx.Response:
+        records = [{"id": row.id, "name": "A"} for row in rows]
+        return httpx.Response(200, json={LISTS[self._drawn.resource].rows_field: records, **members})
 
 
 def platform_seed(seed: int) -> Outcome:

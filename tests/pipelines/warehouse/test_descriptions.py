@@ -11,7 +11,7 @@ import pytest
 
 from docs.dictionary import RELATIONS, tables
 from pipelines.reconcile.reconcile import reconcile
-from pipelines.warehouse.descriptions import ORDER_FIELD, column_description
+from pipelines.warehouse.descriptions import column_description
 from pipelines.warehouse.views import SCHEMA, VIEWS, statements
 from sources.errors import UsageError
 from tests.pipelines.bridge import Bridge
@@ -39,7 +39,8 @@ def test_issue_15_5_every_table_view_and_column_has_a_comment(reconciled: Bridge
     assert [name for name, comment in columns if not comment] == []
     comments = dict(columns)
     assert comments["raw.customers.first_name"] == "first name; firstName of GET /customers"
-    assert comments["raw.orders.created_at"] == comments["reconciled.orders.raw_total"] == ORDER_FIELD
+    words = "field of the platform's orders, which the interface does not show"
+    assert comments["raw.orders.created_at"] == comments["reconciled.orders.raw_total"] == words
     assert comments["raw.orders__lines__taxes.lines_position"] == (
         "position of the row in orders__lines that it belongs to"
     )

@@ -86,7 +86,9 @@ def test_v1_an_expired_cursor_starts_again_and_a_first_400_is_an_error() -> None
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"data": [', b'{"data": [1, 2}', b"null", b"[]", b"\xff\xfe"])
-@pytest.mark.parametrize("paginator", [LegacyPages(10), V1Cursor(10), SinglePage()], ids=["legacy", "v1", "lists"])
+@pytest.mark.parametrize(
+    "paginator", [LegacyPages(10), V1Cursor(10), SinglePage("id", "priceLists")], ids=["legacy", "v1", "lists"]
+)
 def test_what_is_no_json_object_is_broken(paginator: Any, body: bytes) -> None:
     with pytest.raises(BrokenBody):
         paginator.parse(body)
@@ -227,7 +229,7 @@ def test_a_page_0_that_has_more_rows_than_page_1_is_a_doubt(ids: tuple[int, ...]
     ],
 )
 def test_price_lists_that_announce_further_rows_are_not_proven(more: dict[str, object], is_doubted: bool) -> None:
-    paginator = SinglePage()
+    paginator = SinglePage("id", "priceLists")
     request = paginator.next_request()
     assert request is not None
     assert paginator.accept(request, paginator.parse(json.dumps({"priceLists": [{"id": "a"}], **more}).encode()))
