@@ -49,7 +49,8 @@ def read_rules(text: str) -> Iterator[Rule]:
     lists, dates, every_list, every_date = map(catalogue.pop, ("lists", "dates", "every_list", "every_date"))
     for entity in dict.fromkeys([*catalogue, *lists, *dates]):
         for name, texts in every_list.items() if entity in lists else ():
-            yield Rule(entity, name, **{key: text.format(record=lists[entity]) for key, text in texts.items()})
+            words = {key: text.format(record=lists[entity], list=entity) for key, text in texts.items()}
+            yield Rule(entity, name, **words)
         for name, texts in catalogue.get(entity, {}).items():
             yield Rule(entity, name, **texts)
         for name, texts in every_date.items() if entity in dates else ():

@@ -20,6 +20,7 @@ from pipelines.pull.order_tail import CursorOwner, record_cursor
 from pipelines.pull.quarantine import staged_quarantine
 from pipelines.pull.targets import Targets
 from pipelines.warehouse import disk_need, merge, ops
+from pipelines.warehouse.column_values import record_column_values
 from pipelines.warehouse.field_kinds import record_kinds
 from pipelines.warehouse.load import attached, load
 from pipelines.warehouse.run import WarehouseRun
@@ -193,6 +194,7 @@ class Publication:
             ops.record_observations(connection, run_id, at, walked.observations)
             if change is not None:
                 record_kinds(connection, run_id, at, walked)
+                record_column_values(connection, run_id, at, walked)
             totals = {
                 "read": walked.total("rows"),
                 "loaded": walked.distinct if change else 0,

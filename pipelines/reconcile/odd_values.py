@@ -1,7 +1,7 @@
-"""Findings about values of undocumented fields that are of another kind than their column or table.
+"""Findings about values that are of another kind than their column or table, or that are gone.
 
-In: the raw tables of a list whose fields the interface does not show, and the kinds that its walks decided. Out:
-findings by field, with counts. Odd values are the members of `_extra`, by the path of their field.
+In: the raw tables of a list, the kinds that its walks decided, the values that they counted. Out: findings by field,
+with counts. Odd values, of undocumented fields, are the members of `_extra`, by the path of their field.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
+from pipelines.warehouse.accepted import Accepted
+from pipelines.warehouse.column_values import gone_values
 from pipelines.warehouse.field_kinds import widened
 from pipelines.warehouse.sql import table_names
 from transforms.findings import table_finding
@@ -38,19 +40,27 @@ def odd_values(build: duckdb.DuckDBPyConnection, entity: str) -> list[pd.DataFra
     return [*_odd(build, entity, sorted(tables)), *_widened(build, entity)]
 
 
+def lost_values(build: duckdb.DuckDBPyConnection, entity: str, accepted: Accepted) -> Iterator[pd.DataFrame]:
+    """A finding for each column or child table of a list that had values and has none."""
+    for place, counts in gone_values(build, entity, accepted):
+        yield table_finding(entity, "values_gone", f"{_shown(place)}: {counts}")
+
+
 def _odd(build: duckdb.DuckDBPyConnection, entity: str, tables: list[str]) -> Iterator[pd.DataFrame]:
     for table in tables:
         fields = build.execute(_ODD.format(table=table)).fetchall()
         for path, odd, listed in fields[:_FIELDS_MAX]:
-            name = path if _SAFE.fullmatch(path) else "(not shown)"
             rule = "form_changed" if odd >= max(CHANGED_MIN, CHANGED_SHARE * listed) else "odd_value"
-            yield table_finding(entity, rule, f"{table}: {name}: {odd} values in {listed} rows")
+            yield table_finding(entity, rule, f"{_shown(f'{table}: {path}')}: {odd} values in {listed} rows")
         if len(fields) > _FIELDS_MAX:
             yield table_finding(entity, "odd_value", f"{table}: {len(fields) - _FIELDS_MAX} more fields")
 
 
 def _widened(build: duckdb.DuckDBPyConnection, entity: str) -> Iterator[pd.DataFrame]:
     for place, previous, kind in widened(build, entity):
-        table, _, name = place.partition(": ")
-        shown = name if _SAFE.fullmatch(name) else "(not shown)"
-        yield table_finding(entity, "type_widened", f"{table}: {shown}: {previous} is {kind} now")
+        yield table_finding(entity, "type_widened", f"{_shown(place)}: {previous} is {kind} now")
+
+
+def _shown(place: str) -> str:
+    table, separator, name = place.partition(": ")
+    return place if not separator or _SAFE.fullmatch(name) else f"{table}: (not shown)"

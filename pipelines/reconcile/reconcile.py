@@ -22,6 +22,7 @@ from pipelines.reconcile.erp_customers import MatchSummary, match_customers
 from pipelines.reconcile.erp_files import ErpFiles, read_erp_customers
 from pipelines.reconcile.erp_variants import VariantSummary, compare_variants, read_erp_variants
 from pipelines.reconcile.history import HISTORIES, record_history
+from pipelines.reconcile.odd_values import lost_values
 from pipelines.warehouse import coverage, merge, ops
 from pipelines.warehouse.accepted import Accepted
 from pipelines.warehouse.build import warehouse_errors
@@ -185,6 +186,7 @@ class Reconciling:
         for name in LISTS:
             for check in (coverage.unproven, coverage.proven_before, coverage.duplicate_ids):
                 findings += check(build, inputs.reads, name)
+            findings += lost_values(build, name, accepted)
         exceptions = pd.concat(findings, ignore_index=True)
         exceptions["is_accepted"] = accepted.is_accepted(exceptions)
         replace(build, "exceptions", exceptions)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FILE: Final = "accepted.toml"
-COMPARED: Final = frozenset({"orders.form_changed", "orders.field_changed", "orders.matched_share_fell"})
+COMPARED: Final = frozenset(
+    {"orders.form_changed", "orders.field_changed", "orders.matched_share_fell"}
+    | {f"{rule.entity}.{rule.name}" for rule in RULES if rule.name == "values_gone"}
+)
 """Rules that compare with the last accepted state."""
 RULE_NAMES: Final = frozenset(f"{rule.entity}.{rule.name}" for rule in RULES)
 

@@ -44,6 +44,9 @@ TABLES: Final = {
     "field_kinds": """
         resource VARCHAR, path VARCHAR, kind VARCHAR, values_seen BIGINT, previous_kind VARCHAR, run_id VARCHAR,
         decided_at TIMESTAMPTZ, PRIMARY KEY (resource, path)""",
+    "column_values": """
+        run_id VARCHAR, resource VARCHAR, table_name VARCHAR, column_name VARCHAR, rows BIGINT, nulls BIGINT,
+        zeros BIGINT, "distinct" BIGINT, minimum VARCHAR, maximum VARCHAR, recorded_at TIMESTAMPTZ""",
     "push_log": """
         plan_id VARCHAR, operation_id VARCHAR, kind VARCHAR, method VARCHAR, path VARCHAR, state VARCHAR,
         status INTEGER, attempts INTEGER, updated_at TIMESTAMPTZ""",

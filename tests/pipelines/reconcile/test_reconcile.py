@@ -197,6 +197,36 @@ def test_a_field_of_another_form_is_an_error_until_it_is_accepted(reconciled: Br
     assert [night(), night()] == [0, 0]
 
 
+@pytest.mark.parametrize(
+    ("resource", "changed", "place"),
+    [
+        ("orders", {"lines": []}, "orders: lines: 96 rows before, none now"),
+        ("orders", {"note": ""}, "orders: note: 30 values before, none in 30 rows now"),
+        ("customers", {"documents": []}, "customers__documents: 39 rows before, none now"),
+        ("customers", {"phone": None}, "customers: phone: 33 values before, none in 40 rows now"),
+    ],
+)
+def test_values_that_are_gone_are_an_error_every_night_until_accepted(
+    reconciled: Bridge, resource: str, changed: dict[str, Any], place: str
+) -> None:
+    state = reconciled.platform.state
+
+    def night(fields: dict[str, Any]) -> list[tuple[str]]:
+        for key in state.ids(resource):
+            state.change(resource, key, fields)
+        reconciled.pull(resource)
+        reconcile()
+        return reconciled.rows("SELECT detail FROM reconciled.exceptions WHERE rule = 'values_gone'")
+
+    was = {key: state.records(resource)[0].get(key, "x") for key in changed}
+    night({"note": "x"})
+    assert [night(changed), night(changed)] == [[(place,)], [(place,)]]
+    accept(f"{resource}.values_gone", place.rpartition(":")[0])
+    assert night(changed) == []
+    assert night(was) == []
+    assert night(changed) != [], "the next loss is another one"
+
+
 def test_accepted_findings_are_counted_and_not_listed_until_their_last_day(reconciled: Bridge) -> None:
     first, second, *_ = reconciled.platform.state.ids("customers")
     for key in (first, second):
