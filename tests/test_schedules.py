@@ -296,3 +296,42 @@ def test_the_workflow_keeps_the_warehouse_encrypted(tmp_path: Path) -> None:
         subprocess.run(
             ["gpgconf", "--kill", "all"], env={"PATH": os.environ["PATH"], "GNUPGHOME": str(home)}, check=False
         )
+
+
+@pytest.mark.parametrize(
+    ("code", "ends_with", "message"),
+    [(0, 0, ""), (5, 0, "need a correction"), (6, 6, "in doubt"), (4, 4, "goes on"), (2, 2, "exit code 2")],
+)
+def test_a_drop_folder_keeps_what_was_not_done_and_moves_the_rest(
+    tmp_path: Path, code: int, ends_with: int, message: str
+) -> None:
+    made(tmp_path / "bin", f'case "$3" in *b.xlsx) exit {code};; esac')
+    drop = tmp_path / "drop folder"
+    drop.mkdir()
+    for name in ("a.csv", "b.xlsx", "c.part"):
+        (drop / name).touch()
+    environment = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "ORDERBRIDGE_IMPORT": "--confirm 9"}
+    done = sh(f"{SH} {EXAMPLES}/import.sh customers '{drop}'", tmp_path, **environment)
+    assert done.returncode == ends_with
+    assert (message in done.stderr) if message else not done.stderr
+    calls = (tmp_path / "bin/calls").read_text().splitlines()
+    assert calls == [f"import customers {drop}/{name} --json --confirm 9" for name in ("a.csv", "b.xlsx")]
+    kept = {path.name for path in drop.glob("*.*")}
+    assert kept == {"c.part", *(["b.xlsx"] if ends_with else [])}
+    assert len(list((drop / "done").iterdir())) == 2 - bool(ends_with)
+
+
+def test_the_schedules_of_the_page_import_what_they_name(tmp_path: Path) -> None:
+    made(tmp_path / "bin", "")
+    for file in ("articulos.csv", "2026-11-24/clientes.csv", "2026-11-25/clientes.csv", "drop/clientes.csv"):
+        (tmp_path / "erp" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "erp" / file).touch()
+    page = (CHECKOUT / "docs/schedules.md").read_text("utf-8")
+    lines = re.findall(r"^(?:\S+ ){5}cd /srv/orderbridge/data && (.*import\.sh.*)$", page, re.MULTILINE)
+    for line in lines:
+        there = line.replace("/srv/orderbridge/docs/schedules", str(EXAMPLES)).replace("/srv/erp", f"{tmp_path}/erp")
+        assert sh(there, tmp_path, PATH=f"{tmp_path}/bin:{os.environ['PATH']}").returncode == 0
+    calls = (tmp_path / "bin/calls").read_text().splitlines()
+    assert [Path(call.split()[2]).relative_to(tmp_path / "erp") for call in calls] == [
+        Path("articulos.csv"), Path("2026-11-25/clientes.csv"), Path("drop/clientes.csv")
+    ]  # fmt: skip

@@ -22,8 +22,8 @@ from sources.disk import disk_errors
 from sources.errors import BridgeError, ExitCode, UsageError
 
 COMMANDS: Final = (
-    "accept", "check", "demo", "init", "plan", "preview", "pull", "push", "reconcile", "report", "run", "sandbox",
-    "status", "template", "verify",
+    "accept", "check", "demo", "import_file", "init", "plan", "preview", "pull", "push", "reconcile", "report", "run",
+    "sandbox", "status", "template", "verify",
 )  # fmt: skip
 """Each is a module of this package that holds one command."""
 _IS_WINDOWS: Final = os.name == "nt"
@@ -80,7 +80,7 @@ def orderbridge(context: click.Context, project: Path | None) -> None:
     import resource  # which Windows has not
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core file: the memory holds keys and passwords
-    STOP.keeps_pages = context.invoked_subcommand in ("pull", "run")
+    STOP.keeps_pages = context.invoked_subcommand in ("import", "pull", "run")
     if project is not None:
         from sources.settings import set_project
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.options import log_option, lookup_option, path_option
+from pipelines.cli.options import json_option, log_option, lookup_option, path_option
 from pipelines.cli.process import exit_process, start
 from pipelines.cli.terminal import Style, print_json, print_lines
 from sources.kinds import KINDS
@@ -24,15 +24,26 @@ if TYPE_CHECKING:
 def plan(options: PlanOptions, reporter: Reporter) -> int:
     """Makes a plan and prints its summary. Returns the exit code. Raises what `make_plan` raises."""
     from pipelines.plan.make import make_plan
-    from pipelines.plan.summary import summary
 
-    def on_proposal(columns: list[str]) -> None:
-        lines = ["No mapping was given; the columns are read as:", *(f"  {column}" for column in columns)]
-        if options.save_mapping is not None:
-            lines.append(f"Saved to {options.save_mapping}: pass it with --mapping the next time.")
-        reporter.event("proposed", "\n".join(lines), columns=columns)
+    saved = options.save_mapping
+    more = [f"Saved to {saved}: pass it with --mapping the next time."] if saved is not None else []
+    result = make_plan(options, lambda columns: print_proposal(columns, reporter, *more))
+    print_warnings(result, reporter)
+    if reporter.style == "json":
+        print_json(record(result))
+    else:
+        print_lines(*summary_lines(result, result.folder))
+    return result.exit_code
 
-    result = make_plan(options, on_proposal)
+
+def print_proposal(columns: list[str], reporter: Reporter, *more: str) -> None:
+    """Prints a proposed mapping, a line per column, on stderr."""
+    lines = ["No mapping was given; the columns are read as:", *(f"  {column}" for column in columns), *more]
+    reporter.event("proposed", "\n".join(lines), columns=columns)
+
+
+def print_warnings(result: PlanResult, reporter: Reporter) -> None:
+    """Prints on stderr what pushes since or before mean for a plan."""
     if result.created_since:
         text = (
             f"Pushes created {number(result.created_since, 'customer')} after the platform's customers were pulled: "
@@ -50,15 +61,18 @@ def plan(options: PlanOptions, reporter: Reporter) -> int:
             f"{earlier.folder}.\nIf this file repeats changes of those pushes, they will be added twice."
         )
         reporter.event("earlier_changes", text, **earlier._asdict())
-    if reporter.style == "json":
-        print_json(_record(result))
-    else:
-        print_lines(*summary(result.manifest, result.statistics, result.folder).split("\n"))
-        print_lines(f"Plan folder: {result.folder}{'' if result.is_new else ' (existed already)'}")
-    return result.exit_code
 
 
-def _record(result: PlanResult) -> dict[str, Any]:
+def summary_lines(result: PlanResult, folder: Path | None = None) -> list[str]:
+    """The summary of a plan, with the commands to run next if `folder` is given, and where it is."""
+    from pipelines.plan.summary import summary
+
+    text = summary(result.manifest, result.statistics, folder).rstrip("\n")
+    return [*text.split("\n"), f"Plan folder: {result.folder}{'' if result.is_new else ' (existed already)'}"]
+
+
+def record(result: PlanResult) -> dict[str, Any]:
+    """A plan for JSON."""
     import msgspec
 
     manifest: dict[str, Any] = msgspec.to_builtins(result.manifest)
@@ -93,13 +107,14 @@ def _record(result: PlanResult) -> dict[str, Any]:
 @click.option("--notify", is_flag=True, help="Let the platform send a message to each new customer.")
 @click.option("--batch-size", type=click.IntRange(min=1), default=100, show_default=True, metavar="N")
 @log_option
-def command(style: Style, **options: Any) -> None:  # noqa: ANN401 # checked by click
+@json_option
+def command(style: Style, as_json: bool, **options: Any) -> None:  # noqa: ANN401 # checked by click
     """Plan what a CSV or .xlsx would change on the platform; sends nothing.
 
     KIND: customers, variants, subcategories or warehouses. The plan is a folder that you can read. Rejected rows are in
     its rejects.csv with their reasons, and the exit code is 5: correct that file and plan it.
     """
-    with start(style) as reporter:
+    with start("json" if as_json else style) as reporter:
         from pipelines.plan.make import PlanOptions
 
         code = plan(PlanOptions(**options), reporter)

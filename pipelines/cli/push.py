@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pipelines.cli.options import F, log_option, path_option
+from pipelines.cli.options import F, json_option, log_option, path_option
 from pipelines.cli.process import STOP, exit_process, print_error, start
 from pipelines.cli.terminal import Style, escape, print_json, print_lines
 from sources.errors import BridgeError, ExitCode, UsageError
@@ -57,22 +57,26 @@ def send(plan: Path, options: PushOptions, reporter: Reporter, deadline_s: float
 def print_result(result: PushResult, style: Style) -> None:
     """Prints the result of a push on stdout."""
     if style == "json":
-        print_json(
-            {
-                "plan_id": result.plan.manifest.plan_id,
-                "folder": result.plan.folder,
-                "operations": result.states,
-                "lines": {f"{file}.{outcome}": count for (file, outcome), count in sorted(result.lines.items())},
-                "settles_at": result.settles_at,
-                "broke": result.broke,
-                "exit_code": result.exit_code,
-            }
-        )
+        print_json(record(result))
     else:
-        print_lines(*_lines(result))
+        print_lines(*lines_of(result))
 
 
-def _lines(result: PushResult) -> list[str]:
+def record(result: PushResult) -> dict[str, Any]:
+    """The result of a push for JSON."""
+    return {
+        "plan_id": result.plan.manifest.plan_id,
+        "folder": result.plan.folder,
+        "operations": result.states,
+        "lines": {f"{file}.{outcome}": count for (file, outcome), count in sorted(result.lines.items())},
+        "settles_at": result.settles_at,
+        "broke": result.broke,
+        "exit_code": result.exit_code,
+    }
+
+
+def lines_of(result: PushResult) -> list[str]:
+    """The result of a push as text, and what to do next."""
     from pipelines.plan.model import RESULTS_FOLDER
     from pipelines.push.eligibility import format_time
     from pipelines.push.passwords import PASSWORDS_FILE
@@ -151,19 +155,28 @@ def _operations_option(name: str, help: str) -> Callable[[F], F]:  # noqa: A002 
     help="A copy of results/in_doubt.csv with its column `answer` filled in: landed, not-landed or abandon.",
 )
 @log_option
-def command(plan: Path, confirm: int | None, yes: bool, settle: float, style: Style, **options: Any) -> None:  # noqa: ANN401 # checked by click
+@json_option
+def command(
+    plan: Path,
+    confirm: int | None,
+    yes: bool,
+    settle: float,
+    style: Style,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401 # checked by click
+) -> None:
     """Send a plan, each write exactly once; run it again to resume.
 
     The outcome of each line is in the plan's folder, under results. Outcomes in doubt make the exit code 6: run the
     same command again after the time that it prints.
     """
-    reporter = start(style)
+    reporter = start("json" if as_json else style)
     from pipelines.ledger.push_log import publish_push_log
     from pipelines.push.model import PushOptions
 
     agreed = yes or (confirm is None and _agreed(plan))
     result = send(plan, PushOptions(confirm=confirm, agreed=agreed, settle_s=settle * 60, **options), reporter)
-    print_result(result, style)
+    print_result(result, reporter.style)
     if result.error is not None:
         print_error(result.exit_code, str(result.error), "orderbridge: ")
     if not result.stopped:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -41,18 +41,19 @@ def command(plan: Path, style: Style) -> None:
 def print_result(result: VerifyResult, style: Style) -> None:
     """Prints what a verification found on stdout."""
     if style == "json":
-        print_json(
-            {
-                "kind": result.kind,
-                "verdict": result.verdict,
-                "outcomes": result.outcomes,
-                "in_doubt": result.in_doubt,
-                "fields": result.fields,
-                "file": result.file,
-                "exit_code": result.exit_code,
-            }
-        )
-        return
+        print_json(record(result))
+    else:
+        print_lines(*lines_of(result))
+
+
+def record(result: VerifyResult) -> dict[str, Any]:
+    """What a verification found, for JSON."""
+    names = ("kind", "verdict", "outcomes", "in_doubt", "fields", "file", "exit_code")
+    return {name: getattr(result, name) for name in names}
+
+
+def lines_of(result: VerifyResult) -> list[str]:
+    """What a verification found, as text."""
     lines = [f"{result.outcomes[name]:>8}  {words}" for name, words in _OUTCOMES.items() if result.outcomes[name]]
     if result.in_doubt:
         lines.append(f"{result.in_doubt} in doubt: they may have arrived; push the plan again")
@@ -63,4 +64,4 @@ def print_result(result: VerifyResult, style: Style) -> None:
         lines.append(f"the list of customers is {result.verdict}: missing customers may exist")
     if result.file is not None and any(result.outcomes[name] for name in ("differs", "missing", "several")):
         lines.append(f"each difference: {result.file}")
-    print_lines(*lines)
+    return lines

@@ -81,7 +81,7 @@ def current_customers(path: Path, host: str) -> CurrentCustomers:
             price_lists = price_lists.head(0)
     read = ReadState(
         run_id=last_read.run_id,
-        at=last_read.ended_at.astimezone(UTC).isoformat(timespec="seconds"),
+        at=last_read.ended_at.astimezone(UTC).isoformat(timespec="milliseconds"),
         verdict=last_read.verdict,
         rows=len(customers),
         refused=last_read.quarantined_rows,

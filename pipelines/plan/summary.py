@@ -78,8 +78,11 @@ class PlanStatistics:
     notify: bool = False
 
 
-def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path) -> str:
-    """The text of the summary. `folder` is that of the plan in commands; `Path()` for commands to run in it."""
+def summary(manifest: Manifest, statistics: PlanStatistics, folder: Path | None) -> str:
+    """The text of the summary.
+
+    `folder` is that of the plan in the commands to run next: `Path()` if they are run in it, None for no commands.
+    """
     return render_text(
         "pipelines.plan",
         "summary.md.j2",

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Files of the ERP for a scheduler: sh import.sh KIND FILE, or a drop folder in place of FILE, whose files are imported in
+# the order of their names and then moved to its folder `done`. A file that was not done stays and is continued by the
+# next run. Prints on stderr what a person should know: cron mails it. Needs the settings in the environment and
+# orderbridge on the PATH; ORDERBRIDGE_IMPORT has the options, such as "--confirm 200 --passwords mail". Writes
+# imports.jsonl into the current folder.
+#
+# Exit code: the highest of those of orderbridge; 5, lines to correct, counts as done.
+set -u
+umask 077
+kind=$1 from=$2 worst=0
+
+import_file() {
+    # shellcheck disable=SC2086 # several options
+    "${ORDERBRIDGE:-orderbridge}" import "$kind" "$1" --json ${ORDERBRIDGE_IMPORT:-} >>imports.jsonl 2>&1
+    code=$?
+    case $code in
+        0) ;;
+        5) echo "$1: done; some lines need a correction: see the end of imports.jsonl" >&2 ;;
+        6) echo "$1: writes are in doubt; the next run looks them up" >&2 ;;
+        4 | 8) echo "$1: the platform did not answer, or another run held the lock; the next run goes on" >&2 ;;
+        *) echo "$1: exit code $code: see the end of imports.jsonl" >&2 ;;
+    esac
+    case $code in 0 | 5) ;; *) [ "$code" -le "$worst" ] || worst=$code ;; esac
+}
+
+if [ -d "$from" ]; then
+    for file in "$from"/*.csv "$from"/*.xlsx; do
+        [ -f "$file" ] || continue
+        import_file "$file"
+        case $code in
+            0 | 5) mkdir -p "$from/done" && mv "$file" "$from/done/$(date +%Y-%m-%dT%H%M%S)-${file##*/}" || worst=2 ;;
+        esac
+    done
+else
+    import_file "$from"
+fi
+exit "$worst"

@@ -1,0 +1,157 @@
+"""The command `import`: takes a file to the platform in one run, shows each step, and asks before anything is sent.
+
+In: options. Out: steps and progress on stderr, the result on stdout, for people or machines. Values of the file are
+shown only to the person who is asked.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipelines.cli import plan as plan_command
+from pipelines.cli import push as push_command
+from pipelines.cli import verify as verify_command
+from pipelines.cli.options import json_option, log_option, lookup_option, path_option
+from pipelines.cli.process import STOP, exit_process, print_error, start
+from pipelines.cli.terminal import Style, escape, print_json, print_lines
+from sources.errors import UsageError
+from sources.kinds import KINDS
+
+if TYPE_CHECKING:
+    from pipelines.cli.console import Reporter
+    from pipelines.import_file.run import ImportResult, ImportSteps
+    from pipelines.plan.model import Plan
+
+
+@click.command("import", epilog="Example: orderbridge import customers clientes.csv --passwords mail")
+@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
+@click.argument("file", type=click.Path(path_type=Path))
+@path_option("--mapping", help="Which column is which field. Default: detected from the column names.")
+@click.option(
+    "--passwords",
+    type=click.Choice(["mail", "file"]),
+    help="Generate passwords of new customers: mailed by the platform, or written to a file for you.",
+)
+@lookup_option
+@click.option("--notify", is_flag=True, help="Let the platform send a message to each new customer.")
+@click.option("--yes", is_flag=True, help="Sandbox: send without asking.")
+@click.option(
+    "--confirm",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Send up to N operations without asking; required for production where nobody can be asked.",
+)
+@click.option(
+    "--max-age",
+    "max_age_h",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    metavar="HOURS",
+    help="Pull the platform's customers if they were read longer ago.",
+)
+@click.option("--wait", is_flag=True, help="Wait until operations in doubt can be looked up, then continue.")
+@click.option(
+    "--resend", is_flag=True, help="Production: send a create again if the customer is absent after that time."
+)
+@log_option
+@json_option
+def command(
+    yes: bool,
+    confirm: int | None,
+    wait: bool,
+    resend: bool,
+    style: Style,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401 # checked by click
+) -> None:
+    """Take a CSV or .xlsx to the platform: pull, plan, show, ask, push, verify; run it again to go on.
+
+    KIND: customers, variants, subcategories or warehouses. Nothing is sent before you agree. The outcome of each line
+    is in the folder of the plan, under results. A run that was stopped, or left operations in doubt, is continued by
+    the same command, as long as the file is the same.
+    """
+    reporter = start("json" if as_json else style)
+    from pipelines.import_file.run import ImportOptions, import_file
+    from pipelines.push.model import PushOptions
+
+    push_options = PushOptions(confirm=confirm, agreed=yes, wait=wait, resend=resend)
+    result = import_file(ImportOptions(push=push_options, **options), steps(reporter))
+    if reporter.style == "json":
+        print_json(record(result))
+    else:
+        print_lines(*lines_of(result))
+    error = result.push.error or result.error
+    if error is not None:
+        print_error(result.exit_code, str(error), "orderbridge: ")
+    exit_process(128 + STOP.signal if result.push.stopped and STOP.signal else result.exit_code)
+
+
+def steps(reporter: Reporter) -> ImportSteps:
+    """The steps, shown as their own commands show them."""
+    from pipelines.cli.console import Reporter
+    from pipelines.import_file.run import ImportSteps
+    from pipelines.plan.make import PlanResult
+    from pipelines.pull.model import PullOptions, PullResult
+    from pipelines.pull.pull import pull
+
+    def run_pull(options: PullOptions) -> PullResult:
+        with Reporter(reporter.style) as bars:
+            return pull(replace(options, command="import"), bars.progress, STOP.event)
+
+    def on_plan(made: PlanResult) -> None:
+        plan_command.print_warnings(made, reporter)
+        lines = plan_command.summary_lines(made)
+        reporter.event("planned", "\n".join(lines), **plan_command.record(made))
+
+    return ImportSteps(
+        pull=run_pull,
+        push=lambda folder, options: push_command.send(folder, options, Reporter(reporter.style)),
+        agree=agree,
+        on_plan=on_plan,
+        on_step=reporter.event,
+        on_proposal=lambda columns: plan_command.print_proposal(columns, reporter),
+    )
+
+
+def agree(plan: Plan, examples: Sequence[str]) -> bool:
+    """Shows examples on a terminal and asks whether to send; for production, the number has to be typed."""
+    if not sys.stdin.isatty():
+        return False
+    from pipelines.push.checks import describe_plan
+
+    for line in examples:
+        click.echo(f"  {escape(line)}", err=True)
+    text, count = escape(describe_plan(plan)), plan.manifest.operations
+    if plan.manifest.environment == "sandbox":
+        is_agreed = click.confirm(f"{text}. Send?", err=True)
+    else:
+        typed = click.prompt(f"{text}. To send, type {count}", default="", show_default=False, err=True)
+        is_agreed = typed.strip() == str(count)
+    if not is_agreed:
+        raise UsageError("nothing was sent", "Run the same command again to send it.")
+    return True
+
+
+def lines_of(result: ImportResult) -> list[str]:
+    """The result as text."""
+    lines = push_command.lines_of(result.push)
+    return lines + (verify_command.lines_of(result.verification) if result.verification is not None else [])
+
+
+def record(result: ImportResult) -> dict[str, Any]:
+    """The result for JSON: an object for each step, null where it was not done."""
+    return {
+        "kind": result.plan.kind,
+        "folder": result.plan.folder,
+        "plan": plan_command.record(result.made) if result.made is not None else None,
+        "push": push_command.record(result.push),
+        "verify": verify_command.record(result.verification) if result.verification is not None else None,
+        "exit_code": result.exit_code,
+    }

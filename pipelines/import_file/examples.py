@@ -1,0 +1,63 @@
+"""A few lines of a plan as a person reads them: what is new, and each value that changes, old → new.
+
+In: a plan and the ledger. Out: lines of text with values of the file, for the terminal of the person who is asked.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+from pipelines.ledger.store import Ledger
+from pipelines.plan.model import DIFFERENCES_FILE, Plan, PlannedOperation
+from pipelines.plan.replaced import confirmed_fields
+from sources.kinds import KINDS, increment_fields
+from sources.settings import ledger_path
+
+SHOWN: Final = 5
+_HIDDEN: Final = ("notification",)
+
+
+def examples(plan: Plan) -> list[str]:
+    """The first operations of a plan, then the first differences that it cannot send: five of each at most."""
+    operations = list(islice(plan.operations(), SHOWN))
+    before: dict[tuple[str, str], Any] = {}
+    if KINDS[plan.kind].is_update:
+        with Ledger.open(ledger_path(), readonly=True) as ledger:
+            rows = confirmed_fields(ledger, plan.manifest.host).to_pylist()
+        paths = {operation.path for operation in operations}
+        before = {(row["key"], row["field"]): json.loads(row["value"]) for row in rows if row["key"] in paths}
+    increments = increment_fields(plan.manifest.semantics)
+    lines = [_operation(operation, before, increments) for operation in operations]
+    if plan.manifest.operations > SHOWN:
+        lines.append(f"… and {plan.manifest.operations - SHOWN} more in {plan.folder / 'operations.jsonl'}")
+    return lines + list(_differences(plan))
+
+
+def _operation(operation: PlannedOperation, before: dict[tuple[str, str], Any], increments: frozenset[str]) -> str:
+    """An operation with its line, and of an update the values that it replaces."""
+    parts = []
+    for name, value in operation.body.items():
+        if name in _HIDDEN:
+            continue
+        old, sign = before.get((operation.path, name)), ""
+        if name in increments:
+            old, sign = None, "+" if value > 0 else ""
+        parts.append(f"{name} {_text(old)} → {_text(value)}" if old is not None else f"{name} {sign}{_text(value)}")
+    what = operation.path.strip("/") if operation.method == "PATCH" else "new"
+    return f"line {operation.lines[0] if operation.lines else '–'}: {what}: {', '.join(parts)}"
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _differences(plan: Plan) -> Iterator[str]:
+    """Records that exist with other values, which a person has to change."""
+    with (plan.folder / DIFFERENCES_FILE).open(encoding="utf-8", newline="") as file:
+        for row in islice(csv.DictReader(file), SHOWN):
+            values = f"{row['field']} {row['platform_value']} on the platform, {row['file_value']} in the file"
+            yield f"line {row['line']}: {row['outcome'].replace('_', ' ')}: {values}"

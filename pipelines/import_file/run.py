@@ -1,0 +1,210 @@
+"""Import: a file of the ERP goes to the platform in one run, made of the steps that are commands of their own.
+
+In: a file, options, and the steps that show their progress. Out: `ImportResult`. Each step keeps what it did on disk,
+so that a run that was stopped anywhere is continued by the next one: a plan of the same file with operations that are
+not final is pushed on, otherwise the file is planned anew, compared with what the platform has by then.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from pipelines.import_file.examples import examples
+from pipelines.ledger.push_log import publish_push_log
+from pipelines.ledger.store import Ledger
+from pipelines.plan.make import PlanOptions, PlanResult, make_plan
+from pipelines.plan.model import Plan, file_sha256
+from pipelines.pull.model import PullOptions, PullResult
+from pipelines.push.checks import check_agreement, describe_plan
+from pipelines.push.model import PushOptions, PushResult
+from pipelines.push.verify import VerifyResult, verify
+from pipelines.warehouse.build import open_warehouse
+from pipelines.warehouse.ops import last_reads
+from sources.errors import BridgeError, CoverageError, ExitCode, UsageError
+from sources.kinds import KINDS, KindName
+from sources.settings import ledger_path, legacy_settings, warehouse_path
+from sources.words import number
+
+CUSTOMERS: Final = "customers"
+MAX_AGE_H: Final = 1.0
+"""Hours for which customers that were read decide what is new. The push looks each one up again before it creates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportOptions:
+    """Options of `orderbridge import`; those of `plan` and `push` are described there.
+
+    Attributes:
+        max_age_h: pull the customers if they were read longer ago, in hours.
+        push: how to send; `agreed` sends to a sandbox without asking, and `confirm` is the number of operations up to
+            which nobody is asked.
+    """
+
+    kind: KindName
+    file: Path
+    mapping: Path | None = None
+    passwords: Literal["mail", "file"] | None = None
+    notify: bool = False
+    lookups: tuple[Path, ...] = ()
+    max_age_h: float = MAX_AGE_H
+    push: PushOptions = field(default_factory=PushOptions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportSteps:
+    """How the steps are run and shown.
+
+    Attributes:
+        pull, push: the functions of these names, with their progress.
+        agree: asks a person, given what would be sent and examples of it; False where there is nobody to ask.
+        on_plan: called with a new plan.
+        on_step: called with the name of a step and what it does.
+        on_proposal: called with a line per column where no mapping was given.
+    """
+
+    pull: Callable[[PullOptions], PullResult]
+    push: Callable[[Path, PushOptions], PushResult]
+    agree: Callable[[Plan, Sequence[str]], bool]
+    on_plan: Callable[[PlanResult], object] = lambda made: None
+    on_step: Callable[[str, str], object] = lambda step, text: None
+    on_proposal: Callable[[list[str]], object] = list
+
+
+@dataclass(slots=True)
+class ImportResult:
+    """What an import did.
+
+    Attributes:
+        made: the plan, if this run made it; None if it continued one.
+        error: why nothing could be verified after the push.
+    """
+
+    plan: Plan
+    push: PushResult
+    made: PlanResult | None = None
+    verification: VerifyResult | None = None
+    error: BridgeError | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """That of an error or a stop; 6 with doubts; otherwise that of the verification, then of the push."""
+        if self.push.stopped or self.push.error is not None:
+            return self.push.exit_code
+        if self.error is not None:
+            return self.error.exit_code
+        codes = [self.push.exit_code, *([self.verification.exit_code] if self.verification is not None else [])]
+        return ExitCode.IN_DOUBT if ExitCode.IN_DOUBT in codes else max(codes)
+
+
+def import_file(options: ImportOptions, steps: ImportSteps) -> ImportResult:
+    """Takes a file to the platform (`orderbridge import`).
+
+    Raises:
+        UsageError: settings, file or mapping cannot be used, or nobody agreed; the plan, if there is one, is kept.
+        BridgeError: a step failed before anything was sent.
+    """
+    made = None
+    plan = _unfinished_plan(options)
+    if plan is not None:
+        steps.on_step("resume", f"an earlier import of this file has not ended: going on with {plan.folder}")
+    else:
+        _pull_customers(options.kind, options.max_age_h, steps)
+        made = make_plan(
+            PlanOptions(
+                options.kind, options.file, options.mapping, passwords=options.passwords, notify=options.notify,
+                lookups=options.lookups,
+            ),
+            steps.on_proposal,
+        )  # fmt: skip
+        steps.on_plan(made)
+        plan = Plan(made.folder)
+    result = ImportResult(plan, steps.push(plan.folder, _agreed(plan, options.push, steps)), made)
+    if result.push.stopped or result.push.error is not None:
+        return result
+    try:
+        if not _pull_customers(options.kind, math.inf, steps):
+            publish_push_log(plan.manifest.plan_id, result.push.observed)
+        result.verification = verify(plan.folder)
+    except BridgeError as error:  # what was sent is in the ledger: the next import verifies it
+        result.error = error
+    return result
+
+
+def _unfinished_plan(options: ImportOptions) -> Plan | None:
+    """The last plan of this file and mapping, as they are, that was pushed and has operations left."""
+    host = legacy_settings().base_url
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        folders = [one.folder for one in ledger.open_plans() if (one.kind, one.host) == (options.kind, host)]
+    given = [os.path.realpath(path) if path is not None else None for path in (options.file, options.mapping)]
+    for folder in reversed(folders):
+        try:
+            plan = Plan(Path(folder))
+        except UsageError:  # removed or changed: it cannot be continued
+            continue
+        manifest = plan.manifest
+        files = [manifest.input, *filter(None, [manifest.mapping]), *manifest.lookups]
+        used = [manifest.input.path, manifest.mapping.path if manifest.mapping is not None else None]
+        if used == given and all(file_sha256(Path(file.path)) == file.sha256 for file in files):
+            return plan
+    return None
+
+
+def _pull_customers(kind: KindName, max_age_h: float, steps: ImportSteps) -> bool:
+    """Pulls the customers if the last read does not do, and returns whether it did. Other kinds have no list.
+
+    Raises:
+        BridgeError: they could not be read, or were held back.
+    """
+    if not KINDS[kind].is_listed or (reason := _pull_reason(max_age_h)) is None:
+        return False
+    steps.on_step("pull", reason)
+    result = steps.pull(PullOptions((CUSTOMERS,)))
+    for walked in result.lists:
+        if walked.error is not None:
+            raise walked.error
+    if reason := result.held_back.get(CUSTOMERS):
+        hint = "If that is right: orderbridge pull customers --accept-shrink; then run the same command again."
+        raise CoverageError(f"the list of customers was held back: {reason}", hint)
+    return True
+
+
+def _pull_reason(max_age_h: float) -> str | None:
+    """Why the customers have to be pulled: never read from this host, too long ago, or created since; None if not."""
+    host, path = legacy_settings().base_url, warehouse_path()
+    read = None
+    if path.exists():
+        with open_warehouse(path) as warehouse:
+            read = last_reads(warehouse).get(CUSTOMERS)
+    if read is None or read.legacy_host != urlsplit(host).netloc:
+        return "pulling the platform's customers"
+    with Ledger.open(ledger_path(), readonly=True) as ledger:
+        created = ledger.created_since(host, CUSTOMERS, read.started_at.timestamp())
+    if created:
+        return f"pulling the customers: {number(created, 'customer')} were created after they were read"
+    age_h = (datetime.now(UTC) - read.ended_at).total_seconds() / 3600
+    return None if 0 <= age_h <= max_age_h else f"pulling the customers, read {age_h:.1f} h ago"
+
+
+def _agreed(plan: Plan, options: PushOptions, steps: ImportSteps) -> PushOptions:
+    """The options of the push, once somebody has agreed to what it sends; a plan without operations needs nobody.
+
+    Raises:
+        UsageError: nobody did, or the plan has more operations than `confirm`.
+    """
+    manifest = plan.manifest
+    if options.confirm is not None and manifest.operations > options.confirm:
+        raise UsageError(
+            f"{describe_plan(plan)}, more than --confirm {options.confirm}",
+            f"Nothing was sent. Read {plan.folder / 'summary.md'}, then run the same command with a higher number.",
+        )
+    is_given = options.confirm is not None or (options.agreed and manifest.environment == "sandbox")
+    if not is_given and manifest.operations and not steps.agree(plan, examples(plan)):
+        check_agreement(plan, None, is_agreed=False)
+    return replace(options, agreed=True, confirm=manifest.operations)

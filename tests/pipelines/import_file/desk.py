@@ -1,0 +1,71 @@
+"""A person's desk: files of the ERP in a folder, imported with quick retries, and what was asked and shown."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipelines.import_file.run import ImportOptions, ImportResult, ImportSteps, import_file
+from pipelines.plan.model import Plan
+from pipelines.pull.model import PullOptions, PullResult
+from pipelines.pull.pull import pull
+from pipelines.push.model import PushHooks, PushOptions, PushResult
+from pipelines.push.run import push
+from sources.kinds import KindName
+from tests.pipelines.push.plans import YES, Place
+
+CUSTOMERS = "Código;Nombre;Correo\n" + "".join(f"{n:05d};Ana;ana{n}@example.test\n" for n in range(1, 7))
+VARIANTS = "productId;variantId;price;sku\n1;1001;19,99;00038\n1;1002;7,50;00039\n"
+
+
+@dataclass
+class Desk:
+    """Imports and what they did.
+
+    Attributes:
+        answer: of the person who is asked; None: nobody can be asked.
+        asked: the examples of each question.
+        done: the steps in their order.
+        stop_after: operations after which a push is stopped.
+    """
+
+    at: Place
+    answer: bool | None = None
+    asked: list[list[str]] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    stop_after: int | None = None
+
+    def write(self, text: str = CUSTOMERS, name: str = "clientes.csv") -> Path:
+        file = self.at.folder / name
+        file.write_bytes(text.encode("cp1252"))
+        return file
+
+    def run(self, file: Path, kind: KindName = "customers", push: PushOptions = YES, **options: Any) -> ImportResult:
+        """Imports a file, with generated passwords for customers."""
+        passwords = "file" if kind == "customers" else None
+        all_options = {"passwords": passwords, "push": push, **options}
+        return import_file(ImportOptions(kind=kind, file=file, **all_options), self.steps())
+
+    def steps(self) -> ImportSteps:
+        def agree(plan: Plan, examples: Sequence[str]) -> bool:
+            self.asked.append(list(examples))
+            return bool(self.answer)
+
+        def do_pull(options: PullOptions) -> PullResult:
+            self.done.append("pull")
+            return pull(options)
+
+        def do_push(folder: Path, options: PushOptions) -> PushResult:
+            self.done.append("push")
+            stop = threading.Event()
+
+            def on_operation(ended: int, total: int) -> None:
+                if self.stop_after is not None and ended >= self.stop_after:
+                    stop.set()
+
+            return push(folder, options, PushHooks(stop=stop, on_operation=on_operation), self.at.means)
+
+        return ImportSteps(pull=do_pull, push=do_push, agree=agree, on_plan=lambda made: self.done.append("plan"))

@@ -1,0 +1,152 @@
+"""An import is the steps that exist, in their order, and whatever stops it, the next one goes on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.push.model import PushOptions
+from pipelines.push.passwords import PASSWORDS_FILE
+from sources.errors import Unreachable, UsageError
+from tests.pipelines.bridge import command
+from tests.pipelines.import_file.desk import CUSTOMERS, VARIANTS, Desk
+from tests.pipelines.push.plans import outcomes
+
+CODES = [f"{n:05d}" for n in range(1, 7)]
+
+
+def test_a_file_goes_to_the_platform_and_is_verified_in_one_run(desk: Desk) -> None:
+    result = desk.run(desk.write())
+    assert (result.exit_code, desk.at.codes()) == (0, CODES)
+    assert desk.done == ["pull", "plan", "push", "pull"]
+    assert result.verification is not None
+    assert result.verification.outcomes["same"] == 6
+    assert (result.plan.folder / PASSWORDS_FILE).exists()
+    again = desk.run(desk.at.folder / "clientes.csv")
+    assert (again.exit_code, again.push.states, desk.at.codes()) == (0, {}, CODES)
+    assert desk.done[4:] == ["plan", "push"]  # what was read after the push is recent
+
+
+@pytest.mark.parametrize("age_h", [0.0, 1.0])
+def test_customers_are_pulled_before_planning_if_they_were_read_too_long_ago(desk: Desk, age_h: float) -> None:
+    desk.run(desk.write())
+    desk.done.clear()
+    desk.run(desk.write(CUSTOMERS + "00009;Eva;eva@example.test\n"), max_age_h=age_h)
+    assert desk.done == [*(["pull"] if not age_h else []), "plan", "push", "pull"]
+
+
+def test_a_run_that_was_stopped_is_continued_by_the_same_command(desk: Desk) -> None:
+    file = desk.write()
+    desk.stop_after = 2
+    stopped = desk.run(file)
+    assert stopped.exit_code == 130
+    assert 2 <= len(desk.at.codes()) < 6
+    desk.stop_after = None
+    desk.done.clear()
+    result = desk.run(file)
+    assert (result.exit_code, desk.at.codes()) == (0, CODES)
+    assert (result.plan.folder, desk.done) == (stopped.plan.folder, ["push", "pull"])
+
+
+def test_doubts_are_settled_by_the_same_command(desk: Desk) -> None:
+    file = desk.write()
+    desk.at.platform.set_faults({"lost_answer": 1.0})
+    first = desk.run(file)
+    assert first.exit_code == 6
+    desk.at.platform.set_faults({})
+    result = desk.run(file)
+    assert (result.exit_code, sorted(desk.at.codes()), result.plan.folder) == (0, CODES, first.plan.folder)
+    assert result.verification is not None
+    assert result.verification.outcomes["same"] == 6
+
+
+def test_a_changed_file_is_planned_anew(desk: Desk) -> None:
+    desk.stop_after = 2
+    stopped = desk.run(desk.write())
+    desk.stop_after = None
+    result = desk.run(desk.write(CUSTOMERS.replace("ana6@", "otra6@")))
+    assert result.plan.folder != stopped.plan.folder
+    assert (result.exit_code, sorted(desk.at.codes())) == (0, CODES)
+
+
+def test_if_the_platform_fails_after_the_push_the_next_run_verifies(desk: Desk) -> None:
+    file = desk.write()
+    steps = desk.steps()
+
+    def fail(options: Any) -> Any:
+        if "push" in desk.done:
+            raise Unreachable("no answer")
+        return steps.pull(options)
+
+    desk.steps = lambda: replace(steps, pull=fail)  # type: ignore[method-assign]
+    result = desk.run(file)
+    assert result.error is not None
+    assert (result.exit_code, desk.at.codes()) == (4, CODES)
+    desk.steps = lambda: steps  # type: ignore[method-assign]
+    assert (desk.run(file).exit_code, desk.at.codes()) == (0, CODES)
+
+
+def test_a_person_sees_examples_and_decides(desk: Desk) -> None:
+    file = desk.write(VARIANTS, "articulos.csv")
+    desk.answer = True
+    ask = PushOptions(settle_s=0.0)
+    result = desk.run(file, "variants", ask)
+    assert (result.exit_code, desk.done) == (0, ["plan", "push"])
+    first, second = (f"line {n}: products/1/variants/100{n - 1}" for n in (2, 3))
+    assert desk.asked == [
+        [f"{first}: sku 00038", f"{first}: price 19.99", f"{second}: sku 00039", f"{second}: price 7.5"]
+    ]
+    desk.answer = None
+    desk.write(VARIANTS.replace("19,99", "21,50"), "articulos.csv")
+    with pytest.raises(UsageError, match="would be sent"):
+        desk.run(file, "variants", ask)
+    assert desk.asked[1] == [f"{first}: price 19.99 → 21.5"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "is_sent"),
+    [
+        ("sandbox", {"agreed": True}, True),
+        ("sandbox", {}, False),
+        ("sandbox", {"confirm": 4}, True),
+        ("production", {"agreed": True}, False),
+        ("production", {"confirm": 3}, False),
+        ("production", {"confirm": 1_000}, True),
+    ],
+)
+def test_nothing_is_sent_that_nobody_agreed_to(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, environment: str, options: dict[str, Any], is_sent: bool
+) -> None:
+    monkeypatch.setenv("SOURCES__LEGACY__ENVIRONMENT", environment)
+    file, push = desk.write(VARIANTS, "articulos.csv"), PushOptions(**options)
+    if is_sent:
+        assert desk.run(file, "variants", push).exit_code == 0
+    else:
+        with pytest.raises(UsageError, match="4 requests for variants would be sent"):
+            desk.run(file, "variants", push)
+    assert desk.done == ["plan", *(["push"] if is_sent else [])]
+
+
+def test_the_command_prints_one_object_for_a_machine(desk: Desk) -> None:
+    file = desk.write(CUSTOMERS + "00007;Sin;\n")
+    done = command(
+        "import", "customers", str(file), "--passwords", "file", "--yes", "--json",
+        env=desk.at.environment(), cwd=desk.at.folder,
+    )  # fmt: skip
+    reported = json.loads(done.out)
+    assert (done.code, reported["exit_code"]) == (5, 5)
+    assert reported["push"]["lines"] == {"confirmed.confirmed": 6, "rejected.rejected": 1}
+    assert reported["verify"]["outcomes"]["same"] == 6
+    assert set(outcomes(Path(reported["folder"])).values()) == {"confirmed.confirmed", "rejected.rejected"}
+
+
+def test_plan_and_push_print_json(desk: Desk) -> None:
+    file, env = desk.write(VARIANTS, "articulos.csv"), desk.at.environment()
+    planned = command("plan", "variants", str(file), "--json", env=env, cwd=desk.at.folder)
+    assert json.loads(planned.out)["outcomes"]["patch"] == 2
+    pushed = command("push", json.loads(planned.out)["folder"], "--yes", "--json", env=env, cwd=desk.at.folder)
+    assert json.loads(pushed.out)["lines"] == {"confirmed.confirmed": 2}
