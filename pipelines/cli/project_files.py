@@ -20,7 +20,8 @@ SANDBOX_MARK: Final = "# Written by `orderbridge sandbox --write-settings`; the 
 IGNORED: Final = (
     ".dlt/secrets.toml*", ".dlt/.anonymous_id", "*.duckdb", "*.duckdb.*", ".build-*/", "*.sqlite", "*.sqlite-*",
     "*.sqlite.*", "*.failed.json", "plan-*/", ".orderbridge-plan-*/", "report*.html", "passwords.csv", ".env",
-    ".env.*", "*.env", "nightly.jsonl", "imports.jsonl", "*.[cC][sS][vV]", "*.[tT][sS][vV]", "*.[xX][lL][sS]*", "*.[oO][dD][sS]",
+    ".env.*", "*.env", "nightly.jsonl", "imports.jsonl", "*.[cC][sS][vV]", "*.[tT][sS][vV]",
+    "*.[xX][lL][sS]*", "*.[oO][dD][sS]",
 )  # fmt: skip
 """What a project's git must not hold: keys, the warehouse and what is next to it, ledger, plans, reports, ERP files."""
 _HINT: Final = "Free space, or name a folder that you can write to: orderbridge --project DIR …"
