@@ -117,7 +117,7 @@ class Platform:
     def _substitute(self, name: str, call: Call) -> SandboxResponse | None:
         """A response in place of the operation's; None if the operation runs."""
         match name:
-            case "error_500" | "error_502" | "error_503" | "error_504":
+            case "error_200" | "error_500" | "error_502" | "error_503" | "error_504":
                 return call.error(int(name.removeprefix("error_")), "internal", "something went wrong")
             case "rate_429":
                 return call.error(429, "rate", _RATE_WORDS)

@@ -191,10 +191,9 @@ def _body(call: Call) -> tuple[Any, list[Problem]]:
 
 
 def _decimal(text: str) -> Decimal:
-    number = Decimal(text)
-    if not math.isfinite(float(number)):
+    if not math.isfinite(float(text)):  # checked first: the exponent of a Decimal is bounded
         raise ValueError("number out of range")
-    return number
+    return Decimal(text)
 
 
 def _integer(text: str) -> int:

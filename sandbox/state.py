@@ -21,7 +21,7 @@ from sandbox.config import SandboxConfig
 from sandbox.messages import encoded
 from sandbox.records import FIRST_CUSTOMER, FIRST_ORDER, Generate, coupon_code, generators, platform_time
 from sandbox.rows import Rows, read_rows
-from sources.contract import RECORDS
+from sources.contract import CUSTOMER, CUSTOMER_CREATE, RECORDS
 
 LOG_LENGTH: Final = 20_000
 
@@ -178,11 +178,13 @@ class State:
     # Writes.
 
     def create_customer(self, body: Json) -> Json:
-        """Adds a customer to the list; returns its record."""
-        hidden = {"password", "notification"} | ({"loginCode"} if self.config.login_mode == "email" else set())
+        """Adds a customer to the list; returns its record. Fields of a customer that no create takes are ignored."""
+        taken = {field.name for field in CUSTOMER_CREATE.fields}
+        hidden = {"password", "notification", *(field.name for field in CUSTOMER.fields if field.name not in taken)}
+        hidden |= {"loginCode"} if self.config.login_mode == "email" else set()
         with self.lock:
             self.customer_inputs.append(body)
-            record = {name: value for name, value in body.items() if name not in {*hidden, "id"}}
+            record = {name: value for name, value in body.items() if name not in hidden}
             record["createdAt"] = platform_time(datetime.now(UTC), self.config.reading("date_format"))
             record.setdefault("priceListId", 1)
             record.setdefault("documents", [])

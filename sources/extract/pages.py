@@ -22,6 +22,9 @@ from sources.http.failures import BrokenBody
 
 NOT_JSON: Final = "the response is not a complete JSON object"
 
+ERROR_FIELDS: Final = ("error", "errors", "message")
+"""Members of an error body: those of the interface's shapes, and what a failing back end writes."""
+_NOTHING: Final = (b"", b"null", b"false", b'""', b"[]", b"{}")
 _Int64 = Annotated[int, msgspec.Meta(ge=-INT64_MAX, le=INT64_MAX)]
 
 
@@ -126,7 +129,7 @@ def read_envelope(body: bytes, rows_field: str, *others: str, key: str = "id") -
         The members, empty where absent, and the ids, empty unless each row of an array has one.
 
     Raises:
-        BrokenBody: not a complete JSON object.
+        BrokenBody: not a complete JSON object, or an error in place of the rows.
         ContractBroken: a member occurs twice.
     """
     names = (rows_field, *others)
@@ -140,6 +143,10 @@ def read_envelope(body: bytes, rows_field: str, *others: str, key: str = "id") -
         _members(_without(body, members[rows_field]), names)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         members = _members(body, names)
+    if members[rows_field] in _NOTHING and any(
+        value not in _NOTHING for value in _members(body, ERROR_FIELDS).values()
+    ):
+        raise BrokenBody("an error in place of the rows")
     return members, _ids(members[rows_field], key)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -233,7 +234,9 @@ class Client:
         try:
             return check(reply.body), reply, elapsed_s
         except BrokenBody as error:
-            return self._http.broken_body(f"the body is broken: {error}", reply)
+            found = read_error(self.family, reply.body, self._auth.secrets)
+            failure = self._http.broken_body(f"the body is broken: {error}", reply)
+            return replace(failure, code=found.code, request_id=found.request_id)
 
     def _status_failure(self, reply: RawResponse, sent: bytes = b"") -> tuple[FamilyError, Failure]:
         error = read_error(self.family, reply.body, self._auth.secrets, sent)

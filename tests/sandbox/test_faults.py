@@ -106,6 +106,13 @@ def test_html() -> None:
         assert answer.text.startswith("<!doctype html>")
 
 
+def test_error_200() -> None:
+    with talking(faults={"error_200": 1}) as (_, client):
+        answer = client.get(LIST)
+        assert (answer.status_code, answer.json().keys()) == (200, {"errors"})
+        assert client.post("/customers", json=CUSTOMER).status_code == 201
+
+
 def test_stall() -> None:
     with talking(faults={"stall": 1}, customers=1) as (sandbox, client):
         with pytest.raises(httpx.ReadTimeout):

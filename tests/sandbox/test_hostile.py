@@ -122,6 +122,7 @@ def test_issue_11_18_a_number_beyond_all_bounds_is_refused_at_once(limit: str) -
     [
         b'{"price": %s}' % (b"9" * 5000),
         b'{"price": 1e400}',
+        b'{"price": 1e9999999999999999999}',
         b'{"price": NaN}',
         b'{"sku": "\\ud800"}',
         b'{"attributes": ' + b"[" * 3000 + b"]" * 3000 + b"}",
@@ -134,6 +135,16 @@ def test_issue_11_18_a_body_that_cannot_be_stored_is_refused(body: bytes) -> Non
         assert answer.status_code == 400
         assert answer.json()["errors"]
         assert sandbox.state.variants == {}
+
+
+def test_fields_of_a_customer_that_no_create_takes_are_not_stored() -> None:
+    given = {"password": "x", "email": "a@example.com", "birthdate": 5, "createdAt": [], "id": "x", "nickname": "Ana"}
+    with talking(customers=0) as (sandbox, client):
+        assert client.post("/customers", json=given).status_code == 201
+        (record,) = sandbox.state.records("customers")
+    assert record.keys() == {"id", "email", "nickname", "createdAt", "priceListId", "documents"}
+    assert isinstance(record["id"], int)
+    assert isinstance(record["createdAt"], str)
 
 
 def test_issue_11_18_no_generated_request_breaks_the_sandbox() -> None:

@@ -36,6 +36,7 @@ ENDS = {
     "reset_after": 0,
     "truncated_json": 0,
     "html_200": 4,
+    "error_200": 0,
     "stall": 0,
     "drip": 0,
     "drip_headers": 0,
@@ -59,7 +60,7 @@ FATAL = {
         (
             "rate_429", "rate_429_retry_after", "error_500", "error_502", "error_503", "error_504",
             "error_with_password", "redirect", "echoed_key", "reset_before", "reset_amid", "truncated_json", "html_200",
-            "gzip_truncated", "gzip_bomb",
+            "error_200", "gzip_truncated", "gzip_bomb",
         ),
         4,
     ),

@@ -10,6 +10,7 @@ import pytest
 
 from sources.errors import ContractBroken, HttpRejected
 from sources.extract.legacy_pages import LegacyPages
+from sources.extract.pages import Paginator
 from sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
 from sources.http.failures import BrokenBody
 
@@ -94,9 +95,24 @@ def test_what_is_no_json_object_is_broken(paginator: Any, body: bytes) -> None:
         paginator.parse(body)
 
 
-def test_errors_with_200_are_no_empty_list() -> None:
-    with pytest.raises(ContractBroken, match="absent"):
-        LegacyPages(10).parse(b'{"errors": [{"message": "no", "code": 1}]}')
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ('{"errors": [{"message": "no", "code": 1}]}', BrokenBody),
+        ('{"error": {"code": "INTERNAL", "message": "no"}}', BrokenBody),
+        ('{"rows": null, "errors": [{"message": "no"}]}', BrokenBody),
+        ('{"success": false, "message": "Too many connections"}', BrokenBody),
+        ('{"message": "", "errors": [], "error": false, "result": []}', ContractBroken),
+        ('{"rows": {"a": 1}, "message": "no"}', ContractBroken),
+        ("{}", ContractBroken),
+    ],
+)
+@pytest.mark.parametrize("paginator", [LegacyPages(10, rows_field="rows"), V1Cursor(10, "id", "rows")])
+def test_an_error_in_place_of_the_rows_may_pass_and_another_form_does_not(
+    paginator: Paginator, body: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        paginator.parse(body.encode())
 
 
 @pytest.mark.parametrize(

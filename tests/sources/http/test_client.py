@@ -30,6 +30,7 @@ from sources.errors import (
     Unreachable,
     UsageError,
 )
+from sources.extract.v1_pages import V1Cursor
 from sources.http.client import Client
 from sources.http.exchange import Caps, Timeouts
 from sources.http.failures import BrokenBody
@@ -190,6 +191,16 @@ def test_reads_end_after_eight_attempts() -> None:
 def test_a_body_that_stays_broken() -> None:
     with pytest.raises(Unreachable, match="JSONDecodeError"):
         client(answers(httpx.Response(200, content=b"<html>"))[1]).get("/customers", check=parsed)
+
+
+def test_an_error_with_status_200_is_requested_again_and_named_in_the_end() -> None:
+    error = httpx.Response(200, json={"error": {"code": "BUSY", "message": "no", "requestId": "r1"}})
+    seen, handler = answers(error, error, httpx.Response(200, json={"data": [], "hasMore": False}))
+    page, _ = client(handler, "public_v1").get("/orders", check=V1Cursor(10).parse)
+    assert (page.count, len(seen)) == (0, 3)
+    with pytest.raises(Unreachable, match=r"an error in place of the rows.*BUSY") as caught:
+        client(answers(error)[1], "public_v1").get("/orders", check=V1Cursor(10).parse)
+    assert (caught.value.status, caught.value.request_id) == (200, "r1")
 
 
 def test_a_part_of_a_list_is_not_the_list() -> None:
