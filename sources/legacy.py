@@ -15,7 +15,6 @@ from dlt.extract import DltResource
 
 from sources.contract import CUSTOMER, PROMOTION
 from sources.extract.result import SWEEPS_MAX, WalkOptions
-from sources.http.client import Client
 from sources.resources import ListSource, ListWalker, list_resources
 from sources.settings import LegacySettings
 
@@ -52,6 +51,5 @@ def legacy(
     Raises:
         BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
     """
-    walker = ListWalker(lambda: Client.with_http_settings("legacy", base_url, api_key), WalkOptions(page_limit, sweeps))
     for record in (CUSTOMER, PROMOTION):
-        yield from list_resources(record, walker, nested)
+        yield from list_resources(ListWalker(record, base_url, api_key, WalkOptions(page_limit, sweeps)), nested)

@@ -3,7 +3,7 @@
     dlt.pipeline("erp", destination="duckdb").run(public_v1())
 
 Settings are resolved by dlt (`sources.public_v1.*`) or given as arguments. The fields of an order are not
-shown: their types are those of all values of the walk.
+shown: their types are those of most values of the first walk, and are kept.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from dlt.extract import DltResource
 
 from sources.contract import ORDER, PRICE_LIST
 from sources.extract.result import WalkOptions
-from sources.http.client import Client
 from sources.resources import ListSource, ListWalker, list_resources
 from sources.settings import PublicV1Settings
 
@@ -28,6 +27,7 @@ def public_v1(
     api_key: dlt.TSecretStrValue = dlt.secrets.value,
     page_limit: int = PublicV1Settings.page_limit,
     order_key: str = PublicV1Settings.order_key,
+    decimals: bool = False,
     nested: bool = False,
 ) -> Iterator[DltResource]:
     """The lists of the public v1 family (interface, Family B).
@@ -47,14 +47,13 @@ def public_v1(
         api_key: the Bearer key.
         page_limit: rows to request per page, 1 to 100.
         order_key: the field that identifies an order (not shown); the column is `id`.
+        decimals: make columns of decimals also of order fields in which only whole numbers were seen so far, so that
+            a first fraction changes no type.
         nested: yield Python rows instead of Arrow tables; dlt makes its own nested tables of the arrays in an order.
 
     Raises:
         BridgeError: when rows are read: settings, access, an unreachable platform, a broken contract.
     """
-    lists = ListWalker(lambda: Client.with_http_settings("public_v1", base_url, api_key), WalkOptions(page_limit))
-    orders = ListWalker(
-        lambda: Client.with_http_settings("public_v1", base_url, api_key), WalkOptions(page_limit, key=order_key)
-    )
-    yield from list_resources(PRICE_LIST, lists, nested)
-    yield from list_resources(ORDER, orders, nested)
+    for record, key in ((PRICE_LIST, ""), (ORDER, order_key)):
+        options = WalkOptions(page_limit, key=key)
+        yield from list_resources(ListWalker(record, base_url, api_key, options, decimals=decimals), nested)

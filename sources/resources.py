@@ -1,6 +1,6 @@
 """dlt resources over lists: for pipelines of users, and for the load of a pull.
 
-In: lists to walk, or lists that were walked. Out: resources with keys and a frozen contract, rows as Arrow tables or as
+In: lists to walk, or lists that were walked. Out: resources with keys, rows as Arrow tables or as
 Parquet files; no Python object per row. dlt 1.31 nests the items of Python rows only, so a child table of Arrow tables
 is a resource of its own that references its list; with `nested`, a list yields Python rows that contain their items.
 
@@ -10,12 +10,10 @@ A source can be run any number of times: each run walks its lists anew, and all 
 from __future__ import annotations
 
 import logging
-import shutil
-import tempfile
 import threading
-import weakref
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -24,22 +22,25 @@ from typing import Any, Final, Self
 import dlt
 import pyarrow as pa
 import pyarrow.parquet as pq
-from dlt.common.configuration.container import Container
+from dlt.common.configuration.container import Container as Contexts
 from dlt.common.libs.pyarrow import py_arrow_to_table_schema_columns
-from dlt.common.schema.typing import TSchemaContract, TTableReferenceParam, TTableSchemaColumns
+from dlt.common.schema.typing import TTableReferenceParam, TTableSchemaColumns
 from dlt.extract import DltResource, DltSource
 from dlt.extract.source import SourceInjectableContext
 
-from sources.contract import Record
-from sources.decode.table_schema import KEY_COLUMN, PLACE, TableSchema, parent_key, snake, table_schema
+from sources import __version__
+from sources.contract import LISTS, Record
+from sources.decode.schema_inference import FieldNames
+from sources.decode.stored_types import TYPES, as_stored
+from sources.decode.table_schema import FIELD, KEY_COLUMN, PLACE, TableSchema, parent_key, snake, table_schema
 from sources.extract.nested_rows import nested_rows
 from sources.extract.result import ListResult, WalkOptions
+from sources.extract.run_folder import RunFolder
 from sources.extract.spool import SpoolFolder
 from sources.extract.table_files import TableFile, read_batches
 from sources.extract.walk import walk
 from sources.http.client import Client
 
-FROZEN: Final[TSchemaContract] = {"tables": "evolve", "columns": "evolve", "data_type": "freeze"}
 RUNS_MAX: Final = 2
 """Runs of one source whose walks are kept, for runs that overlap."""
 STEP_ROWS: Final = 100
@@ -68,70 +69,121 @@ class ListSource(DltSource):
 
 
 class _Run:
-    """One run of a source: its walks, and the folder of their files, which is removed with it.
+    """One run of a source over a list: its walk, and the folder of its files."""
 
-    The first resource that needs a list walks it; the others wait for its lock.
-    """
-
-    def __init__(self, context: object) -> None:
+    def __init__(self, name: str, context: object) -> None:
         self.context = context
-        self.folder = Path(tempfile.mkdtemp(prefix="orderbridge-"))
-        self.locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self.results: dict[str, ListResult] = {}
-        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self.folder = RunFolder(Path(dlt.current.pipeline().working_dir) / "orderbridge", name)
+        self.lock = threading.Lock()
+        self.result: ListResult | None = None
 
 
 class ListWalker:
-    """Walks each list once per run of a source, when its rows are first needed.
+    """Walks a list once per run of a source, when its rows are first needed.
+
+    The fields of an undocumented record keep the names and kinds that they had: those of the bulk of its first rows, in
+    dlt's state of the resource.
 
     Args:
-        client: creates a client of the lists' family.
-        options: how the lists are walked.
+        record: that is listed.
+        base_url, api_key: of its platform.
+        options: how the list is walked.
+        decimals: whether whole numbers in undocumented fields are decimals from the start.
     """
 
-    def __init__(self, client: Callable[[], Client], options: WalkOptions) -> None:
-        self._client, self._options = client, options
+    def __init__(
+        self, record: Record, base_url: str, api_key: str, options: WalkOptions, *, decimals: bool = False
+    ) -> None:
+        self.record = record
+        self._base_url, self._api_key = base_url, api_key
+        self._options, self._decimals = options, decimals
         self._lock = threading.Lock()
         self._runs: list[_Run] = []
 
-    def batches(self, resource: str) -> Iterator[tuple[str, pa.Table]]:
-        """The rows of a list by table, a batch at a time; one empty batch for a table without rows.
+    def batches(self, split: Container[str] = TYPES) -> Iterator[tuple[str, pa.Table, TTableSchemaColumns]]:
+        """The rows by table, a batch at a time; one empty batch for a table without rows.
+
+        Args:
+            split: types of values that are in variants where the pipeline's columns do not hold them, see `as_stored`.
+
+        Yields:
+            A table, rows of it, and the hints of its variants.
 
         Raises:
             BridgeError: the walk failed: a part of a list is never loaded.
         """
-        for table, files in self._walked(self._current_run(), resource).files.items():
+        for table, files in self._walked().files.items():
+            stored = self._stored_types(table, pq.read_schema(files[0][0]))
             batches = (batch for batch in read_batches(files) if len(batch))
             first = next(batches, pq.read_schema(files[0][0]).empty_table())
-            yield from ((table, batch) for batch in chain([first], batches))
+            for batch in chain([first], batches):
+                typed, variants = as_stored(batch, stored, split)
+                yield table, typed, {name: {"name": name, "variant": True} for name in variants}
 
-    def holders(self, resource: str) -> dict[str, str]:
-        """The table whose rows hold the items of a child table, by child table of a list."""
-        return self._walked(self._current_run(), resource).holders
+    def holders(self) -> dict[str, str]:
+        """The table whose rows hold the items of a child table, by child table."""
+        return self._walked().holders
+
+    def _stored_types(self, table: str, columns: pa.Schema) -> dict[str, str]:
+        """The types of dlt's that columns of an undocumented record are to have: those of the pipeline, or decimals."""
+        if self.record.fields:
+            return {}
+        schema, types = dlt.current.source_schema(), {}
+        stored = schema.tables.get(schema.naming.normalize_tables_path(table))
+        for column in columns:
+            known = stored["columns"].get(schema.naming.normalize_path(column.name)) if stored else None
+            if known and "data_type" in known:
+                types[column.name] = str(known["data_type"])
+            elif self._decimals and column.type == pa.int64():
+                types[column.name] = "decimal"
+        return types
 
     def _current_run(self) -> _Run:
-        context = Container()[SourceInjectableContext]  # dlt makes one for each run
+        context = Contexts()[SourceInjectableContext]  # dlt makes one for each run
         with self._lock:
             for run in self._runs:
                 if run.context is context:
                     return run
-            self._runs = [*self._runs, _Run(context)][-RUNS_MAX:]
+            self._runs = [*self._runs, _Run(self.record.name, context)][-RUNS_MAX:]
             return self._runs[-1]
 
-    def _walked(self, run: _Run, resource: str) -> ListResult:
-        with self._lock:
-            lock = run.locks[resource]
-        with lock:
-            if resource not in run.results:
-                folder = run.folder / resource
-                with self._client() as client:
-                    spools = SpoolFolder(folder / "spool", {"list": resource})
-                    run.results[resource] = walk(resource, client, folder, spools, self._options)
-                _warn(run.results[resource])
-        result = run.results[resource]
-        if result.error is not None:
-            raise result.error
+    def _walked(self) -> ListResult:
+        run = self._current_run()
+        with run.lock:
+            if run.result is None:
+                run.result = self._walk(run.folder)
+        if run.result.error is not None:
+            raise run.result.error
+        return run.result
+
+    def _walk(self, folder: RunFolder) -> ListResult:
+        """Walks the list; from where a run was killed or failed, if that was less than an hour ago."""
+        name, result = self.record.name, None
+        state = {} if self.record.fields else dlt.current.resource_state(name)
+        options = replace(self._options, names=state.get("names"), kinds=state.get("kinds"))
+        identity = {"list": name, "host": self._base_url, "limit": str(options.page_limit), "version": __version__}
+        try:
+            with Client.with_http_settings(LISTS[name].family, self._base_url, self._api_key) as client:
+                spools = SpoolFolder(folder.spool, identity, self._api_key, finished_after=0.0)
+                result = walk(name, client, folder.path, spools, options)
+        finally:
+            if result is None or result.error is not None:
+                folder.leave()
+        if result.error is None and not self.record.fields:
+            state["kinds"] = state.get("kinds", {}) | {path: kind for path, kind, _ in result.kinds}
+            state["names"] = _field_names(state.get("names", {}), result)
+        _warn(result)
         return result
+
+
+def _field_names(earlier: FieldNames, result: ListResult) -> FieldNames:
+    """The names of fields, with those that a walk found: by table, by the path of the field."""
+    names = {table: dict(columns) for table, columns in earlier.items()}
+    for what, path in result.observations:
+        if what.endswith(f": {FIELD}"):
+            table, _, column = what.removesuffix(f": {FIELD}").rpartition(".")
+            names.setdefault(table, {})[path] = column
+    return names
 
 
 def _warn(result: ListResult) -> None:
@@ -144,7 +196,7 @@ def _warn(result: ListResult) -> None:
         log.warning("%s may lack rows: %s", result.resource, "; ".join(result.evidence))
 
 
-def list_resources(record: Record, walker: ListWalker, nested: bool = False) -> Iterator[DltResource]:
+def list_resources(walker: ListWalker, nested: bool = False) -> Iterator[DltResource]:
     """The resources of a list: its own table, and its child tables. A list that is not selected is not walked.
 
     Child tables follow the disposition of their list: merged, the items of each merged record are replaced; otherwise
@@ -152,10 +204,10 @@ def list_resources(record: Record, walker: ListWalker, nested: bool = False) -> 
     resource, `orders__children`, has all.
 
     Args:
-        record: that is listed.
         walker: walks the list.
         nested: a single resource of Python rows, whose child tables are dlt's own nested tables.
     """
+    record = walker.record
     table = table_schema(record)
     key: TTableSchemaColumns = {KEY_COLUMN: {"name": KEY_COLUMN, "data_type": "text", "nullable": False}}
     columns = _columns(table) | key
@@ -170,16 +222,17 @@ def list_resources(record: Record, walker: ListWalker, nested: bool = False) -> 
             name.removeprefix(f"{record.name}__"): dlt.mark.make_nested_hints(columns=hint)
             for name, hint in child_columns.items()
         }
-        read = partial(nested_rows, record, walker.batches, walker.holders)
-        yield _resource(read, record.name, primary_key=KEY_COLUMN, columns=columns, nested_hints=hints)
+        yield _resource(
+            partial(_nested_rows, walker), record.name, primary_key=KEY_COLUMN, columns=columns, nested_hints=hints
+        )
         return
-    rows = partial(_rows_of, walker, record, record.name)
+    rows = partial(_rows_of, walker, record.name, {})
     yield _resource(rows, record.name, primary_key=KEY_COLUMN, columns=columns)
     for name, hint in child_columns.items():
-        read = partial(_child_rows, walker, record, name)
+        read = partial(_child_rows, walker, name)
         yield _resource(read, name, primary_key="", columns=hint | _MARKER, references=_references(record))
     if not record.fields:
-        yield _resource(partial(_all_children, walker, record), f"{record.name}__children", primary_key="")
+        yield _resource(partial(_all_children, walker), f"{record.name}__children", primary_key="")
 
 
 def _columns(table: TableSchema) -> TTableSchemaColumns:
@@ -205,32 +258,46 @@ def _references(record: Record) -> TTableReferenceParam:
     ]
 
 
-def _child_rows(walker: ListWalker, record: Record, child: str) -> Iterator[Any]:
-    hints = dlt.mark.make_hints(**_child_hints(record))
-    for rows in chain(_removals(walker, record), _rows_of(walker, record, child)):
-        yield dlt.mark.with_hints(rows, hints)
+def _nested_rows(walker: ListWalker) -> Iterator[Any]:
+    def batches() -> Iterator[tuple[str, pa.Table]]:
+        # dlt splits values by itself, but of texts it makes numbers where it can.
+        return ((table, batch) for table, batch, _ in walker.batches(("text",)))
+
+    yield from nested_rows(walker.record, batches, walker.holders)
 
 
-def _all_children(walker: ListWalker, record: Record) -> Iterator[Any]:
-    prefix = f"{record.name}__"
+def _child_rows(walker: ListWalker, child: str) -> Iterator[Any]:
+    hints = _child_hints(walker.record)
+    yield from (_hinted(rows, hints) for rows in _removals(walker))
+    yield from _rows_of(walker, child, hints)
+
+
+def _all_children(walker: ListWalker) -> Iterator[Any]:
+    record, prefix = walker.record, f"{walker.record.name}__"
     known = {table for table in dlt.current.source_schema().tables if table.startswith(prefix)} - {f"{prefix}children"}
-    walked = dict.fromkeys(table for table, _ in walker.batches(record.name) if table != record.name)
-    hints = {"primary_key": "", "references": _references(record), **_child_hints(record)}
-    no_rows = [pa.table({parent_key(record): pa.array([], pa.string())})]  # of a table that no record has any more
+    walked = dict.fromkeys(table for table, *_ in walker.batches() if table != record.name)
+    no_rows = pa.table({parent_key(record): pa.array([], pa.string())})  # of a table that no record has any more
     for table in walked | dict.fromkeys(known):
-        for rows in chain(_removals(walker, record), _rows_of(walker, record, table) if table in walked else no_rows):
-            yield dlt.mark.with_hints(rows, dlt.mark.make_hints(table, **hints), create_table_variant=True)
+        hints = {"table_name": table, "primary_key": "", "references": _references(record), **_child_hints(record)}
+        yield from (_hinted(rows, hints) for rows in _removals(walker))
+        yield from _rows_of(walker, table, hints) if table in walked else [_hinted(no_rows, hints)]
 
 
-def _rows_of(walker: ListWalker, record: Record, table: str) -> Iterator[pa.Table]:
-    for name, batch in walker.batches(record.name):
+def _rows_of(walker: ListWalker, table: str, hints: Mapping[str, Any]) -> Iterator[Any]:
+    for name, batch, variants in walker.batches():
         if name == table:
-            yield from _sized(batch)
+            columns = {"columns": {**hints.get("columns", {}), **variants}} if variants else {}
+            yield from (_hinted(rows, {**hints, **columns}) for rows in _sized(batch))
+
+
+def _hinted(rows: pa.Table, hints: Mapping[str, Any]) -> Any:  # noqa: ANN401 # dlt's
+    made = dlt.mark.make_hints(**hints)
+    return dlt.mark.with_hints(rows, made, create_table_variant="table_name" in hints) if hints else rows
 
 
 def _is_merged(record: Record) -> bool:
     """Whether this run merges the list, which its child tables follow. dlt appends where it cannot merge."""
-    listed = Container()[SourceInjectableContext].source.resources.get(record.name)
+    listed = Contexts()[SourceInjectableContext].source.resources.get(record.name)
     disposition = listed.write_disposition if listed else "replace"
     name = disposition.get("disposition") if isinstance(disposition, dict) else disposition
     destination = dlt.current.pipeline().destination
@@ -246,10 +313,11 @@ def _child_hints(record: Record) -> dict[str, Any]:
     return {"write_disposition": "merge", "columns": {key: merge_key} | marker}
 
 
-def _removals(walker: ListWalker, record: Record) -> Iterator[pa.Table]:
+def _removals(walker: ListWalker) -> Iterator[pa.Table]:
     """A row for each merged record, which deletes its present items: it may have no item any more."""
+    record = walker.record
     if _is_merged(record):
-        for table, batch in walker.batches(record.name):
+        for table, batch, _ in walker.batches():
             if table == record.name:
                 yield pa.table({parent_key(record): batch[KEY_COLUMN], REMOVED: pa.repeat(True, len(batch))})
 
@@ -266,9 +334,7 @@ def _resource(rows: Callable[[], Iterator[Any]], name: str, **hints: Any) -> Dlt
     def generate() -> Iterator[Any]:  # dlt starts a generator function anew in each run
         yield from rows()
 
-    resource: DltResource = dlt.resource(
-        generate, name=name, write_disposition="replace", schema_contract=FROZEN, **hints
-    )
+    resource: DltResource = dlt.resource(generate, name=name, write_disposition="replace", **hints)
     return resource
 
 
@@ -280,7 +346,6 @@ def file_resources(result: ListResult) -> Iterator[DltResource]:
             name=table,
             primary_key=KEY_COLUMN if table == result.resource else "",
             write_disposition="replace",
-            schema_contract=FROZEN,
         )
 
 

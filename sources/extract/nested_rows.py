@@ -6,15 +6,18 @@ columns (`customer__id`) are objects again. The items of the whole list are in m
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from sources.contract import Record
 from sources.decode.table_schema import KEY_COLUMN
 
+_SEPARATOR: Final = re.compile(r"__(?!v_text\Z)")
+"""Between the names of an object and its field, but not before the mark of a variant (`stored_types`)."""
 _Row = dict[str, Any]
 _Items = defaultdict[tuple[str, tuple[Any, ...]], dict[str, list[_Row]]]
 """Items by their holder (its table, and the values that identify its row there) and field."""
@@ -22,20 +25,20 @@ _Items = defaultdict[tuple[str, tuple[Any, ...]], dict[str, list[_Row]]]
 
 def nested_rows(
     record: Record,
-    batches: Callable[[str], Iterator[tuple[str, pa.Table]]],
-    holders: Callable[[str], Mapping[str, str]],
+    batches: Callable[[], Iterator[tuple[str, pa.Table]]],
+    holders: Callable[[], Mapping[str, str]],
 ) -> Iterator[list[_Row]]:
     """The rows of a list, a batch at a time.
 
     Args:
         record: of the list.
-        batches: the tables of a list, by name, a batch at a time.
-        holders: the table whose rows hold the items of a child table, of the child tables of a list.
+        batches: the tables of the list, by name, a batch at a time.
+        holders: the table whose rows hold the items of a child table, by child table.
     """
-    tables = [(name, batch) for name, batch in batches(record.name) if name != record.name]
-    items = _items(record, tables, holders(record.name))
+    tables = [(name, batch) for name, batch in batches() if name != record.name]
+    items = _items(record, tables, holders())
     arrays = {name.removeprefix(f"{record.name}__") for name, table in tables if _depth(table) == 1}
-    for name, batch in batches(record.name):
+    for name, batch in batches():
         if name == record.name:
             rows = batch.to_pylist()
             yield [
@@ -66,7 +69,7 @@ def _depth(table: pa.Table) -> int:
 def _unflattened(row: _Row) -> _Row:
     result: _Row = {}
     for name, value in row.items():
-        *path, last = name.split("__")
+        *path, last = _SEPARATOR.split(name)
         place = result
         for part in path:
             place = place.setdefault(part, {})

@@ -558,4 +558,25 @@ MUTANTS: Final = (
         "flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC",
         "tests/sources/test_disk.py",
     ),
+    Mutant(
+        "columns-of-a-users-pipeline-take-the-types-of-each-walk",
+        "sources/resources.py",
+        "typed, variants = as_stored(batch, stored, split)",
+        "typed, variants = batch, list[str]()",
+        "tests/sources/test_dlt_sources.py -k drift",
+    ),
+    Mutant(
+        "a-text-in-a-column-of-numbers-loses-its-zeros",
+        "sources/decode/stored_types.py",
+        '("bool", "text")}',
+        '("bool", "text"), ("text", "bigint")}',
+        "tests/sources/decode/test_stored_types.py",
+    ),
+    Mutant(
+        "the-folder-of-a-run-that-goes-on-is-taken-over",
+        "sources/extract/run_folder.py",
+        "    os.close(descriptor)\n    return _HELD",
+        "    return descriptor",
+        "tests/sources/extract/test_run_folder.py",
+    ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import shutil
 import signal
@@ -12,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, nullcontext
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +32,12 @@ import tests.fast_dlt  # noqa: F401 # makes dlt faster
 from pipelines.examples import own_pipeline
 from sandbox import Sandbox, SandboxConfig, serve
 from sources import resources
+from sources.contract import CUSTOMER
+from sources.errors import Unreachable
 from sources.extract import spool
 from sources.extract.result import WalkOptions
+from sources.extract.run_folder import RunFolder
+from sources.http.client import Client
 from sources.legacy import legacy
 from sources.public_v1 import public_v1
 from sources.settings import prepare_dlt
@@ -471,18 +478,123 @@ def test_issue_11_shows_rows_are_equal_in_each_run(
     assert {table: len(rows) for table, rows in results[0].items()} == {table: expected[table] for table in results[0]}
 
 
-@pytest.mark.parametrize("destination", ["duckdb", "filesystem", "postgres"], indirect=True)
-def test_issue_11_shows_a_loop_of_ten(tmp_path: Path, platform: Sandbox, destination: Any) -> None:
-    is_files = "filesystem" in destination.destination_type
-    options: Any = {"loader_file_format": "parquet"} if is_files else {}
-    pipe, source = pipeline(tmp_path, destination), public_v1()
-    results = []
-    for _ in range(10):
-        pipe.run(source, **options)
-        results.append(contents(pipe, tmp_path / "bucket", "price_lists", "orders", "orders__lines"))
-    assert all(result == results[0] for result in results)
-    expected = COUNTS | children(platform)
-    assert {table: len(rows) for table, rows in results[0].items()} == {table: expected[table] for table in results[0]}
+NIGHTS: list[dict[int, dict[str, Any]]] = [
+    {},
+    {0: {"number": 10.5, "flag": 5}},
+    {1: {"lines": {}, "flag": "007"}, 2: {"customer": "guest"}, 3: {"lines": ""}, 4: {"lines": [None]}},
+    {1: {"lines": {"0": {"sku": "A", "quantity": 1}, "2": {"sku": "B"}}}, 2: {"customer": []}, 3: {"shipping": []}},
+    {2: {"lines": {"sku": "C", "taxes": {"name": "IGV"}}}, 5: {"lines": False, "number": "11.25", "flag": None}},
+    {n: {"flag": n % 2 == 0, "lines": []} for n in range(28)},
+    {n: {"flag": f"0{n}", "customer": {"id": n}} for n in range(28)},
+]
+"""What some orders, by place, change to from one night to the next."""
+
+
+def values_of(order: dict[str, Any]) -> tuple[Any, ...]:
+    """What tables are to hold of an order, in plain Python."""
+    lines = order.get("lines") or []
+    if isinstance(lines, dict):
+        lines = [lines] if "sku" in lines else list(lines.values())
+    customer, flag = order["customer"], order.get("flag")
+    texts = {True: "true", False: "false", None: None}
+    return (
+        order["id"],
+        Decimal(str(order["number"])),
+        str(customer["id"]) if isinstance(customer, dict) else None,
+        texts[flag] if isinstance(flag, bool | None) else str(flag),
+        None if isinstance(customer, dict | list) else json.dumps({"customer": customer}, separators=(",", ":")),
+        [line["sku"] for line in lines if line],
+    )
+
+
+def loaded(pipe: dlt.Pipeline) -> list[tuple[Any, ...]]:
+    columns = pipe.default_schema.tables["orders"]["columns"]
+
+    def value(name: str) -> str:
+        names = [name, *(f"{name}__v_{kind}" for kind in ("decimal", "text", "bool", "bigint"))]
+        return f"coalesce({', '.join(f'CAST({name} AS VARCHAR)' for name in names if name in columns)}, NULL)"
+
+    flag = value("flag") if "flag" in columns else "NULL"
+    rows = query(pipe, f"SELECT id, {value('number')}, {value('customer__id')}, {flag}, _extra FROM orders ORDER BY id")
+    skus = query(pipe, "SELECT order_id, sku FROM orders__lines ORDER BY order_id, position")
+    items = [[sku for key, sku in skus if key == row[0]] for row in rows]
+    return [(row[0], Decimal(row[1]), *row[2:], skus) for row, skus in zip(rows, items, strict=True)]
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["arrow", "nested"])
+@pytest.mark.parametrize("destination", ["duckdb", "postgres"], indirect=True)
+def test_nights_of_drift_are_loaded_without_a_loss(
+    tmp_path: Path, platform: Sandbox, destination: Any, nested: bool
+) -> None:
+    pipe, ids = pipeline(tmp_path, destination), sorted(platform.state.ids("orders"))
+    types: dict[str, Any] = {}
+    for changes in NIGHTS:
+        for place, change in changes.items():
+            platform.state.change("orders", ids[place], change)
+        pipe.run(public_v1(nested=nested).with_resources("orders"))
+        assert loaded(pipe) == [values_of(order) for order in by_id(platform)]
+        columns = pipe.default_schema.tables["orders"]["columns"]
+        assert {name: columns[name]["data_type"] for name in types} == types, "a column keeps its type"
+        types = {name: column["data_type"] for name, column in columns.items()}
+
+
+def by_id(platform: Sandbox) -> list[dict[str, Any]]:
+    return sorted(platform.state.records("orders"), key=lambda order: str(order["id"]))
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["arrow", "nested"])
+def test_the_schema_contract_of_the_source_counts(tmp_path: Path, platform: Sandbox, nested: bool) -> None:
+    pipe, source = pipeline(tmp_path), public_v1(nested=nested).with_resources("orders")
+    source.schema_contract = {"columns": "discard_value", "data_type": "freeze"}
+    pipe.run(source)
+    first = platform.state.ids("orders")[0]
+    platform.state.change("orders", first, {"flag": 1})
+    pipe.run(source)
+    assert "flag" not in pipe.default_schema.tables["orders"]["columns"]
+    platform.state.change("orders", first, {"number": 10.5})
+    with pytest.raises(PipelineStepFailed, match="`data_types` are frozen"):
+        pipe.run(source)
+    pipe.abort_packages()
+    source.schema_contract = {"data_type": "discard_value"}
+    pipe.run(source)
+    assert query(pipe, "SELECT count(*), count(number) FROM orders") == [(28, 27)]
+
+
+@pytest.mark.parametrize("nested", [False, True], ids=["arrow", "nested"])
+def test_numbers_of_orders_are_decimals_from_the_start_where_that_is_asked_for(
+    tmp_path: Path, platform: Sandbox, nested: bool
+) -> None:
+    pipe, first = pipeline(tmp_path), platform.state.ids("orders")[0]
+    for number in (1, Decimal("10.5")):
+        platform.state.change("orders", first, {"number": float(number)})
+        pipe.run(public_v1(decimals=True, nested=nested).with_resources("orders"))
+        assert query(pipe, f"SELECT number FROM orders WHERE id = '{first}'") == [(number,)]
+        assert "number__v_decimal" not in pipe.default_schema.tables["orders"]["columns"]
+
+
+def test_a_walk_that_failed_goes_on_in_the_next_run_and_leaves_nothing(
+    tmp_path: Path, platform: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "state" / "shop" / "orderbridge"
+    pipe, read, pages = pipeline(tmp_path), Client.get, []
+
+    def get(self: Client, *arguments: Any, **options: Any) -> Any:
+        pages.append(arguments)
+        if len(pages) == 2:
+            raise Unreachable("the platform is down", "")
+        return read(self, *arguments, **options)
+
+    monkeypatch.setattr(Client, "get", get)
+    with pytest.raises(PipelineStepFailed, match="the platform is down"):
+        pipe.run(public_v1().with_resources("orders"))
+    assert [path.name for path in folder.rglob("*.pages")] == ["sweep-1.pages"]
+    source = public_v1().with_resources("orders")
+    pipe.run(source)
+    assert counts(pipe, "orders") == {"orders": COUNTS["orders"]}
+    assert len(pages) == 3, "page 1 is not requested again"
+    del source
+    gc.collect()
+    assert not list(folder.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -581,14 +693,17 @@ def test_issue_15_1_nested_rows_become_nested_tables_of_dlt(tmp_path: Path, plat
         assert counted[1] == 0
 
 
-def test_rows_that_are_left_out_and_lists_that_are_not_proven_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_rows_that_are_left_out_and_lists_that_are_not_proven_are_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     class Odd(Platform):
         def row(self, key: int) -> dict[str, Any]:
             return super().row(key) | ({"email": True} if key == 7 else {})
 
     client: Any = Odd(list(range(1, 31)))
-    walker = resources.ListWalker(lambda: nullcontext(client), WalkOptions(10, sweeps=1))  # type: ignore[arg-type,return-value]
-    assert walker._walked(resources._Run(None), "customers").distinct == 29
+    monkeypatch.setattr(Client, "with_http_settings", lambda *_: nullcontext(client))
+    walker = resources.ListWalker(CUSTOMER, "http://localhost", "key", WalkOptions(10, sweeps=1))
+    assert walker._walk(RunFolder(tmp_path, "customers")).distinct == 29
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert [text.partition("; a single")[0] for text in warnings] == [
         "customers: rows that cannot be loaded and are left out: 1; email: expected string, found boolean "

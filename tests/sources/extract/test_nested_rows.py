@@ -37,8 +37,8 @@ def test_items_are_in_the_rows_that_hold_them(row: dict[str, Any], expected: lis
     inferred = InferredSchema(ORDER)
     tables = inferred.decode([Page(1, json.dumps([{"id": "o-1", **row}]).encode())]).tables
 
-    def batches(_: str) -> Iterator[tuple[str, pa.Table]]:
+    def batches() -> Iterator[tuple[str, pa.Table]]:
         yield from ((name, table.drop_columns(["_page", "_position"])) for name, table in tables.items())
 
-    ((nested,),) = nested_rows(ORDER, batches, lambda _: inferred.holders())
+    ((nested,),) = nested_rows(ORDER, batches, inferred.holders)
     assert values_of_a(nested) in (expected, expected[::-1])
