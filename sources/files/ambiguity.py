@@ -46,7 +46,7 @@ def check_header(records: Sequence[Record], header: Record, width: int) -> bool:
             {"they belong to the name": {"header_row": header.line}},
         )
     _check_line_above(records[at - 1] if at else None, header, width)
-    _check_earlier_table(records[:at], header)
+    _check_earlier_table(records[:at], header, width)
     _check_table_beside(header, rows)
     return _is_row(header, types, is_first=header is records[0])
 
@@ -70,6 +70,13 @@ def check_single_column(sample: str) -> None:
             )
 
 
+def has_labels(cells: Sequence[str], width: int) -> bool:
+    """Whether a line above a table of this width has labels (`Date:`) with a value each, not names that end so."""
+    filled = [cell.strip() for cell in cells if cell.strip()]
+    labels = sum(cell.endswith(":") for cell in filled)
+    return labels > 0 and (len(filled) < width or labels < len(filled) <= 2 * labels)
+
+
 def _check_line_above(above: Record | None, header: Record, width: int) -> None:
     """A broken line, or one of another width, right above the header may be the header itself."""
     if above is None or above.cells == [] or above.last + 1 != header.line:
@@ -86,7 +93,7 @@ def _check_line_above(above: Record | None, header: Record, width: int) -> None:
     if not is_other_dialect and (len(filled) < 2 or len(above.cells) == len(header.cells or ())):
         return
     is_metadata = any(type_of(cell) in ("number", "date", "address") for cell in filled)
-    if filled[0].endswith(":") or (is_metadata and looks_like_names((header.cells or [])[:width])):
+    if has_labels(filled, width) or (is_metadata and looks_like_names((header.cells or [])[:width])):
         return
     raise Unclear(
         f"line {above.line} looks like the header, but has {number_of_cells(above.cells)} where the rows have {width}; "
@@ -101,14 +108,15 @@ def _is_row(header: Record, types: Sequence[str], *, is_first: bool) -> bool:
     alike, different = [], 0
     for name, kind in zip(header.cells or (), types, strict=False):
         own = type_of(name)
-        alike += [name] if own == kind and is_data(own) else []
-        different += bool(own) and not is_data(own) and is_data(kind)
+        is_alike = own == kind if any(types) else not _MAY_BE_NAME.fullmatch(name)
+        alike += [name] if is_alike and is_data(own) else []
+        different += bool(own) and not is_data(own) and (is_data(kind) or not any(types))
     if len(alike) <= different:
         return False
-    if is_first and not different and any(not _MAY_BE_NAME.fullmatch(name) for name in alike):
+    if is_first and not different and any(types) and any(not _MAY_BE_NAME.fullmatch(name) for name in alike):
         return True
     raise Unclear(
-        f"line {header.line} looks like a row, not like column names: it has numbers, dates or codes as those below",
+        f"line {header.line} looks like a row, not like column names: it has numbers, dates or codes",
         "",
         {
             f"line {header.line} has the names": {"header_row": header.line},
@@ -117,15 +125,15 @@ def _is_row(header: Record, types: Sequence[str], *, is_first: bool) -> bool:
     )
 
 
-def _check_earlier_table(records: Sequence[Record], header: Record) -> None:
+def _check_earlier_table(records: Sequence[Record], header: Record, width: int) -> None:
     """Lines before the header may be a table: several of equal width, or with as many delimiters inside of quotes."""
     in_quotes = [replace(record, cells=_split(record)) for record in records]
-    for block in (*_blocks(records), *(block for block in _blocks(in_quotes) if len(block) > 2)):
-        width = max(len(_filled(row)) for row in block)
-        if len(block) >= (2 if width > 2 else 5):
+    for block in (*_blocks(records, width), *(block for block in _blocks(in_quotes, width) if len(block) > 2)):
+        size = max(len(_filled(row)) for row in block)
+        if len(block) >= (2 if size > 2 else 5):
             first, second = block[0].line, header.line
             raise Unclear(
-                f"two tables: lines {first} to {block[-1].last} have {width} cells, and another one begins on line "
+                f"two tables: lines {first} to {block[-1].last} have {size} cells, and another one begins on line "
                 f"{second}",
                 "Move each to a file of its own, or choose one.",
                 {f"it is that of line {line}": {"header_row": line} for line in (first, second)},
@@ -153,13 +161,13 @@ def _split(record: Record) -> list[str]:
     return filled[0].split(marks[0][0]) if marks else []
 
 
-def _blocks(records: Sequence[Record]) -> Iterator[list[Record]]:
-    """Consecutive records of equal width with at least two filled cells; those of a label (`Date:`) do not count."""
+def _blocks(records: Sequence[Record], width: int) -> Iterator[list[Record]]:
+    """Consecutive records of equal width with at least two filled cells; those of labels do not count."""
     block: list[Record] = []
     for record in records:
         cells = record.cells or []
         filled = [cell.strip() for cell in cells if cell.strip()]
-        is_row = len(filled) >= 2 and not filled[0].endswith(":")
+        is_row = len(filled) >= 2 and not has_labels(filled, width)
         if block and not (is_row and len(cells) == len(block[0].cells or ()) and block[-1].last + 1 == record.line):
             yield block
             block = []

@@ -12,11 +12,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Final
 
 from sources.errors import UsageError
-from sources.files.ambiguity import ROWS_COMPARED, check_header
+from sources.files.ambiguity import ROWS_COMPARED, check_header, has_labels
 from sources.files.cell_types import column_types, type_of
 from sources.files.dialect import DELIMITER, Dialect, Record, is_blank, lines_of, looks_like_names, reader, width_of
 from sources.files.model import MAX_COLUMNS, ReadOptions, Unclear
@@ -41,6 +41,7 @@ class Layout:
     Attributes:
         data_line: the first line after the header.
         types: of the columns, if the header was detected.
+        steady: the columns without a text among the first rows.
     """
 
     columns: tuple[str, ...]
@@ -50,6 +51,7 @@ class Layout:
     renamed: tuple[str, ...]
     dropped: int
     types: tuple[str, ...] = ()
+    steady: tuple[int, ...] = ()
 
     def row_shape(self, options: ReadOptions, *, fill: bool) -> RowShape:
         """The cells that a row must have; `fill`: whether fewer are allowed."""
@@ -58,7 +60,8 @@ class Layout:
             fill,
             self.dropped,
             types=self.types,
-            is_numbered=not self.header_lines,
+            steady=self.steady,
+            header=max(self.header_lines, default=0),
             keeps_totals=options.totals == "keep",
         )
 
@@ -99,7 +102,7 @@ def detect_layout(
         at, count = _header(filled, rows)
         if check_header(records, filled[at], _trimmed(rows, width_of(filled))):
             found = detect_layout(records, replace(options, header_row=0), skipped=skipped, delimited=delimited)
-            return replace(found, types=_types(filled, len(found.columns)))
+            return _typed(found, filled)
         count = options.header_rows or count
     if at + count > len(rows):
         raise UsageError(f"--header-rows is {count}, but fewer rows follow", "Use a smaller --header-rows.")
@@ -116,7 +119,7 @@ def detect_layout(
     before = tuple(record.line for record in filled[:at])
     lines = tuple(record.line for record in filled[at : at + count])
     found = _named(names, lines, filled[at + count - 1].last + 1, skipped + before, surplus)
-    return found if options.header_row is not None else replace(found, types=_types(filled[at + count :], kept))
+    return found if options.header_row is not None else _typed(found, filled[at + count :])
 
 
 def _check_widths(header: Record, names: int, width: int, surplus: int, rows: list[list[str]]) -> None:
@@ -139,11 +142,16 @@ def _check_widths(header: Record, names: int, width: int, surplus: int, rows: li
         )
 
 
-def _types(rows: list[Record], width: int) -> tuple[str, ...]:
-    """The types of the columns, from the rows up to the first blank line."""
+def _typed(layout: Layout, rows: list[Record]) -> Layout:
+    """The layout with the types of its columns, from the rows up to the first blank line."""
+    width = len(layout.columns)
     end = next((at for at in range(2, len(rows)) if rows[at - 1].last + 1 != rows[at].line), len(rows))
-    cells = [row.cells for row in rows[:end] if row.cells and len(row.cells) >= width]
-    return tuple(column_types(cells[:ROWS_COMPARED], width))
+    cells = [row.cells for row in rows[:end] if row.cells and len(row.cells) >= width][:ROWS_COMPARED]
+    rows_of_cells = [row for row in cells if sum(map(bool, row)) > 1 or width == 1]
+    before = [*takewhile(lambda row: not looks_like_names(row[:width]), rows_of_cells)]  # another table
+    kinds = [{kind for row in before if (kind := type_of(row[at]))} for at in range(width)]
+    steady = tuple(at for at, found in enumerate(kinds) if found and "text" not in found and len(before) > 1)
+    return replace(layout, types=tuple(column_types(cells, width)), steady=steady)
 
 
 def _surplus(rows: list[list[str]], width: int, in_header: int) -> int:
@@ -173,7 +181,7 @@ def _header(filled: list[Record], rows: list[list[str]]) -> tuple[int, int]:
             continue
         names = cells[:width]
         count = sum(map(bool, names))
-        if (count < width or names[0].strip().endswith(":")) and _is_title(filled, at, width):
+        if (count < width or has_labels(names, width)) and _is_title(filled, at, width):
             continue
         if width > 1 and (count < 2 or (count < width / 2 and not _has_gap(names))):
             continue
@@ -203,7 +211,7 @@ def _is_title(filled: list[Record], at: int, width: int) -> bool:
     names = next(
         (row for row in later if looks_like_names((row.cells or [])[:width]) and len(row.cells or ()) >= width), None
     )
-    if cells and cells[0].endswith(":"):  # the label of a value
+    if has_labels(cells, width):
         return True
     if not cells or names is None:
         return False

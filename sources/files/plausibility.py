@@ -166,8 +166,7 @@ def _is_letter(char: str) -> bool:
 
 def _sign_verdict(first: str, before: str, char: str, after: str, last: str) -> _Verdict:
     """A sign, above all between letters."""
-    before_sign = first if before.isspace() else before
-    if char == "¤" and (before_sign.isdecimal() or after.isdecimal()):  # the euro sign in another code page
+    if char == "¤":  # the euro sign in another code page
         return "proof"
     is_between = _is_letter(before) and _is_letter(after)
     if char in "’‘" and is_between and _is_letter(first):

@@ -28,7 +28,7 @@ from sources.files.model import (
     handle_reject,
 )
 from sources.files.quotes import begins_with_quote, has_stray_quotes, swallows
-from sources.files.row_shape import RULE_STARTS, RowShape, is_between_tables
+from sources.files.row_shape import DATA_CHAR, MAY_BE_TOTAL, RULE_STARTS, RowShape, is_between_tables
 from sources.files.text import MAX_LINE, MIB, Text
 
 _SWALLOWS: Final = (
@@ -196,9 +196,10 @@ class TextTable(SourceTable):
         """Rows up to the end of a block; `line` is the number of the first line."""
         records = reader(feed, self._dialect)
         width = len(self.columns)
-        fit, names = self._shape.fit, frozenset(self.columns)
+        fit, names, typed = self._shape.fit, self._shape.words(), self._shape.typed or 0
+        has_data = DATA_CHAR.search if self._shape.typed is not None else bool
         marks = self._text.nuls + self._text.marks + self._text.has_controls > 0
-        plain_width = 0 if self._shape.surplus or self._shape.is_numbered else width
+        plain_width = 0 if self._shape.surplus or not self._shape.header else width
         before = last = line - 1
         while last - before < feed.count:
             line = last + 1
@@ -221,9 +222,10 @@ class TextTable(SourceTable):
                 and not marks
                 and all(cells)
                 and cells[0] not in names
+                and has_data(cells[typed])
                 and not feed.is_ended
                 and cells[0][:2] not in RULE_STARTS
-                and "otal" not in cells[0].lower()
+                and not MAY_BE_TOTAL.search(cells[0])
             ):
                 yield Row(line, tuple(cells))
             elif is_blank(cells, width):

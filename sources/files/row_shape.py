@@ -15,18 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sources.files.cell_types import is_data, type_of
-from sources.files.dialect import looks_like_names
 from sources.files.model import RejectedRow, Row, UnreadableRest
 from sources.files.text import CONTROLS
 from sources.words import number
 
-_ONE_TABLE: Final = "Move each table to a file of its own."
 _TOTALS: Final = re.compile(
-    r"\W*(?:(?:grand|gran) )?(?:sub-?)?(?:total(?:es|s)?|suma|sum|gesamt(?:summe)?|summe|totale)\b[^\d\W]*"
+    r"\W*(?:(?:grand|gran) )?(?:sub-?|sous-|zwischen)?"
+    r"(?:total(?:es|s)?|suma|sum|gesamt(?:summe)?|insgesamt|summe|totale|somme|soma)\b[^\d\W]*"
     r"(?: (?:general|records|registros|rows|filas|final))?\W*|\W*sub-?total\b.*",
     re.IGNORECASE,
 )
-_TOTALS_OF: Final = re.compile(r"\W*(?:total(?:es)?|suma|summe|totale)\b.+", re.IGNORECASE)
+_TOTALS_OF: Final = re.compile(r"\W*(?:total(?:es)?|suma|summe|totale|somme|soma)\b.+", re.IGNORECASE)
 _AMOUNT: Final = re.compile(r"[-+]?[€$£]? ?[\d.,' \xa0]*\d[\d.,' \xa0]*[€$£%]?")
 _RULE: Final = re.compile(r"[-=_]{2,}")
 _UNIT: Final = re.compile(
@@ -34,10 +33,16 @@ _UNIT: Final = re.compile(
     r"|(?:u|ud|uds|pcs?|pz|un|st|stk|ea)\.?|stück|pièces?|unità|units?|unidad(?:es)?)[)\]]?",
     re.IGNORECASE,
 )
-_UNUSUAL: Final = "(?i)total|sum|gesamt|^(--|==|__)"
+_UNUSUAL: Final = "(?i)total|sum|gesamt|som[am]|^(--|==|__)"
 """What the first cell of totals and rules contains."""
 _UNUSUAL_LATER: Final = _UNUSUAL + r"|^\W*\pL{0,8}[²³23]?\W*$"
 """The same where the first column is empty, or a unit."""
+_DATA: Final = "[0-9@/]|^$"
+"""In every cell that is no text, and in an empty one."""
+DATA_CHAR: Final = re.compile(_DATA)
+MAY_BE_TOTAL: Final = re.compile("(?i)total|sum|gesamt|som[am]")
+_REPEATED: Final = 0.75
+"""The share of the names in a row that is no row."""
 RULE_STARTS: Final = ("--", "==", "__")
 BYTE_ORDER_MARK: Final = "\ufeff"
 
@@ -56,7 +61,8 @@ class RowShape(NamedTuple):
         surplus: the number of empty cells at the end that every row of the table may have.
         added: the number of columns at the end that were added to rows of another file, also to short ones.
         types: of the columns, by which another table is recognized; none if the header was given.
-        is_numbered: there is no header, so that names may only come with another table.
+        steady: the columns without a text among the first rows: they have numbers, dates or codes.
+        header: the last line of the header; 0 without one, so that names may only come with another table.
     """
 
     columns: tuple[str, ...]
@@ -64,8 +70,18 @@ class RowShape(NamedTuple):
     surplus: int = 0
     added: int = 0
     types: tuple[str, ...] = ()
-    is_numbered: bool = False
+    steady: tuple[int, ...] = ()
+    header: int = 0
     keeps_totals: bool = False
+
+    @property
+    def typed(self) -> int | None:
+        """A column with data, in which another table has a name."""
+        return next(iter(self.steady), next((at for at, kind in enumerate(self.types) if is_data(kind)), None))
+
+    def words(self) -> frozenset[str]:
+        """With what a header or names of columns may begin."""
+        return frozenset(word for name in self.columns for word in (name, name.upper(), name.lower(), name.title()))
 
     def fit(self, line: int, last: int, cells: list[str], *, marks: bool, is_ended: bool = False) -> Row | RejectedRow:
         """A record as a row, or the reason why it does not fit.
@@ -79,9 +95,9 @@ class RowShape(NamedTuple):
         Raises:
             UnreadableRest: another table begins.
         """
-        if (is_ended or self.is_numbered) and self._has_names_for_data(cells):
-            message = f"two tables: line {line} has names where the rows have numbers, dates or codes"
-            raise UnreadableRest(message, _ONE_TABLE, line)
+        share = self._share_of_names(cells)
+        if share < _REPEATED and self._has_names_for_data(cells, is_ended=is_ended or not self.header):
+            raise self._another_table(line, "names where the rows have numbers, dates or codes")
         width = len(self.columns)
         count = len(cells)
         if count > width:
@@ -108,14 +124,13 @@ class RowShape(NamedTuple):
             return RejectedRow(line, last, "rule", "contains only dashes; remove the line", tuple(cells))
         if not cells[0] and all(_UNIT.fullmatch(cell) for cell in cells if cell):
             return RejectedRow(line, last, "rule", "contains only units of columns; remove the line", tuple(cells))
-        if cells[0] in self.columns:
-            if self._repeats_header(cells):
+        if cells[0] and share >= _REPEATED:
+            if share == 1 or line == self.header + 1:
                 return RejectedRow(line, last, "repeated_header", "repeats the header; remove the line", tuple(cells))
-            filled = [cell for cell in cells if cell]
-            named = len(set(filled) & set(self.columns))
-            if 4 * named >= 3 * len(filled) > 3:
-                message = f"two tables: line {line} has names of columns in another order than the header"
-                raise UnreadableRest(message, _ONE_TABLE, line)
+            raise self._another_table(line, "names of columns, not all of them as in the header")
+        if width > 2 and not any(cells[1:]) and self._is_heading(cells[0]):
+            reason = "has a title or heading only, no code, and no other cell; remove the line"
+            return RejectedRow(line, last, "rule", reason, tuple(cells))
         if marks:
             for name, cell in zip(self.columns, cells, strict=True):
                 if "\0" in cell:
@@ -141,20 +156,37 @@ class RowShape(NamedTuple):
         is_single = len(fragment.cells) - self.added <= 1 + self.surplus  # any number may be the rest of a text
         return not (is_data(key) and type_of(later.cells[0]) == key) or (is_single and key == "number")
 
-    def _repeats_header(self, cells: Sequence[str]) -> bool:
-        """Whether the first cell and three quarters of the filled cells are the name of their column."""
-        if cells[0] != self.columns[0]:
-            return False
-        filled = [cell == name for cell, name in zip(cells, self.columns, strict=True) if cell]
-        return 4 * sum(filled) >= 3 * len(filled) > 3 or len(self.columns) == 1
+    def _another_table(self, line: int, what: str) -> UnreadableRest:
+        fix = "Move each table to a file of its own."
+        choices = f"If line {line} has the names: --header-row {line}. If it is a row: --header-row {self.header}."
+        return UnreadableRest(f"two tables: line {line} has {what}", f"{fix} {choices}", line)
 
-    def _has_names_for_data(self, cells: Sequence[str]) -> bool:
-        """Whether a row has texts without digits only, but the columns have data."""
-        names = list(cells)
-        while names and not names[-1].strip():
-            names.pop()
-        is_named = len(names) > 1 and looks_like_names(names) and not any(is_data(type_of(name)) for name in names)
-        return is_named and any(map(is_data, self.types))
+    def _share_of_names(self, cells: Sequence[str]) -> float:
+        """The share of the filled cells that are the name of their column, or less than 1 of a column; 0 if few are."""
+        folded = [name.casefold() for name in self.columns]
+        filled = [(cell.casefold(), name) for cell, name in zip(map(str.strip, cells), folded, strict=False) if cell]
+        if len(filled) < min(2, len(folded)):
+            return 0.0
+        if all(cell == name for cell, name in filled):
+            return 1.0
+        return min(len({cell for cell, _ in filled} & {*folded}) / len(filled), 0.99)
+
+    def _is_heading(self, cell: str) -> bool:
+        """Whether the only cell of a row is a text, where the rows begin with a code."""
+        return bool(self.types) and is_data(self.types[0]) and type_of(cell) == "text"
+
+    def _has_names_for_data(self, cells: Sequence[str], *, is_ended: bool) -> bool:
+        """Whether a row has texts only, also where the columns have data: two of them, or one if a table ended."""
+        texts = {at for at, cell in enumerate(cells) if cell.strip()}
+        if (
+            len(texts) < (2 if is_ended else len(self.columns))
+            or 0 not in texts
+            or any(type_of(cells[at]) != "text" for at in texts)
+        ):
+            return False
+        data = [at for at, kind in enumerate(self.types) if is_data(kind)] if is_ended else self.steady
+        is_dense = is_ended and texts == {*range(len(texts))}
+        return len({cells[at] for at in texts}) == len(texts) and len(texts.intersection(data)) > (0 if is_dense else 1)
 
 
 def is_between_tables(row: Row | RejectedRow) -> bool:
@@ -173,16 +205,20 @@ def unusual_rows(columns: Sequence[pa.ChunkedArray], shape: RowShape) -> npt.NDA
     """
     names = pc.utf8_trim_whitespace(columns[0])
     unusual = np.asarray(
-        pc.or_(pc.is_in(columns[0], pa.array(shape.columns)), pc.match_substring_regex(names, _UNUSUAL))
+        pc.or_(pc.is_in(columns[0], pa.array([*shape.words()])), pc.match_substring_regex(names, _UNUSUAL))
     )
     is_blank = pc.equal(names, "")
     if pc.any(is_blank).as_py():
         others = [pc.utf8_trim_whitespace(column.filter(is_blank)) for column in columns]
         names = pc.coalesce(*(pc.if_else(pc.equal(cells, ""), None, cells) for cells in others))
         unusual[np.asarray(is_blank)] = np.asarray(pc.fill_null(pc.match_substring_regex(names, _UNUSUAL_LATER), True))
-    typed = next((at for at, kind in enumerate(shape.types) if is_data(kind)), None)
-    if shape.is_numbered and typed is not None:
-        unusual |= ~np.asarray(pc.match_substring_regex(columns[typed], "[0-9@]"))
+    if (typed := shape.typed) is not None:
+        unusual |= ~np.asarray(pc.match_substring_regex(columns[typed], _DATA if shape.header else "[0-9@]"))
+    if len(shape.columns) > 2 and shape.types:
+        is_single = pc.equal(columns[1], "")
+        for column in columns[2 : len(shape.columns)]:
+            is_single = pc.and_(is_single, pc.equal(column, "")) if pc.any(is_single).as_py() else is_single
+        unusual |= np.asarray(is_single)
     for column in columns[len(shape.columns) :]:
         unusual |= np.asarray(pc.not_equal(column, ""))
     return unusual

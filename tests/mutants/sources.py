@@ -483,8 +483,8 @@ MUTANTS: Final = (
     Mutant(
         "a-second-table-is-read-on",
         "sources/files/row_shape.py",
-        "if (is_ended or self.is_numbered) and self._has_names_for_data(cells):",
-        "if self.is_numbered and self._has_names_for_data(cells):",
+        "is_ended=is_ended or not self.header)",
+        "is_ended=not self.header)",
         "tests/sources/files/test_ambiguity.py tests/sources/files/test_workbook.py",
     ),
     Mutant(

@@ -293,6 +293,24 @@ def second_table_of_equal_length(document: Document) -> None:
     document.lines += [Line(""), *(Line(joined(row, document)) for row in [names, *rows])]
 
 
+def table_amid_the_rows(document: Document) -> None:
+    """Another table of the same width, with its header, not separated."""
+    names, row = ["Cliente", "Ciudad", "Zona", "Saldo", "Agente"], ["C1", "Roma", "Norte", "10", "Ana"]
+    document.lines += [Line(joined(cells, document)) for cells in (names, row, row)]
+
+
+def header_in_capitals(document: Document) -> None:
+    header = document.header_line.text.upper()
+    document.lines.insert(document.generator.randint(document.header + 2, len(document.lines)), Line(header))
+
+
+def titles_of_pages(document: Document) -> None:
+    """A title, the page and the header again, in lines with all delimiters."""
+    header, marks = document.header_line.text, document.delimiter * (len(COLUMNS) - 1)
+    at = document.generator.randint(document.header + 3, len(document.lines))
+    document.lines[at:at] = [Line(f"LISTADO{marks}"), Line(f"Página: 2{marks}"), Line(header)]
+
+
 def header_that_lacks_a_delimiter(document: Document) -> None:
     """The rows end in an empty cell, so that they could be read with the names shifted."""
     for line in document.lines:
@@ -573,6 +591,7 @@ DAMAGES: tuple[Damage, ...] = (
     date_cut_by_the_delimiter, rule_below_the_header, line_of_delimiters, comment_lines,
     lone_return_in_a_cell, quoted_lines, two_quoted_lines, space_before_quotes, other_delimiter_in_some_rows,
     end_of_another_table, apostrophe_before_digits, table_in_another_order, second_table_of_equal_length,
+    table_amid_the_rows, header_in_capitals, titles_of_pages,
     header_that_lacks_a_delimiter, doubled_stray_quotes, one_cell_in_single_quotes,
 )  # fmt: skip
 

@@ -154,6 +154,37 @@ def test_a_second_table_with_the_names_in_another_order_is_not_read_on(tmp_path:
         list(table(tmp_path, text).batches(on_reject=lambda _: None))
 
 
+OTHER_NAMES = ["Cliente;Ciudad;Saldo", "Ref;Nombre;PVP", "Código;Nombre;Precio", "nombre;código;pvp"]
+
+
+@pytest.mark.parametrize("header", OTHER_NAMES)
+@pytest.mark.parametrize("count", [1, 20_000])
+def test_a_header_amid_the_rows_begins_another_table(tmp_path: Path, header: str, count: int) -> None:
+    text = f"Código;Nombre;PVP\n{ROWS * count}{header}\nC1;Roma;10\nC2;Pisa;20\n"
+    line = 3 * count + 2
+    message = error_of(tmp_path, text)
+    assert f"two tables: line {line} has names" in message
+    assert f"If line {line} has the names: --header-row {line}. If it is a row: --header-row 1." in message
+    with pytest.raises(UsageError, match="two tables"):
+        list(table(tmp_path, text).batches(on_reject=lambda _: None))
+    text = text.replace(header, "VARIOS;Artículo;1,00\nPORTES;;gratis").replace("Roma", "Saldo")
+    assert rejected(table(tmp_path, text)) == []
+
+
+def test_names_with_digits_or_gaps_begin_another_table_after_a_blank_line(tmp_path: Path) -> None:
+    for header in ("Ref;Nombre;Precio 2024", "Ref;;Precio"):
+        assert "line 6 has names" in error_of(tmp_path, f"Código;Nombre;PVP\n{ROWS}\n{header}\nx;A3;4\n")
+
+
+@pytest.mark.parametrize("count", [1, 20_000])
+def test_the_title_of_a_page_is_no_row(tmp_path: Path, count: int) -> None:
+    rows = ROWS.replace(";T", ";rojo;T").replace(";A", ";rojo;A") * count
+    page = "LISTADO;;;\nPágina: 2;;;\nCÓDIGO;COLOR;NOMBRE;PVP\n"
+    text = f"Código;Color;Nombre;PVP\n{rows}{page}A4;azul;Clavo;1,00\nA5;;;\n"
+    line = 3 * count + 2
+    assert rejected(table(tmp_path, text)) == [(line, "rule"), (line + 1, "rule"), (line + 2, "repeated_header")]
+
+
 def test_a_second_table_of_the_same_width_and_length_is_named(tmp_path: Path) -> None:
     customers = "Cliente;Ciudad;Saldo\nAna;Roma;N\nEva;Pisa;S\nLeo;Bari;N\n"
     for text in (f"Código;Nombre;PVP\n{ROWS}\n{customers}", f"Código;Nombre;PVP\n{ROWS};;\n;;\n{customers}"):
@@ -191,6 +222,7 @@ def test_a_line_of_data_that_may_be_names_is_asked_about(tmp_path: Path, first: 
 
 
 TITLES = [
+    "ACME SL;;Fecha:;02/01/2025\nB1234;;Página:;1\n;;;\n",
     "LISTADO;;;\nFecha:;02/01/2025;;\n;;;\n",
     "LISTADO;;;\nFecha:;02/01/2025;;\n",
     "Empresa:;ACME;;\nFecha:;02/01/2025;;\nAlmacén:;Central;;\nUsuario:;Ana;;\nSerie:;B;;\nTarifa:;7;;\n",
@@ -215,6 +247,18 @@ def test_a_title_right_above_the_names_is_asked_about_where_it_may_have_names(tm
     message = error_of(tmp_path, text)
     assert "line 1 has 2 cells with text, line 2 a name for each column" in message
     assert "If line 1 has the names: --header-row 1. If line 2 has them: --header-row 2." in message
+
+
+def test_names_with_colons_are_names(tmp_path: Path) -> None:
+    for header in ("Código:;Nombre:;PVP:", "Código:;Nombre;PVP"):
+        assert table(tmp_path, f"{header}\n{ROWS}").columns == tuple(header.split(";"))
+
+
+def test_a_single_line_of_data_is_not_taken_for_a_header_without_rows(tmp_path: Path) -> None:
+    message = error_of(tmp_path, "A001;Tornillo;12,50\n")
+    assert "line 1 looks like a row" in message
+    assert "--header-row 0" in message
+    assert table(tmp_path, "Código;Nombre 2;PVP1;2024\n").format.header_lines == (1,)
 
 
 def test_an_option_that_would_read_the_file_wrongly_is_not_proposed(tmp_path: Path) -> None:
@@ -318,7 +362,8 @@ def test_12_spaces_after_the_delimiter_belong_to_it_where_most_lines_have_them(t
 @pytest.mark.parametrize(
     "total",
     ["TOTAL;;;3,55", "Total general:;;;12,85", ";Subtotal;;3,55", "Suma;;;", "Totales;;;1", "Subtotal rojo;;;",
-     "Total azul;;;1.003,55 €", "Total azul y verde;;;7"],
+     "Total azul;;;1.003,55 €", "Total azul y verde;;;7", "Sous-total;;;7", "Zwischensumme;;;7",
+     "Soma;;;7"],
 )  # fmt: skip
 def test_12_a_line_of_totals_is_not_a_row(tmp_path: Path, total: str) -> None:
     rows = ROWS.replace(";T", ";rojo;T").replace(";A", ";rojo;A")
@@ -343,7 +388,7 @@ def test_a_row_with_a_name_or_a_code_next_to_total_is_no_totals(tmp_path: Path, 
 
 
 def test_12_a_name_with_total_in_it_is_a_row(tmp_path: Path) -> None:
-    text = "Código;Nombre;PVP\nA1;Total Gas SL;12,50\nTotal Gas;;\nA2;Subtotal;1,00\n;Total Gas 3;\n"
+    text = "Código;Nombre;PVP\nA1;Total Gas SL;12,50\nA2;Subtotal;1,00\n;Total Gas 3;\n"
     assert rejected(table(tmp_path, text)) == []
 
 
