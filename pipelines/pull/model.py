@@ -72,7 +72,7 @@ class PullResult:
             "rows": walked.distinct,
             "new": change.new if change else None,
             "changed": change.changed if change else None,
-            "missing": change.newly_missing if change and walked.verdict != "tail" else None,
+            "missing": change.newly_missing if change and walked.is_whole else None,
             "quarantined": len(walked.quarantined),
         }
 

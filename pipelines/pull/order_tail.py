@@ -1,7 +1,7 @@
 """The tail of the orders: what `pull --tail` continues from, kept from run to run in `ops.order_cursor`.
 
-In: the published warehouse, the settings and the walk of this run. Out: where a walk can continue, or why the orders
-are read whole; and in the build, where the next tail starts. That row is published with the orders that it belongs to,
+In: the published warehouse, the settings and the walk of this run. Out: the orders after the last read, or all of them
+with the reason; and in the build, where the next tail starts. That row is published with the orders that it belongs to,
 so a crash loses neither.
 
 The interface shows neither the sequence of the orders nor whether a cursor can be used again. Policy: a tail starts
@@ -11,6 +11,7 @@ taken as new (`sources.extract.tail`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime, timedelta
 from math import comb
@@ -27,7 +28,7 @@ from pipelines.warehouse.ops import last_reads
 from pipelines.warehouse.sql import table_names
 from sources.contract import ORDER
 from sources.extract.result import ListResult
-from sources.extract.tail import CursorPosition, is_usable_cursor
+from sources.extract.tail import CursorPosition, TailMismatch, is_usable_cursor
 from sources.settings import PublicV1Settings
 from transforms.order_names import ORDER_NAMES
 
@@ -90,6 +91,82 @@ class TailStart:
         return TailStart(reason="the saved cursor is of another organization")
 
 
+class OrderTail:
+    """How a pull reads the orders: from where the last read ended, where that is wanted and possible.
+
+    Args:
+        settings: of public v1.
+        is_wanted: otherwise they are read whole.
+    """
+
+    def __init__(self, settings: PublicV1Settings, *, is_wanted: bool) -> None:
+        self._settings = settings
+        self._start = TailStart(reason="nothing was pulled before") if is_wanted else None
+
+    def find_start(self, warehouse: duckdb.DuckDBPyConnection, now: datetime) -> None:
+        """Finds where the orders of a published warehouse can be continued."""
+        if self._start is not None:
+            self._start = read_tail_start(warehouse, self._settings, now)
+
+    @property
+    def has_start(self) -> bool:
+        """Whether the orders are likely to be continued; the organization is compared later."""
+        return self._start is not None and self._start.position is not None
+
+    def read(
+        self, read: Callable[[CursorPosition | None], ListResult], organization: Callable[[], str | None]
+    ) -> ListResult:
+        """Reads the tail of the orders, else all of them with the reason in the evidence.
+
+        Args:
+            read: reads from a position, or whole.
+            organization: of the key; None where it is not known.
+        """
+        if self._start is None:
+            return read(None)
+        start = self._start.of_organization(organization())
+        reason, observed = start.reason, ""
+        if start.position is not None:
+            try:
+                return read(start.position)
+            except TailMismatch as mismatch:
+                reason, observed = str(mismatch), mismatch.observed
+        result = read(None)
+        result.evidence.insert(0, f"read whole: {reason}")
+        if observed:
+            result.observations["cursor_reuse", observed] += 1
+        return result
+
+    def record(
+        self,
+        build: duckdb.DuckDBPyConnection,
+        run_id: str,
+        walked: ListResult,
+        counts: MergeCounts,
+        organization: str | None,
+    ) -> None:
+        """Records where the next tail starts, before the orders of this run are merged into the raw table.
+
+        Args:
+            build: open for writing; its raw orders are those of the runs before.
+            run_id: of the run.
+            walked: over the orders, whole or a tail.
+            counts: of its rows compared with the raw ones.
+            organization: of the key; None where it is not known.
+        """
+        owner, saved = CursorOwner.of(self._settings, organization), _saved(build)
+        is_newest_last = saved.is_newest_last if saved is not None and saved.owner == owner else None
+        if walked.is_whole:
+            shown = _is_newest_last(build, walked, counts)
+            if shown is not None:
+                is_newest_last = shown
+                walked.observations["order_sequence", f"new orders are {'' if shown else 'not '}listed last"] += 1
+        build.execute("DELETE FROM ops.order_cursor")
+        if walked.position is not None:
+            values = [run_id, *astuple(walked.position), *astuple(owner), is_newest_last]
+            build.execute(f"INSERT INTO ops.order_cursor VALUES ({', '.join('?' * len(values))})", values)
+
+
 def read_tail_start(warehouse: duckdb.DuckDBPyConnection, settings: PublicV1Settings, now: datetime) -> TailStart:
     """Where the orders in a published warehouse can be continued; the organization is compared later."""
     whole = last_reads(warehouse).get(ORDER.name)
@@ -128,31 +205,6 @@ def _saved(warehouse: duckdb.DuckDBPyConnection) -> _SavedCursor | None:
     sql = f"SELECT {_COLUMNS}, is_newest_last FROM ops.order_cursor WHERE page_rows > 0"
     row = warehouse.execute(sql).fetchone()
     return None if row is None else _SavedCursor(CursorPosition(*row[:4]), CursorOwner(*row[4:8]), row[8])
-
-
-def record_cursor(
-    build: duckdb.DuckDBPyConnection, run_id: str, walked: ListResult, counts: MergeCounts, owner: CursorOwner
-) -> None:
-    """Records where the next tail starts, before the orders of this run are merged into the raw table.
-
-    Args:
-        build: open for writing; its raw orders are those of the runs before.
-        run_id: of the run.
-        walked: over the orders, whole or a tail.
-        counts: of its rows compared with the raw ones.
-        owner: of its cursors.
-    """
-    saved = _saved(build)
-    before = saved.is_newest_last if saved is not None and saved.owner == owner else None
-    if walked.verdict != "tail":
-        shown = _is_newest_last(build, walked, counts)
-        before = before if shown is None else shown
-        if shown is not None:
-            walked.observations["order_sequence", f"new orders are {'' if shown else 'not '}listed last"] += 1
-    build.execute("DELETE FROM ops.order_cursor")
-    if walked.position is not None:
-        values = [run_id, *astuple(walked.position), *astuple(owner), before]
-        build.execute(f"INSERT INTO ops.order_cursor VALUES ({', '.join('?' * len(values))})", values)
 
 
 def _is_newest_last(build: duckdb.DuckDBPyConnection, walked: ListResult, counts: MergeCounts) -> bool | None:

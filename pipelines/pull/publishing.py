@@ -6,7 +6,7 @@ In: results of walks. Out: a published warehouse, or an error and the old file a
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from threading import Event
@@ -16,7 +16,7 @@ import duckdb
 
 from pipelines.ledger import push_log
 from pipelines.pull.model import BuildStep, PullOptions, PullResult
-from pipelines.pull.order_tail import CursorOwner, record_cursor
+from pipelines.pull.order_tail import OrderTail
 from pipelines.pull.quarantine import staged_quarantine
 from pipelines.pull.targets import Targets
 from pipelines.warehouse import disk_need, merge, ops
@@ -27,7 +27,6 @@ from pipelines.warehouse.run import WarehouseRun
 from pipelines.warehouse.schema_changes import observe_schema
 from pipelines.warehouse.source import check_source, read_source, record_source
 from pipelines.warehouse.table_merges import TableMerges
-from sources.contract import ORDER
 from sources.errors import CoverageError
 from sources.extract.result import ListResult
 
@@ -72,14 +71,21 @@ class Publication:
         options: its options.
         targets: settings of the families that were read from.
         result: of the run; changes and lists held back are added to it.
+        tails: of the lists that a later pull may continue.
         stop: once it is set, a merge is interrupted, and no further one begins.
     """
 
     def __init__(
-        self, run: WarehouseRun, options: PullOptions, targets: Targets, result: PullResult, stop: Event
+        self,
+        run: WarehouseRun,
+        options: PullOptions,
+        targets: Targets,
+        result: PullResult,
+        tails: Mapping[str, OrderTail],
+        stop: Event,
     ) -> None:
         self._run, self._options, self._targets, self._result = run, options, targets, result
-        self._stop = stop
+        self._tails, self._stop = tails, stop
         self._merges: TableMerges | None = None
         self._loads = 0
 
@@ -113,9 +119,8 @@ class Publication:
         if reason and not self._options.accept_shrink:
             self._result.held_back[walked.resource] = reason
             return False
-        if walked.resource == ORDER.name and self._targets.public_v1 is not None:
-            owner = CursorOwner.of(self._targets.public_v1, organization)
-            record_cursor(cursor, self._result.run_id, walked, counts, owner)
+        if tail := self._tails.get(walked.resource):
+            tail.record(cursor, self._result.run_id, walked, counts, organization)
         self._result.changes[walked.resource] = counts
         return True
 
@@ -202,7 +207,7 @@ class Publication:
                 "duplicates": walked.duplicates if walked.error is None else 0,
                 "quarantined": len(walked.quarantined),
             }
-            if walked.verdict != "tail":
+            if walked.is_whole:
                 totals[disk_need.MEASURE] = disk_need.bytes_on_disk(self._run.build, walked)
             if change is not None:
                 totals |= {"new": change.new, "changed": change.changed, "newly_missing": change.newly_missing}

@@ -7,10 +7,10 @@ A list whose walk fails keeps its old table, and the exit code shows it. Where e
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pipelines.pull.model import BuildStep, PullOptions, PullResult
-from pipelines.pull.order_tail import TailStart, read_tail_start
+from pipelines.pull.order_tail import OrderTail
 from pipelines.pull.publishing import Publication, check_coverage
 from pipelines.pull.targets import Targets, read_targets
 from pipelines.pull.walking import KnownList, ListWalks
@@ -48,13 +48,13 @@ def pull(
     result = PullResult(run.run_id, run.build.path)
     with run.preparation():
         targets = read_targets(names)
-        _check_tail(options, names)
+        tails = _tails(options, names, targets)
     with run.building() as build:
-        tail, known = _read_published(run, options, names, targets)
+        known = _read_published(run, options, names, targets, tails)
         run.resumable = names
         try:
-            walks = ListWalks(targets, build, options.sweeps, progress, stop, tail, known)
-            with Publication(run, options, targets, result, stop) as publication:
+            walks = ListWalks(targets, build, options.sweeps, progress, stop, known, tails)
+            with Publication(run, options, targets, result, tails, stop) as publication:
                 result.lists, organization = walks.run(names, publication.merge)
                 check_coverage(result, options)
                 with warehouse_errors(build.path.parent):
@@ -71,9 +71,9 @@ def pull(
 
 
 def _read_published(
-    run: WarehouseRun, options: PullOptions, names: Sequence[str], targets: Targets
-) -> tuple[TailStart | None, dict[str, KnownList]]:
-    """Where the orders can be continued, if that is wanted, and what is known of each list.
+    run: WarehouseRun, options: PullOptions, names: Sequence[str], targets: Targets, tails: Mapping[str, OrderTail]
+) -> dict[str, KnownList]:
+    """What is known of each list; and where lists can be continued.
 
     Read before the walks: while lists are read, another program may open the file for writing.
 
@@ -81,16 +81,15 @@ def _read_published(
         UsageError: as `check_source`.
     """
     path = run.build.path
-    tail = TailStart(reason="nothing was pulled before") if options.tail else None
     if not path.exists():
-        return tail, {}
+        return {}
     with run.build.published() as warehouse:
         check_source(warehouse, targets.source, names if options.accept_new_source else None)
-        if options.tail and targets.public_v1 is not None:
-            tail = read_tail_start(warehouse, targets.public_v1, run.started_at)
-        whole = [name for name in names if name != ORDER.name or tail is None or tail.position is None]
-        compare_with_last_read(warehouse, path, whole)
-        return tail, {name: KnownList.of(warehouse, name, run.build.run_folder) for name in names}
+        for tail in tails.values():
+            tail.find_start(warehouse, run.started_at)
+        continued = [name for name, tail in tails.items() if tail.has_start]
+        compare_with_last_read(warehouse, path, [name for name in names if name not in continued])
+        return {name: KnownList.of(warehouse, name, run.build.run_folder) for name in names}
 
 
 def _unreachable(result: PullResult) -> list[str]:
@@ -98,8 +97,12 @@ def _unreachable(result: PullResult) -> list[str]:
     return [walked.resource for walked in result.lists if isinstance(walked.error, Unreachable)]
 
 
-def _check_tail(options: PullOptions, names: Sequence[str]) -> None:
+def _tails(options: PullOptions, names: Sequence[str], targets: Targets) -> dict[str, OrderTail]:
+    """The lists that can be read from where the last read ended. Raises UsageError: that is wanted, and cannot be."""
     if options.tail and ORDER.name not in names:
         raise UsageError("--tail reads orders, which are not among the lists", "Add orders, or leave --tail out.")
     if options.tail and options.require_complete:
         raise UsageError("--tail excludes --require-complete: a tail is never complete", "Leave one of them out.")
+    if ORDER.name not in names or targets.public_v1 is None:
+        return {}
+    return {ORDER.name: OrderTail(targets.public_v1, is_wanted=options.tail)}

@@ -34,7 +34,7 @@ def staged_quarantine(path: Path, run_id: str, lists: Sequence[ListResult]) -> I
         lists: results of its walks.
     """
     file = quarantine_file(path)
-    read = {walked.resource for walked in lists if walked.error is None and walked.verdict != "tail"}
+    read = {walked.resource for walked in lists if walked.error is None and walked.is_whole}
     if not any(walked.quarantined for walked in lists) and not any(_kept(file, read)):
         yield
         file.unlink(missing_ok=True)

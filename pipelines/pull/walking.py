@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, NamedTuple, Self
@@ -18,7 +19,7 @@ from typing import Any, Final, NamedTuple, Self
 import duckdb
 import pyarrow as pa
 
-from pipelines.pull.order_tail import TailStart
+from pipelines.pull.order_tail import OrderTail
 from pipelines.pull.targets import Targets
 from pipelines.pull.whoami import read_whoami
 from pipelines.warehouse.build import Build, warehouse_errors
@@ -28,13 +29,13 @@ from pipelines.warehouse.load import import_loader
 from pipelines.warehouse.schema_changes import field_names
 from pipelines.warehouse.sql import table_names
 from sources import __version__
-from sources.contract import LISTS, ORDER, RECORDS
+from sources.contract import LISTS, RECORDS
 from sources.decode.schema_inference import FieldNames, KeptKinds
 from sources.errors import BridgeError, Stopped
 from sources.extract.id_hashes import IdHashes, hash_ids
 from sources.extract.result import ListResult, Progress, WalkOptions
 from sources.extract.spool import SpoolFolder
-from sources.extract.tail import CursorPosition, TailMismatch
+from sources.extract.tail import CursorPosition
 from sources.extract.walk import walk
 from sources.http.client import Client
 
@@ -83,8 +84,8 @@ class ListWalks:
         sweeps: the most sweeps over a list that is paged by numbers.
         progress: called after each page.
         stop: ends the walks once it is set; it is set where a walk or a load fails unexpectedly.
-        tail: where the orders can be continued; None: they are read whole.
         known: what the published warehouse has of each list.
+        tails: how lists are read that may be read from where the last read ended.
     """
 
     def __init__(
@@ -94,12 +95,12 @@ class ListWalks:
         sweeps: int,
         progress: Progress,
         stop: threading.Event,
-        tail: TailStart | None = None,
         known: Mapping[str, KnownList] | None = None,
+        tails: Mapping[str, OrderTail] | None = None,
     ) -> None:
         self._targets, self._build, self._sweeps = targets, build, sweeps
-        self._progress, self._stop, self._tail = progress, stop, tail
-        self._known = known or {}
+        self._progress, self._stop = progress, stop
+        self._known, self._tails = known or {}, tails or {}
         # A pull that failed in this process may still be decoding a batch: it must not write into this one's files.
         self._files = build.run_folder / f"files-{token_hex(4)}"
 
@@ -146,24 +147,11 @@ class ListWalks:
             pool.shutdown(wait=not self._stop.is_set(), cancel_futures=True)
 
     def _walk(self, name: str, client: Client, organization: _Organization) -> ListResult:
-        """Walks a list; the orders from their tail on, where that is wanted and possible."""
+        read = partial(self._read, name, client)
         with warehouse_errors(self._build.path.parent):
-            if self._tail is None or name != ORDER.name:
-                return self._read(name, client)
-            tail = self._tail.of_organization(organization.answer())
-            reason, observed = tail.reason, ""
-            if tail.position is not None:
-                try:
-                    return self._read(name, client, tail.position)
-                except TailMismatch as mismatch:
-                    reason, observed = str(mismatch), mismatch.observed
-            result = self._read(name, client)
-            result.evidence.insert(0, f"read whole: {reason}")
-            if observed:
-                result.observations["cursor_reuse", observed] += 1
-            return result
+            return self._tails[name].read(read, organization.answer) if name in self._tails else read(None)
 
-    def _read(self, name: str, client: Client, start: CursorPosition | None = None) -> ListResult:
+    def _read(self, name: str, client: Client, start: CursorPosition | None) -> ListResult:
         """Walks a list from its first page or from `start` on. What a killed run has read is not requested again."""
         settings, path = self._targets.settings(LISTS[name].family), self._build.path
         identity: dict[str, str | int] = {

@@ -49,7 +49,7 @@ def record_column_values(build: duckdb.DuckDBPyConnection, run_id: str, at: date
         if rows != (loaded := sum(count for _, count in files)):
             raise BridgeError(f"{table}: {loaded} rows were loaded, {rows} of them are in its raw table")
         record_totals(build, run_id, f"raw.{table}", {"loaded": loaded, "raw": rows})
-        if walked.verdict == "tail":
+        if not walked.is_whole:
             continue
         own = {name: kind for name, kind in columns_of(build, f'raw."{table}"').items() if name not in RESERVED}
         counts = ", ".join(_counts(name, kind) for name, kind in own.items())

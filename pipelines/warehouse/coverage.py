@@ -28,12 +28,12 @@ _NAMES: Final = {"customers": "price_lists", "orders": "customers"}
 
 
 def _age(build: duckdb.DuckDBPyConnection, read: LastRead, later: LastRead) -> timedelta:
-    """How much later rows of another list were read, whole or as a tail; zero in the same run unless it took long.
+    """How much later the newest rows of another list were read; zero in the same run unless it took long.
 
     Where they were recorded later but with an earlier time, a clock was set back: the age is unknown, and taken as the
     maximum.
     """
-    run_id, ended_at = later.tail_run_id or later.run_id, later.tail_ended_at or later.ended_at
+    run_id, ended_at = later.newest
     age = max(ended_at - read.ended_at, timedelta())
     if read.run_id == run_id and age <= PROOF_AGE:
         return timedelta()

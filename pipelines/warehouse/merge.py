@@ -115,7 +115,7 @@ def shrink_reason(walked: ListResult, counts: MergeCounts) -> str:
     Records are counted by id: another organization's list may be as long as the one before.
     """
     missing, known = counts.missing, counts.known
-    if not known or walked.verdict == "tail":
+    if not known or not walked.is_whole:
         return ""
     quarantined = len({row.row_hash for row in walked.quarantined})
     if not walked.distinct:
@@ -185,7 +185,7 @@ def _empty_columns(build: duckdb.DuckDBPyConnection, walked: ListResult, table: 
     An object or a list that is empty in each row of a tail is a column. Earlier reads have it as columns of its fields,
     or as a child table.
     """
-    if walked.verdict != "tail":
+    if walked.is_whole:
         return []
     old = columns_of(build, f'raw."{table}"')
     new = [name for name in columns_of(build, f'{LOADED}."{table}"') if name not in old]

@@ -119,6 +119,11 @@ class LastRead:
     tail_run_id: str | None
     tail_ended_at: datetime | None
 
+    @property
+    def newest(self) -> tuple[str, datetime]:
+        """Run and end of the read that brought the newest rows: this one, or the last tail after it."""
+        return self.tail_run_id or self.run_id, self.tail_ended_at or self.ended_at
+
 
 def last_reads(warehouse: duckdb.DuckDBPyConnection) -> dict[str, LastRead]:
     """The last published whole read of each list, by list; empty where nothing was pulled."""

@@ -140,6 +140,11 @@ class ListResult:
         return sum(getattr(sweep, what) for sweep in self.sweeps if sweep.number in self.used_sweeps)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the list was read from its first page on; otherwise its `tail`."""
+        return self.verdict != "tail"
+
+    @property
     def duplicates(self) -> int:
         """Rows read beyond the first of each row loaded or quarantined, over the sweeps whose rows are published."""
         return self.total("rows") - len(self.quarantined) - self.distinct

@@ -13,6 +13,7 @@ import msgspec
 
 from sources.errors import ContractBroken, PlatformError
 from sources.extract.pages import PageBody, RepeatDetector, Request, kind_of, page_of_array, read_envelope
+from sources.extract.tail import CursorPosition, CursorTrail
 
 EMPTY_PAGES_MAX: Final = 3
 
@@ -36,18 +37,25 @@ class V1Cursor:
         limit: rows to request per page, 1 to 100. The cursor is bound to it: it is the same for the whole walk.
         key: the field of a row's id.
         rows_field: the member with the rows.
-        cursor: of an earlier walk, to continue there; None: from the first page.
+        start: where an earlier walk ended, to continue there with its limit; None: from the first page.
+
+    Attributes:
+        position: where a later walk can start, once the list has ended; None where no cursor can be saved.
     """
 
-    def __init__(self, limit: int, key: str = "id", rows_field: str = "data", cursor: str | None = None) -> None:
-        self.limit = limit
+    def __init__(
+        self, limit: int, key: str = "id", rows_field: str = "data", start: CursorPosition | None = None
+    ) -> None:
+        self.limit = limit if start is None else start.limit
         self._key, self._rows_field = key, rows_field
+        self._trail = CursorTrail(key, start)
+        self.position: CursorPosition | None = None
         self.size: int | None = None
         self.ended_by = ""
         self.total: int | None = None
-        self._cursor = cursor
+        self._cursor = None if start is None else start.cursor
         self._is_waiting = False
-        self._cursors: set[str | None] = {cursor} - {None}
+        self._cursors: set[str | None] = {self._cursor} - {None}
         self._empty_pages = 0
         self._repeats = RepeatDetector()
 
@@ -69,7 +77,7 @@ class V1Cursor:
         return replace(page, has_more=has_more == b"true", cursor=_cursor(cursor))
 
     def accept(self, request: Request, page: PageBody) -> bool:
-        """See Paginator."""
+        """See Paginator. Raises TailMismatch where the list does not continue at `start`."""
         self._is_waiting = False
         self.size = page.count if self.size is None else self.size
         self._empty_pages = 0 if page.count else self._empty_pages + 1
@@ -81,8 +89,9 @@ class V1Cursor:
             raise ContractBroken("a cursor was issued twice", "The list would never end.")
         if page.count and self._repeats.check(page) != "new":
             raise ContractBroken("a page has no new id", "The list would never end, or lose rows.")
+        self._trail.add(request, page)
         if not page.cursor:
-            self.ended_by = "hasMore false"
+            self.ended_by, self.position = "hasMore false", self._trail.finish()
             return True
         if self._empty_pages >= EMPTY_PAGES_MAX:
             raise ContractBroken(f"{EMPTY_PAGES_MAX} empty pages in a row with `hasMore` true")

@@ -26,7 +26,7 @@ from sources.extract.proof import agree, evidence_of, have_equal_pages, next_lim
 from sources.extract.repeated_ids import distinct_rows
 from sources.extract.result import ListResult, Progress, Sweep, WalkOptions, no_progress
 from sources.extract.spool import SpoolFolder
-from sources.extract.tail import CursorPosition, CursorTrail, TailMismatch
+from sources.extract.tail import CursorPosition, TailMismatch
 from sources.extract.v1_pages import CursorExpired, SinglePage, V1Cursor
 from sources.http.client import Client
 
@@ -155,7 +155,7 @@ class _ListWalk:
 
     def _read_tail(self, start: CursorPosition, progress: Progress) -> None:
         """Reads what follows an earlier walk. Raises TailMismatch where that is not certain."""
-        paginator = V1Cursor(start.limit, self._record.key, self._operation.rows_field, start.cursor)
+        paginator = V1Cursor(start.limit, self._record.key, self._operation.rows_field, start)
         sweep = Sweep(1, start.limit)
         self._result.sweeps.append(sweep)
         with closing(self._spools.sweep(sweep.number)) as spool:
@@ -220,24 +220,21 @@ class _ListWalk:
     def _sweep(self, sweep: Sweep, paginator: Paginator, files: PageFiles, progress: Progress) -> None:
         """Reads the list once, from its first page to its end."""
         name = self._record.name
-        trail = CursorTrail(self._record.key, self._start)
         try:
             for page in self._fetcher.pages(paginator, files.spool):
                 sweep.pages += 1
                 if page.is_listed:
                     sweep.rows += page.body.count
-                    trail.add(page.request, page.body)
                     files.add(int(page.request.params.get("page", sweep.pages)), page.body, page.offset)
                     if self._is_paged:
                         self._result.observations[f"{name}_data", page.body.form] += 1
                 progress(name, sweep.pages, sweep.rows, paginator.total)
-            position = trail.finish()
             counts = files.finish()
         except BaseException:
             files.abandon()
             raise
-        if sweep.number == 1:  # a later sweep has another limit, and a tail that of the settings
-            self._result.position = position
+        if sweep.number == 1 and isinstance(paginator, V1Cursor):  # a later sweep has another limit
+            self._result.position = paginator.position
         sweep.size, sweep.total, sweep.ended_by = paginator.size or 0, paginator.total, paginator.ended_by
         sweep.resumed_pages = files.spool.replayed
         sweep.distinct, sweep.quarantined = counts.distinct, counts.quarantined

@@ -147,8 +147,8 @@ MUTANTS: Final = (
     Mutant(
         "orders-of-a-tail-name-customers-that-are-said-not-to-exist",
         "pipelines/warehouse/coverage.py",
-        "later.tail_run_id or later.run_id, later.tail_ended_at or later.ended_at",
-        "later.run_id, later.ended_at",
+        "run_id, ended_at = later.newest",
+        "run_id, ended_at = later.run_id, later.ended_at",
         "tests/pipelines/pull/test_order_tail.py -k older_than",
     ),
     Mutant(

@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from pipelines.pull.order_tail import CursorOwner, TailStart, read_tail_start, record_cursor
+from pipelines.pull.order_tail import OrderTail, TailStart, read_tail_start
 from pipelines.pull.targets import Targets
 from pipelines.pull.walking import ListWalks, _Organization
 from pipelines.warehouse import merge, ops
@@ -77,19 +77,20 @@ class TailBench:
         """A pull that ends so long after the last one. Publishes the orders unless their walk failed."""
         self.now += after
         self.pulls += 1
-        start = read_tail_start(self.warehouse, self.settings, self.now) if tail else None
-        result = self._walked(start)
+        orders = OrderTail(self.settings, is_wanted=tail)
+        orders.find_start(self.warehouse, self.now)
+        result = self._walked(orders)
         result.started_at = result.ended_at = self.now
         self.results.append(result)
         run_id = f"run {self.pulls:03d}"
         if result.error is None:
-            self._merge(result, run_id)
+            self._merge(result, run_id, orders)
         ops.record_coverage(self.warehouse, run_id, result, published=result.error is None)
         return result
 
-    def _walked(self, start: TailStart | None) -> ListResult:
+    def _walked(self, orders: OrderTail) -> ListResult:
         build = Build(self.folder / f"{self.pulls}" / "warehouse.duckdb")
-        walks = ListWalks(Targets(public_v1=self.settings), build, 6, no_progress, Event(), start)
+        walks = ListWalks(Targets(public_v1=self.settings), build, 6, no_progress, Event(), tails={"orders": orders})
         organization: Future[str | None] = Future()
         organization.set_result(self.organization)
         transport = SandboxTransport(self.platform)
@@ -97,14 +98,13 @@ class TailBench:
         with Client("public_v1", self.settings.base_url, key, transport=transport) as client:
             return walks._walk("orders", client, _Organization(organization))
 
-    def _merge(self, result: ListResult, run_id: str) -> None:
+    def _merge(self, result: ListResult, run_id: str, orders: OrderTail) -> None:
         for table, files in result.files.items():
             paths = [str(path) for path, _ in files]
             self.warehouse.execute(f'CREATE OR REPLACE VIEW {LOADED}."{table}" AS FROM read_parquet({paths!r})')
         counts = merge.compare(self.warehouse, result)
         self.counts.append(counts)
-        owner = CursorOwner.of(self.settings, self.organization)
-        record_cursor(self.warehouse, run_id, result, counts, owner)
+        orders.record(self.warehouse, run_id, result, counts, self.organization)
         TableMerges(self.warehouse, Event()).merge_all([result], run_id)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
